@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -48,15 +47,6 @@ func TestStoreAttacks(t *testing.T) {
 			t.Error(v, err)
 		}
 	})
-	t.Run("path traversal by a digest", func(t *testing.T) {
-		tree := fstest.MapFS{"secret/signature-1": {Data: good}, "signature-1": {Data: good}}
-		for _, digest := range []string{"sha256:../secret", "sha256:..", "..:x", "sha256:x/../../secret", "sha256:%2e%2e", "sha256:x\x00"} {
-			_, err := signature.NewVerifier(rings, &signature.FileStore{FS: tree, Name: "x"}).Verify(t.Context(), digest)
-			if err == nil || !strings.Contains(err.Error(), "invalid format") {
-				t.Errorf("%q: %v", digest, err)
-			}
-		}
-	})
 	t.Run("poisoned config map", func(t *testing.T) {
 		reader := mapWith(map[string]any{prefix + "-1": "!", prefix + "-2": 5, prefix + "-3": base64.StdEncoding.EncodeToString([]byte("rubbish")), prefix + "-4": base64.StdEncoding.EncodeToString(k.message(msg{body: statement(digestB)}))})
 		if _, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: reader}).Verify(t.Context(), digestA); err == nil {
@@ -75,37 +65,6 @@ func TestStoreAttacks(t *testing.T) {
 		given[0] = 0
 		if kept := v.Signatures()[digestA][0]; !bytes.Equal(kept, good) {
 			t.Error("what is remembered has changed")
-		}
-	})
-	t.Run("the cache holds nothing that was refused", func(t *testing.T) {
-		v := signature.NewVerifier(rings, signature.MemoryStore{digestA: {k.message(msg{body: statement(digestB)})}})
-		for range 2 {
-			if got, err := v.Verify(t.Context(), digestA); err == nil {
-				t.Error(got)
-			}
-		}
-		if len(v.Signatures()) != 0 {
-			t.Error("remembered")
-		}
-	})
-	t.Run("one evil store among several", func(t *testing.T) {
-		evil := &fakeStore{name: "evil", items: []any{[]byte("x"), k.message(msg{body: statement(digestB)}), &signature.StoreError{Err: errors.New("stop")}}}
-		if _, err := signature.NewVerifier(rings, signature.Parallel(evil, signature.MemoryStore{digestA: {good}})).Verify(t.Context(), digestA); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("redirect to an internal host without TLS", func(t *testing.T) {
-		asked := 0
-		s := must(signature.NewHTTPStore("https://user:secret@h.example", signature.HTTPOptions{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			asked++
-			if r.URL.Host != "h.example" {
-				t.Errorf("asked for %s", r.URL)
-			}
-			return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"http://169.254.169.254/latest"}}, Body: http.NoBody, Request: r}, nil
-		})}))
-		got := collect(t.Context(), s, digestA)
-		if asked != 2 || len(got) != 3 || !strings.Contains(got[0], "redirect from https to another scheme refused") {
-			t.Errorf("%d requests: %v", asked, got)
 		}
 	})
 	t.Run("two stores of nine rubbish signatures each do not hide a good one", func(t *testing.T) {
@@ -132,16 +91,6 @@ func TestStoreAttacks(t *testing.T) {
 			// What a ClusterVersion demands cannot be gone around, but it ends.
 			_, err = signature.NewVerifier(rings, &cluster.ClusterVersionStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
 			if err == nil || !strings.Contains(signature.Chain(err), "unable to read spec.signatureStores") || time.Since(start) != 61*time.Second {
-				t.Errorf("after %s: %v", time.Since(start), err)
-			}
-		})
-	})
-	t.Run("a slow store does not starve others", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			hang := &fakeStore{name: "hang", items: []any{time.Hour}}
-			start := time.Now()
-			_, err := signature.NewVerifier(rings, signature.Parallel(hang, signature.MemoryStore{digestA: {good}})).Verify(t.Context(), digestA)
-			if err != nil || time.Since(start) != 0 {
 				t.Errorf("after %s: %v", time.Since(start), err)
 			}
 		})

@@ -14,14 +14,20 @@ import (
 // with its reason.
 var acceptedHereAlone = map[string]string{
 	"message-v3-over-text": "gpg hashes text as sent, this package with the line ends that RFC 9580 wants, whether the writer has put them in or not",
-	"message-text-partial-lengths-first-chunk-of-2-as-the-ci-signs": "the same",
-	"message-no-issuer-at-all":                                      "the one-pass signature names the key here; gpg looks only at the signature",
-	"message-known-critical-subpackets":                             "gpg does not know the signer's user id (28) as a critical subpacket; it alters nothing",
-	"key-expires-a-second-later":                                    "gpg wants the key valid now; by default it counts here when the signature was made, so that old releases stay signed",
-	"key-expired-lax":                                               "Options.Validity asks for it",
-	"key-the-key-s-first-second-counts":                             "gpg refuses self-signatures that are older than their key; when they were made does not matter here",
-	"key-subkey-behind-another-key":                                 "gpg looks for a binding by the key in front; here the binding is by the key whose signature it is",
-	"key-revocation-of-a-direct-key-signature":                      "gpg does not know revocations of direct-key signatures, and takes the revoked one for valid, by which the key has expired",
+	"message-text-partial-lengths-first-chunk-of-2-as-the-ci-signs":          "the same",
+	"message-no-issuer-at-all":                                               "the one-pass signature names the key here; gpg looks only at the signature",
+	"message-known-critical-subpackets":                                      "gpg does not know the signer's user id (28) as a critical subpacket; it alters nothing",
+	"key-expires-a-second-later":                                             "gpg wants the key valid now; by default it counts here when the signature was made, so that old releases stay signed",
+	"key-expired-lax":                                                        "Options.Validity asks for it",
+	"key-the-key-s-first-second-counts":                                      "gpg refuses self-signatures that are older than their key; when they were made does not matter here",
+	"key-subkey-behind-another-key":                                          "gpg looks for a binding by the key in front; here the binding is by the key whose signature it is",
+	"key-revocation-of-a-direct-key-signature":                               "gpg does not know revocations of direct-key signatures, and takes the revoked one for valid, by which the key has expired",
+	"key-primary-that-is-another-s-subkey-first":                             "gpg looks at the first key that has the id, which is not for signing; here each is tried",
+	"key-weak-self-signature-the-only-one-md5":                               "gpg takes no self-signature over MD5; here it counts, with a warning: the keyring is trusted as it is",
+	"key-skipped-encryption-primary":                                         "gpg imports nothing of a file with such a key; here that key alone is left out",
+	"key-skipped-rsa-cut":                                                    "the same",
+	"key-skipped-too-short":                                                  "the same",
+	"key-withdrawn-by-a-stranger-a-key-of-version-6-with-its-own-revocation": "the same",
 }
 
 // Nothing counts here that gpg refuses, but for what is listed, and the signer

@@ -371,14 +371,13 @@ func statement(digest string) []byte {
 
 // cert describes a transferable public key.
 type cert struct {
-	uid       string
-	self      sig    // self-signature
-	flags     []byte // nil: sign and certify; empty: no flags subpacket
-	lifetime  uint32 // seconds
-	more      []byte // packets between the key and its user id
-	extra     []byte // packets at the end
-	noUserID  bool
-	selfSigID *pgpKey // who signs instead of the key
+	uid      string
+	self     sig    // self-signature
+	flags    []byte // nil: sign and certify; empty: no flags subpacket
+	lifetime uint32 // seconds
+	more     []byte // packets between the key and its user id
+	extra    []byte // packets at the end
+	noUserID bool
 }
 
 func (c cert) subs() []byte {
@@ -411,13 +410,9 @@ func (k *pgpKey) public(c cert) []byte {
 		c.self.created = keyTime
 	}
 	c.self.hashed = cat(c.subs(), c.self.hashed)
-	by := k
-	if c.selfSigID != nil {
-		by = c.selfSigID
-	}
 	out := cat(pkt(6, k.body), c.more)
 	if !c.noUserID {
-		out = cat(out, pkt(13, []byte(c.uid)), pkt(2, by.sign(c.self, uidParts(k, c.uid)...)))
+		out = cat(out, pkt(13, []byte(c.uid)), pkt(2, k.sign(c.self, uidParts(k, c.uid)...)))
 	}
 	return cat(out, c.extra)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	gocmp "github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -21,6 +22,7 @@ import (
 type vector struct {
 	name     string
 	header   map[string]string
+	skipped  []string // of the keyring
 	validity signature.Validity
 	time     time.Time
 	keyring  []byte // armored, in any number of blocks
@@ -80,7 +82,7 @@ func TestVectors(t *testing.T) {
 // readVectors returns all vectors in the order of their names.
 func readVectors(t testing.TB) []*vector {
 	files := must(filepath.Glob("testdata/vectors/*-*"))
-	if len(files) < 250 {
+	if len(files) < 350 {
 		t.Fatalf("%d vectors", len(files))
 	}
 	out := make([]*vector, len(files))
@@ -96,11 +98,22 @@ func readVectors(t testing.TB) []*vector {
 }
 
 // verdict verifies a vector: the result is "verified" with the signer, or a
-// Reason with the text of the refusal.
+// Reason with the text of the refusal, or "Keyring" with what is wrong with that.
 func (v *vector) verdict(t *testing.T, ignoreOptional bool) (result, text string) {
+	r, err := signature.ParseKeyring("ring", v.keyring)
+	if err != nil {
+		return "Keyring", err.Error()
+	}
+	var skipped []string
+	for _, s := range r.Skipped() {
+		skipped = append(skipped, strings.TrimSpace(fmt.Sprintf("%s %s: %s", s.ID, s.Use(), s.Reason)))
+	}
+	if diff := gocmp.Diff(v.skipped, skipped); diff != "" {
+		t.Errorf("skipped keys (-want +got): %s", diff)
+	}
 	digest := v.header["digest"]
 	found, err := newVerifier(signature.Options{
-		Keyrings:              []*signature.Keyring{ring(t, v.keyring)},
+		Keyrings:              []*signature.Keyring{r},
 		Stores:                []signature.Store{signature.MemoryStore{digest: {v.message}}},
 		Clock:                 clocktesting.NewFakePassiveClock(v.time),
 		Validity:              v.validity,
@@ -127,6 +140,8 @@ func parseVector(data []byte) (*vector, error) {
 		switch key {
 		case "comment", "expect", "text", "validity", "optional", "operator", "digest", "time":
 			v.header[key] = value
+		case "skipped":
+			v.skipped = append(v.skipped, value)
 		default:
 			return nil, fmt.Errorf("unknown key %q in the header", key)
 		}

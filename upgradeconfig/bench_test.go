@@ -8,6 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 )
 
 // A sync that finds all in step, which nearly all are.
@@ -25,7 +26,7 @@ func BenchmarkSyncNoChange(b *testing.B) {
 			for i := range all {
 				all[i] = upgradeconfig.Policy{ID: "p", Spec: specA}
 			}
-			provider := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return all, nil })
+			provider := fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return all, nil })
 			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider}))
 			if _, err := clusterapi.Create(b.Context(), cluster, object(specA, underWay("4.20.3")), clusterapi.CreateOptions{}); err != nil {
 				b.Fatal(err)

@@ -15,15 +15,10 @@ import (
 // ClusterVersionName is the name of the one ClusterVersion.
 const ClusterVersionName = "version"
 
-// inProgress says whether an upgrade is in progress: the entry of the desired
-// version is in phase Upgrading and a step of it is done, or the ClusterVersion
-// is Progressing. Either may be nil, and then says nothing.
-func inProgress(current *UpgradeConfig, cv *configv1.ClusterVersion) bool {
-	return upgrading(current) || progressing(cv)
-}
-
-// readInProgress is inProgress with the ClusterVersion of a cluster, which it
-// reads if it has to. Where that fails, the error is [ErrClusterVersion].
+// readInProgress says whether an upgrade is in progress: the entry of the desired
+// version is in phase Upgrading and a step of it is done, or the ClusterVersion,
+// which is read only if that matters, is Progressing. If that fails, the error is
+// [ErrClusterVersion].
 func readInProgress(ctx context.Context, r clusterapi.Reader, current *UpgradeConfig) (bool, error) {
 	if upgrading(current) {
 		return true, nil
@@ -46,7 +41,7 @@ func upgrading(current *UpgradeConfig) bool {
 }
 
 func progressing(cv *configv1.ClusterVersion) bool {
-	return cv != nil && slices.ContainsFunc(cv.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+	return slices.ContainsFunc(cv.Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
 		return c.Type == configv1.OperatorProgressing && c.Status == configv1.ConditionTrue
 	})
 }

@@ -54,54 +54,63 @@ type Config struct {
 		// exists.
 		Cincinnati bool `json:"cincinnati"`
 	} `json:"validation"`
-	// FeatureGate names the features that are on.
+	// FeatureGate names the features that are on: PreHealthCheck and
+	// ServiceLogNotification are known.
 	FeatureGate struct {
 		Enabled []string `json:"enabled"`
 	} `json:"featureGate"`
 }
 
-// The features that can be on.
-const (
-	FeaturePreHealthCheck         = "PreHealthCheck"
-	FeatureServiceLogNotification = "ServiceLogNotification"
-)
-
 // The values of ConfigManager.Source, in capitals.
 const (
-	SourceOCM   = "OCM"
-	SourceLocal = "LOCAL"
+	sourceOCM   = "OCM"
+	sourceLocal = "LOCAL"
 )
 
 // maxConfigSize is the most bytes that a document may have, also after its
 // aliases are expanded: more than a ConfigMap can hold.
 const maxConfigSize = 1 << 20
 
-// ConfigError says that a configuration cannot be read as YAML.
-type ConfigError struct{ Err error }
+// ConfigError says what is wrong with a configuration.
+type ConfigError struct {
+	// Field is the path of the field at fault, such as configManager.source; empty
+	// if the document cannot be read as YAML.
+	Field string
+	Err   error
+}
 
 func (e *ConfigError) Error() string {
-	return "check config map " + ConfigMapName + " for incorrect yaml formatting: " + e.Err.Error()
+	if e.Field != "" {
+		return e.Err.Error()
+	}
+	return "check config map " + configMapName + " for incorrect yaml formatting: " + e.Err.Error()
 }
 
 // Unwrap returns the cause.
 func (e *ConfigError) Unwrap() error { return e.Err }
 
 // ReadConfig reads the ConfigMap in a namespace; empty means
-// [DefaultNamespace]. A ConfigMap without the key counts as an empty document. Errors are those of the [clusterapi.Reader] and of [ParseConfig].
+// [DefaultNamespace]. A ConfigMap without the key counts as an empty document. Errors are
+// those of the [clusterapi.Reader], and a [*ConfigError] if it is not YAML. What the
+// document says is not checked: see [Config.Check].
 func ReadConfig(ctx context.Context, r clusterapi.Reader, namespace string) (*Config, error) {
 	data, err := configText(ctx, r, namespace)
 	if err != nil {
 		return nil, err
 	}
-	return ParseConfig(data)
+	c := &Config{}
+	if err := decodeConfig(data, c); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func configText(ctx context.Context, r clusterapi.Reader, namespace string) ([]byte, error) {
-	m, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(cmp.Or(namespace, DefaultNamespace), ConfigMapName))
+	m, err := clusterapi.Get[corev1.ConfigMap](ctx, r, clusterapi.Key(cmp.Or(namespace, DefaultNamespace), configMapName))
 	if err != nil {
 		return nil, err
 	}
-	return []byte(m.Data[ConfigMapKey]), nil
+	return []byte(m.Data[configMapKey]), nil
 }
 
 // NodeDrain is what the configuration says about nodes that cannot be drained: key
@@ -137,88 +146,78 @@ func ReadNodeDrain(ctx context.Context, r clusterapi.Reader, namespace string) (
 	return d, err
 }
 
-// ParseConfig decodes the YAML document. The error is a [*ConfigError] if that
-// fails. It does not check what the document says: see [Config.Check].
-func ParseConfig(data []byte) (*Config, error) {
-	c := &Config{}
-	if err := decodeConfig(data, c); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
 func decodeConfig(data []byte, into any) error {
 	if len(data) > maxConfigSize {
-		return &ConfigError{fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
+		return &ConfigError{Err: fmt.Errorf("the document has %d bytes, more than the limit of %d", len(data), maxConfigSize)}
 	}
 	switch size, err := yamljson.Measure(data, maxConfigSize); {
 	case err != nil:
-		return &ConfigError{err}
+		return &ConfigError{Err: err}
 	case size.Bytes > maxConfigSize:
-		return &ConfigError{fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
+		return &ConfigError{Err: fmt.Errorf("its aliases expand the document to more than the limit of %d bytes", maxConfigSize)}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
-		return &ConfigError{err}
+		return &ConfigError{Err: err}
 	}
 	if err := json.UnmarshalCaseSensitivePreserveInts(asJSON, into); err != nil {
-		return &ConfigError{err}
+		return &ConfigError{Err: err}
 	}
 	return nil
 }
 
-// Check returns all faults of the configuration together: [ErrNoConfigManager],
-// [ErrNoSource], [ErrSource], [ErrBaseURL], [ErrLocalName], [ErrTimeOut] and
-// [ErrDelayTrigger].
+// Check returns all faults of the configuration together, each a [*ConfigError].
 func (c *Config) Check() error {
 	return errors.Join(c.checkInterval(), c.checkSource(), c.CheckWindow())
 }
 
-// checkInterval returns [ErrNoConfigManager] if the configuration does not say
-// how often to sync. A Manager does not start without.
+// checkInterval returns an error if the configuration does not say how often to
+// sync. A Manager does not start without.
 func (c *Config) checkInterval() error {
 	if c.ConfigManager.WatchInterval <= 0 {
-		return ErrNoConfigManager
+		return &ConfigError{"configManager.watchInterval", errNoConfigManager}
 	}
 	return nil
 }
 
-// checkSource returns [ErrNoSource], or errors that wrap [ErrSource],
-// [ErrBaseURL] or [ErrLocalName], if the configuration does not say where
-// policies come from. Each sync needs that.
+// checkSource returns errors if the configuration does not say where policies come
+// from. Each sync needs that.
 func (c *Config) checkSource() error {
 	m := c.ConfigManager
 	if m.Source == "" {
-		return ErrNoSource
+		return &ConfigError{"configManager.source", errNoSource}
 	}
 	var errs []error
 	if t := c.UpgradeType; t != "" && t != OSD && t != ARO {
-		errs = append(errs, fmt.Errorf("%w: upgradeType %q", ErrSource, t))
+		errs = append(errs, &ConfigError{"upgradeType", fmt.Errorf("%w: upgradeType %q", errSource, t)})
 	}
 	switch c.source() {
-	case SourceOCM:
+	case sourceOCM:
 		_, err := BaseURL(m.OCMBaseURL)
 		errs = append(errs, err)
-	case SourceLocal:
+	case sourceLocal:
 		if m.LocalConfigName != Name {
-			errs = append(errs, ErrLocalName)
+			errs = append(errs, &ConfigError{"configManager.localConfigName", errLocalName})
 		}
 	default:
-		errs = append(errs, fmt.Errorf("%w: source %q", ErrSource, m.Source))
+		errs = append(errs, &ConfigError{"configManager.source", fmt.Errorf("%w: source %q", errSource, m.Source)})
 	}
 	return bounded.Errors(errs...)
 }
 
 // BaseURL checks the address of OCM and returns it without a slash at its end.
 // It has to be absolute, http or https, without user, query and fragment; else
-// the error is [ErrBaseURL], which does not quote the text: it may hold a
+// the error is a [*ConfigError], which does not quote the text: it may hold a
 // password.
 func BaseURL(text string) (string, error) {
+	const field = "configManager.ocmBaseUrl"
 	u, err := url.Parse(text)
 	var fault string
 	switch {
+	case text == "":
+		fault = "it is empty"
 	case err != nil:
-		return "", ErrBaseURL // without the cause, which quotes the text
+		return "", &ConfigError{field, errBaseURL} // without the cause, which quotes the text
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		fault = "it is not an absolute http or https URL"
 	case u.User != nil:
@@ -230,18 +229,18 @@ func BaseURL(text string) (string, error) {
 	default:
 		return strings.TrimRight(u.String(), "/"), nil
 	}
-	return "", fmt.Errorf("%w: %s", ErrBaseURL, fault)
+	return "", &ConfigError{field, fmt.Errorf("%w: %s", errBaseURL, fault)}
 }
 
-// CheckWindow returns [ErrTimeOut] and [ErrDelayTrigger] if those times of the
-// upgrade window are negative. The upgrade itself needs them, syncs do not.
+// CheckWindow returns a [*ConfigError] for each time of the upgrade window that is
+// negative. The upgrade itself needs them, syncs do not.
 func (c *Config) CheckWindow() error {
 	var errs []error
 	if c.UpgradeWindow.TimeOut < 0 {
-		errs = append(errs, ErrTimeOut)
+		errs = append(errs, &ConfigError{"upgradeWindow.timeOut", errTimeOut})
 	}
 	if c.UpgradeWindow.DelayTrigger < 0 {
-		errs = append(errs, ErrDelayTrigger)
+		errs = append(errs, &ConfigError{"upgradeWindow.delayTrigger", errDelayTrigger})
 	}
 	return bounded.Errors(errs...)
 }

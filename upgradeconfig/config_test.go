@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -48,7 +47,7 @@ func TestParseConfig(t *testing.T) {
 		t.Error(err)
 	}
 	if got.Interval() != time.Hour || got.TimeOut() != 2*time.Hour || got.DelayTrigger() != 30*time.Minute || got.Type() != upgradeconfig.OSD ||
-		!got.Enabled(upgradeconfig.FeaturePreHealthCheck) || got.Enabled("prehealthcheck") {
+		!got.Enabled("PreHealthCheck") || got.Enabled("prehealthcheck") {
 		t.Errorf("%+v", got)
 	}
 	empty, err := upgradeconfig.ParseConfig(nil)
@@ -61,37 +60,46 @@ func TestParseConfig(t *testing.T) {
 }
 
 func TestConfigFaults(t *testing.T) {
+	const (
+		noInterval = "configManager.watchInterval: no configManager defined in configuration"
+		noSource   = "configManager.source: no configManager spec provider configured"
+		badSource  = "invalid configManager spec provider type defined"
+		badURL     = "configManager.ocmBaseUrl: OCM Base URL is not a parseable URL"
+		localName  = "configManager.localConfigName: please use managed-upgrade-config as the upgrade config name"
+		timeOut    = "upgradeWindow.timeOut: config upgrade window time out is invalid"
+		trigger    = "upgradeWindow.delayTrigger: config upgrade window delay trigger is invalid"
+	)
 	for _, tt := range []struct {
 		name, config string
-		want         []error // of Check
-		inSource     bool    // CheckSource finds some of them
+		want         []string // of Check: field and text
+		inSource     bool     // CheckSource finds some of them
 	}{
 		{name: "full", config: fullConfig},
 		{name: "small letters", config: "configManager: {source: ocm, ocmBaseUrl: 'http://localhost:8080/x', watchInterval: 1}"},
 		{name: "local", config: "configManager: {source: Local, localConfigName: managed-upgrade-config, watchInterval: 1}"},
-		{name: "empty", config: "", want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrNoSource}, inSource: true},
-		{name: "null", config: "null", want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrNoSource}, inSource: true},
-		{name: "no interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h'}", want: []error{upgradeconfig.ErrNoConfigManager}},
-		{name: "zero interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 0}", want: []error{upgradeconfig.ErrNoConfigManager}},
-		{name: "negative interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: -5}", want: []error{upgradeconfig.ErrNoConfigManager}},
-		{name: "keys have their case", config: "configmanager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 5}", want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrNoSource}, inSource: true},
-		{name: "no source", config: "configManager: {watchInterval: 5}", want: []error{upgradeconfig.ErrNoSource}, inSource: true},
-		{name: "another source", config: "configManager: {source: GIT, watchInterval: 5}", want: []error{upgradeconfig.ErrSource}, inSource: true},
-		{name: "type in small letters", config: "upgradeType: osd\nconfigManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 5}", want: []error{upgradeconfig.ErrSource}, inSource: true},
-		{name: "no URL", config: "configManager: {source: OCM, watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "relative URL", config: "configManager: {source: OCM, ocmBaseUrl: api.openshift.com, watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "URL without host", config: "configManager: {source: OCM, ocmBaseUrl: 'https://', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "URL of a port only", config: "configManager: {source: OCM, ocmBaseUrl: 'https://:443', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "another scheme", config: "configManager: {source: OCM, ocmBaseUrl: 'ftp://h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "URL with a user", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "URL whose password has a slash", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret/x@h', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "no URL at all", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@%zz', watchInterval: 5}", want: []error{upgradeconfig.ErrBaseURL}, inSource: true},
-		{name: "local without name", config: "configManager: {source: LOCAL, watchInterval: 5}", want: []error{upgradeconfig.ErrLocalName}, inSource: true},
-		{name: "local by another name", config: "configManager: {source: LOCAL, localConfigName: mine, watchInterval: 5}", want: []error{upgradeconfig.ErrLocalName}, inSource: true},
+		{name: "empty", config: "", want: []string{noInterval, noSource}, inSource: true},
+		{name: "null", config: "null", want: []string{noInterval, noSource}, inSource: true},
+		{name: "no interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h'}", want: []string{noInterval}},
+		{name: "zero interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 0}", want: []string{noInterval}},
+		{name: "negative interval", config: "configManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: -5}", want: []string{noInterval}},
+		{name: "keys have their case", config: "configmanager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 5}", want: []string{noInterval, noSource}, inSource: true},
+		{name: "no source", config: "configManager: {watchInterval: 5}", want: []string{noSource}, inSource: true},
+		{name: "another source", config: "configManager: {source: GIT, watchInterval: 5}", want: []string{"configManager.source: " + badSource}, inSource: true},
+		{name: "type in small letters", config: "upgradeType: osd\nconfigManager: {source: OCM, ocmBaseUrl: 'https://h', watchInterval: 5}", want: []string{"upgradeType: " + badSource}, inSource: true},
+		{name: "no URL", config: "configManager: {source: OCM, watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "relative URL", config: "configManager: {source: OCM, ocmBaseUrl: api.openshift.com, watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "URL without host", config: "configManager: {source: OCM, ocmBaseUrl: 'https://', watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "URL of a port only", config: "configManager: {source: OCM, ocmBaseUrl: 'https://:443', watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "another scheme", config: "configManager: {source: OCM, ocmBaseUrl: 'ftp://h', watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "URL with a user", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@h', watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "URL whose password has a slash", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret/x@h', watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "no URL at all", config: "configManager: {source: OCM, ocmBaseUrl: 'https://u:secret@%zz', watchInterval: 5}", want: []string{badURL}, inSource: true},
+		{name: "local without name", config: "configManager: {source: LOCAL, watchInterval: 5}", want: []string{localName}, inSource: true},
+		{name: "local by another name", config: "configManager: {source: LOCAL, localConfigName: mine, watchInterval: 5}", want: []string{localName}, inSource: true},
 		{name: "windows", config: "configManager: {source: LOCAL, localConfigName: managed-upgrade-config, watchInterval: 5}\nupgradeWindow: {timeOut: -1, delayTrigger: -1}",
-			want: []error{upgradeconfig.ErrTimeOut, upgradeconfig.ErrDelayTrigger}},
+			want: []string{timeOut, trigger}},
 		{name: "all at once", config: "upgradeType: X\nconfigManager: {source: OCM}\nupgradeWindow: {delayTrigger: -1}",
-			want: []error{upgradeconfig.ErrNoConfigManager, upgradeconfig.ErrSource, upgradeconfig.ErrBaseURL, upgradeconfig.ErrDelayTrigger}, inSource: true},
+			want: []string{noInterval, "upgradeType: " + badSource, badURL, trigger}, inSource: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := upgradeconfig.ParseConfig([]byte(tt.config))
@@ -102,13 +110,14 @@ func TestConfigFaults(t *testing.T) {
 			if len(tt.want) == 0 && err != nil {
 				t.Error(err)
 			}
-			for _, want := range tt.want {
-				if !errors.Is(err, want) {
-					t.Errorf("%v is not %v", err, want)
-				}
+			faults := configErrors(err)
+			if len(faults) != len(tt.want) || strings.Contains(errText(err), "secret") {
+				t.Fatalf("%v", err)
 			}
-			if err != nil && (strings.Contains(err.Error(), "secret") || len(strings.Split(err.Error(), "\n")) != len(tt.want)) {
-				t.Errorf("%v", err)
+			for i, want := range tt.want {
+				if got := faults[i].Field + ": " + faults[i].Error(); !strings.HasPrefix(got, want) {
+					t.Errorf("got %s, want %s", got, want)
+				}
 			}
 			if got := c.CheckSource(); (got != nil) != tt.inSource {
 				t.Errorf("source: %v", got)
@@ -127,6 +136,21 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
+// configErrors are the faults that an error joins.
+func configErrors(err error) []*upgradeconfig.ConfigError {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var out []*upgradeconfig.ConfigError
+		for _, e := range joined.Unwrap() {
+			out = append(out, configErrors(e)...)
+		}
+		return out
+	}
+	if e, ok := errors.AsType[*upgradeconfig.ConfigError](err); ok {
+		return []*upgradeconfig.ConfigError{e}
+	}
+	return nil
+}
+
 func TestBaseURL(t *testing.T) {
 	for text, want := range map[string]string{
 		"https://api.openshift.com": "https://api.openshift.com", "HTTP://h:8080/a%2Fb//": "http://h:8080/a%2Fb", "https://[::1]:1/": "https://[::1]:1",
@@ -140,7 +164,7 @@ func TestBaseURL(t *testing.T) {
 		"https://secret@h", "https://u:secret@h", "https://u:secret/x@h", "https://u:se secret@h", "https://u:%secret@h", "https://[secret", "https://h:secret", "\x7fsecret",
 	} {
 		got, err := upgradeconfig.BaseURL(text)
-		if !errors.Is(err, upgradeconfig.ErrBaseURL) || got != "" || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "OCM Base URL is not a parseable URL") {
+		if !errors.As(err, new(*upgradeconfig.ConfigError)) || got != "" || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "OCM Base URL is not a parseable URL") {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
 	}
@@ -153,12 +177,6 @@ func TestIntervalDoesNotOverflow(t *testing.T) {
 	if c.Interval() < 200*365*24*time.Hour || wait < c.Interval() {
 		t.Errorf("%v, jittered %v", c.Interval(), wait)
 	}
-}
-
-func configMap(namespace, text string) *corev1.ConfigMap {
-	m := &corev1.ConfigMap{Data: map[string]string{upgradeconfig.ConfigMapKey: text}}
-	m.Namespace, m.Name = namespace, upgradeconfig.ConfigMapName
-	return m
 }
 
 func TestReadConfig(t *testing.T) {
@@ -178,7 +196,7 @@ func TestReadConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := upgradeconfig.ReadConfig(t.Context(), cluster, "elsewhere")
-	if err != nil || !errors.Is(c.CheckInterval(), upgradeconfig.ErrNoConfigManager) {
+	if err != nil || c.CheckInterval() == nil {
 		t.Errorf("no key: %+v, %v", c, err)
 	}
 }
@@ -188,10 +206,7 @@ func FuzzParseConfig(f *testing.F) {
 	f.Add([]byte("configManager: {source: LOCAL, watchInterval: -1}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := upgradeconfig.ParseConfig(data)
-		if (c == nil) == (err == nil) {
-			t.Fatalf("%v, %v", c, err)
-		}
-		if c == nil {
+		if err != nil {
 			return
 		}
 		_ = c.Check()

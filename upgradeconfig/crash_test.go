@@ -108,7 +108,7 @@ func (w *world) judge(verb string, old *upgradeconfig.UpgradeConfig) {
 		if len(w.specs) > 0 && old.Spec == w.specs[0] && old.DeletionTimestamp == nil {
 			w.harm = append(w.harm, verb+" of an object that was as it should be")
 		}
-		if w.keep && upgradeconfig.InProgress(old, nil) {
+		if w.keep && upgradeconfig.InProgress(old) {
 			w.harm = append(w.harm, verb+" of an object whose upgrade is in progress")
 		}
 	}
@@ -272,8 +272,8 @@ func (w *world) settle(update bool) {
 	}
 	now := w.get()
 	switch {
-	case r.Action.Kind == upgradeconfig.ActionHold:
-		if !w.keep || !upgradeconfig.InProgress(old, nil) || now == nil || now.ResourceVersion != old.ResourceVersion {
+	case r.Action.Kind == upgradeconfig.EventHeld:
+		if !w.keep || !upgradeconfig.InProgress(old) || now == nil || now.ResourceVersion != old.ResourceVersion {
 			w.t.Fatalf("held, was %+v, is %+v", old, now)
 		}
 	case len(w.specs) == 0:

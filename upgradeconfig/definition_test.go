@@ -77,8 +77,8 @@ func TestSyncWithDefinition(t *testing.T) {
 	if _, err := cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustSync(t, m, upgradeconfig.ActionCreate, true)
-	mustSync(t, m, upgradeconfig.ActionNone, false)
+	mustSync(t, m, upgradeconfig.EventCreated, true)
+	mustSync(t, m, "", false)
 	got := setStatus(t, cluster, underWay("4.20.3"))
 	if d := cmp.Diff(underWay("4.20.3"), got.Status); d != "" || got.Spec != specA {
 		t.Errorf("(-want +got):\n%s", d)

@@ -3,32 +3,17 @@ package upgradeconfig
 import (
 	"fmt"
 	"time"
-)
 
-// ActionKind says what is to be done about the UpgradeConfig.
-type ActionKind string
-
-// The kinds of an [Action].
-const (
-	// ActionNone: the UpgradeConfig is as it should be.
-	ActionNone ActionKind = "None"
-	// ActionCreate: there is none, and should be one.
-	ActionCreate ActionKind = "Create"
-	// ActionReplace: it is deleted and created again, without its history and with
-	// another UID, which marks a new policy.
-	ActionReplace ActionKind = "Replace"
-	// ActionUpdate: its spec is changed in place and its status kept.
-	ActionUpdate ActionKind = "Update"
-	// ActionDelete: there is one, and should be none.
-	ActionDelete ActionKind = "Delete"
-	// ActionHold: it should be replaced, updated or deleted, but stays while
-	// its upgrade is in progress.
-	ActionHold ActionKind = "Hold"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // Action is what is to be done about the UpgradeConfig.
 type Action struct {
-	Kind ActionKind
+	// Kind is the type of the event that doing it makes: [EventCreated],
+	// [EventReplaced], which deletes the object and creates it without its history
+	// and with another UID, [EventUpdated], [EventDeleted] or [EventHeld]. Empty:
+	// nothing is to be done.
+	Kind clusterapi.EventType
 	// Spec is the one that the provider wants; zero if it wants none.
 	Spec Spec
 	// Changes are the fields in which the object differs from Spec, in the
@@ -42,8 +27,9 @@ type Action struct {
 // Change is a field of the spec in which the UpgradeConfig differs from the
 // policy, such as desired.version.
 type Change struct {
-	Field    string
-	Old, New string
+	Field string `json:"field"`
+	Old   string `json:"old"`
+	New   string `json:"new"`
 }
 
 // String is "field: old → new".
@@ -82,38 +68,38 @@ func Diff(current *UpgradeConfig, specs []Spec, o DiffOptions) Action {
 	a := diff(current, specs, o.Update)
 	if o.KeepWhileUpgrading && o.InProgress && a.disturbs() {
 		a.Reason += ", but its upgrade is in progress"
-		a.Kind = ActionHold
+		a.Kind = EventHeld
 	}
 	return a
 }
 
 // disturbs says whether the action would touch an object that exists.
 func (a Action) disturbs() bool {
-	return a.Kind == ActionReplace || a.Kind == ActionUpdate || a.Kind == ActionDelete
+	return a.Kind == EventReplaced || a.Kind == EventUpdated || a.Kind == EventDeleted
 }
 
 func diff(current *UpgradeConfig, specs []Spec, update bool) Action {
 	switch {
 	case len(specs) == 0 && current == nil:
-		return Action{Kind: ActionNone, Reason: "there is no policy and no UpgradeConfig"}
+		return Action{Reason: "there is no policy and no UpgradeConfig"}
 	case len(specs) == 0:
-		return Action{Kind: ActionDelete, Reason: "there is no policy"}
+		return Action{Kind: EventDeleted, Reason: "there is no policy"}
 	}
 	want := specs[0]
 	if current == nil {
-		return Action{Kind: ActionCreate, Spec: want, Changes: changes(Spec{}, want), Reason: "there is a policy but no UpgradeConfig"}
+		return Action{Kind: EventCreated, Spec: want, Changes: changes(Spec{}, want), Reason: "there is a policy but no UpgradeConfig"}
 	}
 	known := withVersion(want, current.Spec)
 	a := Action{Spec: want, Changes: changes(current.Spec, known)}
 	switch {
 	case current.DeletionTimestamp != nil:
-		a.Kind, a.Reason = ActionReplace, "the UpgradeConfig is being deleted"
+		a.Kind, a.Reason = EventReplaced, "the UpgradeConfig is being deleted"
 	case len(a.Changes) == 0:
-		a.Kind, a.Reason = ActionNone, "the UpgradeConfig has the policy's spec"
+		a.Reason = "the UpgradeConfig has the policy's spec"
 	case update && current.Spec.Desired == known.Desired && current.Spec.Type == want.Type:
-		a.Kind, a.Spec, a.Reason = ActionUpdate, known, "the UpgradeConfig differs from the policy, but not in its release"
+		a.Kind, a.Spec, a.Reason = EventUpdated, known, "the UpgradeConfig differs from the policy, but not in its release"
 	default:
-		a.Kind, a.Reason = ActionReplace, "the UpgradeConfig differs from the policy"
+		a.Kind, a.Reason = EventReplaced, "the UpgradeConfig differs from the policy"
 	}
 	return a
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -30,58 +31,58 @@ func TestDiff(t *testing.T) {
 		current *upgradeconfig.UpgradeConfig
 		specs   []upgradeconfig.Spec
 		o       upgradeconfig.DiffOptions
-		want    upgradeconfig.ActionKind
+		want    clusterapi.EventType
 		changes []change
 	}{
-		{name: "nothing at all", want: upgradeconfig.ActionNone},
-		{name: "no policy", current: object(specA, upgradeconfig.Status{}), want: upgradeconfig.ActionDelete},
-		{name: "no policy, in progress, not asked to hold", current: object(specA, underWay("4.20.3")), o: upgradeconfig.DiffOptions{InProgress: true}, want: upgradeconfig.ActionDelete},
-		{name: "no policy, in progress", current: object(specA, underWay("4.20.3")), o: held, want: upgradeconfig.ActionHold},
-		{name: "no policy, not in progress", current: object(specA, underWay("4.20.3")), o: upgradeconfig.DiffOptions{KeepWhileUpgrading: true}, want: upgradeconfig.ActionDelete},
-		{name: "nothing at all, in progress", o: held, want: upgradeconfig.ActionNone},
-		{name: "no object", specs: []upgradeconfig.Spec{specB}, want: upgradeconfig.ActionCreate, changes: []change{
+		{name: "nothing at all", want: ""},
+		{name: "no policy", current: object(specA, upgradeconfig.Status{}), want: upgradeconfig.EventDeleted},
+		{name: "no policy, in progress, not asked to hold", current: object(specA, underWay("4.20.3")), o: upgradeconfig.DiffOptions{InProgress: true}, want: upgradeconfig.EventDeleted},
+		{name: "no policy, in progress", current: object(specA, underWay("4.20.3")), o: held, want: upgradeconfig.EventHeld},
+		{name: "no policy, not in progress", current: object(specA, underWay("4.20.3")), o: upgradeconfig.DiffOptions{KeepWhileUpgrading: true}, want: upgradeconfig.EventDeleted},
+		{name: "nothing at all, in progress", o: held, want: ""},
+		{name: "no object", specs: []upgradeconfig.Spec{specB}, want: upgradeconfig.EventCreated, changes: []change{
 			{Field: "desired.version", New: "4.20.4"}, {Field: "desired.channel", New: "stable-4.20"},
 			{Field: "upgradeAt", New: "2031-03-04T03:00:00Z"}, {Field: "PDBForceDrainTimeout", Old: "0", New: "30"}, {Field: "type", New: "OSD"},
 		}},
-		{name: "no object, in progress", specs: []upgradeconfig.Spec{specB}, o: held, want: upgradeconfig.ActionCreate, changes: []change{
+		{name: "no object, in progress", specs: []upgradeconfig.Spec{specB}, o: held, want: upgradeconfig.EventCreated, changes: []change{
 			{Field: "desired.version", New: "4.20.4"}, {Field: "desired.channel", New: "stable-4.20"},
 			{Field: "upgradeAt", New: "2031-03-04T03:00:00Z"}, {Field: "PDBForceDrainTimeout", Old: "0", New: "30"}, {Field: "type", New: "OSD"},
 		}},
-		{name: "no object, a spec of zeros", specs: []upgradeconfig.Spec{{}}, want: upgradeconfig.ActionCreate},
-		{name: "equal", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{specA}, want: upgradeconfig.ActionNone},
-		{name: "equal, in progress", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{specA}, o: held, want: upgradeconfig.ActionNone},
-		{name: "only the first counts", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{specA, specB}, want: upgradeconfig.ActionNone},
+		{name: "no object, a spec of zeros", specs: []upgradeconfig.Spec{{}}, want: upgradeconfig.EventCreated},
+		{name: "equal", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{specA}, want: ""},
+		{name: "equal, in progress", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{specA}, o: held, want: ""},
+		{name: "only the first counts", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{specA, specB}, want: ""},
 		{name: "the same instant", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{
 			with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T05:00:00+02:00" }),
-		}, want: upgradeconfig.ActionNone},
-		{name: "the same text that is not a time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "soon"}}, want: upgradeconfig.ActionNone},
-		{name: "another text that is not a time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "later"}}, want: upgradeconfig.ActionReplace,
+		}, want: ""},
+		{name: "the same text that is not a time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "soon"}}, want: ""},
+		{name: "another text that is not a time", current: object(upgradeconfig.Spec{UpgradeAt: "soon"}, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{{UpgradeAt: "later"}}, want: upgradeconfig.EventReplaced,
 			changes: []change{{Field: "upgradeAt", Old: "soon", New: "later"}}},
-		{name: "another time", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{later}, want: upgradeconfig.ActionReplace, changes: moved},
-		{name: "another time, in progress", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{later}, o: held, want: upgradeconfig.ActionHold, changes: moved},
-		{name: "another time, in place", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{later}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.ActionUpdate, changes: moved},
+		{name: "another time", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{later}, want: upgradeconfig.EventReplaced, changes: moved},
+		{name: "another time, in progress", current: object(specA, underWay("4.20.3")), specs: []upgradeconfig.Spec{later}, o: held, want: upgradeconfig.EventHeld, changes: moved},
+		{name: "another time, in place", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{later}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.EventUpdated, changes: moved},
 		{name: "another time, in place, in progress", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{later},
-			o: upgradeconfig.DiffOptions{Update: true, KeepWhileUpgrading: true, InProgress: true}, want: upgradeconfig.ActionHold, changes: moved},
+			o: upgradeconfig.DiffOptions{Update: true, KeepWhileUpgrading: true, InProgress: true}, want: upgradeconfig.EventHeld, changes: moved},
 		{name: "all that can change in place", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{
 			with(specA, func(s *upgradeconfig.Spec) {
 				s.UpgradeAt, s.PDBForceDrainTimeout, s.CapacityReservation = "x", 1, false
 			}),
-		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.ActionUpdate, changes: []change{
+		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.EventUpdated, changes: []change{
 			{Field: "upgradeAt", Old: "2031-02-04T03:00:00Z", New: "x"}, {Field: "PDBForceDrainTimeout", Old: "45", New: "1"}, {Field: "capacityReservation", Old: "true", New: "false"},
 		}},
 		{name: "another image does not change in place", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{
 			with(specA, func(s *upgradeconfig.Spec) { s.Desired.Image = "r@sha256:1" }),
-		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.ActionReplace, changes: []change{{Field: "desired.image", New: "r@sha256:1"}}},
+		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.EventReplaced, changes: []change{{Field: "desired.image", New: "r@sha256:1"}}},
 		{name: "another channel", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{
 			with(specA, func(s *upgradeconfig.Spec) { s.Desired.Channel = "fast-4.20" }),
-		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.ActionReplace, changes: []change{{Field: "desired.channel", Old: "stable-4.20", New: "fast-4.20"}}},
+		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.EventReplaced, changes: []change{{Field: "desired.channel", Old: "stable-4.20", New: "fast-4.20"}}},
 		{name: "another type does not change in place", current: object(specA, upgradeconfig.Status{}), specs: []upgradeconfig.Spec{
 			with(specA, func(s *upgradeconfig.Spec) { s.Type = upgradeconfig.ARO }),
-		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.ActionReplace, changes: []change{{Field: "type", Old: "OSD", New: "ARO"}}},
-		{name: "being deleted", current: deleting, specs: []upgradeconfig.Spec{specA}, want: upgradeconfig.ActionReplace},
-		{name: "being deleted does not change in place", current: deleting, specs: []upgradeconfig.Spec{later}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.ActionReplace, changes: moved},
-		{name: "being deleted, in progress", current: deleting, specs: []upgradeconfig.Spec{specA}, o: held, want: upgradeconfig.ActionHold},
-		{name: "being deleted, no policy", current: deleting, want: upgradeconfig.ActionDelete},
+		}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.EventReplaced, changes: []change{{Field: "type", Old: "OSD", New: "ARO"}}},
+		{name: "being deleted", current: deleting, specs: []upgradeconfig.Spec{specA}, want: upgradeconfig.EventReplaced},
+		{name: "being deleted does not change in place", current: deleting, specs: []upgradeconfig.Spec{later}, o: upgradeconfig.DiffOptions{Update: true}, want: upgradeconfig.EventReplaced, changes: moved},
+		{name: "being deleted, in progress", current: deleting, specs: []upgradeconfig.Spec{specA}, o: held, want: upgradeconfig.EventHeld},
+		{name: "being deleted, no policy", current: deleting, want: upgradeconfig.EventDeleted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := upgradeconfig.Diff(tt.current, tt.specs, tt.o)
@@ -132,19 +133,19 @@ func TestDiffConverges(t *testing.T) {
 		o := upgradeconfig.DiffOptions{Update: rapid.Bool().Draw(t, "update"), KeepWhileUpgrading: rapid.Bool().Draw(t, "keep"), InProgress: rapid.Bool().Draw(t, "inProgress")}
 		a := upgradeconfig.Diff(current, specs, o)
 		switch a.Kind {
-		case upgradeconfig.ActionNone:
+		case "":
 			return
-		case upgradeconfig.ActionHold:
+		case upgradeconfig.EventHeld:
 			if current == nil || !o.KeepWhileUpgrading || !o.InProgress {
 				t.Fatal("nothing to hold")
 			}
 			return
-		case upgradeconfig.ActionDelete:
+		case upgradeconfig.EventDeleted:
 			current = nil
 		default:
 			current = object(a.Spec, upgradeconfig.Status{})
 		}
-		if again := upgradeconfig.Diff(current, specs, o); again.Kind != upgradeconfig.ActionNone {
+		if again := upgradeconfig.Diff(current, specs, o); again.Kind != "" {
 			t.Fatalf("%s after %s: %s", again.Kind, a.Kind, again.Reason)
 		}
 	})
@@ -271,21 +272,21 @@ func TestDiffImageVersion(t *testing.T) {
 	current := &upgradeconfig.UpgradeConfig{Spec: want}
 	current.Spec.Desired.Version = "4.20.3"
 
-	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{want}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.ActionNone {
+	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{want}, upgradeconfig.DiffOptions{}); a.Kind != "" {
 		t.Errorf("%s because %s: %v", a.Kind, a.Reason, a.Changes)
 	}
 	later := want
 	later.UpgradeAt = "2031-02-05T03:00:00Z"
 	a := upgradeconfig.Diff(current, []upgradeconfig.Spec{later}, upgradeconfig.DiffOptions{Update: true})
-	if a.Kind != upgradeconfig.ActionUpdate || a.Spec.Desired.Version != "4.20.3" || len(a.Changes) != 1 {
+	if a.Kind != upgradeconfig.EventUpdated || a.Spec.Desired.Version != "4.20.3" || len(a.Changes) != 1 {
 		t.Errorf("%s to %+v: %v", a.Kind, a.Spec, a.Changes)
 	}
-	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{later}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.ActionReplace || a.Spec != later {
+	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{later}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.EventReplaced || a.Spec != later {
 		t.Errorf("%s to %+v", a.Kind, a.Spec)
 	}
 	other := want
 	other.Desired.Image = "quay.example/release@sha256:bb"
-	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{other}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.ActionReplace || len(a.Changes) != 2 {
+	if a := upgradeconfig.Diff(current, []upgradeconfig.Spec{other}, upgradeconfig.DiffOptions{}); a.Kind != upgradeconfig.EventReplaced || len(a.Changes) != 2 {
 		t.Errorf("%s: %v", a.Kind, a.Changes)
 	}
 }

@@ -16,7 +16,7 @@
 // anything else that implements two methods, for instance a Git repository with
 // policies in files ([GitDir]). A policy counts unless it is pending, completed or
 // cancelled ([Policy.Counts]); of those that count, the one that is due next
-// becomes the UpgradeConfig ([Select]). With [Local] the object is its own
+// becomes the UpgradeConfig ([Policy.Compare]). With [Local] the object is its own
 // policy, for clusters where an administrator does write it.
 //
 // # In step
@@ -39,8 +39,7 @@
 // object is still the one that the decision was about, and all that a sync
 // needs to know is on the cluster: it may be interrupted anywhere, even
 // between delete and create, and the next one completes what it began. An
-// observer gets an [Event] for all that happens, and [Explain] says in sentences
-// what is going to happen.
+// observer gets an event for all that happens, with [EventData].
 //
 // [Validate] says whether a cluster can do what an UpgradeConfig asks for, and
 // package upgrade does it.

@@ -22,20 +22,14 @@ var (
 	ErrClusterVersion = errors.New("can't determine cluster version")
 )
 
-// Faults of the configuration, as users of the managed-upgrade operator know
-// them.
+// The faults that a [ConfigError] wraps, as users of the managed-upgrade operator
+// know them.
 var (
-	// ErrNoConfigManager: watchInterval is not a positive number.
-	ErrNoConfigManager = errors.New("no configManager defined in configuration")
-	// ErrNoSource: the configuration names no source.
-	ErrNoSource = errors.New("no configManager spec provider configured")
-	// ErrSource: the source or the upgrade type is not one of those that exist.
-	ErrSource = errors.New("invalid configManager spec provider type defined")
-	// ErrBaseURL: [BaseURL] does not accept ocmBaseUrl.
-	ErrBaseURL = errors.New("OCM Base URL is not a parseable URL")
-	// ErrLocalName: localConfigName is not the one name that counts.
-	ErrLocalName = errors.New("please use " + Name + " as the upgrade config name")
-	// ErrTimeOut and ErrDelayTrigger: a time of upgradeWindow is negative.
-	ErrTimeOut      = errors.New("config upgrade window time out is invalid")
-	ErrDelayTrigger = errors.New("config upgrade window delay trigger is invalid")
+	errNoConfigManager = errors.New("no configManager defined in configuration")
+	errNoSource        = errors.New("no configManager spec provider configured")
+	errSource          = errors.New("invalid configManager spec provider type defined")
+	errBaseURL         = errors.New("OCM Base URL is not a parseable URL")
+	errLocalName       = errors.New("please use " + Name + " as the upgrade config name")
+	errTimeOut         = errors.New("config upgrade window time out is invalid")
+	errDelayTrigger    = errors.New("config upgrade window delay trigger is invalid")
 )

@@ -3,11 +3,11 @@ package upgradeconfig_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 )
 
 // A manager brings a policy to a cluster. Run would do so until it is stopped.
@@ -23,7 +23,7 @@ func ExampleManager_Sync() {
 		UpgradeAt: "2031-02-04T03:00:00Z",
 		Type:      upgradeconfig.OSD,
 	}
-	provider := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
+	provider := fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
 		return []upgradeconfig.Policy{{ID: "p-7", Spec: spec}}, nil
 	})
 	manager := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider}))
@@ -43,34 +43,16 @@ func ExampleManager_Sync() {
 	}
 	fmt.Println(object.Spec.Desired.Version, "at", object.Spec.UpgradeAt)
 	// Output:
-	// Create true <nil>
-	// None false <nil>
-	// Replace [upgradeAt: 2031-02-04T03:00:00Z → 2031-02-04T04:00:00Z] <nil>
+	// Created true <nil>
+	//  false <nil>
+	// Replaced [upgradeAt: 2031-02-04T03:00:00Z → 2031-02-04T04:00:00Z] <nil>
 	// 4.20.3 at 2031-02-04T04:00:00Z
 }
 
 func ExampleDiff() {
 	action := upgradeconfig.Diff(&upgradeconfig.UpgradeConfig{}, nil, upgradeconfig.DiffOptions{KeepWhileUpgrading: true, InProgress: true})
 	fmt.Printf("%s: %s\n", action.Kind, action.Reason)
-	// Output: Hold: there is no policy, but its upgrade is in progress
-}
-
-func ExampleExplain() {
-	now := time.Date(2031, 2, 4, 1, 0, 0, 0, time.UTC)
-	policies := []upgradeconfig.Policy{
-		{ID: "p-7", State: "pending", NextRun: now, Spec: upgradeconfig.Spec{Desired: upgradeconfig.Update{Version: "4.20.2"}}},
-		{ID: "p-8", State: "scheduled", NextRun: now.Add(2 * time.Hour), Spec: upgradeconfig.Spec{
-			Desired: upgradeconfig.Update{Version: "4.20.3", Channel: "stable-4.20"}, UpgradeAt: "2031-02-04T03:00:00Z",
-		}},
-	}
-	for _, line := range upgradeconfig.Explain(policies, nil, now, upgradeconfig.ExplainOptions{}) {
-		fmt.Println(line)
-	}
-	// Output:
-	// policy p-7 ignored: pending
-	// policy p-8 counts: 4.20.3 from stable-4.20 at 2031-02-04T03:00:00Z
-	// will create: there is a policy but no UpgradeConfig
-	// starts in 2h0m, window ends 2031-02-04T05:00:00Z
+	// Output: Held: there is no policy, but its upgrade is in progress
 }
 
 func ExampleBackoff_Next() {

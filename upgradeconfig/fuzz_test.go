@@ -27,14 +27,10 @@ func FuzzUpgradeConfig(f *testing.F) {
 			return
 		}
 		kind := upgradeconfig.Diff(c, []upgradeconfig.Spec{c.Spec}, upgradeconfig.DiffOptions{Update: true}).Kind
-		if want := c.DeletionTimestamp == nil; (kind == upgradeconfig.ActionNone) != want {
+		if want := c.DeletionTimestamp == nil; (kind == "") != want {
 			t.Fatalf("%s", kind)
 		}
-		upgradeconfig.InProgress(c, nil)
-		p := upgradeconfig.Policy{ID: "p", Spec: c.Spec}
-		if len(upgradeconfig.Explain([]upgradeconfig.Policy{p}, c, at("2031-02-04T03:00:00Z"), upgradeconfig.ExplainOptions{})) < 2 {
-			t.Fatal("hardly explained")
-		}
+		upgradeconfig.InProgress(c)
 		once := again(t, c)
 		if d := cmp.Diff(once, again(t, once)); d != "" || once.Spec != c.Spec {
 			t.Fatalf("(-want +got):\n%s", d)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -173,10 +174,13 @@ func TestWire(t *testing.T) {
 }
 
 func TestInProgress(t *testing.T) {
-	cv := func(status configv1.ConditionStatus) *configv1.ClusterVersion {
-		return &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
-			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue}, {Type: configv1.OperatorProgressing, Status: status},
-		}}}
+	cluster := func(status configv1.ConditionStatus) *memory.Cluster {
+		c := newCluster(t, memory.Options{}, false)
+		_, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+			cv.Status.Conditions[0].Status = status
+			return nil
+		})
+		return must(c, err)
 	}
 	edit := func(f func(*upgradeconfig.HistoryEntry)) *upgradeconfig.UpgradeConfig {
 		c := object(specA, underWay("4.20.3"))
@@ -185,21 +189,26 @@ func TestInProgress(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		current *upgradeconfig.UpgradeConfig
-		cv      *configv1.ClusterVersion
+		cv      configv1.ConditionStatus // of Progressing
 		want    bool
 	}{
-		"nothing":                {nil, nil, false},
-		"a step is done":         {object(specA, underWay("4.20.3")), nil, true},
-		"progressing":            {nil, cv(configv1.ConditionTrue), true},
-		"not progressing":        {object(specA, upgradeconfig.Status{}), cv(configv1.ConditionFalse), false},
-		"progress unknown":       {object(specA, upgradeconfig.Status{}), cv(configv1.ConditionUnknown), false},
-		"another version's step": {object(specA, underWay("4.20.4")), cv(configv1.ConditionFalse), false},
-		"no step done":           {edit(func(e *upgradeconfig.HistoryEntry) { e.Conditions[0].Status = metav1.ConditionFalse }), nil, false},
-		"another phase":          {edit(func(e *upgradeconfig.HistoryEntry) { e.Phase = upgradeconfig.PhasePending }), nil, false},
-		"finished":               {edit(func(e *upgradeconfig.HistoryEntry) { e.Phase = upgradeconfig.PhaseUpgraded }), cv(configv1.ConditionFalse), false},
+		"nothing":                {nil, configv1.ConditionFalse, false},
+		"a step is done":         {object(specA, underWay("4.20.3")), configv1.ConditionFalse, true},
+		"progressing":            {nil, configv1.ConditionTrue, true},
+		"progressing, no step":   {object(specA, upgradeconfig.Status{}), configv1.ConditionTrue, true},
+		"not progressing":        {object(specA, upgradeconfig.Status{}), configv1.ConditionFalse, false},
+		"progress unknown":       {object(specA, upgradeconfig.Status{}), configv1.ConditionUnknown, false},
+		"another version's step": {object(specA, underWay("4.20.4")), configv1.ConditionFalse, false},
+		"no step done":           {edit(func(e *upgradeconfig.HistoryEntry) { e.Conditions[0].Status = metav1.ConditionFalse }), configv1.ConditionFalse, false},
+		"another phase":          {edit(func(e *upgradeconfig.HistoryEntry) { e.Phase = upgradeconfig.PhasePending }), configv1.ConditionFalse, false},
+		"finished":               {edit(func(e *upgradeconfig.HistoryEntry) { e.Phase = upgradeconfig.PhaseUpgraded }), configv1.ConditionFalse, false},
 	} {
-		if got := upgradeconfig.InProgress(tt.current, tt.cv); got != tt.want {
-			t.Errorf("%s: %v", name, got)
+		if got, err := upgradeconfig.ReadInProgress(t.Context(), cluster(tt.cv), tt.current); err != nil || got != tt.want {
+			t.Errorf("%s: %v, %v", name, got, err)
 		}
+	}
+	_, err := upgradeconfig.ReadInProgress(t.Context(), serving(memory.NewOpenShift(memory.Options{})), nil)
+	if !errors.Is(err, upgradeconfig.ErrClusterVersion) || !apierrors.IsNotFound(err) {
+		t.Errorf("not known: %v", err)
 	}
 }

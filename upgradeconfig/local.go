@@ -44,7 +44,7 @@ func (l Local) Policies(ctx context.Context) ([]Policy, error) {
 }
 
 // String implements [Provider].
-func (l Local) String() string { return SourceLocal }
+func (l Local) String() string { return sourceLocal }
 
 func localPolicy(current *UpgradeConfig) Policy {
 	p := Policy{ID: current.Name, Spec: current.Spec}

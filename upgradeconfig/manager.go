@@ -70,9 +70,9 @@ type ManagerOptions struct {
 	Rand func(n int64) int64
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
-	// Observe gets every [Event], one at a time. Syncs wait for it, so it must
-	// not call the Manager. A panic in it is logged.
-	Observe func(Event)
+	// Observe gets every event, one at a time. Syncs wait for it, so it must not
+	// call the Manager. A panic in it is logged.
+	Observe func(clusterapi.Event)
 }
 
 const (
@@ -246,15 +246,12 @@ func (s *syncLoop) jitter(p loop.Pass, d time.Duration) time.Duration {
 
 func (s *syncLoop) fail(err error, retry time.Duration) {
 	s.o.Logger.Warn("sync failed", "error", err, "retry", retry)
-	s.emit(Event{Type: EventFailed, Err: err, Retry: retry, Text: err.Error()})
+	s.emit(clusterapi.Event{Type: EventFailed, Err: err, Message: err.Error()}, EventData{Retry: retry})
 }
 
 func (m *Manager) key() types.NamespacedName { return clusterapi.Key(m.o.Namespace, m.o.Name) }
 
-func (m *Manager) emit(e Event) {
-	if m.o.Observe == nil {
-		return
-	}
-	e.Time, e.Name = m.now(), m.o.Name
-	m.passes.Observe(m.o.Logger, func() { m.o.Observe(e) })
+func (m *Manager) emit(e clusterapi.Event, data EventData) {
+	e.Time, e.Subject, e.Data = m.now(), "upgradeconfig/"+m.o.Name, &data
+	m.passes.Observe(m.o.Logger, m.o.Observe, e)
 }

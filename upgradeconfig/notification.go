@@ -43,27 +43,27 @@ func (s State) ServiceLog() bool { return strings.HasSuffix(string(s), "SL") }
 
 // Notification is what a [Notifier] is told.
 type Notification struct {
-	State State
+	State State `json:"state"`
 	// Config is the UpgradeConfig that this is about. Its spec tells which
 	// policy: the one with this version and time.
-	Config *UpgradeConfig
+	Config *UpgradeConfig `json:"-"`
 	// Version is the desired one.
-	Version string
+	Version string `json:"version,omitempty"`
 	// Description is the text that users see.
-	Description string
+	Description string `json:"description,omitempty"`
 	// Summary is the headline of a service log; empty for other states.
-	Summary string
+	Summary string `json:"summary,omitempty"`
 	// References are documents that a service log points to; mostly none.
-	References []string
+	References []string `json:"references,omitempty"`
 }
 
 // String names the notification in logs: its state and version.
 func (n Notification) String() string { return fmt.Sprintf("%s %s", n.State, n.Version) }
 
-// Allowed says whether a provider that has a policy in state from is to be told
-// state to. What is not allowed is not sent, and that counts as success.
-func Allowed(from, to State) bool {
-	switch from {
+// Allows says whether a provider that has a policy in this state is to hear of
+// another one. What is not allowed is not sent, and that counts as success.
+func (s State) Allows(to State) bool {
+	switch s {
 	case StateScheduled:
 		return to == StateStarted
 	case StateStarted:
@@ -78,16 +78,7 @@ func Allowed(from, to State) bool {
 	return false
 }
 
-// LogNotifier writes notifications to a log, where no provider wants them.
-type LogNotifier struct {
-	// Logger nil means no logging.
-	Logger *slog.Logger
-}
-
-// Notify writes one line and never returns an error.
-func (l LogNotifier) Notify(ctx context.Context, n Notification) error {
-	if l.Logger != nil {
-		l.Logger.InfoContext(ctx, fmt.Sprintf("Upgrade-State: %s Description: %s", n.State, n.Description))
-	}
-	return nil
+// Log writes the notification to a log, for those that no provider wants.
+func (n Notification) Log(ctx context.Context, log *slog.Logger) {
+	log.InfoContext(ctx, fmt.Sprintf("Upgrade-State: %s Description: %s", n.State, n.Description))
 }

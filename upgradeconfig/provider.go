@@ -17,7 +17,7 @@ import (
 // [Manager.Notify].
 type Provider interface {
 	// Policies returns the policies of the cluster. A [Manager] takes the first
-	// one that [Select] selects; those that do not count may be left out.
+	// one by [Policy.Compare] that counts; those that do not may be left out.
 	//
 	// An empty list without an error says that there is no policy, and the
 	// UpgradeConfig is deleted. So anything but a complete answer must be an
@@ -78,7 +78,7 @@ func isOut(state string) bool {
 // that count, none is returned.
 func Select(policies []Policy) ([]Policy, error) {
 	ordered := slices.Clone(policies)
-	slices.SortStableFunc(ordered, func(a, b Policy) int { return CompareNextRun(a.NextRun, b.NextRun) })
+	slices.SortStableFunc(ordered, Policy.Compare)
 	var out []Policy
 	var errs []error
 	for _, p := range ordered {
@@ -95,26 +95,10 @@ func Select(policies []Policy) ([]Policy, error) {
 	return out, errors.Join(errs...)
 }
 
-// CompareNextRun orders times of policies as [Select] does: a zero one, which
-// is not known, comes last.
-func CompareNextRun(a, b time.Time) int {
-	switch {
-	case a.IsZero() && b.IsZero():
-		return 0
-	case a.IsZero():
-		return 1
-	case b.IsZero():
-		return -1
+// Compare orders policies by NextRun: those without one come last.
+func (p Policy) Compare(q Policy) int {
+	if p.NextRun.IsZero() != q.NextRun.IsZero() {
+		return -p.NextRun.Compare(q.NextRun)
 	}
-	return a.Compare(b)
+	return p.NextRun.Compare(q.NextRun)
 }
-
-// ProviderFunc makes a function a [Provider]. It is safe for concurrent use if
-// the function is, and its errors are the function's.
-type ProviderFunc func(ctx context.Context) ([]Policy, error)
-
-// Policies calls f and returns its error.
-func (f ProviderFunc) Policies(ctx context.Context) ([]Policy, error) { return f(ctx) }
-
-// String returns "function".
-func (f ProviderFunc) String() string { return "function" }

@@ -23,17 +23,17 @@ const (
 // writes nothing and the error is loop.ErrChanged.
 func (m *Manager) act(ctx context.Context, current *UpgradeConfig, a Action) error {
 	switch a.Kind {
-	case ActionCreate:
+	case EventCreated:
 		err := m.create(ctx, a.Spec)
 		if apierrors.IsAlreadyExists(err) {
 			err = fmt.Errorf("%w: %w", loop.ErrChanged, err)
 		}
 		return err
-	case ActionUpdate:
+	case EventUpdated:
 		return m.update(ctx, current, a.Spec)
-	case ActionDelete:
+	case EventDeleted:
 		return m.remove(ctx, current)
-	case ActionReplace:
+	case EventReplaced:
 		if err := m.remove(ctx, current); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 )
 
 // The random numbers that make a jittered wait as short, as it is, and as long
@@ -111,7 +112,7 @@ func TestWeek(t *testing.T) {
 					verbs = append(verbs, getIt)
 				}
 				b.calls.want(t, verbs...)
-				if len(b.events) != tt.syncs+1 || b.events[1].Type != upgradeconfig.EventSynced || b.events[1].Policy != "p-4.20.3" {
+				if len(b.events) != tt.syncs+1 || b.events[1].Type != upgradeconfig.EventSynced || data(b.events[1]).Policy != "p-4.20.3" {
 					t.Errorf("%d events", len(b.events))
 				}
 			})
@@ -149,10 +150,10 @@ func TestWeekWithOutages(t *testing.T) {
 			switch {
 			case e.Type == upgradeconfig.EventFailed:
 				failed++
-				if !errors.Is(e.Err, errOutage) || e.Retry <= 0 || e.Retry > 66*time.Minute {
+				if !errors.Is(e.Err, errOutage) || data(e).Retry <= 0 || data(e).Retry > 66*time.Minute {
 					t.Errorf("%+v", e)
 				}
-			case e.Type == upgradeconfig.EventSynced && e.Action != upgradeconfig.ActionNone && e.Action != upgradeconfig.ActionCreate:
+			case e.Type == upgradeconfig.EventSynced && data(e).Action != "" && data(e).Action != upgradeconfig.EventCreated:
 				t.Errorf("%+v", e)
 			}
 		}
@@ -358,10 +359,10 @@ func TestConfigurationIsAwaited(t *testing.T) {
 		if d := cmp.Diff(want, s.asked); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
-		if first := b.events[0]; first.Type != upgradeconfig.EventFailed || first.Retry != time.Minute {
+		if first := b.events[0]; first.Type != upgradeconfig.EventFailed || data(first).Retry != time.Minute {
 			t.Errorf("%+v", first)
 		}
-		if second := b.events[2]; !errors.Is(second.Err, upgradeconfig.ErrNoConfigManager) || second.Time.Sub(s.start) != 2*time.Minute {
+		if second := b.events[2]; !errors.As(second.Err, new(*upgradeconfig.ConfigError)) || second.Time.Sub(s.start) != 2*time.Minute {
 			t.Errorf("%+v", second)
 		}
 	})
@@ -397,12 +398,12 @@ func TestConfigurationIsAwaited(t *testing.T) {
 // bubble does not end while it has one.
 func TestCancel(t *testing.T) {
 	none := func(*upgradeconfig.ManagerOptions) {}
-	ok := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, nil })
-	failing := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, errOutage })
+	ok := fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, nil })
+	failing := fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, errOutage })
 	fromConfig := func(o *upgradeconfig.ManagerOptions) {
 		o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return ok, nil }
 	}
-	slow := upgradeconfig.ProviderFunc(func(ctx context.Context) ([]upgradeconfig.Policy, error) {
+	slow := fixture.ProviderFunc(func(ctx context.Context) ([]upgradeconfig.Policy, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})

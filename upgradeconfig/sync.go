@@ -24,7 +24,7 @@ type Result struct {
 
 // Differs says that the UpgradeConfig was not what the provider wants: it was
 // changed, or held. An upgrade that was about to start must then not start.
-func (r Result) Differs() bool { return r.Changed || r.Action.Kind == ActionHold }
+func (r Result) Differs() bool { return r.Changed || r.Action.Kind == EventHeld }
 
 func (r Result) policy() string {
 	if len(r.Policies) == 0 {
@@ -73,7 +73,8 @@ func (m *Manager) Notify(ctx context.Context, n Notification) error {
 	if to, ok := p.(Notifier); ok {
 		return to.Notify(ctx, n)
 	}
-	return LogNotifier{Logger: m.o.Logger}.Notify(ctx, n)
+	n.Log(ctx, m.o.Logger)
+	return nil
 }
 
 func (m *Manager) sync(ctx context.Context) (Result, error) {
@@ -93,7 +94,7 @@ func (m *Manager) sync(ctx context.Context) (Result, error) {
 	if err := m.act(ctx, current, action); err != nil {
 		return result, err
 	}
-	result.Changed = action.Kind != ActionNone && action.Kind != ActionHold
+	result.Changed = action.Kind != "" && action.Kind != EventHeld
 	return result, nil
 }
 
@@ -124,7 +125,7 @@ func (m *Manager) policies(ctx context.Context) ([]Policy, error) {
 		return nil, fmt.Errorf("%w: %w", ErrRetrievePolicies, err)
 	case err != nil: // about one that has to wait anyway
 		m.o.Logger.Warn("policy cannot be read", "error", err)
-		m.emit(Event{Type: EventPolicyFault, Err: err, Text: err.Error()})
+		m.emit(clusterapi.Event{Type: EventPolicyFault, Err: err, Message: err.Error()}, EventData{})
 	}
 	return policies, nil
 }
@@ -141,12 +142,12 @@ func (m *Manager) provider(ctx context.Context) (Provider, error) {
 		return nil, err
 	}
 	if err := c.checkSource(); err != nil {
-		if errors.Is(err, ErrNoSource) {
+		if errors.Is(err, errNoSource) {
 			err = fmt.Errorf("%w: %w", ErrNotConfigured, err)
 		}
 		return nil, err
 	}
-	if c.source() == SourceLocal {
+	if c.source() == sourceLocal {
 		return Local{API: m.o.API, Namespace: m.o.Namespace, Name: m.o.Name}, nil
 	}
 	p, err := m.o.FromConfig(ctx, c)
@@ -180,16 +181,13 @@ func (m *Manager) report(ctx context.Context, r Result) {
 	for i := 1; i < len(r.Policies) && heard; i++ {
 		text := fmt.Sprintf("policy %s has to wait for policy %s", r.Policies[i].ID, r.Policies[0].ID)
 		m.o.Logger.Info(text)
-		m.emit(Event{Type: EventIgnored, Policy: r.Policies[i].ID, Text: text})
+		m.emit(clusterapi.Event{Type: EventIgnored, Message: text}, EventData{Policy: r.Policies[i].ID})
 	}
-	defer m.emit(Event{Type: EventSynced, Action: r.Action.Kind, Changes: r.Action.Changes, Policy: r.policy(), Text: r.Action.Reason})
-	typ, ok := map[ActionKind]EventType{
-		ActionCreate: EventCreated, ActionReplace: EventReplaced, ActionUpdate: EventUpdated,
-		ActionDelete: EventDeleted, ActionHold: EventHeld,
-	}[r.Action.Kind]
-	if !ok {
-		return
+	a := r.Action
+	data := EventData{Action: a.Kind, Changes: a.Changes, Policy: r.policy(), Version: a.Spec.Desired.Version}
+	if a.Kind != "" {
+		m.o.Logger.Info("UpgradeConfig "+string(a.Kind), "reason", a.Reason, "changes", a.Changes)
+		m.emit(clusterapi.Event{Type: a.Kind, Message: a.Reason}, data)
 	}
-	m.o.Logger.Info("UpgradeConfig "+string(typ), "reason", r.Action.Reason, "changes", r.Action.Changes)
-	m.emit(Event{Type: typ, Action: r.Action.Kind, Changes: r.Action.Changes, Policy: r.policy(), Version: r.Action.Spec.Desired.Version, Text: r.Action.Reason})
+	m.emit(clusterapi.Event{Type: EventSynced, Message: a.Reason}, data)
 }

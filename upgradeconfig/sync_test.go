@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
@@ -71,7 +72,7 @@ func (c *calls) want(t *testing.T, verbs ...string) {
 type bench struct {
 	*memory.Cluster
 	calls  calls
-	events []upgradeconfig.Event
+	events []clusterapi.Event
 }
 
 func newBench(t *testing.T, progressing bool) *bench {
@@ -81,7 +82,7 @@ func newBench(t *testing.T, progressing bool) *bench {
 }
 
 func (b *bench) manager(p upgradeconfig.Provider, set func(*upgradeconfig.ManagerOptions)) *upgradeconfig.Manager {
-	o := upgradeconfig.ManagerOptions{API: b, Provider: p, Observe: func(e upgradeconfig.Event) { b.events = append(b.events, e) }}
+	o := upgradeconfig.ManagerOptions{API: b, Provider: p, Observe: func(e clusterapi.Event) { b.events = append(b.events, e) }}
 	if set != nil {
 		set(&o)
 	}
@@ -100,13 +101,13 @@ func (b *bench) stored(t *testing.T) (out *upgradeconfig.UpgradeConfig) {
 	return out
 }
 
-func (b *bench) wantEvents(t *testing.T, types ...upgradeconfig.EventType) {
+func (b *bench) wantEvents(t *testing.T, types ...clusterapi.EventType) {
 	t.Helper()
-	var got []upgradeconfig.EventType
+	var got []clusterapi.EventType
 	for _, e := range b.events {
 		got = append(got, e.Type)
-		if e.Name != upgradeconfig.Name || e.Time.IsZero() || e.Text == "" {
-			t.Errorf("event %+v lacks its name, time or text", e)
+		if e.Subject != "upgradeconfig/"+upgradeconfig.Name || e.Time.IsZero() || e.Message == "" {
+			t.Errorf("event %+v lacks its subject, time or message", e)
 		}
 	}
 	if d := cmp.Diff(types, got); d != "" {
@@ -115,7 +116,7 @@ func (b *bench) wantEvents(t *testing.T, types ...upgradeconfig.EventType) {
 	b.events = nil
 }
 
-func mustSync(t *testing.T, m *upgradeconfig.Manager, want upgradeconfig.ActionKind, changed bool) upgradeconfig.Result {
+func mustSync(t *testing.T, m *upgradeconfig.Manager, want clusterapi.EventType, changed bool) upgradeconfig.Result {
 	t.Helper()
 	r, err := m.Sync(t.Context())
 	if err != nil || r.Action.Kind != want || r.Changed != changed {
@@ -129,7 +130,7 @@ const getIt, deleteIt, createIt, updateIt, getVersion = "Get UpgradeConfig", "De
 func TestSyncCreates(t *testing.T) {
 	b := newBench(t, false)
 	m := b.manager(policies(specA, specB), nil)
-	mustSync(t, m, upgradeconfig.ActionCreate, true)
+	mustSync(t, m, upgradeconfig.EventCreated, true)
 	b.calls.want(t, getIt, createIt)
 	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventCreated, upgradeconfig.EventSynced)
 	got := b.stored(t)
@@ -139,7 +140,7 @@ func TestSyncCreates(t *testing.T) {
 
 	// In step: nothing is written, nor is anything more read.
 	for range 3 {
-		r := mustSync(t, m, upgradeconfig.ActionNone, false)
+		r := mustSync(t, m, "", false)
 		if r.Differs() {
 			t.Error("differs")
 		}
@@ -157,9 +158,9 @@ func TestSyncReplaces(t *testing.T) {
 	old.Labels, old.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
 	old = b.store(t, old)
 	later := with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T04:00:00Z" })
-	r := mustSync(t, b.manager(policies(later), nil), upgradeconfig.ActionReplace, true)
+	r := mustSync(t, b.manager(policies(later), nil), upgradeconfig.EventReplaced, true)
 	b.calls.want(t, getIt, deleteIt, getIt, createIt)
-	if e := b.events[0]; e.Action != upgradeconfig.ActionReplace || e.Policy != "p-4.20.3" || e.Version != "4.20.3" || len(e.Changes) != 1 {
+	if e := data(b.events[0]); e.Action != upgradeconfig.EventReplaced || e.Policy != "p-4.20.3" || e.Version != "4.20.3" || len(e.Changes) != 1 {
 		t.Errorf("%+v", e)
 	}
 	b.wantEvents(t, upgradeconfig.EventReplaced, upgradeconfig.EventSynced)
@@ -181,7 +182,7 @@ func TestSyncUpdatesInPlace(t *testing.T) {
 		s.UpgradeAt, s.PDBForceDrainTimeout, s.CapacityReservation = "2031-02-04T04:00:00Z", 0, false
 	})
 	m := b.manager(policies(want), func(o *upgradeconfig.ManagerOptions) { o.Update = true })
-	mustSync(t, m, upgradeconfig.ActionUpdate, true)
+	mustSync(t, m, upgradeconfig.EventUpdated, true)
 	b.calls.want(t, getIt, getIt, updateIt)
 	b.wantEvents(t, upgradeconfig.EventUpdated, upgradeconfig.EventSynced)
 	got := b.stored(t)
@@ -191,9 +192,9 @@ func TestSyncUpdatesInPlace(t *testing.T) {
 	if d := cmp.Diff(old.Status, got.Status); d != "" {
 		t.Errorf("status (-want +got):\n%s", d)
 	}
-	mustSync(t, m, upgradeconfig.ActionNone, false)
+	mustSync(t, m, "", false)
 
-	mustSync(t, b.manager(policies(specB), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.ActionReplace, true)
+	mustSync(t, b.manager(policies(specB), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.EventReplaced, true)
 	if b.stored(t).UID == old.UID {
 		t.Error("another release is another object")
 	}
@@ -210,8 +211,8 @@ func TestSyncDeletes(t *testing.T) {
 		}
 	})
 	m := b.manager(policies(), nil)
-	mustSync(t, m, upgradeconfig.ActionDelete, true)
-	mustSync(t, m, upgradeconfig.ActionNone, false)
+	mustSync(t, m, upgradeconfig.EventDeleted, true)
+	mustSync(t, m, "", false)
 	b.calls.want(t, getIt, deleteIt, getIt)
 	b.wantEvents(t, upgradeconfig.EventDeleted, upgradeconfig.EventSynced, upgradeconfig.EventSynced)
 	if b.stored(t) != nil {
@@ -235,7 +236,7 @@ func TestSyncHolds(t *testing.T) {
 		for _, p := range []upgradeconfig.Provider{policies(), policies(specB)} {
 			b := newBench(t, tt.progressing)
 			old := b.store(t, object(specA, tt.status))
-			r := mustSync(t, b.manager(p, keep), upgradeconfig.ActionHold, false)
+			r := mustSync(t, b.manager(p, keep), upgradeconfig.EventHeld, false)
 			if !r.Differs() {
 				t.Error("a held change stops an upgrade that is about to start")
 			}
@@ -251,12 +252,12 @@ func TestSyncHolds(t *testing.T) {
 	// Not in progress, or nothing to protect.
 	b := newBench(t, false)
 	b.store(t, object(specA, underWay("4.20.4")))
-	mustSync(t, b.manager(policies(specB), keep), upgradeconfig.ActionReplace, true)
+	mustSync(t, b.manager(policies(specB), keep), upgradeconfig.EventReplaced, true)
 	b.calls.want(t, getIt, getVersion, deleteIt, getIt, createIt)
-	mustSync(t, b.manager(policies(specB), keep), upgradeconfig.ActionNone, false)
+	mustSync(t, b.manager(policies(specB), keep), "", false)
 	b.calls.want(t, getIt)
-	mustSync(t, b.manager(policies(), keep), upgradeconfig.ActionDelete, true)
-	mustSync(t, b.manager(policies(specA), keep), upgradeconfig.ActionCreate, true)
+	mustSync(t, b.manager(policies(), keep), upgradeconfig.EventDeleted, true)
+	mustSync(t, b.manager(policies(specA), keep), upgradeconfig.EventCreated, true)
 
 	// Not known whether it is in progress.
 	old := b.stored(t)
@@ -296,7 +297,7 @@ func TestSyncFailures(t *testing.T) {
 			return do(ctx)
 		}
 	}
-	failing := upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, cause })
+	failing := fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return nil, cause })
 	for _, tt := range []struct {
 		name     string
 		current  bool
@@ -308,29 +309,29 @@ func TestSyncFailures(t *testing.T) {
 		text     string
 		calls    []string
 		there    bool // an object is there afterwards
-		after    upgradeconfig.ActionKind
+		after    clusterapi.EventType
 	}{
 		{name: "read", current: true, provider: policies(specB), around: nth(1, broken), want: upgradeconfig.ErrRetrieveConfig, cause: broken,
-			text: "unable to retrieve upgradeconfigs", calls: []string{getIt}, there: true, after: upgradeconfig.ActionReplace},
+			text: "unable to retrieve upgradeconfigs", calls: []string{getIt}, there: true, after: upgradeconfig.EventReplaced},
 		{name: "no provider", current: true, want: upgradeconfig.ErrNotConfigured, text: "no upgrade config manager configured", calls: []string{getIt}, there: true},
 		{name: "provider", current: true, provider: failing, want: upgradeconfig.ErrRetrievePolicies, cause: cause, text: "unable to retrieve upgrade spec: cause", calls: []string{getIt}, there: true},
 		{name: "delete", current: true, provider: policies(), around: failAt(verb("Delete"), broken), want: upgradeconfig.ErrRemove, cause: broken,
-			text: "unable to remove existing UpgradeConfig", calls: []string{getIt, deleteIt}, there: true, after: upgradeconfig.ActionDelete},
+			text: "unable to remove existing UpgradeConfig", calls: []string{getIt, deleteIt}, there: true, after: upgradeconfig.EventDeleted},
 		{name: "delete to replace", current: true, provider: policies(specB), around: failAt(verb("Delete"), broken), want: upgradeconfig.ErrRemove, cause: broken,
-			text: "unable to remove existing UpgradeConfig", calls: []string{getIt, deleteIt}, there: true, after: upgradeconfig.ActionReplace},
+			text: "unable to remove existing UpgradeConfig", calls: []string{getIt, deleteIt}, there: true, after: upgradeconfig.EventReplaced},
 		{name: "confirm", current: true, provider: policies(specB), around: nth(3, broken), want: upgradeconfig.ErrConfirmDeletion, cause: broken,
-			text: "unable to confirm deletion of current UpgradeConfig: ", calls: []string{getIt, deleteIt, getIt}, after: upgradeconfig.ActionCreate},
+			text: "unable to confirm deletion of current UpgradeConfig: ", calls: []string{getIt, deleteIt, getIt}, after: upgradeconfig.EventCreated},
 		{name: "create", provider: policies(specB), around: failAt(verb("Create"), broken), want: upgradeconfig.ErrApply, cause: broken,
-			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, createIt}, after: upgradeconfig.ActionCreate},
+			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, createIt}, after: upgradeconfig.EventCreated},
 		{name: "create to replace", current: true, provider: policies(specB), around: failAt(verb("Create"), broken), want: upgradeconfig.ErrApply, cause: broken,
-			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, deleteIt, getIt, createIt}, after: upgradeconfig.ActionCreate},
+			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, deleteIt, getIt, createIt}, after: upgradeconfig.EventCreated},
 		{name: "update", current: true, provider: policies(with(specA, func(s *upgradeconfig.Spec) { s.PDBForceDrainTimeout = 1 })),
 			o: func(o *upgradeconfig.ManagerOptions) { o.Update = true }, around: failAt(verb("Update"), broken), want: upgradeconfig.ErrApply, cause: broken,
-			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, getIt, updateIt}, there: true, after: upgradeconfig.ActionUpdate},
+			text: "unable to apply UpgradeConfig changes: ", calls: []string{getIt, getIt, updateIt}, there: true, after: upgradeconfig.EventUpdated},
 		{name: "delete finds nothing", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewNotFound(resource, upgradeconfig.Name)),
 			calls: []string{getIt, deleteIt}, there: true},
 		{name: "moved forever", current: true, provider: policies(), around: failAt(verb("Delete"), apierrors.NewConflict(resource, upgradeconfig.Name, cause)), want: upgradeconfig.ErrRemove,
-			text: "the UpgradeConfig was changed meanwhile", calls: []string{getIt, deleteIt, getIt, deleteIt, getIt, deleteIt, getIt, deleteIt}, there: true, after: upgradeconfig.ActionDelete},
+			text: "the UpgradeConfig was changed meanwhile", calls: []string{getIt, deleteIt, getIt, deleteIt, getIt, deleteIt, getIt, deleteIt}, there: true, after: upgradeconfig.EventDeleted},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, false)
@@ -356,7 +357,7 @@ func TestSyncFailures(t *testing.T) {
 			}
 			if b.calls.around = nil; tt.after != "" {
 				mustSync(t, m, tt.after, true)
-				mustSync(t, m, upgradeconfig.ActionNone, false)
+				mustSync(t, m, "", false)
 			}
 		})
 	}
@@ -410,7 +411,7 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 			})
 		}()
 		start = time.Now()
-		mustSync(t, m, upgradeconfig.ActionReplace, true)
+		mustSync(t, m, upgradeconfig.EventReplaced, true)
 		if d := time.Since(start); d != 15*time.Second {
 			t.Errorf("it took %v", d)
 		}
@@ -429,8 +430,8 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 		})
 		b.calls.verbs = nil
 		m = b.manager(policies(), nil)
-		mustSync(t, m, upgradeconfig.ActionDelete, true)
-		mustSync(t, m, upgradeconfig.ActionDelete, true)
+		mustSync(t, m, upgradeconfig.EventDeleted, true)
+		mustSync(t, m, upgradeconfig.EventDeleted, true)
 		b.calls.want(t, getIt, deleteIt, getIt)
 	})
 }
@@ -453,7 +454,7 @@ func TestAnotherUIDEndsTheWait(t *testing.T) {
 	}
 	b.calls.want(t, getIt, deleteIt, getIt)
 	b.calls.around = nil
-	mustSync(t, m, upgradeconfig.ActionNone, false)
+	mustSync(t, m, "", false)
 }
 
 // An object that somebody else deletes just before it is updated is created.
@@ -471,7 +472,7 @@ func TestUpdateFindsNone(t *testing.T) {
 		return do(ctx)
 	}
 	later := with(specA, func(s *upgradeconfig.Spec) { s.UpgradeAt = "2031-02-04T04:00:00Z" })
-	mustSync(t, b.manager(policies(later), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.ActionCreate, true)
+	mustSync(t, b.manager(policies(later), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.EventCreated, true)
 	b.calls.want(t, getIt, getIt, getIt, createIt)
 }
 
@@ -479,8 +480,8 @@ func TestUpdateFindsNone(t *testing.T) {
 func TestCreateFindsOne(t *testing.T) {
 	for _, tt := range []struct {
 		theirs upgradeconfig.Spec
-		want   upgradeconfig.ActionKind
-	}{{specB, upgradeconfig.ActionNone}, {specA, upgradeconfig.ActionReplace}} {
+		want   clusterapi.EventType
+	}{{specB, ""}, {specA, upgradeconfig.EventReplaced}} {
 		b := newBench(t, false)
 		b.calls.around = func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
 			if n == 2 {
@@ -488,7 +489,7 @@ func TestCreateFindsOne(t *testing.T) {
 			}
 			return do(ctx)
 		}
-		mustSync(t, b.manager(policies(specB), nil), tt.want, tt.want != upgradeconfig.ActionNone)
+		mustSync(t, b.manager(policies(specB), nil), tt.want, tt.want != "")
 		if got := b.stored(t); got.Spec != specB {
 			t.Errorf("%+v", got.Spec)
 		}
@@ -516,12 +517,12 @@ func TestSyncsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
 		var asked atomic.Int32
-		m := b.manager(upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
+		m := b.manager(fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
 			asked.Add(1)
 			time.Sleep(time.Minute)
 			return []upgradeconfig.Policy{{ID: "p", Spec: specA}}, nil
 		}), nil)
-		results := make(chan upgradeconfig.ActionKind, 2)
+		results := make(chan clusterapi.EventType, 2)
 		for range 2 {
 			go func() {
 				r, err := m.Sync(t.Context())
@@ -537,7 +538,7 @@ func TestSyncsTakeTurns(t *testing.T) {
 		if _, err := m.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) || asked.Load() != 1 {
 			t.Errorf("%v, asked %d times", err, asked.Load())
 		}
-		if first, second := <-results, <-results; first != upgradeconfig.ActionCreate || second != upgradeconfig.ActionNone || asked.Load() != 2 {
+		if first, second := <-results, <-results; first != upgradeconfig.EventCreated || second != "" || asked.Load() != 2 {
 			t.Errorf("%s, %s; asked %d times", first, second, asked.Load())
 		}
 	})
@@ -556,7 +557,7 @@ func TestFromConfig(t *testing.T) {
 	write := func(text string) {
 		t.Helper()
 		b.calls.aside(func() {
-			key := clusterapi.Key(upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName)
+			key := clusterapi.Key(upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config")
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 			if err := b.Delete(t.Context(), gvk, key, clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				t.Fatal(err)
@@ -566,38 +567,38 @@ func TestFromConfig(t *testing.T) {
 			}
 		})
 	}
-	fails := func(want ...error) {
+	fails := func(want error) {
 		t.Helper()
 		_, err := m.Sync(t.Context())
-		for _, w := range want {
-			if !errors.Is(err, w) {
-				t.Errorf("%v is not %v", err, w)
-			}
+		if !errors.Is(err, want) {
+			t.Errorf("%v is not %v", err, want)
 		}
 	}
 	if _, err := m.Sync(t.Context()); !apierrors.IsNotFound(err) {
 		t.Errorf("no ConfigMap: %v", err)
 	}
 	write("")
-	fails(upgradeconfig.ErrNotConfigured, upgradeconfig.ErrNoSource)
+	fails(upgradeconfig.ErrNotConfigured)
 	write("configManager: {source: elsewhere}")
-	fails(upgradeconfig.ErrSource)
+	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) || !strings.Contains(err.Error(), "invalid configManager spec provider type defined") {
+		t.Errorf("%v", err)
+	}
 	write("configManager: [")
 	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) {
 		t.Errorf("%v", err)
 	}
 	// The interval and the windows are not a sync's business.
 	write("configManager: {source: OCM, ocmBaseUrl: 'https://one'}\nupgradeWindow: {timeOut: -1}")
-	mustSync(t, m, upgradeconfig.ActionCreate, true)
+	mustSync(t, m, upgradeconfig.EventCreated, true)
 	write("configManager: {source: OCM, ocmBaseUrl: 'https://two'}")
-	mustSync(t, m, upgradeconfig.ActionNone, false)
+	mustSync(t, m, "", false)
 	if d := cmp.Diff([]string{"https://one", "https://two"}, urls); d != "" {
 		t.Error(d)
 	}
 	provider = nil
 	fails(upgradeconfig.ErrNotConfigured)
 	write("configManager: {source: local, localConfigName: managed-upgrade-config}")
-	mustSync(t, m, upgradeconfig.ActionNone, false)
+	mustSync(t, m, "", false)
 	if b.stored(t) == nil || len(urls) != 3 {
 		t.Errorf("urls %v", urls)
 	}
@@ -605,7 +606,7 @@ func TestFromConfig(t *testing.T) {
 
 // notified is a provider that is told how the upgrade goes.
 type notified struct {
-	upgradeconfig.ProviderFunc
+	fixture.ProviderFunc
 	told []upgradeconfig.State
 }
 
@@ -661,7 +662,7 @@ func TestOtherNames(t *testing.T) {
 	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	key := clusterapi.Key("ours", "mine")
 	o := upgradeconfig.ManagerOptions{API: cluster, Namespace: key.Namespace, Name: key.Name, Provider: policies(specA)}
-	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.ActionCreate, true)
+	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.EventCreated, true)
 	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key); err != nil {
 		t.Fatal(err)
 	}
@@ -676,10 +677,10 @@ func TestOtherNames(t *testing.T) {
 	if _, err := clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.ActionNone, false)
-	mustSync(t, must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()})), upgradeconfig.ActionNone, false)
+	mustSync(t, must(upgradeconfig.NewManager(o)), "", false)
+	mustSync(t, must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()})), "", false)
 	o.Provider = policies()
-	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.ActionDelete, true)
+	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.EventDeleted, true)
 }
 
 func TestLocal(t *testing.T) {
@@ -717,7 +718,7 @@ func TestLocal(t *testing.T) {
 			local := upgradeconfig.Local{API: b}
 			m := b.manager(local, nil)
 			for range 3 {
-				mustSync(t, m, upgradeconfig.ActionNone, false)
+				mustSync(t, m, "", false)
 			}
 			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
 				t.Error("the object was written")
@@ -731,7 +732,7 @@ func TestLocal(t *testing.T) {
 	}
 	b := newBench(t, false)
 	local := upgradeconfig.Local{API: b}
-	mustSync(t, b.manager(local, nil), upgradeconfig.ActionNone, false)
+	mustSync(t, b.manager(local, nil), "", false)
 	broken := errors.New("broken")
 	b.calls.around = failAt(func(c memory.Call) bool { return c.Verb == "List" }, broken)
 	if _, err := b.manager(local, nil).Sync(t.Context()); !errors.Is(err, broken) || !errors.Is(err, upgradeconfig.ErrRetrievePolicies) {
@@ -747,27 +748,8 @@ func TestLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.calls.verbs = nil
-	mustSync(t, b.manager(local, nil), upgradeconfig.ActionDelete, true)
+	mustSync(t, b.manager(local, nil), upgradeconfig.EventDeleted, true)
 	b.calls.want(t, getIt, "List UpgradeConfig")
-}
-
-func TestReadInProgress(t *testing.T) {
-	b := newBench(t, true)
-	b.calls.verbs = nil
-	if got, err := upgradeconfig.ReadInProgress(t.Context(), b, object(specA, underWay("4.20.3"))); err != nil || !got {
-		t.Errorf("%v, %v", got, err)
-	}
-	b.calls.want(t)
-	if got, err := upgradeconfig.ReadInProgress(t.Context(), b, object(specA, upgradeconfig.Status{})); err != nil || !got {
-		t.Errorf("%v, %v", got, err)
-	}
-	if got, err := upgradeconfig.ReadInProgress(t.Context(), newBench(t, false), nil); err != nil || got {
-		t.Errorf("%v, %v", got, err)
-	}
-	_, err := upgradeconfig.ReadInProgress(t.Context(), serving(memory.NewOpenShift(memory.Options{})), nil)
-	if !errors.Is(err, upgradeconfig.ErrClusterVersion) || !apierrors.IsNotFound(err) {
-		t.Errorf("%v", err)
-	}
 }
 
 // TestProviderPanics: a sync whose provider panics fails, and writes nothing.
@@ -803,29 +785,29 @@ func TestAnyProviderIsSelected(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		policies []upgradeconfig.Policy
-		want     upgradeconfig.ActionKind
+		want     clusterapi.EventType
 		err      bool
 		fault    bool
 	}{
-		{name: "cancelled", policies: []upgradeconfig.Policy{policy("a", "Cancelled", specA)}, want: upgradeconfig.ActionDelete},
-		{name: "pending", policies: []upgradeconfig.Policy{policy("a", "pending", specA)}, want: upgradeconfig.ActionDelete},
-		{name: "completed", policies: []upgradeconfig.Policy{policy("a", "completed", specA)}, want: upgradeconfig.ActionDelete},
-		{name: "cancelled before another", policies: []upgradeconfig.Policy{policy("b", "cancelled", specB), policy("a", "started", specA)}, want: upgradeconfig.ActionNone},
+		{name: "cancelled", policies: []upgradeconfig.Policy{policy("a", "Cancelled", specA)}, want: upgradeconfig.EventDeleted},
+		{name: "pending", policies: []upgradeconfig.Policy{policy("a", "pending", specA)}, want: upgradeconfig.EventDeleted},
+		{name: "completed", policies: []upgradeconfig.Policy{policy("a", "completed", specA)}, want: upgradeconfig.EventDeleted},
+		{name: "cancelled before another", policies: []upgradeconfig.Policy{policy("b", "cancelled", specB), policy("a", "started", specA)}, want: ""},
 		{name: "damaged", policies: []upgradeconfig.Policy{policy("a", "started", empty)}, err: true},
-		{name: "damaged behind another", policies: []upgradeconfig.Policy{policy("a", "started", specA), policy("b", "started", empty)}, want: upgradeconfig.ActionNone, fault: true},
+		{name: "damaged behind another", policies: []upgradeconfig.Policy{policy("a", "started", specA), policy("b", "started", empty)}, want: "", fault: true},
 	} {
 		cluster := newCluster(t, memory.Options{}, false)
 		store(t, cluster, object(specA, upgradeconfig.Status{}))
 		fault := false
 		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
-			API: cluster, Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return tt.policies, nil }),
-			Observe: func(e upgradeconfig.Event) { fault = fault || e.Type == upgradeconfig.EventPolicyFault },
+			API: cluster, Provider: fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return tt.policies, nil }),
+			Observe: func(e clusterapi.Event) { fault = fault || e.Type == upgradeconfig.EventPolicyFault },
 		}))
 		r, err := m.Sync(t.Context())
 		if errors.Is(err, upgradeconfig.ErrNoVersion) != tt.err || (err != nil) != tt.err || r.Action.Kind != tt.want || fault != tt.fault {
 			t.Errorf("%s: %v, %v, fault %v", tt.name, r.Action.Kind, err, fault)
 		}
-		if gone := stored(t, cluster) == nil; gone != (tt.want == upgradeconfig.ActionDelete) {
+		if gone := stored(t, cluster) == nil; gone != (tt.want == upgradeconfig.EventDeleted) {
 			t.Errorf("%s: gone %v", tt.name, gone)
 		}
 	}

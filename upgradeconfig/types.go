@@ -13,10 +13,10 @@ const (
 	Name = "managed-upgrade-config"
 	// DefaultNamespace is where the managed-upgrade operator runs.
 	DefaultNamespace = "openshift-managed-upgrade-operator"
-	// ConfigMapName is the operator's configuration, in its namespace.
-	ConfigMapName = "managed-upgrade-operator-config"
-	// ConfigMapKey is the key of the ConfigMap that holds it.
-	ConfigMapKey = "config.yaml"
+	// configMapName is the operator's configuration, in its namespace.
+	configMapName = "managed-upgrade-operator-config"
+	// configMapKey is the key of the ConfigMap that holds it.
+	configMapKey = "config.yaml"
 )
 
 var gvk = schema.GroupVersionKind{Group: "upgrade.managed.openshift.io", Version: "v1alpha1", Kind: "UpgradeConfig"}

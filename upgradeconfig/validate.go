@@ -56,10 +56,6 @@ var (
 	ErrDowngrade = errors.New("downgrades are unsupported")
 	// ErrAlreadyAtVersion: the cluster has the desired version.
 	ErrAlreadyAtVersion = errors.New("the cluster has that version")
-	// ErrNotAvailable: the desired version is not among the updates.
-	ErrNotAvailable = errors.New("the version is not an available update")
-	// ErrInvalidImage: the image is not a pull spec by digest.
-	ErrInvalidImage = errors.New("not an image pull spec by digest")
 	// ErrImageConfig is for ReleaseVersion of [ValidateOptions] to wrap: the
 	// manifest was read, but not the image's configuration.
 	ErrImageConfig = errors.New("the image's configuration cannot be read")
@@ -159,7 +155,7 @@ func (v *validator) image() {
 	image := v.spec.Desired.Image
 	ref, err := parsePullSpec(image)
 	if err != nil {
-		v.fail(fieldImage, fmt.Errorf("%w: %w", ErrInvalidImage, err), "failed to parse image %s: must be a valid image pull spec:%v", image, err)
+		v.fail(fieldImage, err, "failed to parse image %s: must be a valid image pull spec:%v", image, err)
 		return
 	}
 	before := len(v.out.Findings)
@@ -167,7 +163,7 @@ func (v *validator) image() {
 		{ref.registry, "registry"}, {ref.namespace, "repository"}, {ref.name, "image name"}, {ref.digest, "image digest"},
 	} {
 		if part.value == "" {
-			v.fail(fieldImage, ErrInvalidImage, "failed to parse image:%s must be a valid image pull spec: no %s specified", image, part.name)
+			v.fail(fieldImage, nil, "failed to parse image:%s must be a valid image pull spec: no %s specified", image, part.name)
 		}
 	}
 	if v.o.ReleaseVersion == nil || len(v.out.Findings) > before {
@@ -210,7 +206,7 @@ func (v *validator) version() {
 		v.fail(fieldVersion, ErrAlreadyAtVersion, "desired version %s matches the current version %s", d.Version, text)
 	case d.Channel == v.cv.Spec.Channel:
 		if !listed(v.cv, d.Version) {
-			v.note(fieldVersion, ErrNotAvailable, "version %s not found in clusterversion available or conditional updates", d.Version)
+			v.note(fieldVersion, nil, "version %s not found in clusterversion available or conditional updates", d.Version)
 		}
 	case v.o.Cincinnati:
 		v.ask(text)
@@ -247,9 +243,9 @@ func (v *validator) ask(current string) {
 	case err != nil:
 		v.fail(fieldChannel, err, "failed to get the updates of channel %s during validation: %v", d.Channel, err)
 	case len(updates) == 0:
-		v.fail(fieldChannel, ErrNotAvailable, "no available upgrade for the given clusterversion %s", current)
+		v.fail(fieldChannel, nil, "no available upgrade for the given clusterversion %s", current)
 	case !slices.Contains(updates, d.Version):
-		v.fail(fieldVersion, ErrNotAvailable, "cannot find version %s in available updates", d.Version)
+		v.fail(fieldVersion, nil, "cannot find version %s in available updates", d.Version)
 	}
 }
 

@@ -275,7 +275,7 @@ func TestLeastPrivilege(t *testing.T) {
 		}}
 		gone := false // the policy, once it is carried out
 		manager, err := upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: policies, KeepWhileUpgrading: true, Update: true,
-			Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) {
+			Provider: policySource(func(context.Context) ([]upgradeconfig.Policy, error) {
 				if gone {
 					return nil, nil
 				}
@@ -295,7 +295,7 @@ func TestLeastPrivilege(t *testing.T) {
 				return r.Differs(), err
 			},
 			Capacity: &upgradetest.Capacity{Ready: 10 * time.Minute}, Maintenance: &upgradetest.Maintenance{},
-			Health: upgrade.OperatorHealth{API: policies}, Drain: &upgrade.ForcedDrain{API: policies},
+			Health: upgrade.OperatorHealth(policies), Drain: (&upgrade.ForcedDrain{API: policies}).ForceDrain,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -340,7 +340,7 @@ func TestLeastPrivilege(t *testing.T) {
 	})
 	// Simulated pods have no finalizers, and there is no configuration of drains.
 	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "", "", "", "get", "update")
-	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName, "get")
+	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, "", upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config", "get")
 	t.Run("Reader", func(t *testing.T) { checkGrants(t, "rbac/reader.yaml", reader) })
 	t.Run("Rollout", func(t *testing.T) { checkGrants(t, "rbac/rollout.yaml", rolling) })
 	t.Run("UpgradeConfig", func(t *testing.T) { checkGrants(t, "rbac/upgradeconfig.yaml", policies) })
@@ -388,3 +388,10 @@ func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 		}
 	}
 }
+
+// policySource makes a function a provider of policies.
+type policySource func(context.Context) ([]upgradeconfig.Policy, error)
+
+func (f policySource) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) { return f(ctx) }
+
+func (f policySource) String() string { return "function" }

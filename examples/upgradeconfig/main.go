@@ -111,10 +111,10 @@ func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Pr
 		API: s, Refresh: manager.Refresh, Notifier: manager, Clock: s.Clock, Observe: s.Log.Config,
 		Validate:      upgradeconfig.ValidateOptions{Cincinnati: true, Graph: s.Graph, Architecture: "amd64"},
 		Preconditions: preconditions.Require(s),
-		Health:        upgrade.OperatorHealth{API: s},
+		Health:        upgrade.OperatorHealth(s),
 		Capacity:      &upgradetest.Capacity{Clock: s.Clock, Ready: 4 * time.Minute},
 		Maintenance:   &upgradetest.Maintenance{},
-		Drain:         &upgrade.ForcedDrain{API: s, Clock: s.Clock},
+		Drain:         (&upgrade.ForcedDrain{API: s, Clock: s.Clock}).ForceDrain,
 	})
 	if err != nil {
 		return err

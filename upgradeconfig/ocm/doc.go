@@ -60,7 +60,7 @@
 //
 // [Provider.Notify] finds the policy with the version and the instant of the
 // UpgradeConfig, reads its state, and changes that if
-// [upgradeconfig.Allowed] lets it. Service logs, for the cluster's owner to read, are
+// [upgradeconfig.State.Allows] lets it. Service logs, for the cluster's owner to read, are
 // another service of OCM, and off by default.
 //
 // # Limits

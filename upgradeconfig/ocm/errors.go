@@ -78,17 +78,6 @@ func (e *RequestError) detail() string {
 	return text
 }
 
-// LimitError says that the cluster has more policies than a provider reads.
-type LimitError struct {
-	// Max is [Options.MaxPolicies], and Total what OCM has.
-	Max   int
-	Total int64
-}
-
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("%d policies exceed the limit of %d policies", e.Total, e.Max)
-}
-
 // NotificationError says that OCM could not be told something.
 type NotificationError struct {
 	State upgradeconfig.State

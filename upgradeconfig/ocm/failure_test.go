@@ -333,7 +333,7 @@ func TestPullSecret(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = p.Policies(t.Context())
-			_, connectErr := ocm.Connect(t.Context(), cluster, ocm.Options{Base: ocmtest.Transport(s)})
+			_, connectErr := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
 			for _, err := range []error{err, connectErr} {
 				if !errors.Is(err, ocm.ErrAccessToken) || !strings.HasPrefix(err.Error(), "failed to retrieve cluster access token: ") || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v, want %q", err, tt.want)
@@ -349,7 +349,7 @@ func TestPullSecret(t *testing.T) {
 	}
 }
 
-// TestPullSecretIsReadAgain: New takes what is there when it is needed, Connect
+// TestPullSecretIsReadAgain: New takes what is there when it is needed, FromConfig
 // what was there.
 func TestPullSecretIsReadAgain(t *testing.T) {
 	s := newServer(p7)
@@ -358,7 +358,7 @@ func TestPullSecretIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := ocm.Connect(t.Context(), cluster, ocm.Options{Base: ocmtest.Transport(s)})
+	kept, err := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,7 +447,7 @@ func TestTokenIsNeverTold(t *testing.T) {
 				told := &logged
 				o := ocm.Options{
 					URL: server.URL, Logger: slog.New(slog.NewTextHandler(told, &slog.HandlerOptions{Level: slog.LevelDebug})),
-					Observe: func(e upgradeconfig.Event) { fmt.Fprintf(told, "%+v\n%s\n", e, chain(e.Err)) },
+					Observe: func(e clusterapi.Event) { fmt.Fprintf(told, "%+v\n%s\n", e, chain(e.Err)) },
 					Retries: 1, RetryWait: time.Nanosecond,
 				}
 				p, err := ocm.New(newCluster(t), o)

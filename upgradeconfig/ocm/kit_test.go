@@ -1,6 +1,7 @@
 package ocm_test
 
 import (
+	"cmp"
 	"encoding/base64"
 	"net/http"
 	"strings"
@@ -116,4 +117,12 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// connect makes the provider of one sync: it has read what authenticates the
+// cluster.
+func connect(t testing.TB, cluster *memory.Cluster, o ocm.Options) (upgradeconfig.Provider, error) {
+	c := &upgradeconfig.Config{UpgradeType: o.Type}
+	c.ConfigManager.OCMBaseURL = cmp.Or(o.URL, "https://api.openshift.com")
+	return ocm.FromConfig(cluster, o)(t.Context(), c)
 }

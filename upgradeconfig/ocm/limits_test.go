@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
@@ -46,7 +47,7 @@ func TestLimits(t *testing.T) {
 			n, err := policies(t, many, false)
 			m, crowdedErr := policies(t, crowded, false)
 			for _, err := range []error{err, crowdedErr} {
-				if !errors.As(err, new(*ocm.LimitError)) {
+				if !errors.As(err, new(*clusterapi.LimitError)) {
 					t.Errorf("%.200v", err)
 				}
 			}

@@ -46,7 +46,7 @@ func newScene(t *testing.T, o ocm.Options, list ...ocmtest.Policy) *scene {
 		}
 	}
 	config := &corev1.ConfigMap{Data: map[string]string{"config.yaml": "upgradeType: OSD\nconfigManager: {source: OCM, ocmBaseUrl: 'https://ocm.example', watchInterval: 60}\n"}}
-	config.Namespace, config.Name = upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName
+	config.Namespace, config.Name = upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config"
 	if _, err := clusterapi.Create(t.Context(), s.cluster, config, clusterapi.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

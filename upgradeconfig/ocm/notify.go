@@ -13,7 +13,7 @@ import (
 
 // Notify tells OCM how an upgrade goes: it sets the state of the policy that
 // has the version and the time of n.Config, if the state that OCM has allows
-// that; see [upgradeconfig.Allowed]. A notification for the service log is
+// that; see [upgradeconfig.State.Allows]. A notification for the service log is
 // posted there instead, if [Options.ServiceLogs] is set.
 //
 // Nothing is sent, and nil returned, without a Config, for a transition that is
@@ -58,7 +58,7 @@ func (p *Provider) notify(ctx context.Context, n upgradeconfig.Notification) err
 	if err != nil {
 		return fmt.Errorf("can't determine policy state: %w", err)
 	}
-	if !upgradeconfig.Allowed(from, n.State) {
+	if !from.Allows(n.State) {
 		p.o.Logger.Info("notification not sent: the policy's state does not allow it", "policy", pol.ID, "from", from, "to", n.State)
 		return nil
 	}

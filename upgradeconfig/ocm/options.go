@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -69,7 +70,8 @@ type Options struct {
 	Proxy func(*http.Request) (*url.URL, error)
 	// RootCAs are the authorities to trust; nil means those of the system.
 	RootCAs *x509.CertPool
-	// UserAgent is sent with each request; empty means [UserAgent] of 0.0.0.
+	// UserAgent is sent with each request; empty means
+	// managed-upgrade-operator/v0.0.0 (OS/ARCHITECTURE).
 	UserAgent string
 
 	// Timeout bounds each try of a request, redirects and body included. Zero
@@ -103,13 +105,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Observe gets an EventPolicyFault for each policy, but the next one, that
 	// cannot be read. It may be called from several goroutines if Policies is.
-	Observe func(upgradeconfig.Event)
-}
-
-// UserAgent is how the managed-upgrade operator of a version, without v, calls
-// itself.
-func UserAgent(version string) string {
-	return fmt.Sprintf("managed-upgrade-operator/v%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
+	Observe func(clusterapi.Event)
 }
 
 // agentHost is where the OCM agent listens in a cluster.
@@ -157,7 +153,7 @@ func (o *Options) check() (base string, agent bool, err error) {
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.MaxBody = cmp.Or(o.MaxBody, defaultMaxBody)
 	o.MaxPolicies = cmp.Or(o.MaxPolicies, defaultMaxPolicies)
-	o.UserAgent = cmp.Or(o.UserAgent, UserAgent("0.0.0"))
+	o.UserAgent = cmp.Or(o.UserAgent, fmt.Sprintf("managed-upgrade-operator/v0.0.0 (%s/%s)", runtime.GOOS, runtime.GOARCH))
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}

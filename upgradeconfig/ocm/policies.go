@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -90,7 +91,7 @@ func (r *pageReader) add(c *connection, page int, list wireList) error {
 	total, read := *list.Total, r.read+int64(len(list.Items))
 	switch {
 	case max(total, read) > int64(r.max):
-		return &LimitError{Max: r.max, Total: max(total, read)}
+		return &limit.LimitError{Limit: "MaxPolicies", Max: int64(r.max), What: "policies"}
 	case r.total >= 0 && total != r.total:
 		return fmt.Errorf("%w: page %d counts %d policies, the one before %d", errChanged, page, total, r.total)
 	case total > 0 && len(list.Items) == 0:
@@ -157,7 +158,7 @@ func parseNextRun(raw json.RawMessage) (time.Time, error) {
 // last.
 func inOrder(list []policy) []policy {
 	slices.SortStableFunc(list, func(a, b policy) int {
-		return upgradeconfig.CompareNextRun(a.nextRun, b.nextRun)
+		return upgradeconfig.Policy{NextRun: a.nextRun}.Compare(upgradeconfig.Policy{NextRun: b.nextRun})
 	})
 	return list
 }

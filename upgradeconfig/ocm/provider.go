@@ -8,14 +8,12 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
 // Provider has the upgrade policies that OCM has for a cluster, and tells OCM
-// how their upgrades go. It is safe for concurrent use. Make one with [New] or
-// [Connect].
+// how their upgrades go. It is safe for concurrent use. Make one with [New].
 type Provider struct {
 	api    clusterapi.Reader
 	o      Options
@@ -34,7 +32,7 @@ var (
 // New returns a provider that reads the pull secret and the cluster's ID each
 // time it is used, so that it can be kept for long. It reads nothing yet. It
 // returns an error for options that cannot work, negative numbers among them;
-// the error for a URL is [upgradeconfig.ErrBaseURL].
+// the error for a URL is an [upgradeconfig.ConfigError].
 func New(api clusterapi.Reader, o Options) (*Provider, error) {
 	if api == nil {
 		return nil, errors.New("ocm: a cluster to read from is required")
@@ -52,34 +50,25 @@ func New(api clusterapi.Reader, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// Connect returns a provider that has read the pull secret and the cluster's ID
-// and keeps them: one for a single sync. Errors are those of [New], and
-// [ErrAccessToken] where these cannot be read. No request has been sent then.
-func Connect(ctx context.Context, api clusterapi.Reader, o Options) (*Provider, error) {
-	p, err := New(api, o)
-	if err != nil {
-		return nil, err
-	}
-	p.ready, err = p.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-// FromConfig returns a function for [upgradeconfig.ManagerOptions] that
-// connects to the OCM which the configuration names. It also takes the upgrade
-// type and the gate for service logs from there; all else from o.
+// FromConfig returns a function for [upgradeconfig.ManagerOptions] that makes the
+// provider of one sync with the OCM which the configuration names. It also takes
+// the upgrade type and the gate for service logs from there; all else from o. The
+// provider has read the pull secret and the cluster's ID, and keeps them. Errors
+// are those of [New], and [ErrAccessToken] if these cannot be read.
 func FromConfig(api clusterapi.Reader, o Options) func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) {
 	return func(ctx context.Context, c *upgradeconfig.Config) (upgradeconfig.Provider, error) {
 		o := o
 		o.URL, o.Type = c.ConfigManager.OCMBaseURL, c.Type()
-		o.ServiceLogs = c.Enabled(upgradeconfig.FeatureServiceLogNotification)
-		if o.URL == "" {
-			return nil, fmt.Errorf("%w: it is empty", upgradeconfig.ErrBaseURL)
+		o.ServiceLogs = c.Enabled("ServiceLogNotification")
+		if o.URL == "" { // which would mean the public OCM
+			_, err := upgradeconfig.BaseURL("")
+			return nil, err
 		}
-		p, err := Connect(ctx, api, o)
+		p, err := New(api, o)
 		if err != nil {
+			return nil, err
+		}
+		if p.ready, err = p.connect(ctx); err != nil {
 			return nil, err
 		}
 		return p, nil
@@ -87,7 +76,7 @@ func FromConfig(api clusterapi.Reader, o Options) func(context.Context, *upgrade
 }
 
 // String names the provider: "OCM" and the URL.
-func (p *Provider) String() string { return upgradeconfig.SourceOCM + " " + p.base }
+func (p *Provider) String() string { return "OCM " + p.base }
 
 func (p *Provider) connection(ctx context.Context) (*connection, error) {
 	if p.ready != nil {
@@ -101,7 +90,7 @@ func (p *Provider) connection(ctx context.Context) (*connection, error) {
 // order of their times.
 //
 // Errors are [ErrAccessToken], [ErrNoClusterID], [ErrProviderUnavailable],
-// [ErrRetrievingPolicies] (with a [*LimitError] if there are too many),
+// [ErrRetrievingPolicies] (with a [clusterapi.LimitError] if there are too many),
 // [ErrProcessingPolicies] and the error of a state that could not be read, all
 // with a [*RequestError] where a request failed. What is wrong with a policy
 // that comes after the first one that counts is an event and not an error.
@@ -126,28 +115,6 @@ func (p *Provider) Policies(ctx context.Context) ([]upgradeconfig.Policy, error)
 		}
 	}
 	return out, nil
-}
-
-// All returns the policies of the cluster in the order of Policies, but those
-// that do not count as well, for [upgradeconfig.Explain]. Of the latter only the
-// ID, the version, the state and the time are set. The error joins what is
-// wrong with single policies, which then have what is known of them; if the
-// list itself cannot be read, there are none.
-func (p *Provider) All(ctx context.Context) ([]upgradeconfig.Policy, error) {
-	c, cl, listed, err := p.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []upgradeconfig.Policy
-	var errs []error
-	for _, l := range listed {
-		policy, _, err := p.policy(ctx, c, cl, l)
-		if err != nil && ctx.Err() != nil {
-			return nil, err
-		}
-		out, errs = append(out, policy), append(errs, err)
-	}
-	return out, bounded.Errors(errs...)
 }
 
 // list connects and returns the policies in the order of their times.
@@ -192,9 +159,9 @@ func (p *Provider) policy(ctx context.Context, c *connection, cl *cluster, l pol
 func (p *Provider) fault(id string, err error) {
 	p.o.Logger.Warn("policy cannot be read", "policy", id, "error", err)
 	if p.o.Observe != nil {
-		p.o.Observe(upgradeconfig.Event{
-			Type: upgradeconfig.EventPolicyFault, Time: p.o.Clock.Now(), Policy: id, Err: err,
-			Text: fmt.Sprintf("policy %s cannot be read: %v", id, err),
+		p.o.Observe(clusterapi.Event{
+			Type: upgradeconfig.EventPolicyFault, Time: p.o.Clock.Now(), Err: err, Data: &upgradeconfig.EventData{Policy: id},
+			Message: fmt.Sprintf("policy %s cannot be read: %v", id, err),
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -59,7 +60,7 @@ func TestPolicies(t *testing.T) {
 func TestRequestForm(t *testing.T) {
 	var seen *http.Request
 	h := handlerFunc(func(w http.ResponseWriter, r *http.Request) { seen = r; w.WriteHeader(500) })
-	p := newProvider(t, h, ocm.Options{URL: "https://ocm.example/tenant/a%2Fb//", UserAgent: ocm.UserAgent("1.2.3")})
+	p := newProvider(t, h, ocm.Options{URL: "https://ocm.example/tenant/a%2Fb//"})
 	p.Policies(t.Context())
 	wantURI := "/tenant/a%2Fb" + listPath + "?search=external_id+%3D+%27" + uuid + "%27&size=1"
 	if seen.RequestURI != wantURI || seen.Host != "ocm.example" {
@@ -68,7 +69,7 @@ func TestRequestForm(t *testing.T) {
 	if got := seen.Header.Get("Authorization"); got != "AccessToken "+uuid+":"+token {
 		t.Errorf("Authorization: %s", got)
 	}
-	if got := seen.Header.Get("User-Agent"); !strings.HasPrefix(got, "managed-upgrade-operator/v1.2.3 (") {
+	if got := seen.Header.Get("User-Agent"); !strings.HasPrefix(got, "managed-upgrade-operator/v0.0.0 (") {
 		t.Errorf("User-Agent: %s", got)
 	}
 	if p.String() != "OCM https://ocm.example/tenant/a%2Fb" {
@@ -260,11 +261,11 @@ func TestWhichCount(t *testing.T) {
 			}
 			s := newServer(tt.list...)
 			var faults []string
-			p := newProvider(t, s, ocm.Options{Observe: func(e upgradeconfig.Event) {
-				if e.Type != upgradeconfig.EventPolicyFault || e.Err == nil || e.Time.IsZero() || !strings.Contains(e.Text, e.Policy) {
+			p := newProvider(t, s, ocm.Options{Observe: func(e clusterapi.Event) {
+				if e.Type != upgradeconfig.EventPolicyFault || e.Err == nil || e.Time.IsZero() || !strings.Contains(e.Message, e.Data.(*upgradeconfig.EventData).Policy) {
 					t.Errorf("%+v", e)
 				}
-				faults = append(faults, e.Policy)
+				faults = append(faults, e.Data.(*upgradeconfig.EventData).Policy)
 			}})
 			got, err := p.Policies(t.Context())
 			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
@@ -299,7 +300,7 @@ func TestStateErrors(t *testing.T) {
 		s := newServer(list...)
 		s.Fail(ocmtest.Fault{Path: "/" + fails + "/state", Status: 500})
 		var faults []string
-		got, err := newProvider(t, s, ocm.Options{Observe: func(e upgradeconfig.Event) { faults = append(faults, e.Policy) }}).Policies(t.Context())
+		got, err := newProvider(t, s, ocm.Options{Observe: func(e clusterapi.Event) { faults = append(faults, e.Data.(*upgradeconfig.EventData).Policy) }}).Policies(t.Context())
 		if want == nil {
 			request := new(ocm.RequestError)
 			if !errors.As(err, &request) || request.StatusCode != 500 || !strings.HasPrefix(err.Error(), "can't pull upgrade policy state: GET ") {
@@ -317,32 +318,6 @@ func TestStateErrors(t *testing.T) {
 	s.Fail(ocmtest.Fault{Path: "/c/state", Handler: handlerFunc(func(w http.ResponseWriter, r *http.Request) { cancel(); w.WriteHeader(500) })})
 	if got, err := newProvider(t, s, ocm.Options{}).Policies(ctx); err == nil {
 		t.Errorf("%v after a cancel", got)
-	}
-}
-
-func TestAll(t *testing.T) {
-	at := func(day int) string { return time.Date(2031, 1, day, 0, 0, 0, 0, time.UTC).Format(time.RFC3339) }
-	s := newServer(pol("d", "4.17", at(4), "scheduled"), pol("c", "4.17.4", at(3), "scheduled"), pol("b", "", at(2), "scheduled"), pol("a", "4.17.3", at(1), "completed"), pol("e", "4.17.5", at(5), ""))
-	s.Fail(ocmtest.Fault{Path: "/e/state", Status: 500})
-	p := newProvider(t, s, ocm.Options{})
-	got, err := p.All(t.Context())
-	if !errors.Is(err, ocm.ErrProcessingPolicies) || !strings.Contains(err.Error(), "/e/state: status 500") {
-		t.Error(err)
-	}
-	var lines []string
-	for _, p := range got {
-		lines = append(lines, fmt.Sprint(p.ID, " ", p.State, " ", p.Spec.Desired.Version, " ", p.NextRun.Day(), " ", p.Spec.UpgradeAt != ""))
-	}
-	if diff := cmp.Diff([]string{"a completed 4.17.3 1 false", "b scheduled  2 false", "c scheduled 4.17.4 3 true", "d scheduled 4.17 4 false", "e  4.17.5 5 false"}, lines); diff != "" {
-		t.Error(diff)
-	}
-	said := upgradeconfig.Explain(got, nil, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), upgradeconfig.ExplainOptions{})
-	if !strings.Contains(strings.Join(said, "\n"), "policy a ignored: completed") {
-		t.Errorf("%q", said)
-	}
-	s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: "{}"})
-	if got, err := p.All(t.Context()); got != nil || !errors.Is(err, ocm.ErrRetrievingPolicies) {
-		t.Errorf("%v, %v", got, err)
 	}
 }
 
@@ -408,8 +383,8 @@ func TestPages(t *testing.T) {
 	}
 	for _, tt := range []struct{ n, limit, max int }{{1001, 0, 1000}, {3, 2, 2}} {
 		_, err := newProvider(t, newServer(many(tt.n)...), ocm.Options{MaxPolicies: tt.limit}).Policies(t.Context())
-		limit := new(ocm.LimitError)
-		if !errors.As(err, &limit) || limit.Max != tt.max || !errors.Is(err, ocm.ErrRetrievingPolicies) || !strings.Contains(err.Error(), fmt.Sprintf("limit of %d policies (operation id operation-2)", tt.max)) {
+		limit := new(clusterapi.LimitError)
+		if !errors.As(err, &limit) || limit.Max != int64(tt.max) || !errors.Is(err, ocm.ErrRetrievingPolicies) || !strings.Contains(err.Error(), fmt.Sprintf("more than %d policies (limit MaxPolicies) (operation id operation-2)", tt.max)) {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}
@@ -420,8 +395,8 @@ func TestLimitOfItems(t *testing.T) {
 	s := newServer(p7)
 	s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: `{"total":1,"items":[{"id":"a"},{"id":"b"},{"id":"c"}]}`})
 	_, err := newProvider(t, s, ocm.Options{MaxPolicies: 2}).Policies(t.Context())
-	limit := new(ocm.LimitError)
-	if !errors.As(err, &limit) || limit.Max != 2 || limit.Total != 3 {
+	limit := new(clusterapi.LimitError)
+	if !errors.As(err, &limit) || limit.Max != 2 {
 		t.Error(err)
 	}
 }
@@ -485,7 +460,7 @@ func TestMalformedPolicies(t *testing.T) {
 			s := newServer(p7)
 			s.Fail(ocmtest.Fault{Path: "/upgrade_policies", Body: fmt.Sprintf(`{"total":%d,"items":[%s,%s]}`, 2+strings.Count(tt.item, "},{"), tt.item, good)})
 			faults := 0
-			got, err := newProvider(t, s, ocm.Options{Observe: func(upgradeconfig.Event) { faults++ }}).Policies(t.Context())
+			got, err := newProvider(t, s, ocm.Options{Observe: func(clusterapi.Event) { faults++ }}).Policies(t.Context())
 			if tt.ok {
 				if err != nil || cmp.Diff([]string{"p-7"}, ids(got)) != "" || faults != tt.faults {
 					t.Errorf("%v, %v, %d faults", got, err, faults)
@@ -614,11 +589,11 @@ func TestErrorTexts(t *testing.T) {
 func TestOptions(t *testing.T) {
 	cluster := newCluster(t)
 	for _, u := range []string{"api.openshift.com", "/api", "ftp://x", "https://", "https://:443", "://x", "https://user:secret@x", "https://user@x", "https://x?a=b", "https://x?", "https://x#a", "https://x#", "https://x y:secret", "https://user:se cret@x", "http://[::1"} {
-		if _, err := ocm.New(cluster, ocm.Options{URL: u}); !errors.Is(err, upgradeconfig.ErrBaseURL) || !strings.HasPrefix(err.Error(), "OCM Base URL is not a parseable URL") || strings.Contains(err.Error(), "secret") {
+		if _, err := ocm.New(cluster, ocm.Options{URL: u}); !errors.As(err, new(*upgradeconfig.ConfigError)) || !strings.HasPrefix(err.Error(), "OCM Base URL is not a parseable URL") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", u, err)
 		}
 	}
-	if _, err := ocm.Connect(t.Context(), cluster, ocm.Options{URL: "x"}); !errors.Is(err, upgradeconfig.ErrBaseURL) {
+	if _, err := connect(t, cluster, ocm.Options{URL: "x"}); !errors.As(err, new(*upgradeconfig.ConfigError)) {
 		t.Error(err)
 	}
 	for _, u := range []string{"", "https://x", "http://x:8080/a/b/", "https://[::1]:80"} {
@@ -665,7 +640,7 @@ func TestFromConfig(t *testing.T) {
 	cluster := newCluster(t)
 	build := ocm.FromConfig(cluster, ocm.Options{Base: ocmtest.Transport(s), Kind: ocm.Auto})
 	c := &upgradeconfig.Config{UpgradeType: "OSD"}
-	if p, err := build(t.Context(), c); !errors.Is(err, upgradeconfig.ErrBaseURL) || p != nil {
+	if p, err := build(t.Context(), c); !errors.As(err, new(*upgradeconfig.ConfigError)) || p != nil {
 		t.Errorf("%v, %v", p, err)
 	}
 	c.ConfigManager.OCMBaseURL = "https://ocm.example"
@@ -679,7 +654,7 @@ func TestFromConfig(t *testing.T) {
 	}
 	for _, on := range []bool{false, true} {
 		if on {
-			c.FeatureGate.Enabled = []string{upgradeconfig.FeatureServiceLogNotification}
+			c.FeatureGate.Enabled = []string{"ServiceLogNotification"}
 		}
 		p, err := build(t.Context(), c)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
 
@@ -30,7 +31,7 @@ func TestKeepsWhatBegins(t *testing.T) {
 					policies := w.provider.policies
 					manager := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 						API: w, KeepWhileUpgrading: true,
-						Provider: upgradeconfig.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return policies, nil }),
+						Provider: fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return policies, nil }),
 					}))
 
 					refuse := refused

@@ -70,18 +70,24 @@ type Options struct {
 	// until it agrees.
 	Preconditions func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error
 	// Capacity reserves extra worker nodes. It and Maintenance are closed again
-	// however the upgrade ends, also if its UpgradeConfig is deleted: see
-	// [AnnotationOpen]. Nil: there are none, so a reservation
+	// however the upgrade ends, also if its UpgradeConfig is deleted: an
+	// annotation of the ClusterVersion keeps what is open. Nil: there are none, so a reservation
 	// that is asked for is skipped, and the provider hears of that.
 	Capacity Capacity
-	// Health is checked before and after the upgrade.
-	Health Check
-	// Dependencies are what the upgrade needs outside the cluster.
-	Dependencies Check
+	// Health looks for what could harm the upgrade, before it and after it, such as
+	// [OperatorHealth]. It returns what is wrong, in words; nothing means that all is
+	// well. An error means that this is not known.
+	Health func(ctx context.Context, c *upgradeconfig.UpgradeConfig) (failing []string, err error)
+	// Dependencies is like Health for what the upgrade needs outside the cluster.
+	Dependencies func(ctx context.Context, c *upgradeconfig.UpgradeConfig) (failing []string, err error)
 	// Maintenance silences alerts.
 	Maintenance Maintenance
-	// Drain helps with worker nodes that cannot be drained.
-	Drain Drain
+	// Drain helps with worker nodes that cannot be drained, such as
+	// [ForcedDrain.ForceDrain]. It is called about every minute while the worker nodes
+	// are upgraded. For each node that waits for longer than after, it removes what
+	// prevents the drain. after is PDBForceDrainTimeout of the UpgradeConfig, and 0 if a
+	// provider names no time. An error fails the step, which is tried again.
+	Drain func(ctx context.Context, c *upgradeconfig.UpgradeConfig, after time.Duration) error
 	// PostUpgrade does what remains to be done after an upgrade of type OSD,
 	// and says whether it is done.
 	PostUpgrade func(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
@@ -95,9 +101,10 @@ type Options struct {
 	Clock clock.WithTicker
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
-	// Observe gets every [Event], one at a time. Passes wait for it, so it must
-	// not call the Controller. A panic in it is logged.
-	Observe func(upgradeconfig.Event)
+	// Observe gets every event, one at a time; their types and data are those of
+	// package upgradeconfig. Passes wait for it, so it must not call the Controller.
+	// A panic in it is logged.
+	Observe func(clusterapi.Event)
 }
 
 const (
@@ -140,7 +147,7 @@ func New(o Options) (*Controller, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Notifier == nil {
-		o.Notifier = upgradeconfig.LogNotifier{Logger: o.Logger}
+		o.Notifier = logNotifier{o.Logger}
 	}
 	return &Controller{o: o, now: o.Clock.Now, passes: loop.New()}, nil
 }
@@ -184,7 +191,7 @@ func (c *Controller) next(ctx context.Context, p loop.Pass) time.Duration {
 	out, err := c.Sync(ctx)
 	if err != nil && ctx.Err() == nil {
 		c.o.Logger.Warn("pass failed", "error", err, "retry", out.After)
-		c.emit(upgradeconfig.Event{Type: upgradeconfig.EventFailed, Err: err, Retry: out.After, Phase: out.Phase, Text: err.Error()})
+		c.emit(clusterapi.Event{Type: upgradeconfig.EventFailed, Err: err, Message: err.Error()}, upgradeconfig.EventData{Retry: out.After, Phase: out.Phase})
 	}
 	return out.After
 }
@@ -209,7 +216,7 @@ func withoutOwnWrites(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetResourceVersion("")
 	u.SetManagedFields(nil)
 	delete(u.Object, "status")
-	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", AnnotationTold)
+	unstructured.RemoveNestedField(u.Object, "metadata", "annotations", annotationTold)
 	return u
 }
 
@@ -254,12 +261,17 @@ func (c *Controller) pass(ctx context.Context) (Progress, error) {
 
 func (c *Controller) key() types.NamespacedName { return clusterapi.Key(c.o.Namespace, c.o.Name) }
 
-func (c *Controller) emit(e upgradeconfig.Event) {
-	if c.o.Observe == nil {
-		return
-	}
-	e.Time, e.Name = c.now(), c.o.Name
-	c.passes.Observe(c.o.Logger, func() { c.o.Observe(e) })
+func (c *Controller) emit(e clusterapi.Event, data upgradeconfig.EventData) {
+	e.Time, e.Subject, e.Data = c.now(), "upgradeconfig/"+c.o.Name, &data
+	c.passes.Observe(c.o.Logger, c.o.Observe, e)
+}
+
+// logNotifier passes notifications to a log.
+type logNotifier struct{ log *slog.Logger }
+
+func (l logNotifier) Notify(ctx context.Context, n upgradeconfig.Notification) error {
+	n.Log(ctx, l.log)
+	return nil
 }
 
 // kind is that of an UpgradeConfig.

@@ -31,7 +31,7 @@ func BenchmarkPassNothingToDo(b *testing.B) {
 			}
 			c.Status.SetEntry(upgradeconfig.HistoryEntry{Version: specA.Desired.Version, Phase: upgradeconfig.PhaseUpgraded})
 			cv := &configv1.ClusterVersion{}
-			cv.Name = upgradeconfig.ClusterVersionName
+			cv.Name = "version"
 			for _, obj := range []any{c, cv} {
 				u, err := clusterapi.ToUnstructured(obj)
 				if err == nil {

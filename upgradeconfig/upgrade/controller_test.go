@@ -45,7 +45,7 @@ type site struct {
 	stage     int                                         // of the update: 1 control plane, 2 workers, 3 over
 	playing   bool                                        // the calls are the site's own
 	phases    []upgradeconfig.Phase
-	events    []upgradeconfig.Event
+	events    []clusterapi.Event
 }
 
 const (
@@ -198,10 +198,10 @@ func (w *site) play() {
 func (w *site) operator(o upgrade.Options) (*upgradeconfig.Manager, *upgrade.Controller) {
 	m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider}))
 	o.API, o.Notifier, o.Refresh = w, m, m.Refresh
-	o.Observe = func(e upgradeconfig.Event) {
+	o.Observe = func(e clusterapi.Event) {
 		w.events = append(w.events, e)
 		if e.Type == upgradeconfig.EventPhase {
-			w.phases = append(w.phases, e.Phase)
+			w.phases = append(w.phases, data(e).Phase)
 		}
 	}
 	return m, must(upgrade.New(o))
@@ -479,8 +479,8 @@ func TestReplacedMeanwhile(t *testing.T) {
 // TestNotCommenced: what keeps an upgrade from commencing is told as a delay,
 // once, and after the window as a failure, of type OSD.
 func TestNotCommenced(t *testing.T) {
-	fail := func(text ...string) upgrade.Check {
-		return upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) { return text, nil })
+	fail := func(text ...string) func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+		return func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) { return text, nil }
 	}
 	for _, tt := range []struct {
 		name    string
@@ -539,7 +539,7 @@ func TestNotCommenced(t *testing.T) {
 				if text := w.provider.texts[len(w.provider.texts)-1]; !strings.Contains(text, tt.text) {
 					t.Errorf("told %q", text)
 				}
-				breached := slices.ContainsFunc(w.events, func(e upgradeconfig.Event) bool { return e.Type == upgradeconfig.EventBreached })
+				breached := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == upgradeconfig.EventBreached })
 				if breached != tt.failed {
 					t.Errorf("breached: %v", breached)
 				}
@@ -586,7 +586,7 @@ func TestStepsAreToldOnce(t *testing.T) {
 		told := map[string]int{}
 		for _, e := range w.events {
 			if e.Type == upgradeconfig.EventStep {
-				told[string(e.Condition.Type)+": "+e.Condition.Message]++
+				told[string(data(e).Condition.Type)+": "+e.Message]++
 			}
 		}
 		for text, n := range told {
@@ -612,9 +612,9 @@ func TestWaiting(t *testing.T) {
 			}
 			return do()
 		}
-		o := upgrade.Options{Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+		o := upgrade.Options{Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 			return []string{"A"}, nil
-		})}
+		}}
 		errs := w.run(o, 95*time.Minute, never)
 		if last := errs[len(errs)-1]; last != "can't send notification 'StateDelayed': down\nthe cluster is not healthy: A" {
 			t.Errorf("%q", last)
@@ -642,12 +642,12 @@ func TestRequestTakenBack(t *testing.T) {
 				asked++
 				return nil
 			},
-			Dependencies: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			Dependencies: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if cleared {
 					t.Error("dependencies of an update under way")
 				}
 				return nil, nil
-			}),
+			},
 		}
 		w.run(o, 65*time.Minute, never)
 		if w.requested != 1 {
@@ -712,7 +712,7 @@ func TestNotListed(t *testing.T) {
 		for _, e := range w.events {
 			if e.Type == upgradeconfig.EventValidated {
 				validated++
-				if e.Err == nil || e.Text != "version 4.19.9 not found in clusterversion available or conditional updates" {
+				if e.Err == nil || e.Message != "version 4.19.9 not found in clusterversion available or conditional updates" {
 					t.Errorf("%+v", e)
 				}
 			}
@@ -747,11 +747,11 @@ func TestAlerts(t *testing.T) {
 			}
 			for _, e := range w.events {
 				want := tt.want
-				if e.Type != upgradeconfig.EventPhase || e.Phase != upgradeconfig.PhaseUpgraded {
+				if e.Type != upgradeconfig.EventPhase || data(e).Phase != upgradeconfig.PhaseUpgraded {
 					want = nil
 				}
-				if diff := cmp.Diff(want, e.Alerts); diff != "" {
-					t.Errorf("%s %s: %s", e.Type, e.Phase, diff)
+				if diff := cmp.Diff(want, data(e).Alerts); diff != "" {
+					t.Errorf("%s %s: %s", e.Type, data(e).Phase, diff)
 				}
 			}
 			if w.entry().Phase != upgradeconfig.PhaseUpgraded {
@@ -767,12 +767,12 @@ func TestServiceLogs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSite(t, func(s *upgradeconfig.Spec) { s.UpgradeAt = time.Now().Add(3 * time.Hour).Format(time.RFC3339) })
 			alerts := time.Now().Add(3*time.Hour + 5*time.Minute)
-			o := upgrade.Options{ServiceLogs: on, PreHealthCheck: true, Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			o := upgrade.Options{ServiceLogs: on, PreHealthCheck: true, Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if time.Now().Before(alerts) {
 					return []string{"A"}, nil
 				}
 				return nil, nil
-			})}
+			}}
 			w.run(o, 6*time.Hour, never)
 			want := startedAndCompleted
 			if on {
@@ -803,8 +803,8 @@ func TestControllerFromConfig(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, nil)
-				m := &corev1.ConfigMap{Data: map[string]string{upgradeconfig.ConfigMapKey: tt.config}}
-				m.Namespace, m.Name = upgradeconfig.DefaultNamespace, upgradeconfig.ConfigMapName
+				m := &corev1.ConfigMap{Data: map[string]string{"config.yaml": tt.config}}
+				m.Namespace, m.Name = upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config"
 				w.load(m)
 				errs := w.run(upgrade.Options{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
 				if len(errs) == 0 || errs[0] != tt.err {
@@ -830,10 +830,10 @@ func TestFeaturesFromConfig(t *testing.T) {
 			checked, asked := false, false
 			o := upgrade.Options{
 				FromConfig: true, PreHealthCheck: !on, ServiceLogs: !on,
-				Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					checked = true
 					return []string{"A"}, nil
-				}),
+				},
 				Validate: upgradeconfig.ValidateOptions{Cincinnati: !on, Graph: graph.SourceFunc(func(context.Context, graph.Query) (*graph.Graph, error) {
 					asked = true
 					return nil, errors.New("down")
@@ -896,10 +896,10 @@ func TestAlreadyCommenced(t *testing.T) {
 				t.Error("preconditions of an update under way")
 				return nil
 			},
-			Dependencies: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			Dependencies: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				t.Error("dependencies of an update under way")
 				return []string{"registry"}, nil
-			}),
+			},
 		}
 		if errs := w.run(o, 2*time.Hour, never); errs != nil {
 			t.Error(errs)

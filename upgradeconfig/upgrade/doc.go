@@ -33,21 +33,21 @@
 // An upgrade that has commenced fails if the cluster is not asked for its release
 // any more and is not on its way to it either. Whatever ends an upgrade, also that
 // its UpgradeConfig is deleted or replaced, extra capacity and maintenance windows
-// are closed: [AnnotationOpen] remembers them.
+// are closed: an annotation of the ClusterVersion remembers them.
 //
 // # Notifications
 //
 // A notification is stored before the provider hears it, and stored as sent
-// after: as the condition of a step, or in [AnnotationTold]. So the provider
-// hears it at least once, and a second time only if the process ended or a write
-// failed in between, its answer was lost, or two Controllers run. No upgrade waits
-// for a service log: one that cannot be posted is posted later, also after the
-// end. [Uninstall] removes the annotation.
+// after: as the condition of a step, or in an annotation of the UpgradeConfig. So
+// the provider hears it at least once, and a second time only if the process ended
+// or a write failed in between, its answer was lost, or two Controllers run. No
+// upgrade waits for a service log: one that cannot be posted is posted later, also
+// after the end. [Uninstall] removes the annotation.
 //
 // # Events and metrics
 //
-// An observer gets an [upgradeconfig.Event] for all that happens. [Metrics] makes
-// the metrics of the managed-upgrade operator of them, such as
+// An observer gets an event of package upgradeconfig for all that happens.
+// [Metrics] makes the metrics of the managed-upgrade operator of them, such as
 // upgradeoperator_upgrade_result.
 //
 // Plain data of this package is safe for concurrent use as long as nobody changes

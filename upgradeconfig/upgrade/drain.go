@@ -23,7 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// ForcedDrain is a [Drain] that removes the pods of worker nodes which the
+// ForcedDrain removes the pods of worker nodes which the
 // machine-config operator waits to drain, as the managed-upgrade operator does:
 // pods that no PodDisruptionBudget protects after TimeOut, the others after the
 // time that ForceDrain is given and ExpectedDrainTime. Removed pods get no time to

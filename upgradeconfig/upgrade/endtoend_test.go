@@ -110,12 +110,12 @@ func TestEndToEnd(t *testing.T) {
 				return nil
 			},
 			Capacity: capacity, Maintenance: maintenance,
-			Health: upgrade.OperatorHealth{API: cluster},
-			Drain:  &upgrade.ForcedDrain{API: cluster},
-			Observe: func(e upgradeconfig.Event) {
+			Health: upgrade.OperatorHealth(cluster),
+			Drain:  (&upgrade.ForcedDrain{API: cluster}).ForceDrain,
+			Observe: func(e clusterapi.Event) {
 				metrics.Observe(e)
 				if e.Type == upgradeconfig.EventPhase {
-					phases = append(phases, e.Phase)
+					phases = append(phases, data(e).Phase)
 				}
 				if e.Type == upgradeconfig.EventFailed {
 					t.Log(e.Time.Sub(start), e.Err)

@@ -23,12 +23,12 @@ func ExampleController_Sync() {
 	})
 	clock := clocktesting.NewFakeClock(time.Date(2031, 2, 4, 1, 0, 0, 0, time.UTC))
 	sick := true
-	controller, err := upgrade.New(upgrade.Options{API: cluster, Clock: clock, Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+	controller, err := upgrade.New(upgrade.Options{API: cluster, Clock: clock, Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 		if sick {
 			return []string{"etcd has no leader"}, nil
 		}
 		return nil, nil
-	})})
+	}})
 	if err != nil {
 		panic(err)
 	}
@@ -45,7 +45,7 @@ func ExampleController_Sync() {
 	pass()
 	sick = false
 	pass()
-	v, err := clusterapi.Get[configv1.ClusterVersion](ctx, cluster, clusterapi.Key("", upgradeconfig.ClusterVersionName))
+	v, err := clusterapi.Get[configv1.ClusterVersion](ctx, cluster, clusterapi.Key("", "version"))
 	fmt.Println(v.Spec.DesiredUpdate.Version, err)
 	// Output:
 	// Pending, again in 1m0s: the upgrade is pending
@@ -59,7 +59,7 @@ func ExampleController_Sync() {
 func clusterWith(spec upgradeconfig.Spec) *memory.Cluster {
 	cluster := memory.NewOpenShift(memory.Options{})
 	cv := &configv1.ClusterVersion{}
-	cv.Name, cv.Spec.ClusterID, cv.Spec.Channel = upgradeconfig.ClusterVersionName, "b2d0a7a5-2a39-4a5c-9e1d-0123456789ab", "stable-4.20"
+	cv.Name, cv.Spec.ClusterID, cv.Spec.Channel = "version", "b2d0a7a5-2a39-4a5c-9e1d-0123456789ab", "stable-4.20"
 	cv.Status.Desired.Version = "4.20.2"
 	cv.Status.History = history([2]string{"4.20.2", "2030-01-01T00:00:00Z"})
 	cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.20.3", Image: "quay.io/ocp/release@sha256:1"}}

@@ -87,11 +87,11 @@ func (p *pass) healthy(ctx context.Context) ([]string, error) {
 }
 
 // failing runs a check; findings are an error too.
-func failing(ctx context.Context, check Check, c *upgradeconfig.UpgradeConfig, what string) ([]string, error) {
+func failing(ctx context.Context, check func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error), c *upgradeconfig.UpgradeConfig, what string) ([]string, error) {
 	if check == nil {
 		return nil, nil
 	}
-	found, err := check.Failing(ctx, c)
+	found, err := check(ctx, c)
 	if err == nil && len(found) > 0 {
 		err = errors.New(what + ": " + strings.Join(found, ", "))
 	}
@@ -232,7 +232,7 @@ func (p *pass) workers(ctx context.Context) (bool, error) {
 	if p.o.Drain == nil {
 		return false, nil
 	}
-	return false, p.o.Drain.ForceDrain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
+	return false, p.o.Drain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
 }
 
 // maxPools bounds the names of pools in a message, in bytes.

@@ -63,7 +63,7 @@ func TestHooks(t *testing.T) {
 			d := &diary{}
 			tasks := 0
 			w.run(upgrade.Options{
-				Health: d, Capacity: d, Maintenance: d,
+				Health: d.Failing, Capacity: d, Maintenance: d,
 				Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 					d.note("preconditions")
 					return nil
@@ -83,13 +83,6 @@ func TestHooks(t *testing.T) {
 			}
 		})
 	}
-}
-
-// drainFunc makes a function a Drain.
-type drainFunc func(after time.Duration) error
-
-func (f drainFunc) ForceDrain(_ context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
-	return f(after)
 }
 
 // TestWorkers: the worker nodes are upgraded when each pool but that of the
@@ -157,13 +150,13 @@ func TestWorkers(t *testing.T) {
 					t.Fatal(err)
 				}
 				helped := 0
-				_, c := w.operator(upgrade.Options{Drain: drainFunc(func(after time.Duration) error {
+				_, c := w.operator(upgrade.Options{Drain: func(_ context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
 					helped++
 					if after != 45*time.Minute {
 						t.Errorf("by force after %s", after)
 					}
 					return tt.drain
-				})})
+				}})
 				_, err = c.Sync(t.Context())
 				e := w.entry()
 				if !e.IsTrue(upgradeconfig.ControlPlaneUpgraded) || e.IsTrue(upgradeconfig.WorkerNodesUpgraded) != tt.done || (helped == 0) != tt.done || (e.WorkerCompleteTime != nil) != tt.done || errText(err) != tt.err {

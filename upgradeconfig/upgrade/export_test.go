@@ -12,27 +12,15 @@ type (
 )
 
 const (
-	ActivityNone                = activityNone
-	ActivityDecide              = activityDecide
-	ActivityHealthCheck         = activityHealthCheck
-	ActivityValidate            = activityValidate
-	ActivityRefresh             = activityRefresh
-	ActivitySteps               = activitySteps
-	ActivityGiveUp              = activityGiveUp
-	ActivityWithdrawn           = activityWithdrawn
-	HealthReference             = healthReference
-	MetricSyncTimestamp         = metricSyncTimestamp
-	MetricValidationFailed      = metricValidationFailed
-	MetricWindowBreached        = metricWindowBreached
-	MetricNotification          = metricNotification
-	MetricNotificationFailed    = metricNotificationFailed
-	MetricUpgradeResult         = metricUpgradeResult
-	MetricUpgradeStarted        = metricUpgradeStarted
-	MetricUpgradeCompleted      = metricUpgradeCompleted
-	MetricControlPlaneStarted   = metricControlPlaneStarted
-	MetricControlPlaneCompleted = metricControlPlaneCompleted
-	MetricWorkersStarted        = metricWorkersStarted
-	MetricWorkersCompleted      = metricWorkersCompleted
+	ActivityNone        = activityNone
+	ActivityDecide      = activityDecide
+	ActivityHealthCheck = activityHealthCheck
+	ActivityValidate    = activityValidate
+	ActivityRefresh     = activityRefresh
+	ActivitySteps       = activitySteps
+	ActivityGiveUp      = activityGiveUp
+	ActivityWithdrawn   = activityWithdrawn
+	HealthReference     = healthReference
 )
 
 var (

@@ -42,11 +42,11 @@ func (p *scheduledPolicy) String() string { return "scheduled policy" }
 
 func (p *scheduledPolicy) Notify(_ context.Context, n upgradeconfig.Notification) error {
 	return p.around("Notify "+string(n.State), func() {
-		if n.State.ServiceLog() || upgradeconfig.Allowed(p.state, n.State) {
+		if n.State.ServiceLog() || p.state.Allows(n.State) {
 			p.told = append(p.told, n.State)
 			p.texts = append(p.texts, n.Description)
 		}
-		if !n.State.ServiceLog() && upgradeconfig.Allowed(p.state, n.State) {
+		if !n.State.ServiceLog() && p.state.Allows(n.State) {
 			p.state = n.State
 		}
 	})

@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"context"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -40,23 +39,6 @@ const (
 	CapacityTimedOut CapacityState = "TimedOut"
 )
 
-// Check looks for what could harm an upgrade. One Controller makes no concurrent
-// calls.
-type Check interface {
-	// Failing returns what is wrong, in words; nothing means that all is well.
-	// An error means that this is not known.
-	Failing(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error)
-}
-
-// CheckFunc makes a function a [Check]. It is safe for concurrent use if the
-// function is, and its errors are the function's.
-type CheckFunc func(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error)
-
-// Failing calls f and returns its error.
-func (f CheckFunc) Failing(ctx context.Context, c *upgradeconfig.UpgradeConfig) ([]string, error) {
-	return f(ctx, c)
-}
-
 // Plane is a part of the cluster that is upgraded as a whole.
 type Plane string
 
@@ -76,39 +58,26 @@ type Maintenance interface {
 	End(ctx context.Context, c *upgradeconfig.UpgradeConfig, p Plane) error
 }
 
-// Drain helps with nodes that cannot be drained. An error fails the step, which
-// is tried again. One Controller makes no concurrent calls.
-type Drain interface {
-	// ForceDrain is called about every minute while the worker nodes are
-	// upgraded. For each node that waits for longer than after, it removes what
-	// prevents the drain. after is PDBForceDrainTimeout of the UpgradeConfig, and 0
-	// if a provider names no time.
-	ForceDrain(ctx context.Context, c *upgradeconfig.UpgradeConfig, after time.Duration) error
-}
-
-// OperatorHealth is a [Check] that no ClusterOperator is unavailable or
-// degraded. It is safe for concurrent use.
-type OperatorHealth struct {
-	API clusterapi.Reader // required
-}
-
-// Failing names the ClusterOperators at fault, in the order of their names. Its
-// errors are those of the cluster.
-func (h OperatorHealth) Failing(ctx context.Context, _ *upgradeconfig.UpgradeConfig) ([]string, error) {
-	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, h.API, clusterapi.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var failing []string
-	for _, o := range operators {
-		for _, c := range o.Status.Conditions {
-			switch {
-			case c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionFalse:
-				failing = append(failing, "ClusterOperator "+o.Name+" is not available")
-			case c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue:
-				failing = append(failing, "ClusterOperator "+o.Name+" is degraded")
+// OperatorHealth returns a function for Health of [Options]: it names the
+// ClusterOperators that are unavailable or degraded, in the order of their names.
+// Its errors are those of the cluster.
+func OperatorHealth(api clusterapi.Reader) func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+	return func(ctx context.Context, _ *upgradeconfig.UpgradeConfig) ([]string, error) {
+		operators, err := clusterapi.List[configv1.ClusterOperator](ctx, api, clusterapi.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		var failing []string
+		for _, o := range operators {
+			for _, c := range o.Status.Conditions {
+				switch {
+				case c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionFalse:
+					failing = append(failing, "ClusterOperator "+o.Name+" is not available")
+				case c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue:
+					failing = append(failing, "ClusterOperator "+o.Name+" is degraded")
+				}
 			}
 		}
+		return failing, nil
 	}
-	return failing, nil
 }

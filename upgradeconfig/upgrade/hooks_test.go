@@ -32,7 +32,7 @@ func TestOperatorHealth(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := upgrade.OperatorHealth{API: cluster}.Failing(t.Context(), nil)
+	got, err := upgrade.OperatorHealth(cluster)(t.Context(), nil)
 	if diff := cmp.Diff([]string{"ClusterOperator console is not available", "ClusterOperator dns is degraded"}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}

@@ -43,11 +43,15 @@ const (
 // Observe takes an event; it is a function for Observe of options. When the
 // UpgradeConfig is created, replaced or deleted, all metrics but the results of
 // upgrades go.
-func (m *Metrics) Observe(e upgradeconfig.Event) {
+func (m *Metrics) Observe(e clusterapi.Event) {
+	d, ok := e.Data.(*upgradeconfig.EventData)
+	if !ok {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name := map[string]string{"upgradeconfig_name": e.Name}
-	timed := with(name, "_id", m.ClusterID, "version", e.Version)
+	name := map[string]string{"upgradeconfig_name": strings.TrimPrefix(e.Subject, "upgradeconfig/")}
+	timed := with(name, "_id", m.ClusterID, "version", d.Version)
 	switch e.Type {
 	case upgradeconfig.EventCreated, upgradeconfig.EventReplaced, upgradeconfig.EventDeleted:
 		maps.DeleteFunc(m.samples, func(_ string, s clusterapi.Sample) bool { return s.Name != metricUpgradeResult })
@@ -58,37 +62,37 @@ func (m *Metrics) Observe(e upgradeconfig.Event) {
 	case upgradeconfig.EventBreached:
 		m.set(metricWindowBreached, name, 1)
 	case upgradeconfig.EventNotified:
-		if e.Notification == nil {
+		if d.Notification == nil {
 			return
 		}
-		event := with(name, "event", string(e.Notification.State))
+		event := with(name, "event", string(d.Notification.State))
 		m.set(metricNotificationFailed, event, number(e.Err != nil))
 		if e.Err == nil {
-			m.set(metricNotification, with(event, "version", e.Notification.Version), 1)
+			m.set(metricNotification, with(event, "version", d.Notification.Version), 1)
 		}
 	case upgradeconfig.EventPhase:
-		switch e.Phase {
+		switch d.Phase {
 		case upgradeconfig.PhaseUpgrading:
 			m.set(metricUpgradeStarted, timed, unix(e.Time))
 		case upgradeconfig.PhaseUpgraded:
 			m.set(metricUpgradeCompleted, timed, unix(e.Time))
-			m.set(metricUpgradeResult, with(name, "version", e.Version, "preceding_version", e.PrecedingVersion,
-				"stream", stream(e.PrecedingVersion, e.Version), "alerts", strings.Join(e.Alerts, ",")), number(len(e.Alerts) == 0))
+			m.set(metricUpgradeResult, with(name, "version", d.Version, "preceding_version", d.PrecedingVersion,
+				"stream", stream(d.PrecedingVersion, d.Version), "alerts", strings.Join(d.Alerts, ",")), number(len(d.Alerts) == 0))
 		}
 	case upgradeconfig.EventStep:
-		if e.Condition == nil {
+		if d.Condition == nil {
 			return
 		}
-		done := e.Condition.Status == "True"
-		switch t := e.Condition.Type; {
+		done := d.Condition.Status == "True"
+		switch t := d.Condition.Type; {
 		case t == upgradeconfig.UpgradeCommenced && done:
 			m.set(metricControlPlaneStarted, timed, unix(e.Time))
 		case t == upgradeconfig.ControlPlaneUpgraded && done:
 			m.set(metricControlPlaneCompleted, timed, unix(e.Time))
 		case t == upgradeconfig.WorkerNodesUpgraded && done:
 			m.set(metricWorkersCompleted, timed, unix(e.Time))
-		case t == upgradeconfig.WorkerNodesUpgraded && e.Condition.StartTime != nil:
-			m.set(metricWorkersStarted, timed, unix(e.Condition.StartTime.Time)) // not that of a later look at it
+		case t == upgradeconfig.WorkerNodesUpgraded && d.Condition.StartTime != nil:
+			m.set(metricWorkersStarted, timed, unix(d.Condition.StartTime.Time)) // not that of a later look at it
 		}
 	}
 }

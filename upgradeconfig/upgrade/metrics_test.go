@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 	"github.com/google/go-cmp/cmp"
@@ -13,20 +14,21 @@ import (
 
 func TestMetrics(t *testing.T) {
 	m := &upgrade.Metrics{ClusterID: "c-1"}
+	var failure error
 	start := at("2031-02-04T03:00:00Z")
-	send := func(typ upgradeconfig.EventType, set func(*upgradeconfig.Event)) {
+	send := func(typ clusterapi.EventType, set func(*upgradeconfig.EventData)) {
 		start = start.Add(time.Minute)
-		e := upgradeconfig.Event{Type: typ, Time: start, Name: upgradeconfig.Name, Version: "4.20.3", PrecedingVersion: "4.19.9"}
+		d := &upgradeconfig.EventData{Version: "4.20.3", PrecedingVersion: "4.19.9"}
 		if set != nil {
-			set(&e)
+			set(d)
 		}
-		m.Observe(e)
+		m.Observe(clusterapi.Event{Type: typ, Time: start, Subject: "upgradeconfig/" + upgradeconfig.Name, Data: d, Err: failure})
 	}
 	phase := func(p upgradeconfig.Phase, alerts ...string) {
-		send(upgradeconfig.EventPhase, func(e *upgradeconfig.Event) { e.Phase, e.Alerts = p, alerts })
+		send(upgradeconfig.EventPhase, func(e *upgradeconfig.EventData) { e.Phase, e.Alerts = p, alerts })
 	}
 	step := func(typ upgradeconfig.ConditionType, status metav1.ConditionStatus, begun *metav1.Time) {
-		send(upgradeconfig.EventStep, func(e *upgradeconfig.Event) {
+		send(upgradeconfig.EventStep, func(e *upgradeconfig.EventData) {
 			e.Condition = &upgradeconfig.Condition{Type: typ, Status: status, StartTime: begun}
 		})
 	}
@@ -44,16 +46,20 @@ func TestMetrics(t *testing.T) {
 	send(upgradeconfig.EventCreated, nil)
 	send(upgradeconfig.EventSynced, nil)
 	send(upgradeconfig.EventFailed, nil) // changes nothing
-	send(upgradeconfig.EventValidated, func(e *upgradeconfig.Event) { e.Err = errors.New("bad") })
+	failure = errors.New("bad")
+	send(upgradeconfig.EventValidated, nil)
+	failure = nil
 	const sync = `upgradeoperator_upgradeconfig_sync_timestamp{upgradeconfig_name="managed-upgrade-config"} 1927940520`
 	check(sync, `upgradeoperator_upgradeconfig_validation_failed{upgradeconfig_name="managed-upgrade-config"} 1`)
 	send(upgradeconfig.EventValidated, nil)
 	check(sync, `upgradeoperator_upgradeconfig_validation_failed{upgradeconfig_name="managed-upgrade-config"} 0`)
 	notification := &upgradeconfig.Notification{State: upgradeconfig.StateStarted, Version: "4.20.3"}
-	send(upgradeconfig.EventNotified, func(e *upgradeconfig.Event) { e.Notification, e.Err = notification, errors.New("down") })
+	failure = errors.New("down")
+	send(upgradeconfig.EventNotified, func(e *upgradeconfig.EventData) { e.Notification = notification })
+	failure = nil
 	const failed = `upgrade_notification_failed{event="StateStarted",upgradeconfig_name="managed-upgrade-config"} `
 	check(failed+"1", sync, `upgradeoperator_upgradeconfig_validation_failed{upgradeconfig_name="managed-upgrade-config"} 0`)
-	send(upgradeconfig.EventNotified, func(e *upgradeconfig.Event) { e.Notification = notification })
+	send(upgradeconfig.EventNotified, func(e *upgradeconfig.EventData) { e.Notification = notification })
 	send(upgradeconfig.EventBreached, nil)
 	phase(upgradeconfig.PhaseUpgrading)
 	step(upgradeconfig.UpgradeCommenced, metav1.ConditionFalse, nil)
@@ -80,7 +86,7 @@ func TestMetrics(t *testing.T) {
 		"upgradeoperator_workernode_upgrade_completed_timestamp"+labels+"1927941300",
 		"upgradeoperator_workernode_upgrade_started_timestamp"+labels+"1927941120",
 	)
-	for _, typ := range []upgradeconfig.EventType{upgradeconfig.EventDeleted, upgradeconfig.EventCreated, upgradeconfig.EventReplaced} {
+	for _, typ := range []clusterapi.EventType{upgradeconfig.EventDeleted, upgradeconfig.EventCreated, upgradeconfig.EventReplaced} {
 		send(upgradeconfig.EventBreached, nil)
 		send(typ, nil)
 		check(result)
@@ -89,15 +95,16 @@ func TestMetrics(t *testing.T) {
 	check(result)
 	for _, tt := range []struct{ from, to, stream string }{{"4.20.1", "4.20.3", "z"}, {"4.22.1", "5.0.0", "y"}, {"", "4.20.3", "unknown"}} {
 		m := &upgrade.Metrics{}
-		m.Observe(upgradeconfig.Event{Type: upgradeconfig.EventPhase, Phase: upgradeconfig.PhaseUpgraded, PrecedingVersion: tt.from, Version: tt.to, Time: start})
+		m.Observe(clusterapi.Event{Type: upgradeconfig.EventPhase, Time: start, Data: &upgradeconfig.EventData{Phase: upgradeconfig.PhaseUpgraded, PrecedingVersion: tt.from, Version: tt.to}})
 		for _, s := range m.Samples() {
-			if s.Name == upgrade.MetricUpgradeResult && (s.Labels["stream"] != tt.stream || s.Value != 1) {
+			if s.Name == "upgradeoperator_upgrade_result" && (s.Labels["stream"] != tt.stream || s.Value != 1) {
 				t.Errorf("%+v", s)
 			}
 		}
 	}
 	// Events without what they should have do no harm.
-	m.Observe(upgradeconfig.Event{Type: upgradeconfig.EventStep})
-	m.Observe(upgradeconfig.Event{Type: upgradeconfig.EventNotified})
+	m.Observe(clusterapi.Event{Type: upgradeconfig.EventStep})
+	m.Observe(clusterapi.Event{Type: upgradeconfig.EventNotified, Data: &upgradeconfig.EventData{}})
+	m.Observe(clusterapi.Event{Type: upgradeconfig.EventStep, Data: &upgradeconfig.EventData{}})
 	check(result)
 }

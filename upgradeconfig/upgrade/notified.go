@@ -19,7 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
-// AnnotationTold of an UpgradeConfig is where a [Controller] keeps the
+// annotationTold of an UpgradeConfig is where a [Controller] keeps the
 // notifications that have no condition of the upgrade: delays, extra capacity
 // that is not available, failed health checks, and the service logs that could not
 // be posted. It is JSON with a format number: which notifications are due and which
@@ -29,11 +29,11 @@ import (
 // All other notifications have a condition, which is False while they are due
 // and True once they were sent. It is stored together with the phase; an
 // annotation could not be, since status is a subresource.
-const AnnotationTold = clusterapi.AnnotationPrefix + "told"
+const annotationTold = clusterapi.AnnotationPrefix + "told"
 
 const recordFormat = 1
 
-// record is the value of AnnotationTold.
+// record is the value of annotationTold.
 type record struct {
 	Format  int                   `json:"format"`
 	UID     types.UID             `json:"uid"`
@@ -47,9 +47,9 @@ type record struct {
 // error.
 func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 	var r record
-	err := json.Unmarshal([]byte(c.Annotations[AnnotationTold]), &r)
+	err := json.Unmarshal([]byte(c.Annotations[annotationTold]), &r)
 	if r.Format > recordFormat {
-		return r, fmt.Errorf("annotation %s has format %d; this program reads formats up to %d", AnnotationTold, r.Format, recordFormat)
+		return r, fmt.Errorf("annotation %s has format %d; this program reads formats up to %d", annotationTold, r.Format, recordFormat)
 	}
 	if err != nil || r.UID != c.UID || r.Version != c.Spec.Desired.Version {
 		r = record{}
@@ -60,7 +60,7 @@ func recordOf(c *upgradeconfig.UpgradeConfig) (record, error) {
 // storeRecord stores a record, on condition that the stored one is the one that the
 // pass knows; an empty one removes the annotation.
 func (p *pass) storeRecord(ctx context.Context, r record) error {
-	was := p.config.Annotations[AnnotationTold]
+	was := p.config.Annotations[annotationTold]
 	text := ""
 	if len(r.Due)+len(r.Told) > 0 {
 		r.Format, r.UID, r.Version = recordFormat, p.config.UID, p.config.Spec.Desired.Version
@@ -74,17 +74,17 @@ func (p *pass) storeRecord(ctx context.Context, r record) error {
 		return nil
 	}
 	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
-		if !p.same(c) || c.Annotations[AnnotationTold] != was {
+		if !p.same(c) || c.Annotations[annotationTold] != was {
 			return loop.ErrChanged
 		}
 		if text == "" {
-			delete(c.Annotations, AnnotationTold)
+			delete(c.Annotations, annotationTold)
 			return nil
 		}
 		if c.Annotations == nil {
 			c.Annotations = make(map[string]string)
 		}
-		c.Annotations[AnnotationTold] = text
+		c.Annotations[annotationTold] = text
 		return nil
 	})
 	if err == nil {
@@ -212,7 +212,7 @@ func (p *pass) notify(ctx context.Context, s upgradeconfig.State, found []string
 	} else if prefix := fmt.Sprintf("can't send notification '%s': ", s); !strings.HasPrefix(err.Error(), prefix) {
 		err = fmt.Errorf("%s%w", prefix, err)
 	}
-	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventNotified, Version: n.Version, Notification: &n, Err: err, Text: n.Description})
+	p.emit(clusterapi.Event{Type: upgradeconfig.EventNotified, Err: err, Message: n.Description}, upgradeconfig.EventData{Version: n.Version, Notification: &n})
 	return err
 }
 
@@ -224,18 +224,18 @@ func (p *pass) log(err error) {
 }
 
 // Uninstall removes what a [Controller] keeps in a cluster for itself, after the
-// last one has ended: [AnnotationTold] of the UpgradeConfigs of all namespaces.
+// last one has ended: an annotation of the UpgradeConfigs of all namespaces.
 // Spec and status stay; the managed-upgrade operator uses them too. Where an
 // object cannot be changed it continues with the others; its error joins all
-// errors. [AnnotationOpen] is removed by a Controller that has closed what it
+// errors. That of the ClusterVersion about open capacity and windows is removed by a Controller that has closed what it
 // speaks of, and is an error as long as it is there. A cluster that does not serve
 // the kinds has nothing to remove.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 	var errs []error
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterapi.Key("", upgradeconfig.ClusterVersionName))
 	switch {
-	case err == nil && cv.Annotations[AnnotationOpen] != "":
-		errs = append(errs, fmt.Errorf("ClusterVersion: annotation %s: extra capacity or maintenance windows may be open, and a Controller has to close them", AnnotationOpen))
+	case err == nil && cv.Annotations[annotationOpen] != "":
+		errs = append(errs, fmt.Errorf("ClusterVersion: annotation %s: extra capacity or maintenance windows may be open, and a Controller has to close them", annotationOpen))
 	case err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
 		errs = append(errs, err)
 	}
@@ -247,12 +247,12 @@ func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, u := range list.Items {
-		if _, ok := u.GetAnnotations()[AnnotationTold]; !ok {
+		if _, ok := u.GetAnnotations()[annotationTold]; !ok {
 			continue
 		}
 		key := clusterapi.Key(u.GetNamespace(), u.GetName())
 		_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
-			delete(c.Annotations, AnnotationTold)
+			delete(c.Annotations, annotationTold)
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

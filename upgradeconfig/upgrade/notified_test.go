@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
 )
@@ -55,12 +56,12 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 			}
 			_, err := must(upgrade.New(upgrade.Options{
 				API: w, Notifier: h, ServiceLogs: true, Capacity: &upgradetest.Capacity{Fixed: true},
-				Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					if ill {
 						return []string{"a"}, nil
 					}
 					return nil, nil
-				}),
+				},
 			})).
 				Sync(t.Context())
 			w.play()
@@ -78,7 +79,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		}
 		h.down = true
 		passes(20 * time.Minute) // a delay
-		if text := w.object().Annotations[upgrade.AnnotationTold]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
+		if text := w.object().Annotations[annotationTold]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
 			t.Errorf("stored is %s", text)
 		}
 		h.down = false
@@ -93,7 +94,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		if diff := cmp.Diff(want, h.heard); diff != "" {
 			t.Error(diff)
 		}
-		if text, ok := w.object().Annotations[upgrade.AnnotationTold]; ok {
+		if text, ok := w.object().Annotations[annotationTold]; ok {
 			t.Errorf("after the end there is %s", text)
 		}
 	})
@@ -102,7 +103,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 func annotate(t *testing.T, api clusterapi.ReadWriter, text string) {
 	t.Helper()
 	_, err := clusterapi.Modify(t.Context(), api, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
-		c.Annotations = map[string]string{upgrade.AnnotationTold: text, "other": "stays"}
+		c.Annotations = map[string]string{annotationTold: text, "other": "stays"}
 		return nil
 	})
 	if err != nil {
@@ -130,7 +131,7 @@ func TestToldFormats(t *testing.T) {
 			if slices.Contains(h.heard, upgradeconfig.StateDelayed) {
 				t.Errorf("%s: heard %v", tt.text, h.heard)
 			}
-			if got := w.object().Annotations[upgrade.AnnotationTold]; tt.fault != "" && got != tt.text {
+			if got := w.object().Annotations[annotationTold]; tt.fault != "" && got != tt.text {
 				t.Errorf("%s became %s", tt.text, got)
 			}
 		})
@@ -185,11 +186,11 @@ func TestProcessInVirtualTime(t *testing.T) {
 	play := func() (asked []time.Duration) {
 		clock := reconcile.NewClock(simulationStart)
 		cluster := newCluster(t, memory.Options{Clock: clock}, false)
-		provider := upgradeconfig.ProviderFunc(func(ctx context.Context) ([]upgradeconfig.Policy, error) {
+		provider := fixture.ProviderFunc(func(ctx context.Context) ([]upgradeconfig.Policy, error) {
 			asked = append(asked, clock.Now().Sub(simulationStart))
 			return policies(specA)(ctx)
 		})
-		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider, Observe: func(e upgradeconfig.Event) {
+		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider, Observe: func(e clusterapi.Event) {
 			if !e.Time.Equal(clock.Now()) {
 				t.Errorf("%s at %s, and it is %s", e.Type, e.Time, clock.Now())
 			}

@@ -25,7 +25,7 @@ func TestAllowed(t *testing.T) {
 	for _, from := range states {
 		var to []string
 		for _, s := range states {
-			if upgradeconfig.Allowed(from, s) {
+			if from.Allows(s) {
 				to = append(to, string(s))
 			}
 		}
@@ -101,16 +101,10 @@ func TestNewNotification(t *testing.T) {
 	}
 }
 
-func TestLogNotifier(t *testing.T) {
+func TestNotificationLog(t *testing.T) {
 	var out bytes.Buffer
-	l := upgradeconfig.LogNotifier{Logger: slog.New(slog.NewTextHandler(&out, nil))}
-	if err := l.Notify(t.Context(), upgrade.NewNotification("StateStarted", object(specA, upgradeconfig.Status{}), nil)); err != nil {
-		t.Fatal(err)
-	}
+	upgrade.NewNotification("StateStarted", object(specA, upgradeconfig.Status{}), nil).Log(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
 	if want := `msg="Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3"`; !strings.Contains(out.String(), want) {
 		t.Error(out.String())
-	}
-	if err := (upgradeconfig.LogNotifier{}).Notify(t.Context(), upgradeconfig.Notification{}); err != nil {
-		t.Error(err)
 	}
 }

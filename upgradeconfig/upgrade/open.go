@@ -18,15 +18,15 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
-// AnnotationOpen of the ClusterVersion says which upgrade may have extra capacity
+// annotationOpen of the ClusterVersion says which upgrade may have extra capacity
 // or maintenance windows open. It is JSON with a format number, stored before the
 // first of them is opened and removed when all are closed. So a [Controller] closes
 // them too if the UpgradeConfig is deleted or replaced meanwhile.
-const AnnotationOpen = clusterapi.AnnotationPrefix + "upgrade-open"
+const annotationOpen = clusterapi.AnnotationPrefix + "upgrade-open"
 
 const openFormat = 1
 
-// openUpgrade is the value of AnnotationOpen: the UpgradeConfig as hooks need it.
+// openUpgrade is the value of annotationOpen: the UpgradeConfig as hooks need it.
 type openUpgrade struct {
 	Format    int                `json:"format"`
 	Namespace string             `json:"namespace"`
@@ -41,16 +41,16 @@ type openUpgrade struct {
 
 // openOf reads the annotation; nil if there is none.
 func openOf(cv *configv1.ClusterVersion) (*openUpgrade, error) {
-	text, ok := cv.Annotations[AnnotationOpen]
+	text, ok := cv.Annotations[annotationOpen]
 	if !ok {
 		return nil, nil
 	}
 	open := &openUpgrade{}
 	if err := json.Unmarshal([]byte(text), open); err != nil {
-		return nil, fmt.Errorf("annotation %s of the ClusterVersion: %w", AnnotationOpen, err)
+		return nil, fmt.Errorf("annotation %s of the ClusterVersion: %w", annotationOpen, err)
 	}
 	if open.Format > openFormat {
-		return nil, fmt.Errorf("annotation %s of the ClusterVersion has format %d; this program reads formats up to %d", AnnotationOpen, open.Format, openFormat)
+		return nil, fmt.Errorf("annotation %s of the ClusterVersion has format %d; this program reads formats up to %d", annotationOpen, open.Format, openFormat)
 	}
 	return open, nil
 }
@@ -100,7 +100,7 @@ func (p *pass) noteOpen(ctx context.Context) error {
 		if cv.Annotations == nil {
 			cv.Annotations = make(map[string]string)
 		}
-		cv.Annotations[AnnotationOpen] = string(data)
+		cv.Annotations[annotationOpen] = string(data)
 		return false, nil
 	})
 	if err == nil {
@@ -111,16 +111,16 @@ func (p *pass) noteOpen(ctx context.Context) error {
 
 // noteClosed removes the annotation that was read.
 func (c *Controller) noteClosed(ctx context.Context, read *configv1.ClusterVersion) error {
-	text, ok := read.Annotations[AnnotationOpen]
+	text, ok := read.Annotations[annotationOpen]
 	if !ok {
 		return nil
 	}
 	c.open = upgradeID{}
 	_, err := clusterapi.Modify(ctx, c.o.API, clusterapi.Key("", upgradeconfig.ClusterVersionName), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(cv *configv1.ClusterVersion) error {
-		if cv.Annotations[AnnotationOpen] != text {
+		if cv.Annotations[annotationOpen] != text {
 			return loop.ErrChanged
 		}
-		delete(cv.Annotations, AnnotationOpen)
+		delete(cv.Annotations, annotationOpen)
 		return nil
 	})
 	return err
@@ -173,7 +173,7 @@ func (c *Controller) closeLeft(ctx context.Context, cv *configv1.ClusterVersion,
 	}
 	text := fmt.Sprintf("what the upgrade to %s left open is closed", version)
 	c.o.Logger.Info(text)
-	c.emit(upgradeconfig.Event{Type: upgradeconfig.EventClosed, Version: version, Text: text})
+	c.emit(clusterapi.Event{Type: upgradeconfig.EventClosed, Message: text}, upgradeconfig.EventData{Version: version})
 	return nil
 }
 

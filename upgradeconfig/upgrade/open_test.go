@@ -70,7 +70,7 @@ func (h hooked) open() (out []string) {
 	}
 	h.w.playing = true
 	defer func() { h.w.playing = false }()
-	if _, ok := version(h.w.t, h.w).Annotations[upgrade.AnnotationOpen]; ok {
+	if _, ok := version(h.w.t, h.w).Annotations[annotationOpen]; ok {
 		out = append(out, "annotation")
 	}
 	return out
@@ -336,7 +336,7 @@ func TestClosedBeforeTheNext(t *testing.T) {
 			w.play()
 		}
 		for _, e := range w.events {
-			if e.Type == upgradeconfig.EventClosed && e.Version == target {
+			if e.Type == upgradeconfig.EventClosed && data(e).Version == target {
 				closed++
 			}
 		}
@@ -354,7 +354,7 @@ func TestOpenFormats(t *testing.T) {
 	} {
 		cluster := newCluster(t, memory.Options{}, false)
 		_, err := clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-			cv.Annotations = map[string]string{upgrade.AnnotationOpen: text}
+			cv.Annotations = map[string]string{annotationOpen: text}
 			return nil
 		})
 		if err != nil {
@@ -363,10 +363,10 @@ func TestOpenFormats(t *testing.T) {
 		if _, err := must(upgrade.New(upgrade.Options{API: cluster})).Sync(t.Context()); errText(err) != fault {
 			t.Errorf("%s: error %v", text, err)
 		}
-		if err := upgrade.Uninstall(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), upgrade.AnnotationOpen) {
+		if err := upgrade.Uninstall(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), annotationOpen) {
 			t.Errorf("uninstalled although something may be open: %v", err)
 		}
-		if version(t, cluster).Annotations[upgrade.AnnotationOpen] != text {
+		if version(t, cluster).Annotations[annotationOpen] != text {
 			t.Error("the annotation was changed")
 		}
 	}
@@ -412,7 +412,7 @@ func TestServiceLogsAreLate(t *testing.T) {
 						t.Errorf("%s was told %d times", s, times[s])
 					}
 				}
-				if text, ok := w.object().Annotations[upgrade.AnnotationTold]; ok {
+				if text, ok := w.object().Annotations[annotationTold]; ok {
 					t.Errorf("left is %s", text)
 				}
 			})

@@ -52,19 +52,19 @@ func TestPanicsAreFailures(t *testing.T) {
 				watched := &brokenWatch{ClusterAPI: w, goWrong: goWrong}
 				o := upgrade.Options{}
 				calls := 0
-				o.Health = upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				o.Health = func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 					if calls++; calls == 1 {
 						panic("no health")
 					}
 					return nil, nil
-				})
+				}
 				var failed []error
-				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(upgradeconfig.Event) { panic("no paper") }}))
+				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(clusterapi.Event) { panic("no paper") }}))
 				if _, err := m.Sync(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				o.API, o.Notifier, o.Refresh = watched, m, m.Refresh
-				o.Observe = func(e upgradeconfig.Event) {
+				o.Observe = func(e clusterapi.Event) {
 					if e.Type == upgradeconfig.EventFailed {
 						failed = append(failed, e.Err)
 					}

@@ -132,8 +132,8 @@ func (p *pass) configure(ctx context.Context) error {
 		return err
 	}
 	p.phases.TimeOut, p.phases.DelayTrigger = c.TimeOut(), c.DelayTrigger()
-	p.phases.PreHealthCheck = c.Enabled(upgradeconfig.FeaturePreHealthCheck)
-	p.serviceLogs = c.Enabled(upgradeconfig.FeatureServiceLogNotification)
+	p.phases.PreHealthCheck = c.Enabled("PreHealthCheck")
+	p.serviceLogs = c.Enabled("ServiceLogNotification")
 	p.validation.Cincinnati = c.Validation.Cincinnati
 	return nil
 }
@@ -179,7 +179,7 @@ func (p *pass) checkAhead(ctx context.Context) {
 	if p.o.Health == nil {
 		return
 	}
-	failing, err := p.o.Health.Failing(ctx, p.config)
+	failing, err := p.o.Health(ctx, p.config)
 	if err != nil {
 		p.o.Logger.Warn("the health check ahead of the upgrade failed", "error", err)
 		return
@@ -201,7 +201,7 @@ func (p *pass) validate(ctx context.Context) (*validated, error) {
 	if fault == nil && len(v.Findings) > 0 {
 		fault = v.Findings[0]
 	}
-	p.emit(upgradeconfig.Event{Type: upgradeconfig.EventValidated, Version: v.Version, Err: fault, Text: v.Message})
+	p.emit(clusterapi.Event{Type: upgradeconfig.EventValidated, Err: fault, Message: v.Message}, upgradeconfig.EventData{Version: v.Version})
 	if v.Version != p.config.Spec.Desired.Version {
 		if err := p.setVersion(ctx, v.Version); err != nil {
 			return nil, err
@@ -285,7 +285,7 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 		return Progress{After: lookSoon}, err
 	}
 	if breached {
-		p.emit(upgradeconfig.Event{Type: upgradeconfig.EventBreached, Version: p.entry.Version, Text: "the upgrade has not commenced in time"})
+		p.emit(clusterapi.Event{Type: upgradeconfig.EventBreached, Message: "the upgrade has not commenced in time"}, upgradeconfig.EventData{Version: p.entry.Version})
 	}
 	p.emitPhase()
 	return p.notifyEnd(ctx, failed)
@@ -488,18 +488,14 @@ func (p *pass) message(t upgradeconfig.ConditionType) string {
 func (p *pass) emitPhase(alerts ...string) {
 	e := p.entry
 	p.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
-	p.emit(upgradeconfig.Event{
-		Type: upgradeconfig.EventPhase, Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase, Alerts: alerts,
-		Text: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase),
-	})
+	p.emit(clusterapi.Event{Type: upgradeconfig.EventPhase, Message: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase)},
+		upgradeconfig.EventData{Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase, Alerts: alerts})
 }
 
 func (p *pass) emitStep(t upgradeconfig.ConditionType) {
 	c, _ := p.entry.Condition(t)
-	p.emit(upgradeconfig.Event{
-		Type: upgradeconfig.EventStep, Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase,
-		Condition: &c, Text: c.Message,
-	})
+	p.emit(clusterapi.Event{Type: upgradeconfig.EventStep, Message: c.Message},
+		upgradeconfig.EventData{Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase, Condition: &c})
 }
 
 // differs says whether there is more to tell of a condition than that it was

@@ -77,7 +77,7 @@ type simulatedRun struct {
 // heard is an event, and of which process.
 type heard struct {
 	process string
-	event   upgradeconfig.Event
+	event   clusterapi.Event
 }
 
 // lines are the last events, up to so many.
@@ -108,7 +108,7 @@ func simulateUpgrades(seed uint64, instances int, f reconcile.Faults) *simulated
 		panic(err)
 	}
 	cv := &configv1.ClusterVersion{}
-	cv.Name = upgradeconfig.ClusterVersionName
+	cv.Name = "version"
 	cv.Spec.Channel, cv.Spec.ClusterID = "stable-4.19", "b2d0a7a5-2a39-4a5c-9e1d-0123456789ab"
 	cv.Status.Desired = configv1.Release{Version: simulatedReleases[0], Image: "old"}
 	cv.Status.History = history([2]string{simulatedReleases[0], "2000-01-01T00:00:00Z"})
@@ -151,7 +151,7 @@ func (s *simulatedRun) load(obj any) {
 
 // process is a manager and a controller that live and crash together.
 func (s *simulatedRun) process(name string) reconcile.Process {
-	observe := func(e upgradeconfig.Event) { s.log = append(s.log, heard{name, e}) }
+	observe := func(e clusterapi.Event) { s.log = append(s.log, heard{name, e}) }
 	return reconcile.Process{Name: name, New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		s.lives++
 		m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
@@ -162,12 +162,12 @@ func (s *simulatedRun) process(name string) reconcile.Process {
 		c := must(upgrade.New(upgrade.Options{
 			API: api, Refresh: m.Refresh, Notifier: m, Clock: s.clock, Observe: observe,
 			TimeOut: time.Hour, DelayTrigger: 10 * time.Minute, ServiceLogs: s.seed%5 == 0,
-			Health: upgrade.CheckFunc(func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+			Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
 				if since := s.Now().Sub(simulationStart); since >= s.sick[0] && since < s.sick[1] {
 					return []string{"it is sick"}, nil
 				}
 				return nil, nil
-			}),
+			},
 			Capacity: extra{s}, Maintenance: &s.windows,
 		}))
 
@@ -264,7 +264,7 @@ func after(state string, to upgradeconfig.State) string {
 		from = upgradeconfig.StateScheduled
 	}
 	switch {
-	case !upgradeconfig.Allowed(from, to):
+	case !from.Allows(to):
 		return state
 	case to == upgradeconfig.StateCompleted:
 		return "completed"
@@ -389,7 +389,7 @@ func (s *simulatedRun) judge(old, c *upgradeconfig.UpgradeConfig) {
 		Due []upgradeconfig.State `json:"due"`
 	}
 	u := upgradeID{c.UID, c.Spec.Desired.Version}
-	if text, ok := c.Annotations[upgrade.AnnotationTold]; ok {
+	if text, ok := c.Annotations[annotationTold]; ok {
 		if err := json.Unmarshal([]byte(text), &record); err != nil {
 			s.wrong("%s", err)
 		}
@@ -544,8 +544,8 @@ func (s *simulatedRun) end() error {
 		return err
 	case !s.last || s.paused:
 		return errors.New("the last policy did not come")
-	case s.reserved || s.windows.Open(upgrade.ControlPlane) || s.windows.Open(upgrade.Workers) || cv.Annotations[upgrade.AnnotationOpen] != "":
-		return fmt.Errorf("something is open: capacity %v, annotation %q", s.reserved, cv.Annotations[upgrade.AnnotationOpen])
+	case s.reserved || s.windows.Open(upgrade.ControlPlane) || s.windows.Open(upgrade.Workers) || cv.Annotations[annotationOpen] != "":
+		return fmt.Errorf("something is open: capacity %v, annotation %q", s.reserved, cv.Annotations[annotationOpen])
 	case s.config != nil:
 		return fmt.Errorf("an UpgradeConfig is left: %+v", s.config)
 	case s.seed%5 == 4:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,7 +42,45 @@ func (l *Log) Say(subject, text string) {
 }
 
 // Config takes events about an UpgradeConfig.
-func (l *Log) Config(e upgradeconfig.Event) { l.Say(e.Line()) }
+func (l *Log) Config(e clusterapi.Event) {
+	d, ok := e.Data.(*upgradeconfig.EventData)
+	if !ok {
+		return
+	}
+	subject, text := "upgrade", ""
+	switch e.Type {
+	case upgradeconfig.EventSynced:
+		subject = "sync"
+		if d.Action == "" { // others have events of their own
+			text = e.Message
+		}
+	case upgradeconfig.EventFailed:
+		subject, text = "sync", fmt.Sprintf("failed, again in %s: %v", d.Retry.Round(time.Second), e.Err)
+	case upgradeconfig.EventPhase:
+		text = fmt.Sprintf("%s: %s", d.Version, d.Phase)
+	case upgradeconfig.EventStep:
+		if !strings.HasSuffix(e.Message, " has started") {
+			text = "  " + e.Message
+		}
+	case upgradeconfig.EventValidated:
+		if e.Err != nil {
+			text = fmt.Sprintf("not valid: %v", e.Err)
+		}
+	case upgradeconfig.EventNotified:
+		subject, text = "told", fmt.Sprintf("%s: %s", d.Notification.State, e.Message)
+		if e.Err != nil {
+			text = e.Err.Error()
+		}
+	default:
+		subject, text = "config", fmt.Sprintf("%s: %s", e.Type, e.Message)
+		for _, c := range d.Changes {
+			if e.Type != upgradeconfig.EventCreated {
+				text += "; " + c.String()
+			}
+		}
+	}
+	l.Say(subject, text)
+}
 
 // updater takes events of the version operator.
 func (l *Log) updater(e clusterapi.Event) {

@@ -71,13 +71,16 @@ func (p *Passes) Do(ctx context.Context, pass func() error) error {
 	}
 }
 
-// Observe calls tell, which tells an observer of an event, one at a time. A
-// panic in it is logged: what goes on in the cluster does not depend on who
-// looks on.
-func (p *Passes) Observe(log *slog.Logger, tell func()) {
+// Observe passes an event to an observer, if there is one, one at a time. A
+// panic in it is logged: what happens in the cluster does not depend on who
+// observes.
+func (p *Passes) Observe(log *slog.Logger, observer func(clusterapi.Event), e clusterapi.Event) {
+	if observer == nil {
+		return
+	}
 	p.observing.Lock()
 	defer p.observing.Unlock()
-	err := panics.Catch(func() error { tell(); return nil })
+	err := panics.Catch(func() error { observer(e); return nil })
 	if fault, ok := errors.AsType[*clusterapi.PanicError](err); ok {
 		log.Error("the observer failed", "error", fault, "stack", string(fault.Stack))
 	}
