@@ -296,7 +296,7 @@ func (c *core) precheck(ctx context.Context, r *loadRequest, payload *manifest.P
 // than for the state of the cluster.
 func inapplicable(d preconditions.Decision) bool {
 	return slices.ContainsFunc(d.Results, func(r preconditions.Result) bool {
-		return r.Check == (preconditions.ReleasePrevious{}).Name() && r.State == preconditions.Failed
+		return r.Check == "ReleasePrevious" && r.State == preconditions.Failed
 	})
 }
 

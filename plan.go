@@ -120,9 +120,9 @@ func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
 	in.completed = in.completed || p.accepts && p.s.sync.found
 	cv := *p.o.cv
 	cv.Status = nextStatus(p.o.cv.Status, in)
-	condition, risks := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
-	in.judged, in.upgradeable = true, condition
-	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, risks)
+	u := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
+	in.judged, in.upgradeable = true, u.Condition
+	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, u.Risks)
 }
 
 func (p *planner) do(a Action) { p.actions = append(p.actions, a) }

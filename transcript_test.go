@@ -20,7 +20,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 
 	"github.com/cockroachdb/datadriven"
@@ -316,7 +315,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		s.health = map[string]string{}
 		for _, m := range []*machinev1beta1.MachineHealthCheck{
 			healthCheck("workers", corev1.NodeReady, nil),
-			healthCheck("gpu", corev1.NodeReady, map[string]string{preconditions.AnnotationMachineAPIPaused: "by the owner"}),
+			healthCheck("gpu", corev1.NodeReady, map[string]string{annotationPaused: "by the owner"}),
 			healthCheck("termination", "Terminating", nil),
 		} {
 			if _, err := clusterapi.Create(context.Background(), s.cluster, m, clusterapi.CreateOptions{}); err != nil {
@@ -670,10 +669,10 @@ func (s *scenario) pauses() {
 	}
 	for _, m := range all {
 		text := "not paused"
-		if why, ok := m.Annotations[preconditions.AnnotationMachineAPIPaused]; ok {
+		if why, ok := m.Annotations[annotationPaused]; ok {
 			text = strings.TrimSpace("paused " + why)
 		}
-		if image, ok := m.Annotations[remedy.AnnotationPausedFor]; ok {
+		if image, ok := m.Annotations[annotationPausedFor]; ok {
 			text += " for " + image
 		}
 		if s.health[m.Name] != text {

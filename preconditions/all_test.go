@@ -132,7 +132,7 @@ func TestReadsFail(t *testing.T) {
 				if read && passes && !notNeeded[rule.Name+" "+gvk.Kind] {
 					t.Errorf("%s, %s of %s: %s", rule.Name, name, gvk.Kind, text(result))
 				}
-				if name == "forbidden" && result.State == preconditions.Unknown && result.Findings[0].Reason != preconditions.ReasonNotAllowed {
+				if name == "forbidden" && result.State == preconditions.Unknown && result.Findings[0].Reason != "NotAllowed" {
 					t.Errorf("%s, %s of %s: %s", rule.Name, name, gvk.Kind, text(result))
 				}
 			}
@@ -196,7 +196,7 @@ func TestOddObjects(t *testing.T) {
 			report := run(t, preconditions.Default(), richInput(reader(t, objects...)))
 			for _, result := range report.Results {
 				for _, f := range result.Findings {
-					if f.Reason == preconditions.ReasonPanicked {
+					if f.Reason == "CheckPanicked" {
 						t.Errorf("%s, %s: %s: %s", odd.GetKind(), name, result.Check, f.Message)
 					}
 				}

@@ -51,7 +51,7 @@ func BenchmarkUpgradeable(b *testing.B) {
 			sources := preconditions.Sources(preconditions.RiskOptions{Reader: reader(b, objects...), OwnVersion: "4.18.5"})
 			b.ReportAllocs()
 			for b.Loop() {
-				if c, _ := preconditions.Upgradeable(context.Background(), sources, nil, ""); c == nil {
+				if preconditions.Upgradeable(context.Background(), sources, nil, "", nil).Condition == nil {
 					b.Fatal("no condition")
 				}
 			}

@@ -146,8 +146,8 @@ func stateAfter(r Result, counting int) State {
 // failed read of its four checks.
 func line(r Result, i int) string {
 	reason, message := r.Findings[i].Reason, r.Findings[i].Message
-	if r.saysUnknown(i) && isOperatorCheck(r.Check) && reason != ReasonTimedOut && reason != ReasonPanicked && reason != ReasonCancelled {
-		reason, message = ReasonUnknownError, r.Err.Error()
+	if r.saysUnknown(i) && isOperatorCheck(r.Check) && reason != reasonTimedOut && reason != reasonPanicked && reason != reasonCancelled {
+		reason, message = reasonUnknownError, r.Err.Error()
 	}
 	return fmt.Sprintf("Precondition %q failed because of %q: %v", r.Check, reason, message)
 }
@@ -164,7 +164,7 @@ func summary(lines []string) string {
 }
 
 func unknownSeverity(check string, p Policy) Severity {
-	if slices.Contains(p.UnknownBlocks, check) || isOperatorCheck(check) && check != ClusterVersionRecommendedUpdate {
+	if slices.Contains(p.UnknownBlocks, check) || isOperatorCheck(check) && check != checkRecommended {
 		return Blocking
 	}
 	return Warning

@@ -48,7 +48,7 @@ func BenchmarkDisruptionBudgets(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			checks := []preconditions.Check{preconditions.DisruptionBudgets{}}
+			checks := []preconditions.Check{checkNamed(b, "DisruptionBudgets")}
 			judge := func() {
 				report, err := preconditions.Run(context.Background(), checks, input(c, cv, "4.18.6"), preconditions.Options{})
 				if err != nil || report.Results[0].State != preconditions.Passed {

@@ -1,6 +1,7 @@
 package preconditions_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -236,34 +237,44 @@ func TestKubeletSkew(t *testing.T) {
 }
 
 // The classes by a direct reading of their table.
-func TestKubeletSkewOf(t *testing.T) {
+func TestKubeletSkewClasses(t *testing.T) {
+	check := checkNamed(t, "KubeletSkew")
+	reason := func(minor, steps int, version string) string {
+		cv := clusterVersion(fmt.Sprintf("4.%d.3", minor))
+		r := reader(t, cv, poolOf("worker"), node("w0", "worker", kubelet(version)))
+		report, err := preconditions.Run(context.Background(), []preconditions.Check{check}, input(r, cv, fmt.Sprintf("4.%d.1", minor+steps)), preconditions.Options{})
+		if err != nil || len(report.Results[0].Findings) > 1 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		for _, f := range report.Results[0].Findings {
+			return f.Reason
+		}
+		return ""
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		minor := rapid.Uint64Range(10, 30).Draw(t, "OpenShift minor")
+		minor := rapid.IntRange(10, 30).Draw(t, "OpenShift minor")
 		skew := rapid.IntRange(-5, 3).Draw(t, "skew")
-		apiServer := minor + 13
-		lowest := func(minor uint64) int { return map[bool]int{true: -2, false: -1}[minor%2 == 0] }
-		want := preconditions.SkewSynced
+		lowest := func(minor int) int { return map[bool]int{true: -2, false: -1}[minor%2 == 0] }
+		want := ""
 		switch {
 		case skew < lowest(minor):
-			want = preconditions.SkewUnsupported
+			want = "KubeletMinorVersionUnsupported"
 		case skew > 0:
-			want = preconditions.SkewAhead
+			want = "KubeletMinorVersionAhead"
 		case skew-1 < lowest(minor+1):
-			want = preconditions.SkewUnsupportedNext
-		case skew < 0:
-			want = preconditions.SkewSupportedNext
+			want = "KubeletMinorVersionUnsupportedNextUpgrade"
 		}
-		version := fmt.Sprintf("v1.%d.3+abc", int(apiServer)+skew)
-		if got, _ := preconditions.KubeletSkewOf(version, apiServer, minor, 1); got != want {
+		version := fmt.Sprintf("v1.%d.3+abc", minor+13+skew)
+		if got := reason(minor, 1, version); got != want {
 			t.Errorf("4.%d, kubelet %s: %s, want %s", minor, version, got, want)
 		}
 		// From even to even a node may skip, and no further.
 		if minor%2 == 0 && skew == 0 {
-			if class, _ := preconditions.KubeletSkewOf(version, apiServer, minor, 2); class != preconditions.SkewSynced {
-				t.Errorf("two steps from 4.%d: %s", minor, class)
+			if got := reason(minor, 2, version); got != "" {
+				t.Errorf("two steps from 4.%d: %s", minor, got)
 			}
-			if class, step := preconditions.KubeletSkewOf(version, apiServer, minor, 9); class != preconditions.SkewUnsupportedNext || step != 3 {
-				t.Errorf("more steps from 4.%d: %s at %d", minor, class, step)
+			if got := reason(minor, 9, version); got != "KubeletMinorVersionUnsupportedNextUpgrade" {
+				t.Errorf("more steps from 4.%d: %s", minor, got)
 			}
 		}
 	})

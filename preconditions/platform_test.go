@@ -98,7 +98,7 @@ func TestCriticalAlerts(t *testing.T) {
 		{name: "others that bear on updates", target: "4.18.6@T", input: firing(alert("PodDisruptionBudgetAtLimit", "a", "warning", "firing"), alert("KubeNodeNotReady", "", "warning", "firing"), precheck),
 			want: "Failed\nWarning AlertBeforeUpdate: Alerts fire that tell of slow drains, or that ask to be looked at before an update: KubeNodeNotReady, Mine, a/PodDisruptionBudgetAtLimit"},
 	})
-	runCases(t, preconditions.CriticalAlerts{Platform: true}, []checkCase{
+	runCases(t, preconditions.PlatformAlerts(), []checkCase{
 		{name: "of the platform", input: firing(alert("A", "openshift-etcd", "critical", "firing"), alert("B", "kube-system", "critical", "firing"), alert("C", "default", "critical", "firing"),
 			alert("D", "mine-openshift-x", "critical", "firing"), alert("E", "", "critical", "firing"), alert("F", "defaults", "critical", "firing")),
 			want: "Failed\nBlocking CriticalAlert: Critical alerts fire: default/C, kube-system/B, openshift-etcd/A"},
@@ -330,7 +330,7 @@ func TestEtcdBackup(t *testing.T) {
 		{name: "not collected", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: ClusterOperator: not collected in this recording"},
 		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil), want: "Passed"},
 	})
-	runCases(t, preconditions.EtcdBackup{MaxAge: time.Hour}, []checkCase{
+	runCases(t, preconditions.EtcdBackup(time.Hour), []checkCase{
 		{name: "age of the caller's", objects: []any{bare}, input: taken(2*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 		{name: "age of the caller's, condition", objects: []any{since(2*time.Hour, "True", "R", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 	})
@@ -362,7 +362,7 @@ func TestVolumeSnapshots(t *testing.T) {
 	}
 	cases = append(cases, checkCase{name: "no time", want: "Unknown\nWarning NoSource: no source given for Now"})
 	runCases(t, checkNamed(t, "VolumeSnapshots"), cases)
-	runCases(t, preconditions.VolumeSnapshots{MaxAge: 72 * time.Hour}, []checkCase{
+	runCases(t, preconditions.VolumeSnapshots(72*time.Hour), []checkCase{
 		{name: "older", objects: []any{claim("a", "x"), snapshot("a", "x", true, 48*time.Hour)}, input: atCheckTime, want: "Passed"},
 	})
 }

@@ -57,7 +57,8 @@ func dump(t *testing.T, name string) (*fakeReader, *configv1.ClusterVersion) {
 func TestRealUpgradeable(t *testing.T) {
 	r, cv := dump(t, "4.14.1-degraded")
 	operators := preconditions.Sources(preconditions.RiskOptions{Reader: r, OwnVersion: "4.14.1"})[4:]
-	got, risks := preconditions.Upgradeable(context.Background(), operators, nil, preconditions.Legacy)
+	u := preconditions.Upgradeable(context.Background(), operators, nil, preconditions.Legacy, nil)
+	got, risks := u.Condition, u.Risks
 	for _, want := range cv.Status.Conditions {
 		if want.Type != configv1.OperatorUpgradeable {
 			continue

@@ -15,7 +15,7 @@ import (
 // checkNamed returns a check of the documentation.
 func checkNamed(t testing.TB, name string) preconditions.Check {
 	t.Helper()
-	for _, c := range preconditions.Documented() {
+	for _, c := range preconditions.Default() {
 		if c.Name() == name {
 			return c
 		}
@@ -52,7 +52,7 @@ func TestRecommendedRemedy(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cv := clusterVersion("4.18.5@A", tt.edits...)
-			result, _ := run(t, preconditions.Operator(), input(reader(t, cv), cv, tt.target)).Result(preconditions.ClusterVersionRecommendedUpdate)
+			result, _ := run(t, preconditions.Operator(), input(reader(t, cv), cv, tt.target)).Result("ClusterVersionRecommendedUpdate")
 			var remedies []string
 			for _, f := range result.Findings {
 				remedies = append(remedies, f.Remedy)

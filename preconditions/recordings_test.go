@@ -173,7 +173,7 @@ func TestToldOnce(t *testing.T) {
 	if text := b.String(); !d.Blocked || !strings.Contains(text, "1 blocking, ") || !strings.Contains(text, "    PoolsDegraded DegradedPool: ") || !strings.Contains(text, "    AdminAcks AdminAckRequired: ") {
 		t.Errorf("blocked %v:\n%s", d.Blocked, text)
 	}
-	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: preconditions.ClusterVersionUpgradeable, By: "ann", Why: "a test"}}})
+	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "ClusterVersionUpgradeable", By: "ann", Why: "a test"}}})
 	for _, line := range repeats {
 		if !d.Blocked || !strings.Contains(d.Summary, line) {
 			t.Errorf("the summary lacks %s:\n%s", line, d.Summary)

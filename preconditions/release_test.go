@@ -42,7 +42,11 @@ func TestReleasePrevious(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := input(reader(t, tt.cv), tt.cv, tt.target)
 			in.TargetPayload = tt.payload
-			got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{AllowUnlisted: tt.unlisted}}, in).Results[0])
+			check := checkNamed(t, "ReleasePrevious")
+			if tt.unlisted {
+				check = preconditions.AllowUnlisted()
+			}
+			got := text(run(t, []preconditions.Check{check}, in).Results[0])
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -53,7 +57,7 @@ func TestReleasePrevious(t *testing.T) {
 	// Where the release lists the version nothing else matters.
 	in := input(broken, cv, "4.18.6@B")
 	in.TargetPayload = payload("4.18.6", "4.18.5")
-	if got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0]); got != "Passed" {
+	if got := text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]); got != "Passed" {
 		t.Error(got)
 	}
 	// A Transition that knows of no current version: that of the cluster counts.
@@ -67,13 +71,13 @@ func TestReleasePrevious(t *testing.T) {
 		{nil, "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
 	} {
 		in = &preconditions.Input{Reader: reader(t, tt.objects...), TargetPayload: payload("4.18.6", "4.18.4")}
-		if diff := cmp.Diff(tt.want, text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0])); diff != "" {
+		if diff := cmp.Diff(tt.want, text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0])); diff != "" {
 			t.Error(diff)
 		}
 	}
 	in = input(broken, cv, "4.18.6@B")
 	in.TargetPayload = payload("4.18.6", "4.18.4")
-	if got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0]); got != "Unknown\nWarning UnknownError: boom" {
+	if got := text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]); got != "Unknown\nWarning UnknownError: boom" {
 		t.Error(got)
 	}
 }
@@ -98,7 +102,7 @@ func TestReleaseNewer(t *testing.T) {
 		if in.Target.String() == "4.18.5" {
 			in.Transition = preconditions.NewTransition(cv, target, false, 0)
 		}
-		got := text(run(t, []preconditions.Check{preconditions.ReleaseNewer{}}, in).Results[0])
+		got := text(run(t, []preconditions.Check{checkNamed(t, "ReleaseNewer")}, in).Results[0])
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s to %s: %s", tt.current, tt.target, diff)
 		}

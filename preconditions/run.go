@@ -83,7 +83,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	tellOnce(results)
 	report := &Report{Transition: in.Transition, Time: in.Now, Results: results, Seen: memo.seen(), Assumed: memo.assumed()}
 	for _, r := range results {
-		if r.State == Unknown && r.Findings[0].Reason == ReasonCancelled {
+		if r.State == Unknown && r.Findings[0].Reason == reasonCancelled {
 			return report, fmt.Errorf("preconditions: not all checks have run: %w", context.Cause(ctx))
 		}
 	}
@@ -170,11 +170,11 @@ func (r *running) stopCause() error {
 	switch {
 	case r.outer.Err() != nil:
 		cause := context.Cause(r.outer)
-		return &stopError{reason: ReasonCancelled, message: "the run was cancelled: " + cause.Error(), err: cause}
+		return &stopError{reason: reasonCancelled, message: "the run was cancelled: " + cause.Error(), err: cause}
 	case r.ctx.Err() != nil:
-		return &stopError{reason: ReasonTimedOut, message: fmt.Sprintf("the checks together took longer than %s", r.Total), err: context.DeadlineExceeded}
+		return &stopError{reason: reasonTimedOut, message: fmt.Sprintf("the checks together took longer than %s", r.Total), err: context.DeadlineExceeded}
 	}
-	return &stopError{reason: ReasonTimedOut, message: fmt.Sprintf("no answer within %s", r.PerCheck), err: context.DeadlineExceeded}
+	return &stopError{reason: reasonTimedOut, message: fmt.Sprintf("no answer within %s", r.PerCheck), err: context.DeadlineExceeded}
 }
 
 // ask calls the check and turns a panic into an error.

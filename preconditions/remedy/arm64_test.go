@@ -107,7 +107,7 @@ func TestControlPlaneArm64(t *testing.T) {
 		}
 		golden(t, "arm64-first.txt", planText(t, p))
 		step()
-		if next := p.Next(); next == nil || next.ID != remedy.StepPayload || versionOf(t, api).Spec.DesiredUpdate.Architecture != multi {
+		if next := p.Next(); next == nil || next.ID != "Payload" || versionOf(t, api).Spec.DesiredUpdate.Architecture != multi {
 			t.Errorf("next is %+v", next)
 		}
 		step() // nothing new while the migration goes on
@@ -120,7 +120,7 @@ func TestControlPlaneArm64(t *testing.T) {
 		if diff := cmp.Diff(want, providerOf(t, api)); diff != "" {
 			t.Error(diff)
 		}
-		if next := p.Next(); next == nil || next.ID != remedy.StepNodes {
+		if next := p.Next(); next == nil || next.ID != "Nodes" {
 			t.Errorf("next is %+v", next)
 		}
 		f.at = 0

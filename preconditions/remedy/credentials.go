@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,17 +20,17 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
-// AnnotationPreparedFor marks what [Credentials] made, and CloudCredential cluster
+// annotationPreparedFor marks what [Credentials] made, and CloudCredential cluster
 // where it annotated that; its value is JSON with a format version.
-const AnnotationPreparedFor = clusterapi.AnnotationPrefix + "prepared-for"
+const annotationPreparedFor = clusterapi.AnnotationPrefix + "prepared-for"
 
 // Credentials prepares a cluster that maintains its cloud credentials by hand for a
-// release; on others every action fails with [ErrNotManual]. The actions are asked for one by one: [Credentials.CreateNamespaces],
-// [Credentials.CreateRequests], [Credentials.CreateSecrets], and in the end
-// [Credentials.Annotate].
+// release; on others every action fails with [ErrNotManual]. The actions are
+// asked for one by one: [Credentials.CreateNamespaces], [Credentials.CreateRequests],
+// [Credentials.CreateSecrets], and in the end [Credentials.Annotate].
 type Credentials struct {
 	// Target is the release to update to; required.
 	Target *manifest.Payload
@@ -67,75 +66,59 @@ func (c Credentials) Plan(ctx context.Context, r clusterapi.Reader) (*Credential
 	if c.Target == nil {
 		return nil, errors.New("cloud credentials: the release to update to is not given")
 	}
-	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
-	if err != nil {
+	p := &CredentialsPlan{Annotation: c.Target.Release.Version}
+	if err := p.read(ctx, r, c); err != nil {
 		return nil, fmt.Errorf("cloud credentials: %w", err)
 	}
-	infrastructure, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
-	if err != nil {
-		return nil, fmt.Errorf("cloud credentials: %w", err)
-	}
-	cloud, err := clusterapi.Read[operatorv1.CloudCredential](ctx, r, clusterapi.Key("", "cluster"))
-	if err != nil {
-		return nil, fmt.Errorf("cloud credentials: %w", err)
-	}
-	p := &CredentialsPlan{Annotation: c.Target.Release.Version, Annotated: cloud.Annotations[preconditions.AnnotationUpgradeableTo]}
-	if s := infrastructure.Status.PlatformStatus; s != nil {
-		p.Platform = s.Type
-	}
-	if p.Manual, err = preconditions.ManualCredentials(ctx, r, cloud); err != nil {
-		return nil, fmt.Errorf("cloud credentials: %w", err)
-	}
-	filter := manifest.ClusterFilter(cv, nil, c.Current, c.Target)
-	filter.Overrides = nil // as oc adm release extract --included selects
-	if p.Requests, err = c.Target.CredentialsRequests(p.Platform, filter); err != nil {
-		return nil, fmt.Errorf("cloud credentials: %w", err)
-	}
-	created := map[string]bool{}
-	included, _ := c.Target.Included(filter)
-	for _, m := range included {
-		if id := m.Identity(); id.Group == "" && id.Kind == "Namespace" {
-			created[id.Name] = true
-		}
-	}
-	for _, q := range p.Requests {
-		ref := q.Spec.SecretRef
-		for _, o := range []struct {
-			gvk     schema.GroupVersionKind
-			key     types.NamespacedName
-			missing func()
-		}{
-			{q.APIKind(), clusterapi.Key(q.Namespace, q.Name), func() { p.NewRequests = append(p.NewRequests, q) }},
-			{namespaceKind, clusterapi.Key("", ref.Namespace), func() {
-				if !created[ref.Namespace] && !slices.Contains(p.Namespaces, ref.Namespace) {
-					p.Namespaces = append(p.Namespaces, ref.Namespace)
-				}
-			}},
-			{secretKind, clusterapi.Key(ref.Namespace, ref.Name), func() { p.Secrets = append(p.Secrets, q) }},
-		} {
-			switch _, err := clusterapi.GetShared(ctx, r, o.gvk, o.key); {
-			case apierrors.IsNotFound(err):
-				o.missing()
-			case err != nil:
-				return nil, fmt.Errorf("cloud credentials: %w", err)
-			}
-		}
-	}
-	slices.Sort(p.Namespaces)
 	return p, nil
 }
 
-var (
-	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
-	secretKind    = corev1.SchemeGroupVersion.WithKind("Secret")
-)
+func (p *CredentialsPlan) read(ctx context.Context, r clusterapi.Reader, c Credentials) error {
+	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
+	if err != nil {
+		return err
+	}
+	infrastructure, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
+	if err != nil {
+		return err
+	}
+	if s := infrastructure.Status.PlatformStatus; s != nil {
+		p.Platform = s.Type
+	}
+	cloud, err := clusterapi.Read[operatorv1.CloudCredential](ctx, r, clusterapi.Key("", "cluster"))
+	if err != nil {
+		return err
+	}
+	p.Annotated = cloud.Annotations[operators.AnnotationUpgradeableTo]
+	if p.Manual, err = operators.ManualCredentials(ctx, r, cloud); err != nil {
+		return err
+	}
+	requests, err := operators.RequestsOf(cv, c.Current, c.Target, p.Platform)
+	if err != nil {
+		return err
+	}
+	p.Requests = requests.All
+	missing, newErrs := requests.Missing(ctx, r, requestKind)
+	p.NewRequests = missing
+	noNamespace, namespaceErrs := requests.Missing(ctx, r, operators.NamespaceKind)
+	for _, q := range noNamespace {
+		p.Namespaces = append(p.Namespaces, q.Spec.SecretRef.Namespace)
+	}
+	slices.Sort(p.Namespaces)
+	p.Namespaces = slices.Compact(p.Namespaces)
+	noSecret, secretErrs := requests.Missing(ctx, r, operators.SecretKind)
+	p.Secrets = noSecret
+	return errors.Join(slices.Concat(newErrs, namespaceErrs, secretErrs)...)
+}
+
+var requestKind = new(manifest.CredentialsRequest).APIKind()
 
 // Complete reports whether nothing is missing but the annotation.
 func (p *CredentialsPlan) Complete() bool { return len(p.Namespaces)+len(p.Secrets) == 0 }
 
-// Templates returns a Secret for each that is missing, with the keys that components
+// templates returns a Secret for each that is missing, with the keys that components
 // read on this platform and placeholders in angle brackets for what is to be filled in.
-func (p *CredentialsPlan) Templates() []*corev1.Secret {
+func (p *CredentialsPlan) templates() []*corev1.Secret {
 	var out []*corev1.Secret
 	for _, q := range p.Secrets {
 		s := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Type: corev1.SecretTypeOpaque}
@@ -182,7 +165,7 @@ func (p *CredentialsPlan) WriteManifests(w io.Writer) error {
 	for _, name := range p.Namespaces {
 		objects = append(objects, namespaceNamed(name))
 	}
-	for _, s := range p.Templates() {
+	for _, s := range p.templates() {
 		objects = append(objects, s)
 	}
 	for _, o := range objects {
@@ -222,13 +205,9 @@ func (c Credentials) CreateNamespaces(ctx context.Context, api clusterapi.Cluste
 	if err != nil {
 		return nil, err
 	}
-	var objects []*unstructured.Unstructured
+	var objects []any
 	for _, name := range p.Namespaces {
-		u, err := clusterapi.ToUnstructured(namespaceNamed(name))
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, u)
+		objects = append(objects, namespaceNamed(name))
 	}
 	return c.create(ctx, api, objects)
 }
@@ -241,9 +220,9 @@ func (c Credentials) CreateRequests(ctx context.Context, api clusterapi.ClusterA
 	if err != nil {
 		return nil, err
 	}
-	var objects []*unstructured.Unstructured
+	var objects []any
 	for _, q := range p.NewRequests {
-		objects = append(objects, q.Manifest.Object().DeepCopy())
+		objects = append(objects, q.Manifest.Object())
 	}
 	return c.create(ctx, api, objects)
 }
@@ -256,17 +235,12 @@ func (c Credentials) CreateSecrets(ctx context.Context, api clusterapi.ClusterAP
 	if err != nil || c.Data == nil {
 		return nil, err
 	}
-	var objects []*unstructured.Unstructured
-	for i, s := range p.Templates() {
+	var objects []any
+	for i, s := range p.templates() {
 		s.StringData, s.Data = nil, c.Data(p.Secrets[i])
-		if empty(s.Data) {
-			continue
+		if !empty(s.Data) {
+			objects = append(objects, s)
 		}
-		u, err := clusterapi.ToUnstructured(s)
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, u)
 	}
 	return c.create(ctx, api, objects)
 }
@@ -283,14 +257,13 @@ func empty(data map[string][]byte) bool {
 }
 
 // create creates objects that nobody else has created meanwhile, each with the mark.
-func (c Credentials) create(ctx context.Context, api clusterapi.ClusterAPI, objects []*unstructured.Unstructured) (names []string, err error) {
-	for _, u := range objects {
-		annotations := maps.Clone(u.GetAnnotations())
-		if annotations == nil {
-			annotations = map[string]string{}
+func (c Credentials) create(ctx context.Context, api clusterapi.ClusterAPI, objects []any) (names []string, err error) {
+	for _, o := range objects {
+		u, err := clusterapi.ToUnstructured(o)
+		if err != nil {
+			return names, err
 		}
-		annotations[AnnotationPreparedFor] = mark{For: c.Target.Release.Version}.String()
-		u.SetAnnotations(annotations)
+		mark{For: c.Target.Release.Version}.put(u, annotationPreparedFor)
 		switch _, err := api.Create(ctx, u, clusterapi.CreateOptions{}); {
 		case apierrors.IsAlreadyExists(err):
 		case err != nil:
@@ -306,76 +279,52 @@ func fullName(u *unstructured.Unstructured) string {
 	return strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 }
 
-// IncompleteError says what is missing before a cluster may be called prepared. It is
-// plain data.
-type IncompleteError struct {
-	Namespaces, Secrets []string
-}
-
-// Error names what is missing.
-func (e *IncompleteError) Error() string {
-	return "the cloud credentials are not complete: missing are the namespaces [" + strings.Join(e.Namespaces, ", ") + "] and the Secrets [" + strings.Join(e.Secrets, ", ") + "]"
-}
-
 // Annotate says on CloudCredential cluster that the cluster is prepared for the release,
 // once nothing is missing any more. Errors are [ErrNotManual], those of Plan, an
-// [*IncompleteError], and those of writing.
+// [*BlockedError] that names what is missing, and those of writing.
 func (c Credentials) Annotate(ctx context.Context, api clusterapi.ClusterAPI) error {
 	p, err := c.planManual(ctx, api)
 	if err != nil {
 		return err
 	}
 	if !p.Complete() {
-		e := &IncompleteError{Namespaces: p.Namespaces}
+		var secrets []string
 		for _, q := range p.Secrets {
-			e.Secrets = append(e.Secrets, q.Spec.SecretRef.Namespace+"/"+q.Spec.SecretRef.Name)
+			secrets = append(secrets, q.Spec.SecretRef.Namespace+"/"+q.Spec.SecretRef.Name)
 		}
-		return e
+		return &BlockedError{Summary: "the cloud credentials are not complete: missing are the namespaces [" +
+			strings.Join(p.Namespaces, ", ") + "] and the Secrets [" + strings.Join(secrets, ", ") + "]"}
 	}
 	return c.modify(ctx, api, func(o *operatorv1.CloudCredential) error {
-		manual, err := preconditions.ManualCredentials(ctx, api, o) // as it is now
+		manual, err := operators.ManualCredentials(ctx, api, o) // as it is now
 		if err != nil {
 			return err
 		}
 		if !manual {
 			return ErrNotManual
 		}
-		before, was := o.Annotations[preconditions.AnnotationUpgradeableTo]
+		before, was := o.Annotations[operators.AnnotationUpgradeableTo]
 		if before == p.Annotation {
 			return nil
 		}
-		m := mark{For: c.Target.Release.Version, After: map[string]string{preconditions.AnnotationUpgradeableTo: p.Annotation}}
-		if earlier, ok, err := readMark(o.Annotations, AnnotationPreparedFor); err != nil {
-			return err
-		} else if ok { // what was there before the first
-			m.Before = earlier.Before
-		} else if was {
-			m.Before = map[string]string{preconditions.AnnotationUpgradeableTo: before}
+		m := mark{For: c.Target.Release.Version, After: map[string]string{operators.AnnotationUpgradeableTo: p.Annotation}}
+		if was {
+			m.Before = map[string]string{operators.AnnotationUpgradeableTo: before}
 		}
-		if o.Annotations == nil {
-			o.Annotations = map[string]string{}
-		}
-		o.Annotations[preconditions.AnnotationUpgradeableTo] = p.Annotation
-		o.Annotations[AnnotationPreparedFor] = m.String()
-		return nil
+		annotate(o, operators.AnnotationUpgradeableTo, p.Annotation)
+		return m.putAgain(o, annotationPreparedFor)
 	})
 }
 
 func (c Credentials) modify(ctx context.Context, api clusterapi.ClusterAPI, f func(*operatorv1.CloudCredential) error) error {
-	if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, f); err != nil {
-		return fmt.Errorf("annotating CloudCredential cluster: %w", err)
-	}
-	return nil
+	_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, f)
+	return wrap("annotating CloudCredential cluster", err)
 }
-
-// ErrInUse says that an update to the release has begun: its components read the
-// credentials.
-var ErrInUse = errors.New("the update has begun, and the credentials are in use")
 
 // Undo takes back what was made for the release, as far as it still carries the mark:
 // the annotation gets the value that it had, Secrets and CredentialsRequests are
 // deleted, namespaces stay, since others may have put something there. Errors are
-// [ErrInUse], and those of reading and writing.
+// [ErrBegun], and those of reading and writing.
 func (c Credentials) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, api, clusterapi.Key("", "version"))
 	if err != nil {
@@ -383,7 +332,7 @@ func (c Credentials) Undo(ctx context.Context, api clusterapi.ClusterAPI) error 
 	}
 	version := c.Target.Release.Version
 	if slices.ContainsFunc(cv.Status.History, func(h configv1.UpdateHistory) bool { return h.Version == version }) {
-		return fmt.Errorf("%s: %w", version, ErrInUse)
+		return fmt.Errorf("the update to %s has begun, and the credentials are in use: %w", version, ErrBegun)
 	}
 	if err := c.restore(ctx, api); err != nil {
 		return err
@@ -392,41 +341,40 @@ func (c Credentials) Undo(ctx context.Context, api clusterapi.ClusterAPI) error 
 		if u.GetKind() == "Namespace" {
 			return unmark(ctx, api, u)
 		}
-		err := api.Delete(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
+		return api.Delete(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
 	})
 }
 
 // restore gives the annotation the value that it had.
 func (c Credentials) restore(ctx context.Context, api clusterapi.ClusterAPI) error {
 	return c.modify(ctx, api, func(o *operatorv1.CloudCredential) error {
-		m, ok, err := readMark(o.Annotations, AnnotationPreparedFor)
-		if err != nil || !ok || m.For != c.Target.Release.Version {
+		if ours, err := c.marks(o); err != nil || !ours {
 			return err
 		}
-		delete(o.Annotations, AnnotationPreparedFor)
-		if o.Annotations[preconditions.AnnotationUpgradeableTo] != m.After[preconditions.AnnotationUpgradeableTo] {
-			return nil // somebody else's by now
-		}
-		if before, ok := m.Before[preconditions.AnnotationUpgradeableTo]; ok {
-			o.Annotations[preconditions.AnnotationUpgradeableTo] = before
-		} else {
-			delete(o.Annotations, preconditions.AnnotationUpgradeableTo)
-		}
-		return nil
+		return takeBack(o, annotationPreparedFor, o.Annotations, func(before map[string]string) error {
+			if value, ok := before[operators.AnnotationUpgradeableTo]; ok {
+				annotate(o, operators.AnnotationUpgradeableTo, value)
+			} else {
+				unannotate(o, operators.AnnotationUpgradeableTo)
+			}
+			return nil
+		})
 	})
+}
+
+// marks reports whether an object has the mark of the release.
+func (c Credentials) marks(o metav1.Object) (bool, error) {
+	m, ok, err := readMark(o, annotationPreparedFor)
+	return ok && m.For == c.Target.Release.Version, err
 }
 
 // Uninstall removes the marks that were made for the release, and nothing else. Errors
 // are those of reading and writing.
 func (c Credentials) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
 	err := c.modify(ctx, api, func(o *operatorv1.CloudCredential) error {
-		m, ok, err := readMark(o.Annotations, AnnotationPreparedFor)
-		if ok && m.For == c.Target.Release.Version {
-			delete(o.Annotations, AnnotationPreparedFor)
+		ours, err := c.marks(o)
+		if ours {
+			unannotate(o, annotationPreparedFor)
 		}
 		return err
 	})
@@ -440,43 +388,58 @@ func (c Credentials) marked(ctx context.Context, api clusterapi.ClusterAPI, f fu
 		return err
 	}
 	var errs []error
-	seen := map[string]bool{}
-	look := func(gvk schema.GroupVersionKind, namespace, name string) {
-		if id := gvk.Kind + " " + namespace + "/" + name; seen[id] {
-			return
-		} else {
-			seen[id] = true
-		}
-		u, err := api.Get(ctx, gvk, clusterapi.Key(namespace, name))
-		if apierrors.IsNotFound(err) {
-			return
-		}
-		if err == nil {
-			m, ok, fault := readMark(u.GetAnnotations(), AnnotationPreparedFor)
-			if err = fault; ok && m.For == c.Target.Release.Version {
-				err = f(u)
+	type id struct {
+		gvk schema.GroupVersionKind
+		key types.NamespacedName
+	}
+	seen := map[id]bool{}
+	for _, q := range p.Requests {
+		for _, gvk := range []schema.GroupVersionKind{operators.SecretKind, requestKind, operators.NamespaceKind} {
+			at := id{gvk, operators.ObjectOf(q, gvk)}
+			if seen[at] {
+				continue
+			}
+			seen[at] = true
+			if err := c.ifMarked(ctx, api, gvk, at.key, f); err != nil {
+				errs = append(errs, fmt.Errorf("%s %s: %w", gvk.Kind, strings.TrimPrefix(at.key.String(), "/"), err))
 			}
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: %w", gvk.Kind, strings.TrimPrefix(namespace+"/"+name, "/"), err))
-		}
-	}
-	for _, q := range p.Requests {
-		look(secretKind, q.Spec.SecretRef.Namespace, q.Spec.SecretRef.Name)
-		look(q.APIKind(), q.Namespace, q.Name)
-		look(namespaceKind, "", q.Spec.SecretRef.Namespace)
 	}
 	return errors.Join(errs...)
 }
 
+// ifMarked calls f for an object if it is there and carries the mark.
+func (c Credentials) ifMarked(ctx context.Context, r clusterapi.Reader, gvk schema.GroupVersionKind, key types.NamespacedName, f func(*unstructured.Unstructured) error) error {
+	u, err := r.Get(ctx, gvk, key)
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	ours, err := c.marks(u)
+	if err != nil || !ours {
+		return err
+	}
+	return ignoreNotFound(f(u))
+}
+
 // unmark removes the mark of an object, on condition that it is as it was read.
 func unmark(ctx context.Context, api clusterapi.ClusterAPI, u *unstructured.Unstructured) error {
-	annotations := maps.Clone(u.GetAnnotations())
-	delete(annotations, AnnotationPreparedFor)
-	u.SetAnnotations(annotations)
+	unannotate(u, annotationPreparedFor)
 	_, err := api.Update(ctx, u, clusterapi.UpdateOptions{})
+	return err
+}
+
+// ignoreNotFound is the error unless it is that an object is not there.
+func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
+}
+
+// wrap puts what was done before an error, if there is one.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }

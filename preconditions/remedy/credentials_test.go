@@ -19,6 +19,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
 
+const upgradeableTo = "cloudcredential.openshift.io/upgradeable-to"
+
 const requestA = `apiVersion: cloudcredential.openshift.io/v1
 kind: CredentialsRequest
 metadata: {name: a, namespace: openshift-cloud-credential-operator, annotations: {include.release.openshift.io/self-managed-high-availability: "true"}}
@@ -35,7 +37,7 @@ func clusterWith(f *faults, t testing.TB, mode operatorv1.CloudCredentialsMode, 
 	cc := &operatorv1.CloudCredential{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	cc.Spec.CredentialsMode = mode
 	if annotation != "" {
-		cc.Annotations = map[string]string{preconditions.AnnotationUpgradeableTo: annotation}
+		cc.Annotations = map[string]string{upgradeableTo: annotation}
 	}
 	return forkOf(t, f, clusterVersion("4.18.5"), infrastructure("AWS"), cc,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns-b"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns-b", Name: "sec"}})
@@ -195,7 +197,7 @@ func TestCredentialsPlan(t *testing.T) {
 			t.Errorf("the manifests lack %q:\n%s", want, b.String())
 		}
 	}
-	incomplete := new(remedy.IncompleteError)
+	incomplete := new(remedy.BlockedError)
 	if err := c.Annotate(t.Context(), api); !errors.As(err, &incomplete) || err.Error() != "the cloud credentials are not complete: missing are the namespaces [ns-a] and the Secrets [ns-a/sec]" {
 		t.Errorf("annotated: %v", err)
 	}
@@ -215,14 +217,14 @@ func TestCredentialsUndo(t *testing.T) {
 	c := credentials(t)
 	set := func(api clusterapi.ClusterAPI, value string) {
 		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, func(o *operatorv1.CloudCredential) error {
-			o.Annotations[preconditions.AnnotationUpgradeableTo] = value
+			o.Annotations[upgradeableTo] = value
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	annotation := func(api clusterapi.Reader) string {
-		return annotationsOf(t, api, "operator.openshift.io/v1", "CloudCredential", "", "cluster")[preconditions.AnnotationUpgradeableTo]
+		return annotationsOf(t, api, "operator.openshift.io/v1", "CloudCredential", "", "cluster")[upgradeableTo]
 	}
 	t.Run("value before", func(t *testing.T) {
 		api := manualCluster(nil, t, "4.18")
@@ -248,7 +250,7 @@ func TestCredentialsUndo(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Undo(t.Context(), api); !errors.Is(err, remedy.ErrInUse) || annotation(api) != "4.19.1" || annotationsOf(t, api, "v1", "Secret", "ns-a", "sec") == nil {
+		if err := c.Undo(t.Context(), api); !errors.Is(err, remedy.ErrBegun) || annotation(api) != "4.19.1" || annotationsOf(t, api, "v1", "Secret", "ns-a", "sec") == nil {
 			t.Errorf("%v", err)
 		}
 		if err := c.Uninstall(t.Context(), api); err != nil {
@@ -262,7 +264,7 @@ func TestCredentialsUndo(t *testing.T) {
 		api := manualCluster(nil, t, "")
 		prepare(t, c, api)
 		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("ns-a", "sec"), clusterapi.ModifyOptions{}, func(s *corev1.Secret) error {
-			s.Annotations[remedy.AnnotationPreparedFor] = `{"version":2,"for":"4.19.1"}`
+			s.Annotations[clusterapi.AnnotationPrefix+"prepared-for"] = `{"version":2,"for":"4.19.1"}`
 			return nil
 		}); err != nil {
 			t.Fatal(err)

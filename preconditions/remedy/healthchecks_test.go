@@ -53,7 +53,7 @@ func pauses(t *testing.T, r clusterapi.Reader) map[string]map[string]string {
 	return out
 }
 
-const paused, pausedFor = preconditions.AnnotationMachineAPIPaused, remedy.AnnotationPausedFor
+const paused, pausedFor = "cluster.x-k8s.io/paused", clusterapi.AnnotationPrefix + "paused-for"
 
 // The finding goes while they are paused, and each is as it was in the end.
 func TestHealthChecks(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
-// AnnotationMultiArch on the ClusterVersion says that [MultiArch] asked for the
+// annotationMultiArch on the ClusterVersion says that [MultiArch] asked for the
 // migration, and at which version; its value is JSON with a format version.
-const AnnotationMultiArch = clusterapi.AnnotationPrefix + "multi-arch"
+const annotationMultiArch = clusterapi.AnnotationPrefix + "multi-arch"
 
 // MultiArch migrates a cluster to the release for several architectures, with its
 // version as it is. There is no way back once it has begun.
@@ -86,16 +86,10 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 			return false, fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
 		}
 		clusterversion.SetDesired(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
-		if cv.Annotations == nil {
-			cv.Annotations = map[string]string{}
-		}
-		cv.Annotations[AnnotationMultiArch] = mark{For: target.Version, Before: before}.String()
+		mark{For: target.Version, Before: before}.put(cv, annotationMultiArch)
 		return true, nil
 	})
-	if err != nil {
-		return advice, fmt.Errorf("migration to several architectures: %w", err)
-	}
-	return advice, nil
+	return advice, wrap("migration to several architectures", err)
 }
 
 const multi = configv1.ClusterVersionArchitectureMulti
@@ -108,32 +102,30 @@ func afterMigration() []string {
 	}
 }
 
-// ErrBegun says that the migration has begun, after which there is no way back.
-var ErrBegun = errors.New("the migration to several architectures has begun: there is no way back")
+// ErrBegun is the error of an Undo that comes too late: the migration has begun, or the
+// update to the release whose credentials were prepared.
+var ErrBegun = errors.New("there is no way back")
 
 // Undo takes the request back, if [MultiArch.Start] made it, it still stands, and the
 // migration has not begun: desiredUpdate becomes what it was. Errors are [ErrBegun], and
 // those of reading and writing the ClusterVersion.
 func (m MultiArch) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
 	_, err := clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		made, ok, err := readMark(cv.Annotations, AnnotationMultiArch)
+		made, ok, err := readMark(cv, annotationMultiArch)
 		if err != nil || !ok {
 			return false, err
 		}
 		want := cv.Spec.DesiredUpdate
 		stands := want != nil && want.Architecture == multi && want.Version == made.For && want.Image == ""
 		if stands && cv.Status.Desired.Architecture == multi {
-			return false, ErrBegun
+			return false, fmt.Errorf("it has begun: %w", ErrBegun)
 		}
-		delete(cv.Annotations, AnnotationMultiArch)
+		unannotate(cv, annotationMultiArch)
 		if !stands {
 			return false, nil // somebody else's request by now
 		}
 		clusterversion.SetDesired(cv, configv1.Update{Version: made.Before["version"], Image: made.Before["image"], AcceptRisks: clusterversion.AcceptedRisks(cv)})
 		return true, nil
 	})
-	if err != nil {
-		return fmt.Errorf("taking back the migration to several architectures: %w", err)
-	}
-	return nil
+	return wrap("taking back the migration to several architectures", err)
 }
