@@ -134,7 +134,7 @@ func (d *daemon) annotation(key string) string { return d.node.Annotations[key] 
 
 // onDisk is the config on the host's disk.
 func (d *daemon) onDisk() string {
-	if disk := d.annotation(AnnotationDisk); disk != "" {
+	if disk := d.annotation(annotationDisk); disk != "" {
 		return disk
 	}
 	return d.annotation(mcp.AnnotationCurrentConfig)
@@ -282,7 +282,7 @@ func (d *daemon) finish(step *nodeStep, disk string) {
 	step.set(mcp.AnnotationState, mcp.StateDone)
 	step.set(mcp.AnnotationCurrentConfig, disk)
 	step.set(mcp.AnnotationReason, "")
-	step.set(AnnotationDisk, "")
+	step.set(annotationDisk, "")
 }
 
 // update brings the node from one config towards another.
@@ -346,10 +346,10 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 		step.shown = true
 		return nil
 	}
-	step.set(AnnotationDisk, to)
+	step.set(annotationDisk, to)
 	if reboots {
 		step.set(mcp.AnnotationPostConfigAction, mcp.PostConfigActionRebooting)
-		step.set(AnnotationBoot, d.node.Status.NodeInfo.BootID)
+		step.set(annotationBoot, d.node.Status.NodeInfo.BootID)
 	}
 	return nil
 }
@@ -370,10 +370,10 @@ func (d *daemon) reboot() (*nodeStep, error) {
 	down := ready != nil && ready.Status != corev1.ConditionTrue
 	bootID := d.node.Status.NodeInfo.BootID
 	switch {
-	case !down && bootID != d.annotation(AnnotationBoot):
+	case !down && bootID != d.annotation(annotationBoot):
 		// Up again: the daemon takes over.
 		step.set(mcp.AnnotationPostConfigAction, "")
-		step.set(AnnotationBoot, "")
+		step.set(annotationBoot, "")
 		if d.fault.is(FaultNodeReturnsOld) {
 			desired := d.annotation(mcp.AnnotationDesiredConfig)
 			d.degrade(step, mcp.StateDegraded, fmt.Sprintf("unexpected on-disk state validating against %s: %s", desired, d.fault.message()))
@@ -385,7 +385,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 		}
 		step.again = d.c.timing.Reboot
 		if d.fault.is(FaultNodeReturnsOld) {
-			step.set(AnnotationDisk, "")
+			step.set(annotationDisk, "")
 			step.shown = true
 		}
 	case d.fault.is(FaultNodeVanishes):
