@@ -137,7 +137,7 @@ func (i *Inclusion) summary() string {
 			rules = append(rules, fmt.Sprintf("%s %d", r, excluded[r]))
 		}
 	}
-	text := fmt.Sprintf("%s of %s: %d included, %d excluded", fieldchange.Plural(len(i.Manifests), "manifest"), fieldchange.Plain(i.Version), included, len(i.Manifests)-included)
+	text := fmt.Sprintf("%s of %s: %d included, %d excluded", text.Plural(len(i.Manifests), "manifest"), fieldchange.Plain(i.Version), included, len(i.Manifests)-included)
 	if len(rules) > 0 {
 		text += ": " + strings.Join(rules, ", ")
 	}

@@ -4,6 +4,7 @@ package text
 import (
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,6 +25,14 @@ func Short(d time.Duration) string {
 		return m + "m"
 	}
 	return s
+}
+
+// Plural counts things: "1 node", "2 nodes".
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }
 
 // Indent moves all lines of a text but the first to the right by two columns.
