@@ -129,7 +129,8 @@ func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) 
 	updating := !n.Updated && n.Version != "" && target != "" && target == r.target && current != desired && desired == wanted
 	n.Degraded = desired != "" && isDegradedState(state)
 	reasons := unavailability(node)
-	if n.Unavailable = len(reasons) > 0 && fitsImage(a, pool); n.Unavailable {
+	n.Unavailable = len(reasons) > 0 && fitsImage(a, pool)
+	if n.Unavailable {
 		n.Since = earliest(reasons)
 	}
 

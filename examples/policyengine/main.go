@@ -127,7 +127,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	mux.Handle(prefix+"/", handler)
 	reload := func() {
 		e := policyengine.Event{Type: policyengine.EventChanged, Time: time.Now()}
-		if e.Err = refresher.Refresh(ctx); e.Err != nil {
+		e.Err = refresher.Refresh(ctx)
+		if e.Err != nil {
 			e.Type = policyengine.EventFailed
 		}
 		e.Nodes, e.Revision = from.Last().Snapshot.Nodes(), handler.Revision()
