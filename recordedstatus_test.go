@@ -87,7 +87,7 @@ func TestStatusOfRecording(t *testing.T) {
 				seen[chain[0].Runlevel] = true
 			}
 			var out bytes.Buffer
-			if err := s.WriteText(&out, &out, view.StatusText{Details: view.DetailsAll, Waits: true}); err != nil {
+			if err := s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}); err != nil {
 				t.Fatal(err)
 			}
 			return out.String()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // servedGroups are the API groups that a cluster serves without a definition in
@@ -70,7 +71,7 @@ func (l *linter) checkDefinitions() {
 		if reason, ok := excluded[gk]; ok {
 			note = ", the definition is excluded: " + reason
 		}
-		l.report(objects[gk][0], "nothing defines %s (%s)%s", gk, fieldchange.Plural(len(objects[gk]), "object"), note)
+		l.report(objects[gk][0], "nothing defines %s (%s)%s", gk, text.Plural(len(objects[gk]), "object"), note)
 	}
 }
 
@@ -124,7 +125,7 @@ func (l *linter) checkNamespaces() {
 		objects[name] = append(objects[name], m)
 	}
 	for _, name := range missing {
-		l.report(objects[name][0], "nothing makes the namespace %s (%s)", name, fieldchange.Plural(len(objects[name]), "object"))
+		l.report(objects[name][0], "nothing makes the namespace %s (%s)", name, text.Plural(len(objects[name]), "object"))
 	}
 }
 

@@ -43,7 +43,7 @@ func (p *process) daemonSets() *behaviour {
 			switch {
 			case o == nil || err != nil:
 				return reconcile.Result{}, err
-			case ds.Annotations[AnnotationPods] == "true":
+			case ds.Annotations[annotationPods] == "true":
 				return reconcile.Result{}, p.daemonPods(ctx, o, ds)
 			}
 			return p.rollOutDaemonSet(ctx, o, ds, r, seen)
@@ -66,7 +66,7 @@ func sameForDaemonSets(old, new *clusterapi.Object) bool {
 func (p *process) withPods(ctx context.Context) (res reconcile.Result, err error) {
 	all, err := clusterapi.ListShared(ctx, p.api, kindDaemonSet, clusterapi.ListOptions{})
 	for _, o := range all {
-		if o.Unstructured().GetAnnotations()[AnnotationPods] == "true" {
+		if o.Unstructured().GetAnnotations()[annotationPods] == "true" {
 			res.Wake = append(res.Wake, reconcile.Wake{Key: keyOf(o)})
 		}
 	}

@@ -31,7 +31,7 @@ func (p *process) deployments() *behaviour {
 			switch {
 			case o == nil || err != nil:
 				return reconcile.Result{}, err
-			case d.Annotations[AnnotationPods] == "true":
+			case d.Annotations[annotationPods] == "true":
 				return reconcile.Result{}, p.deployPods(ctx, o, d, r.Now)
 			}
 			return p.rollOutDeployment(ctx, o, d, r, seen)

@@ -154,7 +154,8 @@ func (p *process) scaleOf(ctx context.Context, namespace string, owner *metav1.O
 	switch owner.Kind {
 	case kindReplicaSet.Kind:
 		var rs *appsv1.ReplicaSet
-		if rs, err = clusterapi.Read[appsv1.ReplicaSet](ctx, p.api, key); err == nil {
+		rs, err = clusterapi.Read[appsv1.ReplicaSet](ctx, p.api, key)
+		if err == nil {
 			if above := metav1.GetControllerOfNoCopy(rs); above != nil && above.Kind == kindDeployment.Kind {
 				return p.scaleOf(ctx, namespace, above)
 			}
@@ -162,12 +163,14 @@ func (p *process) scaleOf(ctx context.Context, namespace string, owner *metav1.O
 		}
 	case kindDeployment.Kind:
 		var d *appsv1.Deployment
-		if d, err = clusterapi.Read[appsv1.Deployment](ctx, p.api, key); err == nil {
+		d, err = clusterapi.Read[appsv1.Deployment](ctx, p.api, key)
+		if err == nil {
 			uid, scale = d.UID, replicasOf(d.Spec.Replicas)
 		}
 	case kindStatefulSet.Kind:
 		var s *appsv1.StatefulSet
-		if s, err = clusterapi.Read[appsv1.StatefulSet](ctx, p.api, key); err == nil {
+		s, err = clusterapi.Read[appsv1.StatefulSet](ctx, p.api, key)
+		if err == nil {
 			uid, scale = s.UID, replicasOf(s.Spec.Replicas)
 		}
 	}

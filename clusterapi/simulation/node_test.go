@@ -111,7 +111,7 @@ func TestNodeSequence(t *testing.T) {
 			t.Errorf("Ready again after %v, want about 4m10s", took)
 		}
 	}
-	for _, a := range []string{simulation.AnnotationDisk, simulation.AnnotationBoot} {
+	for _, a := range []string{annotationDisk, annotationBoot} {
 		if _, ok := n.Annotations[a]; ok {
 			t.Errorf("annotation %s is left", a)
 		}

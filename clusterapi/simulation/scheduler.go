@@ -43,7 +43,7 @@ func sameForScheduler(old, new *clusterapi.Object) bool {
 
 // placement is one look of the scheduler.
 type placement struct {
-	*process
+	p     *process
 	nodes []*corev1.Node
 	// fits are the nodes for the pods of a controller, which are all alike.
 	fits map[types.UID][]fit
@@ -57,7 +57,7 @@ type fit struct {
 }
 
 func (p *process) placeAll(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-	x := &placement{process: p, fits: make(map[types.UID][]fit)}
+	x := &placement{p: p, fits: make(map[types.UID][]fit)}
 	for _, o := range p.podsOn.at("") {
 		pod, err := clusterapi.As[corev1.Pod](o)
 		if err != nil {
@@ -82,13 +82,14 @@ func (x *placement) place(ctx context.Context, o *clusterapi.Object, pod *corev1
 	}
 	status, reason := corev1.ConditionTrue, ""
 	if node != "" {
-		if o, err = change(ctx, x.process, o, false, func(p *corev1.Pod) { p.Spec.NodeName = node }); err != nil {
+		o, err = change(ctx, x.p, o, false, func(p *corev1.Pod) { p.Spec.NodeName = node })
+		if err != nil {
 			return err
 		}
 	} else {
 		status, reason = corev1.ConditionFalse, corev1.PodReasonUnschedulable
 	}
-	_, err = change(ctx, x.process, o, true, func(p *corev1.Pod) {
+	_, err = change(ctx, x.p, o, true, func(p *corev1.Pod) {
 		setPodCondition(&p.Status, corev1.PodScheduled, status, reason, now)
 	})
 	return err
@@ -108,7 +109,8 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 	}
 	if fits == nil {
 		var err error
-		if fits, err = x.fitting(pod, owner); err != nil || len(fits) == 0 {
+		fits, err = x.fitting(pod, owner)
+		if err != nil || len(fits) == 0 {
 			return "", err
 		}
 		if owner != nil {
@@ -121,7 +123,7 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 		if best >= 0 && cmp.Or(cmp.Compare(fits[best].avoid, f.avoid), cmp.Compare(fits[best].same, f.same)) < 0 {
 			continue
 		}
-		n := x.load.count(f.name)
+		n := x.p.load.count(f.name)
 		if best < 0 || cmp.Or(cmp.Compare(f.avoid, fits[best].avoid), cmp.Compare(f.same, fits[best].same), cmp.Compare(n, load)) < 0 {
 			best, load = i, n
 		}
@@ -133,7 +135,7 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 // fitting returns the nodes that will do for a pod, by name.
 func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fit, error) {
 	if x.nodes == nil {
-		for _, o := range x.allNodes.at("") {
+		for _, o := range x.p.allNodes.at("") {
 			n, err := clusterapi.As[corev1.Node](o)
 			if err != nil {
 				return nil, err
@@ -143,7 +145,7 @@ func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fi
 	}
 	same := make(map[string]int)
 	if owner != nil {
-		for _, o := range x.podsOf.at(string(owner.UID)) {
+		for _, o := range x.p.podsOf.at(string(owner.UID)) {
 			p, err := clusterapi.As[corev1.Pod](o)
 			if err != nil {
 				return nil, err

@@ -85,7 +85,8 @@ func (t *Timeline) headline(l *layout) string {
 
 // groupTitle is the name of a group, with the number of its lanes.
 func groupTitle(name string, lanes int) string {
-	if name = clean(name); name == "" {
+	name = clean(name)
+	if name == "" {
 		name = "all"
 	}
 	return fmt.Sprintf("%s (%s)", name, count(lanes, "lane", "lanes"))

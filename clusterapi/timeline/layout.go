@@ -56,7 +56,8 @@ func (t *Timeline) layout(maxRows int) *layout {
 	var first, last time.Time
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		if order[i] = e; i == 0 || e.Start.Before(first) {
+		order[i] = e
+		if i == 0 || e.Start.Before(first) {
 			first = e.Start
 		}
 		last = latest(last, latest(e.Start, e.End))
@@ -65,7 +66,8 @@ func (t *Timeline) layout(maxRows int) *layout {
 	if l.origin.IsZero() {
 		l.origin = first
 	}
-	if l.begin = l.origin; len(order) > 0 && first.Before(l.begin) {
+	l.begin = l.origin
+	if len(order) > 0 && first.Before(l.begin) {
 		l.begin = first
 	}
 	l.span = max(last.Sub(l.begin), 0)

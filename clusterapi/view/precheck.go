@@ -60,14 +60,14 @@ func AlertPrecheck(fetch func(context.Context) ([]byte, error)) PrecheckFunc {
 		if err != nil {
 			return nil, err
 		}
-		return CheckAlerts(firing), nil
+		return checkAlerts(firing), nil
 	}
 }
 
-// CheckAlerts looks for alerts that should be looked at before an update: a
+// checkAlerts looks for alerts that should be looked at before an update: a
 // condition that is False for each, in their order, then one that is True for
 // each class without any. It can be called concurrently.
-func CheckAlerts(firing []clusterapi.Alert) []PrecheckCondition {
+func checkAlerts(firing []clusterapi.Alert) []PrecheckCondition {
 	conditions := []PrecheckCondition{}
 	classes := alerts.Classes()
 	hit := map[string]bool{}

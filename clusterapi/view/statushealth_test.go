@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 const (
@@ -26,7 +27,7 @@ func insightLines(s *view.Status) string {
 	for _, i := range s.Health {
 		since := "-"
 		if i.Since != nil {
-			since = view.Short(s.Now.Sub(*i.Since))
+			since = text.Short(s.Now.Sub(*i.Since))
 		}
 		all = append(all, fmt.Sprintf("%s %s %s %s: %s: %s", since, i.Level, i.Impact, i.Scope, i.Summary, i.Description))
 	}
@@ -202,7 +203,7 @@ func TestAlertInsights(t *testing.T) {
 	o.Alerts = []clusterapi.Alert{global}
 	same(t, "detailed", "Message: Alert is firing: Global\n  Since:       58m59s\n  Level:       Warning\n  Impact:      Unknown\n  Reference:   https://example.com/run\n"+
 		"  Resources:\n    alerts.config.openshift.io: Global\n  Description: Alert started firing during the update. The alert has no description.\n",
-		section(t, statusText(t, o, now, view.StatusText{Details: view.DetailsHealth}), "Message", ""))
+		section(t, statusText(t, o, now, view.StatusText{Details: "health"}), "Message", ""))
 	if i := assess(t, o, now).Health[0]; !i.Since.Equal(global.ActiveAt) {
 		t.Errorf("%v has lost its fraction", i.Since)
 	}
@@ -250,7 +251,7 @@ func TestHealthText(t *testing.T) {
 	head := func(at time.Duration, d view.Details) string {
 		return section(t, statusText(t, o, at, view.StatusText{Details: d}), "= Update Health", "")
 	}
-	for _, d := range []view.Details{"", view.DetailsHealth, view.DetailsAll} {
+	for _, d := range []view.Details{"", "health", "all"} {
 		same(t, "well", "= Update Health =\nSINCE   LEVEL   IMPACT   MESSAGE\n54m4s   Info    None     "+proceeding+"\n", head(54*time.Minute+4*time.Second+400*time.Millisecond, d))
 	}
 	o.ClusterVersion.Status.Conditions[1] = says("Failing=True", after(0), "F", "first\n\n  last")
@@ -259,7 +260,7 @@ func TestHealthText(t *testing.T) {
 	same(t, "two", "= Update Health =\n"+
 		"SINCE   LEVEL     IMPACT             MESSAGE\n"+
 		"9m      Warning   API Availability   Cluster Operator etcd is degraded ()\n"+
-		"10m     Warning   Update Stalled     Cluster Version version is failing to proceed with the update (F)\n"+hint, head(10*time.Minute, view.DetailsNodes))
+		"10m     Warning   Update Stalled     Cluster Version version is failing to proceed with the update (F)\n"+hint, head(10*time.Minute, "nodes"))
 	same(t, "detailed", `= Update Health =
 Message: Cluster Operator etcd is degraded ()
   Since:       9m
@@ -280,18 +281,18 @@ Message: Cluster Version version is failing to proceed with the update (F)
   Description: first
                , 
                ,   last
-`, head(10*time.Minute, view.DetailsHealth))
+`, head(10*time.Minute, "health"))
 }
 
 // Insights that have several resources, which none of a status has, are printed
 // with kinds and names sorted.
 func TestHealthResources(t *testing.T) {
 	s := assess(t, updating(), time.Minute)
-	s.Health = []view.Insight{{Level: view.LevelInfo, Impact: view.ImpactNone, Summary: "S", Description: "D", Reference: "R", Resources: []view.Resource{
+	s.Health = []view.Insight{{Level: "Info", Impact: "None", Summary: "S", Description: "D", Reference: "R", Resources: []view.Resource{
 		{Kind: "Node", Name: "b"}, {Group: "config.openshift.io", Kind: "ClusterOperator", Name: "etcd"}, {Kind: "Node", Name: "a"}, {Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "d"},
 	}}}
 	var out strings.Builder
-	if err := s.WriteText(&out, &out, view.StatusText{Details: view.DetailsHealth}); err != nil {
+	if err := s.WriteText(&out, &out, view.StatusText{Details: "health"}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "resources", "  Resources:\n    clusteroperators.config.openshift.io: etcd\n    deployments.apps:                     ns/d\n    nodes:                                a, b\n",

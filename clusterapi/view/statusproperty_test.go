@@ -69,7 +69,7 @@ func TestStatusOrderOfInput(t *testing.T) {
 		// Names tell objects apart in a cluster.
 		slices.SortStableFunc(o.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 		o.Nodes = slices.CompactFunc(o.Nodes, func(a, b *corev1.Node) bool { return a.Name == b.Name })
-		now := view.LatestTransition(o).Add(recordedClock)
+		now := latestTransition(o).Add(recordedClock)
 		s, err := view.AssessStatus(o, now)
 		if err != nil {
 			return
@@ -210,7 +210,7 @@ func TestStatusWriteErrors(t *testing.T) {
 	s := assess(t, o, time.Minute)
 	var b strings.Builder
 	for limit := range 40 {
-		if err := s.WriteText(&fullAfter{limit}, &b, view.StatusText{Details: view.DetailsAll}); err == nil || !strings.Contains(err.Error(), "full") {
+		if err := s.WriteText(&fullAfter{limit}, &b, view.StatusText{Details: "all"}); err == nil || !strings.Contains(err.Error(), "full") {
 			t.Fatalf("after %d bytes: %v", limit, err)
 		}
 	}

@@ -109,7 +109,7 @@ func TestSummarySamples(t *testing.T) {
 		{"summary-known-issues.yaml", "summary-known-issues.txt", view.SummaryText{IncludeNotRecommended: true}},
 		{"summary.yaml", "summary.txt", view.SummaryText{}},
 		{"summary-none.yaml", "summary-none.txt", view.SummaryText{}},
-		{"summary-none.yaml", "summary-none-docs418.txt", view.SummaryText{Wording: view.Docs418}},
+		{"summary-none.yaml", "summary-none-docs418.txt", view.SummaryText{Docs418: true}},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			out, errOut := texts(summaryWriter(t, readVersion(t, "testdata/"+tt.cv), tt.o))

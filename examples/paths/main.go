@@ -189,7 +189,8 @@ func (o *options) find(ctx context.Context, n *path.Network, all []*path.Network
 	}
 	p := path.PictureOptions{From: from, To: to, Policy: o.policy, AllEdges: o.policy.Edges == path.Recommended && from == "", MaxNodes: o.nodes}
 	if to != "" {
-		if p.Path, err = n.ShortestPath(from, to, o.policy); err != nil {
+		p.Path, err = n.ShortestPath(from, to, o.policy)
+		if err != nil {
 			return nil, "", err
 		}
 	}

@@ -47,7 +47,8 @@ func command() program.Command {
 	var o options
 	format := func(f *flag.FlagSet, formats ...string) {
 		f.Func("o", "`format`: text, "+strings.Join(formats, ", "), func(value string) error {
-			if o.format = value; value != "text" && !slices.Contains(formats, value) {
+			o.format = value
+			if value != "text" && !slices.Contains(formats, value) {
 				return errors.New("no such format")
 			}
 			return nil

@@ -129,7 +129,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	mux.Handle(prefix+"/", handler)
 	reload := func() {
 		e := clusterapi.Event{Type: policyengine.EventChanged, Time: time.Now()}
-		if e.Err = refresher.Refresh(ctx); e.Err != nil {
+		e.Err = refresher.Refresh(ctx)
+		if e.Err != nil {
 			e.Type = policyengine.EventFailed
 		}
 		e.Data = &policyengine.Load{Nodes: from.Last().Snapshot.Nodes(), Revision: handler.Revision()}

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -193,7 +194,7 @@ func (t *printer) rolls(r *Rolls) {
 	case len(r.Pods) == 0:
 		t.line(indent + "replaces no pod that runs now")
 	default:
-		t.line(indent+"replaces %s on %s", fieldchange.Plural(len(r.Pods), "pod"), bounded.Join(nodes, ", ", maxText))
+		t.line(indent+"replaces %s on %s", text.Plural(len(r.Pods), "pod"), bounded.Join(nodes, ", ", maxText))
 	}
 }
 
@@ -247,7 +248,7 @@ func (t *printer) rest(p *Preview) {
 	})
 	section("APIs that go and are in use", len(p.RemovedAPIs), func(i int) {
 		a := p.RemovedAPIs[i]
-		t.line("    %s: %s in the last day", a.Resource, fieldchange.Plural(int(a.Requests), "request"))
+		t.line("    %s: %s in the last day", a.Resource, text.Plural(int(a.Requests), "request"))
 	})
 	t.images(p.Images)
 	section("To know more: oc adm inspect", len(p.Unknowns), func(i int) { t.line("    %s", p.Unknowns[i]) })

@@ -73,7 +73,8 @@ func New(o Options) (*Rehearsal, error) {
 	if o.Speed == 0 {
 		r.Clock = reconcile.NewClock(o.Start)
 	}
-	if r.Log = o.Log; o.Log != nil {
+	r.Log = o.Log
+	if o.Log != nil {
 		o.Log.now, o.Updater, o.Nodes = r.Clock.Now, o.Log.updater, o.Log.node
 	}
 	// The cluster's time is fast, this machine perhaps not: nobody is to lose
@@ -89,11 +90,13 @@ func New(o Options) (*Rehearsal, error) {
 		}
 	}
 	var err error
-	if r.Cluster, err = simulation.New(o.Cluster); err != nil {
+	r.Cluster, err = simulation.New(o.Cluster)
+	if err != nil {
 		return nil, err
 	}
 	r.Cluster.Expect(next)
-	if r.Graph = o.Graph; r.Graph == nil {
+	r.Graph = o.Graph
+	if r.Graph == nil {
 		updates, err := graph.DecodeBytes(o.Images.Graph(o.Channel), graph.DecodeOptions{})
 		if err != nil {
 			return nil, err

@@ -91,9 +91,11 @@ func (s *Source) Load(ctx context.Context) (*graphdata.Snapshot, error) {
 	if err == nil {
 		snapshot, err = s.build(ctx)
 	}
-	if s.err = err; err != nil {
+	s.err = err
+	if err != nil {
 		var bad *graphdata.LoadError
-		if s.problems = nil; errors.As(err, &bad) {
+		s.problems = nil
+		if errors.As(err, &bad) {
 			s.problems = bad.Problems
 		}
 		return nil, err
