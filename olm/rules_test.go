@@ -597,17 +597,17 @@ func TestFacts(t *testing.T) {
 		name   string
 		sub    olm.Subscription
 		change func(*olm.Snapshot)
-		kind   olm.FactKind
+		kind   string
 		want   string
 	}{
-		{"catalog", sub("x", "", named("s"), source("d", "olm"), channel("x"), startingCSV("x")), nil, olm.FactNoCatalogEntries, "no operators found from catalog d in namespace olm referenced by subscription s"},
-		{"a catalog's name without its namespace", sub("a", "", named("s"), source("c", "")), nil, olm.FactNoCatalogEntries, "no operators found from catalog c in namespace  referenced by subscription s"},
-		{"a catalog without anything", sub("a", "", named("s")), empty, olm.FactNoCatalogEntries, "no operators found from catalog c in namespace olm referenced by subscription s"},
-		{"package", sub("x", "", named("s"), channel("x"), startingCSV("x")), nil, olm.FactNoPackage, "no operators found in package x in the catalog referenced by subscription s"},
-		{"channel", sub("a", "", named("s"), channel("x"), startingCSV("x")), nil, olm.FactNoChannel, "no operators found in channel x of package a in the catalog referenced by subscription s"},
-		{"startingCSV", sub("a", "", named("s"), startingCSV("x")), nil, olm.FactNoStartingCSV, "no operators found with name x in channel stable of package a in the catalog referenced by subscription s"},
-		{"nothing to choose", sub("a", "", named("s")), headless, olm.FactNoMatch, "no operators found matching the criteria of subscription s"},
-		{"channel, with an installed operator", sub("a", "z.v1", named("s"), channel("x")), nil, olm.FactNoChannel, "no operators found in channel x of package a in the catalog referenced by subscription s"},
+		{"catalog", sub("x", "", named("s"), source("d", "olm"), channel("x"), startingCSV("x")), nil, "NoCatalogEntries", "no operators found from catalog d in namespace olm referenced by subscription s"},
+		{"a catalog's name without its namespace", sub("a", "", named("s"), source("c", "")), nil, "NoCatalogEntries", "no operators found from catalog c in namespace  referenced by subscription s"},
+		{"a catalog without anything", sub("a", "", named("s")), empty, "NoCatalogEntries", "no operators found from catalog c in namespace olm referenced by subscription s"},
+		{"package", sub("x", "", named("s"), channel("x"), startingCSV("x")), nil, "NoPackage", "no operators found in package x in the catalog referenced by subscription s"},
+		{"channel", sub("a", "", named("s"), channel("x"), startingCSV("x")), nil, "NoChannel", "no operators found in channel x of package a in the catalog referenced by subscription s"},
+		{"startingCSV", sub("a", "", named("s"), startingCSV("x")), nil, "NoStartingCSV", "no operators found with name x in channel stable of package a in the catalog referenced by subscription s"},
+		{"nothing to choose", sub("a", "", named("s")), headless, "NoMatch", "no operators found matching the criteria of subscription s"},
+		{"channel, with an installed operator", sub("a", "z.v1", named("s"), channel("x")), nil, "NoChannel", "no operators found in channel x of package a in the catalog referenced by subscription s"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshot(contents(t, "a.v1"), installed("z.v1"), tc.sub)
@@ -730,7 +730,7 @@ func TestResolveWhileUpdating(t *testing.T) {
 		return phase(installed("a.v1 K", "a.v2 K >a.v1", "b.v1"), phases...)
 	}
 	failForward := func(s *olm.Snapshot) {
-		s.OperatorGroups[0].Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+		s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 	}
 	lines := []string{"a.v1 K", "a.v2 K >a.v1", "a.v3 K >a.v2", "b.v1", "b.v2 >b.v1"}
 	for _, tc := range []struct {
