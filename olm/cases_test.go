@@ -20,7 +20,10 @@ import (
 //	subscription SUBSCRIPTION             (see parseSub)
 //	catalog OPERATOR                      of catalog olm/c
 //	catalog:NAMESPACE/NAME=PRIORITY OPERATOR
-//	want MEMBERS                          of the generation
+//	explain NAME                          in the lines "| TEXT" that follow; or
+//	                                      "the first that is held back"
+//	want MEMBERS                          of the generation; without it only
+//	                                      explanations are compared
 //	new SUBSCRIPTIONS                     that the generation adds
 //	report TEXT                           part of the generation's text
 //	greedy MEMBERS                        with Greedy, if it differs; "nothing" if empty
@@ -43,6 +46,7 @@ func resolveCase(t *testing.T, lines []string) {
 	want := map[string]string{}
 	operators := map[string][]string{}
 	var catalogs []string // further ones
+	explanation := ""
 	for _, line := range lines {
 		key, value, _ := strings.Cut(line, " ")
 		switch key {
@@ -52,7 +56,9 @@ func resolveCase(t *testing.T, lines []string) {
 			s.Installed = append(s.Installed, installed(value)...)
 		case "bare":
 			s.Installed = append(s.Installed, withoutAnnotation(installed(value))...)
-		case "want", "new", "report", "greedy", "strict":
+		case "|":
+			explanation += value + "\n"
+		case "explain", "want", "new", "report", "greedy", "strict":
 			want[key] = value
 		default:
 			if operators[key] == nil && key != "catalog" {
@@ -72,6 +78,22 @@ func resolveCase(t *testing.T, lines []string) {
 		s.Catalogs = append(s.Catalogs, c)
 	}
 	g := resolve(t, s, olm.Options{})
+	if name, ok := want["explain"]; ok {
+		explain := func() (*olm.Explanation, error) { return g.Explain(t.Context(), name) }
+		if name == "the first that is held back" {
+			explain = func() (*olm.Explanation, error) { return g.Why(t.Context(), &g.HeldBack[0]) }
+		}
+		e, err := explain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(explanation, e.String()); diff != "" {
+			t.Errorf("explanation (-want +got):\n%s", diff)
+		}
+	}
+	if _, ok := want["want"]; !ok {
+		return
+	}
 	if got := members(g); got != want["want"] {
 		t.Errorf("generation %q, want %q\n%s", got, want["want"], g)
 	}
