@@ -199,69 +199,6 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestConflictTexts has the messages of facts that other tests do not meet.
-func TestConflictTexts(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		installed []string
-		subs      []olm.Subscription
-		catalog   []string
-		want      []string
-	}{
-		{
-			name:      "options in order, the installed one last",
-			installed: []string{"a.v1 -Q"},
-			subs:      []olm.Subscription{sub("a", "a.v1")},
-			catalog:   []string{"a.v1 -Q", "a.v2 -Q >a.v1", "a.v3 -Q >a.v2 range=<3.0.0"},
-			want: []string{
-				"bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: Q",
-				"bundle a.v2 requires an operator providing an API with group: g, version: v1, kind: Q",
-				"bundle a.v3 requires an operator providing an API with group: g, version: v1, kind: Q",
-				"subscription a exists",
-				"subscription a requires at least one of c/olm/stable/a.v3, c/olm/stable/a.v2 or @existing/ops//a.v1",
-			},
-		},
-		{
-			name:    "three providers of one API",
-			subs:    []olm.Subscription{sub("a", ""), sub("b", "")},
-			catalog: []string{"a.v1 Y", "b.v1 Y -K", "k.v1 Y K"},
-			want: []string{
-				"c/olm/stable/a.v1, c/olm/stable/b.v1 and c/olm/stable/k.v1 provide Y (g/v1)",
-				"subscription a exists",
-				"subscription a requires c/olm/stable/a.v1",
-				"subscription b exists",
-				"subscription b requires c/olm/stable/b.v1",
-			},
-		},
-		{
-			name: "requirements of all kinds",
-			subs: []olm.Subscription{sub("a", "")},
-			catalog: []string{
-				"a.v1 -label=l",
-				"a.v2 -pkg=p:>=1.0.0_<2.0.0 >a.v1",
-				`a.v3 prop=olm.constraint:{"any":{"constraints":[{"package":{"packageName":"p","versionRange":"1.x"}},{"gvk":{"group":"g","version":"v1","kind":"K"}}]}} >a.v2`,
-				`a.v4 prop=olm.constraint:{"failureMessage":"both","all":{"constraints":[{"gvk":{"group":"g","version":"v1","kind":"K"}},{"not":{"constraints":[{"gvk":{"group":"g","version":"v1","kind":"L"}},{"gvk":{"group":"g","version":"v1","kind":"M"}}]}}]}} >a.v3`,
-			},
-			want: []string{
-				"bundle a.v1 requires an operator with label: l",
-				"bundle a.v2 requires an operator with package: p and with version in range: >=1.0.0 <2.0.0",
-				"bundle a.v3 requires an operator with package: p and with version in range: 1.x or providing an API with group: g, version: v1, kind: K",
-				"bundle a.v4 requires an operator providing an API with group: g, version: v1, kind: K and providing an API with group: g, version: v1, kind: L and not providing an API with group: g, version: v1, kind: M and message: \"both\"",
-				"subscription a exists",
-				"subscription a requires at least one of c/olm/stable/a.v4, c/olm/stable/a.v3, c/olm/stable/a.v2 or c/olm/stable/a.v1",
-			},
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...)
-			want := "error: constraints not satisfiable: " + strings.Join(tc.want, ", ")
-			if diff := cmp.Diff(want, outcome(s, olm.Options{AllOrNothing: true})); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestInvalidSnapshot has what contradicts itself.
 func TestInvalidSnapshot(t *testing.T) {
 	for _, tc := range []struct {
