@@ -227,7 +227,7 @@ func TestAdversaries(t *testing.T) {
 			}
 			served := 0
 			for _, slot := range g.Slots {
-				if slot.Outcome == olm.AddedForSubscription {
+				if slot.Outcome == "AddedForSubscription" {
 					served++
 				}
 			}
@@ -270,7 +270,7 @@ func pigeons(t testing.TB, n int) olm.Snapshot {
 func TestLimit(t *testing.T) {
 	s := pigeons(t, 14)
 	_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxConflicts: 1000})
-	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 || limit.What != "" {
+	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Max != 1000 || limit.Where != "" {
 		t.Errorf("error %v, want a LimitError of 1000", err)
 	}
 	if _, err := olm.Resolve(context.Background(), s, olm.Options{MaxConflicts: -1}); err == nil || !strings.Contains(err.Error(), "MaxConflicts is negative") {
@@ -305,7 +305,7 @@ func TestGiveUp(t *testing.T) {
 			given[h.Subscription] = limit.Error()
 		}
 	}
-	if want := map[string]string{"s13": "gave up on subscription s13 after 1000 conflicts (MaxConflicts)"}; !maps.Equal(given, want) {
+	if want := map[string]string{"s13": "gave up on subscription s13: more than 1000 conflicts (limit MaxConflicts)"}; !maps.Equal(given, want) {
 		t.Errorf("gave up on %v, want %v", given, want)
 	}
 	if got := len(g.Operators); got != 2*13+3 {
@@ -322,9 +322,9 @@ func TestGiveUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "nothing for subscription s13\n" +
-		"  gave up on subscription s13 after 1000 conflicts (MaxConflicts)\n" +
+		"  gave up on subscription s13: more than 1000 conflicts (limit MaxConflicts)\n" +
 		"  s13.v1 not taken\n" +
-		"    no answer within 1000 conflicts (MaxConflicts)\n"
+		"    more than 1000 conflicts (limit MaxConflicts)\n"
 	if got := e.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("explanation:\n%s\nwant\n%s", got, want)
 	}

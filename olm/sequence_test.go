@@ -79,7 +79,7 @@ func TestSequenceFailingForward(t *testing.T) {
 	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
 	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olm.CSVPhaseReplacing, olm.CSVPhaseReplacing, olm.CSVPhaseFailed)
 	s := snapshot(c, csvs, sub("a", "a.v3"))
-	s.OperatorGroups[0].Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+	s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 	for _, o := range []olm.Options{{}, {AllOrNothing: true}, {Greedy: true}} {
 		generations, err := olm.Sequence(context.Background(), s, o)
 		if err != nil {

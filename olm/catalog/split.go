@@ -175,7 +175,7 @@ func (s *splitter) fail(err error) bool {
 		err = fmt.Errorf("%w; the rest of the file is not read", err)
 	}
 	s.found(0, false)
-	s.doc.bad = &fault{rule: RuleSyntax, err: err}
+	s.doc.bad = &fault{rule: ruleSyntax, err: err}
 	return true
 }
 
@@ -252,7 +252,7 @@ func (s *splitter) cutSeparator() (found, whole bool) {
 		return false, true
 	}
 	s.found(end, false)
-	s.doc.text, s.doc.bad = nil, &fault{rule: RuleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
+	s.doc.text, s.doc.bad = nil, &fault{rule: ruleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
 	return true, true
 }
 

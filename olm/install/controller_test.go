@@ -189,7 +189,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	}
 	p := get[olm.InstallPlan](w, first)
 	c := p.Status.Conditions[0]
-	if c.Type != install.PlanInstalled || c.Status != corev1.ConditionFalse || c.Reason != install.ReasonPlanSuperseded ||
+	if c.Type != "Installed" || c.Status != corev1.ConditionFalse || c.Reason != "PlanSuperseded" ||
 		!strings.HasSuffix(c.Message, "but for a.v2, b.v1") || p.Status.Message != c.Message {
 		t.Errorf("status %+v", p.Status)
 	}
@@ -410,7 +410,7 @@ func TestControllerExecutes(t *testing.T) {
 	if _, err := w.controller().Sync(context.Background(), ns); err == nil {
 		t.Error("a limit that is none was taken")
 	}
-	if c := w.subscription("a").Status.Conditions; c[len(c)-1].Reason != install.ReasonErrorPreventedUnpacking {
+	if c := w.subscription("a").Status.Conditions; c[len(c)-1].Reason != "ErrorPreventedUnpacking" {
 		t.Errorf("conditions %+v", c)
 	}
 	annotate("1m")
@@ -733,7 +733,7 @@ func TestNewRefuses(t *testing.T) {
 func TestControllerFailsForward(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
 	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
-		g.Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+		g.Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 		return nil
 	})
 	if err != nil {

@@ -145,7 +145,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 		{"label", "openshift-operators", func(c *olm.ClusterServiceVersion) {
 			c.Labels = map[string]string{olm.LabelCopiedFrom: "openshift-operators"}
 		}},
-		{"reason", "another namespace", func(c *olm.ClusterServiceVersion) { c.Status.Reason = olm.CSVReasonCopied }},
+		{"reason", "another namespace", func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" }},
 		{"annotation", "another namespace", func(c *olm.ClusterServiceVersion) {
 			c.Annotations["olm.operatorNamespace"] = "elsewhere"
 		}},

@@ -147,7 +147,7 @@ func (x *execution) checkStored(ctx context.Context, s *olm.Step, u *unstructure
 		// The rights to read all objects of a kind are the controller's.
 		err := checkDefinition(ctx, x.api, u)
 		if wrong := (errDefinition{}); errors.As(err, &wrong) {
-			return x.refusal(s, u, RuleDefinition, wrong.Error())
+			return x.refusal(s, u, ruleDefinition, wrong.Error())
 		}
 		return err
 	case kindCSV, kindSubscription:
@@ -174,7 +174,7 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 		}
 		if csv.IsCopied() {
 			home := cmp.Or(csv.Labels[olm.LabelCopiedFrom], "another namespace")
-			return x.refusal(s, u, RuleExists, "it is there as the copy of an operator that is installed in "+home)
+			return x.refusal(s, u, ruleExists, "it is there as the copy of an operator that is installed in "+home)
 		}
 	case kindSubscription:
 		wanted, err := clusterapi.FromUnstructured[olm.Subscription](u)
@@ -187,13 +187,13 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 		}
 		w, t := &wanted.Spec, &there.Spec
 		if !asksFor(t, w.Package, w.Channel, types.NamespacedName{Namespace: w.SourceNamespace, Name: w.Source}) {
-			return x.refusal(s, u, RuleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s", t.Package, t.Channel, t.SourceNamespace, t.Source))
+			return x.refusal(s, u, ruleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s", t.Package, t.Channel, t.SourceNamespace, t.Source))
 		}
 	}
 	return nil
 }
 
-func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule Rule, text string) *Refusal {
+func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule string, text string) *Refusal {
 	return &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
 }
 

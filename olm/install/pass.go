@@ -70,7 +70,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			return told, nil
 		}
 		switch actions[0].Type {
-		case ActionUnpack:
+		case actionUnpack:
 			requests := make([]*UnpackRequest, len(actions))
 			for i := range actions {
 				requests[i] = actions[i].Unpack
@@ -85,11 +85,11 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-		case ActionCreatePlan, ActionWritePlan:
+		case actionCreatePlan, actionWritePlan:
 			if err := p.changePlans(ctx, actions); err != nil {
 				return told, err
 			}
-		case ActionExecutePlan:
+		case actionExecutePlan:
 			if changed {
 				return told, nil // what was written is looked at first
 			}
@@ -121,7 +121,7 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 		a := &actions[i]
 		e := clusterapi.Event{Subject: planSubject(a.Plan)}
 		switch {
-		case a.Type == ActionCreatePlan:
+		case a.Type == actionCreatePlan:
 			created, err := clusterapi.Create(ctx, p.api, a.Plan, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
 			if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
 				return err // it was decided from an old state
@@ -166,7 +166,7 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 	var errs []error
 	failed := false
 	for i := range actions {
-		if a := &actions[i]; a.Type == ActionDeletePlan {
+		if a := &actions[i]; a.Type == actionDeletePlan {
 			errs = append(errs, p.deletePlan(ctx, a.Plan))
 			continue
 		}
@@ -189,7 +189,7 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
 			p.observe(clusterapi.Event{Type: EventProgressing, Subject: subject, Message: current})
 		}
-		failed = failed || conditionText(before, SubscriptionResolutionFailed) != conditionText(sub, SubscriptionResolutionFailed)
+		failed = failed || conditionText(before, subscriptionResolutionFailed) != conditionText(sub, subscriptionResolutionFailed)
 	}
 	if failed && told != nil && p.res.Generation == nil {
 		p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace, Message: told.Error(), Err: told})

@@ -17,9 +17,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// DefaultGlobalNamespace is the namespace whose catalogs every other one sees
+// defaultGlobalNamespace is the namespace whose catalogs every other one sees
 // in OpenShift.
-const DefaultGlobalNamespace = "openshift-marketplace"
+const defaultGlobalNamespace = "openshift-marketplace"
 
 // SnapshotOptions say where the content of catalogs comes from.
 type SnapshotOptions struct {
@@ -31,11 +31,11 @@ type SnapshotOptions struct {
 	Catalogs map[types.NamespacedName]olm.Catalog
 
 	// GlobalNamespace is the namespace whose catalogs are visible everywhere.
-	// Empty means [DefaultGlobalNamespace].
+	// Empty means openshift-marketplace.
 	GlobalNamespace string
 }
 
-func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, DefaultGlobalNamespace) }
+func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, defaultGlobalNamespace) }
 
 // ReadSnapshot reads what a resolution of a namespace looks at. A catalog that
 // cannot be read is part of the snapshot, with its error; an error of
