@@ -357,52 +357,6 @@ func TestClientRedirectKeepsIDHome(t *testing.T) {
 	}
 }
 
-// Another scheme is another place, too: nothing goes over in the clear.
-func TestClientRedirectToHTTPIsRefused(t *testing.T) {
-	asked := false
-	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked = true; fmt.Fprint(w, oneNode) }))
-	defer open.Close()
-	safe := httptest.NewTLSServer(http.RedirectHandler(open.URL, http.StatusFound))
-	defer safe.Close()
-	pool := x509.NewCertPool()
-	pool.AddCert(safe.Certificate())
-	c := &graph.Client{Upstream: safe.URL, RootCAs: pool}
-	defer c.CloseIdleConnections()
-	_, err := c.Fetch(context.Background(), query)
-	if !errors.Is(err, graph.ErrRemoteFailed) || asked {
-		t.Errorf("error %v; asked in the clear: %v", err, asked)
-	}
-}
-
-// The chain may come back: what is at home still does not get the ID of a
-// request that was away.
-func TestClientRedirectAwayAndBack(t *testing.T) {
-	var uris []string
-	var home string
-	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		uris = append(uris, r.RequestURI)
-		http.Redirect(w, r, home+"/back", http.StatusFound)
-	}))
-	defer away.Close()
-	c := service(t, func(w http.ResponseWriter, r *http.Request) {
-		uris = append(uris, r.RequestURI)
-		if r.URL.Path == "/back" {
-			fmt.Fprint(w, oneNode)
-			return
-		}
-		http.Redirect(w, r, away.URL+"/graph?"+r.URL.RawQuery, http.StatusFound)
-	})
-	home = c.Upstream
-	if g, err := c.Fetch(context.Background(), query); err != nil || g.Len() != 1 {
-		t.Fatal(err)
-	}
-	for i, uri := range uris {
-		if strings.Contains(uri, clusterID) != (i == 0) {
-			t.Errorf("request %d asked %s", i, uri)
-		}
-	}
-}
-
 func TestClientConditional(t *testing.T) {
 	var asked []string
 	var revision atomic.Int32
@@ -475,34 +429,6 @@ func TestClientForgetsWithoutETag(t *testing.T) {
 	for _, want := range []bool{true, true, false} {
 		if _, err := c.Fetch(context.Background(), query); (err == nil) != want {
 			t.Errorf("error %v", err)
-		}
-	}
-}
-
-func TestClientConcurrent(t *testing.T) {
-	c := service(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"1"`)
-		if r.Header.Get("If-None-Match") != "" {
-			w.WriteHeader(304)
-			return
-		}
-		fmt.Fprint(w, oneNode)
-	})
-	errs := make(chan error)
-	for i := range 20 {
-		go func() {
-			q := query
-			q.Channel = fmt.Sprint("c-4.", i%5)
-			g, err := c.Fetch(context.Background(), q)
-			if err == nil && g.Len() != 1 {
-				err = errors.New("another graph")
-			}
-			errs <- err
-		}()
-	}
-	for range 20 {
-		if err := <-errs; err != nil {
-			t.Error(err)
 		}
 	}
 }

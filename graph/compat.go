@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
@@ -121,11 +122,11 @@ func metadataOf(values map[string]any) (Metadata, error) {
 		if text, ok := value.(string); ok {
 			e.value = text
 		} else {
-			text, err := marshal(value)
+			text, err := schema.JSON(value)
 			if err != nil {
 				return m, err
 			}
-			e.value, e.json = text, true
+			e.value, e.json = string(text), true
 		}
 		m.entries = append(m.entries, e)
 	}

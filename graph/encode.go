@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -145,7 +146,7 @@ func appendComma(b []byte, i int) []byte {
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			text, _ := marshal(s) // a string has no error
+			text, _ := schema.JSON(s) // a string has no error
 			return append(b, text...)
 		}
 	}

@@ -3,8 +3,8 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -81,16 +81,6 @@ func canonicalJSON(raw []byte) (string, error) {
 	if err := decoder.Decode(&v); err != nil {
 		return "", err
 	}
-	return marshal(v)
-}
-
-// marshal is [json.Marshal] without HTML escapes.
-func marshal(v any) (string, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(text.String(), "\n"), nil
+	text, err := schema.JSON(v)
+	return string(text), err
 }

@@ -2,13 +2,13 @@ package graphdata
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -116,16 +116,6 @@ type servedRisk struct {
 	text string // as JSON that is served
 }
 
-// plainJSON is the JSON of a value as it is served: without escapes for HTML, which
-// would put risks into another order.
-func plainJSON(v any) (string, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return b.String(), err
-}
-
 // addRisks numbers the risks by name and then by text, and finds their targets.
 func (b *builder) addRisks() error {
 	risks := make([]servedRisk, len(b.tree.Risks))
@@ -135,11 +125,11 @@ func (b *builder) addRisks() error {
 		if risk.MatchingRules == nil {
 			risk.MatchingRules = []configv1.ClusterCondition{}
 		}
-		text, err := plainJSON(risk)
+		text, err := schema.JSON(risk) // escapes for HTML would put risks into another order
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.tree.Risks[i].File, err)
 		}
-		risks[i] = servedRisk{risk, text}
+		risks[i] = servedRisk{risk, string(text)}
 	}
 	compare := func(x, y servedRisk) int {
 		return cmp.Or(cmp.Compare(x.risk.Name, y.risk.Name), cmp.Compare(x.text, y.text))

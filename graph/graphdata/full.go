@@ -1,11 +1,10 @@
 package graphdata
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -82,15 +81,9 @@ func (g *RawGraph) MarshalJSON() ([]byte, error) {
 			nodes[i].Payload = &n.Payload
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(struct {
+	return schema.JSON(struct {
 		Nodes            []node                   `json:"nodes"`
 		Edges            [][2]int                 `json:"edges"`
 		ConditionalEdges []graph.ConditionalEdges `json:"conditionalEdges"`
-	}{nodes, g.Edges, g.ConditionalEdges}); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	}{nodes, g.Edges, g.ConditionalEdges})
 }

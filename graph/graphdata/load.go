@@ -1,6 +1,7 @@
 package graphdata
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -178,10 +179,12 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	var buffer bytes.Buffer
 	if info, err := f.Stat(); err == nil && info.Size() > 0 && info.Size() <= l.limits.MaxFileBytes {
-		text = make([]byte, 0, info.Size()+1) // so that most files are read in one piece
+		buffer.Grow(int(info.Size()) + bytes.MinRead) // most files are read in one piece
 	}
-	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
+	_, err = buffer.ReadFrom(io.LimitReader(f, l.limits.MaxFileBytes+1))
+	text = buffer.Bytes()
 	l.bytes += int64(len(text))
 	if l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
 		return nil, &LimitError{What: limitTreeBytes, Max: l.limits.MaxTreeBytes}, nil
@@ -193,24 +196,6 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 		return nil, nil, err
 	}
 	return text, nil, nil
-}
-
-// appendAll is io.ReadAll that begins with a buffer. With an error it returns what
-// was read until then.
-func appendAll(text []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(text) == cap(text) {
-			text = append(text, 0)[:len(text)]
-		}
-		n, err := r.Read(text[len(text):cap(text)])
-		text = text[:len(text)+n]
-		if err == io.EOF {
-			return text, nil
-		}
-		if err != nil {
-			return text, err
-		}
-	}
 }
 
 // add keeps a problem.

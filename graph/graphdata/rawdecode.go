@@ -43,7 +43,7 @@ func DecodeRaw(r io.Reader, o RawOptions) (*RawGraph, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.MaxNodes = cmp.Or(o.MaxNodes, 200_000)
 	o.MaxEdges = cmp.Or(o.MaxEdges, 20_000_000)
-	text, err := appendAll(nil, io.LimitReader(r, o.MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, o.MaxBytes+1))
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func readPayload(payload fs.FS) (Release, error) {
 		return Release{}, err
 	}
 	defer f.Close()
-	text, err := appendAll(nil, io.LimitReader(f, release.MaxSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, release.MaxSize+1))
 	if err != nil {
 		return Release{}, err
 	}

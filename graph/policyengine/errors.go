@@ -1,10 +1,10 @@
 package policyengine
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 )
 
 // The kinds of errors. Those of the existing service that cannot occur here are
@@ -36,14 +36,11 @@ func missingParams(names string) *failure {
 
 // body is the error as JSON, with its texts as they are.
 func (f *failure) body() []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(struct { // texts alone
+	text, _ := schema.JSON(struct { // texts alone
 		Kind  string `json:"kind"`
 		Value string `json:"value"`
 	}{f.kind, f.value})
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }
 
 // write answers with the error.

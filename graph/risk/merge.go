@@ -112,15 +112,6 @@ func Aggregate(ctx context.Context, sources []RiskSource, current string, versio
 	return all, bounded.Errors(errs...)
 }
 
-// AggregateName is the name of sources taken together.
-func AggregateName(sources []RiskSource) string {
-	names := make([]string, len(sources))
-	for i, s := range sources {
-		names[i] = s.Name()
-	}
-	return "Aggregate(" + strings.Join(names, ", ") + ")"
-}
-
 // riskDiff shows the fields in which two risks of one name differ.
 func riskDiff(a, b configv1.ConditionalUpdateRisk) string {
 	var lines []string

@@ -144,9 +144,6 @@ func TestAggregateRisks(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "One: half") || !strings.Contains(err.Error(), `divergent definitions of risk "A" from "Two":`) {
 		t.Error(err)
 	}
-	if got := risk.AggregateName(sources); got != "Aggregate(Alert, One, Two)" {
-		t.Error(got)
-	}
 }
 
 type firing []clusterapi.Alert

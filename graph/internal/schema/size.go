@@ -1,10 +1,22 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
+
+// JSON is the JSON of a value as it is served: without escapes for HTML.
+func JSON(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
 
 // size is how many bytes a value takes as JSON in a list.
 func size(v any) int {
