@@ -121,7 +121,8 @@ func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, erro
 	if err != nil {
 		return nil, short(err)
 	}
-	if data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.FileSize); err != nil {
+	data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.FileSize)
+	if err != nil {
 		return nil, err
 	}
 	images, err := decodeImages(data, m.Version, o.Limits)

@@ -213,7 +213,8 @@ func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 	if c.Object.GroupKind() == definitionKind.GroupKind() {
 		c.Fields, c.Schemas = r.hider.Definitions(r.filled(c.old), r.filled(c.new), r.o.Descriptions)
 	}
-	if c.Action = Update; len(c.Fields) == 0 && len(c.Schemas) == 0 {
+	c.Action = Update
+	if len(c.Fields) == 0 && len(c.Schemas) == 0 {
 		c.Action = keep
 	}
 	if statesOnce(included, running) {

@@ -129,7 +129,8 @@ func (t *printer) change(c *Change) {
 	for _, d := range c.Drift {
 		text := "somebody else has changed it"
 		for i, o := range d.Owners {
-			if text += " and " + o.String(); i == 0 {
+			text += " and " + o.String()
+			if i == 0 {
 				text = o.String() + " has changed it"
 			}
 		}
