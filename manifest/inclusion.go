@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
@@ -93,31 +93,30 @@ func (o InclusionTextOptions) shows(m JudgedManifest) bool {
 // excludes it or "included", the object, the file and the reason. Below stand the
 // counts, the rules in the order in which they are checked. An error is that of w.
 func (i *Inclusion) WriteText(w io.Writer, o InclusionTextOptions) error {
-	rows := [][4]string{{"VERDICT", "OBJECT", "FILE", "REASON"}}
+	var out, table strings.Builder
+	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(rows, "VERDICT\tOBJECT\tFILE\tREASON")
+	shown := 0
 	for _, m := range i.Manifests {
 		if !o.shows(m) {
 			continue
 		}
-		row := [4]string{string(m.Rule), objectText(m.Identity), fieldchange.Plain(m.File), fieldchange.Plain(m.Reason)}
+		shown++
+		verdict, object := string(m.Rule), objectText(m.Identity)
 		if m.Included {
-			row[0] = "included"
+			verdict = "included"
 		}
 		if m.Deletes {
-			row[1] += " (deletes it)"
+			object += " (deletes it)"
 		}
-		rows = append(rows, row)
+		fmt.Fprintf(rows, "%s\t%s\t%s\t%s\n", verdict, object, fieldchange.Plain(m.File), fieldchange.Plain(m.Reason))
 	}
-	var widths [4]int
-	for _, row := range rows {
-		for k, cell := range row {
-			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
-		}
+	if err := rows.Flush(); err != nil {
+		return err
 	}
-	var out strings.Builder
-	if len(rows) > 1 {
-		for _, r := range rows {
-			line := fmt.Sprintf("%-*s  %-*s  %-*s  %s", widths[0], r[0], widths[1], r[1], widths[2], r[2], r[3])
-			out.WriteString(strings.TrimRight(line, " ") + "\n")
+	if shown > 0 {
+		for line := range strings.Lines(table.String()) {
+			out.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
 		out.WriteString("\n")
 	}
