@@ -97,7 +97,8 @@ func (p *Payload) CredentialsRequests(platform configv1.PlatformType, f Filter) 
 			continue
 		}
 		if err == nil {
-			if err = r.validate(); err != nil {
+			err = r.validate()
+			if err != nil {
 				err = fmt.Errorf("CredentialsRequest %s/%s: %w", r.Namespace, r.Name, err)
 			}
 		}

@@ -70,7 +70,8 @@ func (d *decoder) file(ctx context.Context, name string, data []byte) (manifests
 	d.ctx, d.name, d.manifests = ctx, name, nil
 	d.seen = make(map[Identity]bool)
 	d.used = usage{size: int64(len(data))}
-	if err = d.used.check(&d.limits); err != nil {
+	err = d.used.check(&d.limits)
+	if err != nil {
 		return nil, 0, err
 	}
 	if isJSON(data) {
@@ -271,10 +272,12 @@ func (d *decoder) annotationsOf(n yamljson.Node) (annotations map[string]string,
 	var wrong map[string]bool // keys whose last value so far cannot be read
 	for key, value := range n.Fields() {
 		text, ok := value.Text()
-		if ok = ok || value.IsNull(); !ok && wrong == nil {
+		ok = ok || value.IsNull()
+		if !ok && wrong == nil {
 			wrong = make(map[string]bool)
 		}
-		if key = d.keep(key); ok {
+		key = d.keep(key)
+		if ok {
 			delete(wrong, key)
 		} else {
 			wrong[key] = true

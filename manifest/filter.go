@@ -327,7 +327,8 @@ func requiredCapabilities(annotations map[string]string) []string {
 func trimmedItems(value string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for item := range strings.SplitSeq(value, ",") {
-			if item = strings.TrimSpace(item); item != "" && !yield(item) {
+			item = strings.TrimSpace(item)
+			if item != "" && !yield(item) {
 				return
 			}
 		}

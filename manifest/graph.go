@@ -222,7 +222,8 @@ func (g *Graph) depths() (depths []int, done int) {
 				continue
 			}
 			depths[j] = max(depths[j], depths[i]+1)
-			if waits[j]--; waits[j] == 0 {
+			waits[j]--
+			if waits[j] == 0 {
 				ready = append(ready, j)
 			}
 		}

@@ -55,7 +55,7 @@ func (r LintRule) String() string { return fmt.Sprintf("%s (%s): %s", r.Name, r.
 func LintRules() []LintRule {
 	var rules []LintRule
 	for _, c := range lintChecks {
-		rules = append(rules, c.LintRule)
+		rules = append(rules, c.rule)
 	}
 	slices.SortFunc(rules, func(a, b LintRule) int { return strings.Compare(a.Name, b.Name) })
 	return rules
@@ -71,7 +71,7 @@ func Lint(p *Payload, f Filter) []Finding {
 	}
 	l := newLinter(p, f)
 	for _, c := range lintChecks {
-		l.rule = c.LintRule
+		l.rule = c.rule
 		c.check(l)
 	}
 	slices.SortStableFunc(l.findings, func(a, b Finding) int {

@@ -19,7 +19,7 @@ const (
 
 // lintCheck is a rule with what checks it.
 type lintCheck struct {
-	LintRule
+	rule  LintRule
 	check func(*linter)
 }
 

@@ -208,7 +208,8 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 	}
 	d.buf = data[:0]
 	if f.dir == ownDir {
-		if data, err = l.render(ctx, f, data); data == nil {
+		data, err = l.render(ctx, f, data)
+		if data == nil {
 			return 0, err
 		}
 	}
@@ -325,7 +326,8 @@ func (r *contextReader) Read(p []byte) (int, error) {
 		return 0, contextError(r.ctx)
 	}
 	n, err := r.r.Read(p)
-	if r.empty++; n > 0 {
+	r.empty++
+	if n > 0 {
 		r.empty = 0
 	}
 	if err == nil && r.empty > 100 {

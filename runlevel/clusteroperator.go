@@ -31,7 +31,8 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return a.precreate(ctx, t)
 	case Reconciling:
 		var err error
-		if stored, err = a.mergeMetadata(ctx, t); err != nil {
+		stored, err = a.mergeMetadata(ctx, t)
+		if err != nil {
 			return err
 		}
 	}
@@ -46,7 +47,8 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return operatorError(EffectFail, ReasonOperatorNoVersions, name, &Wait{Operator: name}, nil)
 	}
 	if stored == nil {
-		if stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object())); err != nil {
+		stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object()))
+		if err != nil {
 			return err
 		}
 	}

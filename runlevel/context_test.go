@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,48 +16,6 @@ import (
 
 func TestRunContextEnds(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
-	t.Run("while the last task of a node succeeds", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
-			if t.Index == 2 {
-				cancel()
-			}
-			return nil
-		}}
-		res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
-		if !errors.Is(err, context.Canceled) || res.Failure != nil || res.Done != 2 {
-			t.Fatalf("%+v %v", res, err)
-		}
-		var got []string
-		for _, e := range res.Errors {
-			got = append(got, e.Error())
-		}
-		// the anchor, two nodes with tasks: b, c and what stands between
-		if len(got) != 2 || !strings.HasSuffix(got[0], `incomplete task nodes, beginning with configmap "ns/0000_20_b_1" (3 of 4)`) || got[1] != "context canceled" {
-			t.Fatalf("errors %q", got)
-		}
-	})
-	t.Run("between tasks of a node", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return nil }}
-		res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
-		ce, ok := errors.AsType[*contextEnd](err)
-		if !ok || ce.Error() != "update context canceled at 1 of 4" || res.Failure != nil {
-			t.Fatalf("%+v %v", res, err)
-		}
-	})
-	t.Run("while applying", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ State) error {
-			cancel()
-			<-ctx.Done()
-			return fmt.Errorf("put: %w", ctx.Err())
-		}}
-		res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
-		if _, ok := errors.AsType[*contextEnd](err); !ok || res.Failure != nil {
-			t.Fatalf("%+v %v", res, err)
-		}
-	})
 	t.Run("after a failed attempt", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -222,37 +177,4 @@ func TestSummarizeLeavesOutTheCause(t *testing.T) {
 	if err := summarize([]error{cause}); err != cause {
 		t.Errorf("the same error of a task: %v", err)
 	}
-}
-
-func TestNoGoroutineOutlivesRun(t *testing.T) {
-	before := runtime.NumGoroutine()
-	var files []string
-	for i := range 50 {
-		files = append(files, fmt.Sprintf("0000_10_c%d_x", i))
-	}
-	for range 20 {
-		ctx, cancel := context.WithCancel(t.Context())
-		n := atomic.Int32{}
-		apply := func(ctx context.Context, _ *manifest.Task, _ State) error {
-			if n.Add(1) == 7 {
-				cancel()
-			}
-			if n.Load() > 3 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return errors.New("retried")
-		}
-		if _, err := Run(ctx, configMaps(t, files...), Options{Applier: ApplierFunc(apply)}); err == nil {
-			t.Fatal("no error")
-		}
-		cancel()
-	}
-	for range 100 { // goroutines end just after their last message
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }

@@ -134,7 +134,8 @@ func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *un
 		return nil, err
 	}
 	if again {
-		if stored, err = a.applyFields(ctx, t, obj); err != nil {
+		stored, err = a.applyFields(ctx, t, obj)
+		if err != nil {
 			return nil, err
 		}
 		a.tracker.noteAdoption(identityOf(obj), false)

@@ -187,7 +187,8 @@ func (a *applier) tellDriftOf(t *manifest.Task, live *clusterapi.Object, compare
 		a.emitDrift(t, d, goneState(seen.uid))
 		return
 	}
-	if d.Recreated = live.UID() != applied.uid; d.Recreated && a.tracker.toldGone(id, applied.uid) {
+	d.Recreated = live.UID() != applied.uid
+	if d.Recreated && a.tracker.toldGone(id, applied.uid) {
 		return // it was created here
 	}
 	compare(&applied, d)

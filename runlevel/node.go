@@ -37,7 +37,8 @@ func (n *nodeRun) step(ctx context.Context) (wait time.Duration, over bool, err 
 		if !n.started {
 			n.started = true
 			n.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeStarted}, Progress{Node: n.index})
-			if err, over = n.precreate(ctx), true; err != nil {
+			err, over = n.precreate(ctx), true
+			if err != nil {
 				n.ended(err)
 				return nil
 			}
@@ -125,7 +126,8 @@ func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration
 		err = n.apply(ctx, t, n.state)
 	}
 	if pending, ok := errors.AsType[*jobPending](err); ok {
-		if n.pending = pending; ctx.Err() != nil {
+		n.pending = pending
+		if ctx.Err() != nil {
 			return 0, n.cutShort(ctx, t)
 		}
 		return jobPoll, nil
@@ -212,7 +214,8 @@ func (n *nodeRun) stop(ctx context.Context) (err error) {
 	caught := panics.Isolate(func() error {
 		stay := n.stay
 		n.stay = false
-		if err = n.stalled; err == nil {
+		err = n.stalled
+		if err == nil {
 			_, err = n.finish(n.at(), n.cutShort(ctx, n.at()))
 		}
 		n.stay = stay

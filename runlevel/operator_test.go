@@ -254,38 +254,6 @@ func TestClusterOperatorIgnoresDeleteAnnotation(t *testing.T) {
 	}
 }
 
-func TestOperatorClocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := NewTracker(nil)
-		api := newFake(coObject(t, "1", "True"))
-		tasks := tasksOf(t, coManifest)
-		pass := func(attempt int) error {
-			_, err := Run(t.Context(), tasks, Options{API: api, Tracker: tr, Attempt: attempt})
-			return err
-		}
-		first := time.Now()
-		if pass(0) == nil {
-			t.Fatal("good")
-		}
-		time.Sleep(time.Minute)
-		_ = pass(1)
-		if at, ok := tr.COStart("co"); !ok || !at.Equal(first) {
-			t.Errorf("start %v %v, want %v", at, ok, first)
-		}
-		_ = pass(0) // starts again
-		if at, _ := tr.COStart("co"); !at.Equal(first.Add(time.Minute)) {
-			t.Errorf("start %v after attempt 0", at)
-		}
-		api.objects = newFake(coObject(t, "2", "True")).objects
-		if err := pass(1); err != nil {
-			t.Fatal(err)
-		}
-		if at, ok := tr.COStart("co"); ok {
-			t.Errorf("still awaited since %v", at)
-		}
-	})
-}
-
 // In every state a pass with attempt 0 starts the clocks anew, and a later one does
 // not; an operator that is found good has none.
 func TestOperatorClocksInEveryState(t *testing.T) {

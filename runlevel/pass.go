@@ -147,7 +147,8 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		p.applier = a
 	}
 	if o.Wrap != nil {
-		if p.applier = o.Wrap(p.applier); p.applier == nil {
+		p.applier = o.Wrap(p.applier)
+		if p.applier == nil {
 			return nil, errors.New("runlevel: Wrap has returned no Applier")
 		}
 	}
@@ -265,7 +266,8 @@ func (p *Pass) Stop(ctx context.Context) {
 	if p.stopped != nil || p.schedule.Finished() {
 		return
 	}
-	if p.stopped = ended(ctx); p.stopped == nil {
+	p.stopped = ended(ctx)
+	if p.stopped == nil {
 		p.stopped = context.Canceled
 	}
 	waiting := make([]int, 0, len(p.nodes))

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
@@ -58,56 +56,6 @@ func operatorsAt(t testing.TB, p *manifest.Payload) []*unstructured.Unstructured
 func establish(_ string, stored *unstructured.Unstructured) {
 	if stored.GetKind() == "CustomResourceDefinition" {
 		_ = unstructured.SetNestedSlice(stored.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions")
-	}
-}
-
-// A pass of a real payload over a cluster that accepts everything: all tasks
-// are done, each object is written once, and the only oddities are those that
-// are known.
-func TestRealPayloads(t *testing.T) {
-	for name, want := range map[string]int{"payload-4.17.30": 794, "payload-4.18.15": 806} {
-		t.Run(name, func(t *testing.T) {
-			p := loadReal(t, name)
-			api := newFake(operatorsAt(t, p)...)
-			api.after = establish
-			var warnings []string
-			res, err := Run(t.Context(), p.Tasks(), Options{API: api, Observe: func(e clusterapi.Event) {
-				if e.Type == EventWarning {
-					warnings = append(warnings, e.Message)
-				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.Done != want || res.Total != want || res.Skipped != 0 {
-				t.Fatalf("%+v", res)
-			}
-			written := sets.New[string]()
-			for _, call := range api.writes() {
-				_, object, _ := strings.Cut(call, " ")
-				if written.Has(object) && !strings.HasPrefix(object, "Namespace") {
-					t.Errorf("%s is written twice", object)
-				}
-				written.Insert(object)
-			}
-			deletions := 0
-			for _, task := range p.Tasks() {
-				if _, ok := task.Manifest.Annotations()["release.openshift.io/delete"]; ok {
-					deletions++
-				}
-			}
-			if len(written)+deletions+len(p.Operators()) < want {
-				t.Errorf("%d objects written, %d deletions, %d operators", len(written), deletions, len(p.Operators()))
-			}
-			if len(warnings) == 0 {
-				t.Error("the unknown userNames of the node-tuning operator's bindings were not noticed")
-			}
-			for _, w := range warnings {
-				if !strings.Contains(w, "userNames") {
-					t.Errorf("warning %s", w)
-				}
-			}
-		})
 	}
 }
 
@@ -162,22 +110,5 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 	}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// BenchmarkRealPass makes a pass of a real payload over a cluster that costs
-// nothing: what is left is ours.
-func BenchmarkRealPass(b *testing.B) {
-	p := loadReal(b, "payload-4.18.15")
-	operators := operatorsAt(b, p)
-	tasks := p.Tasks()
-	b.ReportAllocs()
-	for b.Loop() {
-		api := newFake(operators...)
-		api.after = establish
-		res, err := Run(b.Context(), tasks, Options{API: api})
-		if err != nil || res.Done != 806 {
-			b.Fatal(res, err)
-		}
 	}
 }

@@ -175,7 +175,8 @@ func (d *Decoder) jsonEscaped(start, i int) (text string, ok bool) {
 				if strings.HasPrefix(s[i:], `\u`) {
 					second, _ = hex4(s[i+2:])
 				}
-				if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
+				r = utf16.DecodeRune(r, second)
+				if r != utf8.RuneError {
 					i += 6
 				}
 			}

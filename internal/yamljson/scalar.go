@@ -164,7 +164,8 @@ func (d *Decoder) quoted() (string, bool) {
 				// An escaped line end: it goes, and so do the blanks of the next
 				// line; further line ends stay.
 				var breaks int
-				if i, breaks = d.nextLine(i + 1); i < 0 || d.documentEnd(i) {
+				i, breaks = d.nextLine(i + 1)
+				if i < 0 || d.documentEnd(i) {
 					return "", false
 				}
 				for range breaks - 1 {
@@ -188,7 +189,8 @@ func (d *Decoder) quoted() (string, bool) {
 			}
 			d.buf = d.buf[:end]
 			var breaks int
-			if i, breaks = d.nextLine(i); i < 0 || d.documentEnd(i) {
+			i, breaks = d.nextLine(i)
+			if i < 0 || d.documentEnd(i) {
 				return "", false
 			}
 			d.buf = appendBreaks(d.buf, breaks)

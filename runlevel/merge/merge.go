@@ -33,7 +33,8 @@ func Merge(existing, required *unstructured.Unstructured) (merged *unstructured.
 	if !ok {
 		rule = generic
 	}
-	if merged, changed, err = rule(existing, required); err != nil {
+	merged, changed, err = rule(existing, required)
+	if err != nil {
 		return nil, false, fmt.Errorf("merge: %w", err)
 	}
 	return merged, changed, nil

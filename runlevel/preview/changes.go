@@ -165,10 +165,10 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	case c.old == nil:
 		c.Action = Create
 	case createsOnly(included):
-		c.Action, c.Reason = Skip, "it exists, and the release only creates it"
+		c.Action, c.Reason = skip, "it exists, and the release only creates it"
 		c.Fields = r.shown(c.old, r.lacks(c.old, last))
 	case g.ref.GroupKind == operatorGroup:
-		c.Action = Keep
+		c.Action = keep
 		c.Reason = awaitedText(c.Awaited)
 	default:
 		r.update(c, included, running)
@@ -194,9 +194,9 @@ func (r *run) included(g *group, c *Change) []*manifest.Manifest {
 			continue
 		}
 		if c.Action == "" {
-			c.Action, c.Reason = Excluded, v.String()
+			c.Action, c.Reason = excluded, v.String()
 			if v.Rule == manifest.RuleOverride {
-				c.Action, c.Reason = Unmanaged, "an override of the ClusterVersion says that it is not managed"
+				c.Action, c.Reason = unmanaged, "an override of the ClusterVersion says that it is not managed"
 			}
 		}
 	}
@@ -213,8 +213,9 @@ func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 	if c.Object.GroupKind() == definitionKind.GroupKind() {
 		c.Fields, c.Schemas = r.hider.Definitions(r.filled(c.old), r.filled(c.new), r.o.Descriptions)
 	}
-	if c.Action = Update; len(c.Fields) == 0 && len(c.Schemas) == 0 {
-		c.Action = Keep
+	c.Action = Update
+	if len(c.Fields) == 0 && len(c.Schemas) == 0 {
+		c.Action = keep
 	}
 	if statesOnce(included, running) {
 		target := included[0].Object()
@@ -233,7 +234,7 @@ func statesOnce(included, running []*manifest.Manifest) bool {
 func (r *run) deletion(c *Change, n *note) {
 	switch {
 	case c.old == nil:
-		c.Action = Absent
+		c.Action = absent
 	case c.new != nil:
 		c.Action, c.Finalizers = Delete, c.new.GetFinalizers()
 		c.Reason = "it stays until what it holds is gone"

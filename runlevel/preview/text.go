@@ -86,7 +86,7 @@ func (p *Preview) counts(o TextOptions) string {
 		words string
 	}{
 		{Create, "to create"}, {Update, "to update"}, {Delete, "to delete"}, {Fail, "refused"}, {Unknown, "not known"},
-		{Keep, "unchanged"}, {Skip, "left as they are"}, {Absent, "absent already"}, {Unmanaged, "not managed"}, {Excluded, "excluded"},
+		{keep, "unchanged"}, {skip, "left as they are"}, {absent, "absent already"}, {unmanaged, "not managed"}, {excluded, "excluded"},
 	} {
 		if n[a.Action] > 0 || a.Action == Create || a.Action == Update {
 			out = append(out, fmt.Sprintf("%d %s", n[a.Action], a.words))
@@ -130,7 +130,8 @@ func (t *printer) change(c *Change) {
 	for _, d := range c.Drift {
 		text := "somebody else has changed it"
 		for i, o := range d.Owners {
-			if text += " and " + o.String(); i == 0 {
+			text += " and " + o.String()
+			if i == 0 {
 				text = o.String() + " has changed it"
 			}
 		}

@@ -74,7 +74,7 @@ func (r *run) assumed(p *Preview) []string {
 	}
 	foreign := 0
 	for i := range p.Changes {
-		if c := &p.Changes[i]; c.old != nil && (c.Action == Update || c.Action == Keep) && c.Object.GroupKind() != operatorGroup && !r.isOurs(c) {
+		if c := &p.Changes[i]; c.old != nil && (c.Action == Update || c.Action == keep) && c.Object.GroupKind() != operatorGroup && !r.isOurs(c) {
 			foreign++
 		}
 	}
