@@ -317,7 +317,7 @@ func TestPKI(t *testing.T) {
 func TestDecodeRoots(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 	object := func(root string) (*sigstore.Policy, error) {
-		return sigstore.DecodePolicy(policyObject(t, "ClusterImagePolicy", "v1", "p", "", "[quay.io]", "{rootOfTrust: "+root+"}"))
+		return decode(t, policyObject(t, "ClusterImagePolicy", "v1", "p", "", "[quay.io]", "{rootOfTrust: "+root+"}"))
 	}
 	ca, log, notECDSA := b64(pemOfCert(rootCert)), b64(pemOf(logKey)), b64(pemOf(rsa2048()))
 	subject := "fulcioSubject: {oidcIssuer: '" + issuer + "', signedEmail: " + email + "}"
