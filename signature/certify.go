@@ -188,7 +188,7 @@ func (c *collection) primary(cert *certificate) (*key, error) {
 	if cert.err != nil {
 		return nil, cert.err
 	}
-	k := &key{publicKey: cert.pub, revoked: cert.revoked}
+	k := &key{pub: cert.pub, revoked: cert.revoked}
 	k.claims = append(k.claims, since(cert.claims, cert.claimsRevoked))
 	for _, u := range c.users {
 		n := cert.names[u]
@@ -248,7 +248,7 @@ func (c *certificate) bind(primary *key, s *subkey, b *binding) (*key, error) {
 	case len(b.claims) == 0:
 		return nil, c.lacks("no valid binding signature")
 	}
-	k := &key{publicKey: s.pub, primary: primary, revoked: b.revoked, claims: [][]claim{b.claims}}
+	k := &key{pub: s.pub, primary: primary, revoked: b.revoked, claims: [][]claim{b.claims}}
 	if s := k.at(time.Time{}); s.use != nil && s.use.signs() && !s.use.cross {
 		return nil, errors.New("signing subkey without a valid cross-signature")
 	}

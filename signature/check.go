@@ -37,8 +37,8 @@ func (k *Keyring) check(m *message, p policy) (*key, error) {
 // check reports whether the key made m; rank is how far m came.
 func (k *key) check(m *message, p policy) (rank int, err error) {
 	for _, print := range m.sig.fingerprints {
-		if !bytes.Equal(print, k.fingerprint[:]) {
-			return 0, rejectf(InvalidKey, "signature names the key %X, not %s", print, k.print())
+		if !bytes.Equal(print, k.pub.fingerprint[:]) {
+			return 0, rejectf(InvalidKey, "signature names the key %X, not %s", print, k.pub.print())
 		}
 	}
 	if err := k.usable(p.now); err != nil {
@@ -47,7 +47,7 @@ func (k *key) check(m *message, p policy) (rank int, err error) {
 	if err := k.strong(); err != nil {
 		return 2, reject(BadSignature, err)
 	}
-	if err := k.verify(m.sig, m.hash, m.sum); err != nil {
+	if err := k.pub.verify(m.sig, m.hash, m.sum); err != nil {
 		return 3, reject(BadSignature, err)
 	}
 	created := m.sig.created

@@ -275,7 +275,8 @@ func (w *budget) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 	for _, p := range parts {
 		w.hashed += len(p)
 	}
-	if w.hashed += len(s.suffix); w.hashed > maxHashed {
+	w.hashed += len(s.suffix)
+	if w.hashed > maxHashed {
 		w.err = fmt.Errorf("classifying the signatures of the keyring takes more than the limit of %d hashed bytes", maxHashed)
 		return false
 	}
@@ -283,7 +284,8 @@ func (w *budget) made(k *publicKey, s *sigPacket, parts ...[]byte) bool {
 	if !bytes.Equal(s.tag[:], sum[:2]) {
 		return false
 	}
-	if w.checks += k.cost(); w.checks > maxChecks {
+	w.checks += k.cost()
+	if w.checks > maxChecks {
 		w.err = fmt.Errorf("checking the signatures of the keyring takes more than the limit of %d (one of RSA 2048 counts 1)", maxChecks)
 		return false
 	}

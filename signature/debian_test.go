@@ -76,7 +76,7 @@ func compareWithGnuPG(t *testing.T, rings []string) {
 				continue
 			}
 			primary := ring.keys[0]
-			want, ours := theirs[primary.print()], verdicts(ring, at)
+			want, ours := theirs[primary.pub.print()], verdicts(ring, at)
 			reasons := false
 			for _, s := range ring.Skipped() {
 				if _, isThere := want[s.ID]; isThere && !s.Used && strings.HasPrefix(s.Reason, "subkey of") {
@@ -85,21 +85,21 @@ func compareWithGnuPG(t *testing.T, rings []string) {
 					reasons = true
 				}
 			}
-			if k := want[primary.print()]; k.Signs && !ours[primary.print()].Signs && primary.undecided(at) {
+			if k := want[primary.pub.print()]; k.Signs && !ours[primary.pub.print()].Signs && primary.undecided(at) {
 				k.Signs = false
-				want[primary.print()] = k
+				want[primary.pub.print()] = k
 				undecided++
 				reasons = true
 			}
 			if diff := cmp.Diff(want, ours); diff != "" {
-				t.Errorf("%s, %s (-gpg +here):\n%s", file, primary.print(), diff)
+				t.Errorf("%s, %s (-gpg +here):\n%s", file, primary.pub.print(), diff)
 			} else if !reasons {
 				equal++
 			}
 			info := ring.Keys()[0]
 			for print, v := range ours {
-				if print != primary.print() && v.Signs != slices.Contains(info.Subkeys, print) {
-					t.Errorf("%s, %s: subkeys %v, but %s has %+v", file, primary.print(), info.Subkeys, print, v)
+				if print != primary.pub.print() && v.Signs != slices.Contains(info.Subkeys, print) {
+					t.Errorf("%s, %s: subkeys %v, but %s has %+v", file, primary.pub.print(), info.Subkeys, print, v)
 				}
 			}
 			if info.Revoked != ours[info.Fingerprint].Revoked {
@@ -133,7 +133,7 @@ func verdicts(ring *Keyring, at time.Time) map[string]keyVerdict {
 		if k.primary == nil {
 			v.UserIDs = slices.Sorted(slices.Values(k.userIDs))
 		}
-		out[k.print()] = v
+		out[k.pub.print()] = v
 	}
 	return out
 }

@@ -205,7 +205,8 @@ func Chain(err error) string {
 		if !ok {
 			return bounded.Text(text, maxChain)
 		}
-		if err = single.Unwrap(); err == nil || len(text) > maxChain {
+		err = single.Unwrap()
+		if err == nil || len(text) > maxChain {
 			return bounded.Text(text, maxChain)
 		}
 		if next := err.Error(); !strings.Contains(text, next) {

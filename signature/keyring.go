@@ -73,7 +73,7 @@ func printID(id uint64) string { return fmt.Sprintf("%016X", id) }
 
 // key is a primary key or a subkey with what its owner says about it.
 type key struct {
-	*publicKey
+	pub     *publicKey
 	primary *key     // nil for a primary
 	userIDs []string // of a primary
 	revoked bool
@@ -136,7 +136,8 @@ func collect(data []byte) (*collection, error) {
 	c := newCollection()
 	blocks, armorErr := armorBlocks(data)
 	for _, b := range blocks {
-		if armorErr = c.read(b); armorErr != nil {
+		armorErr = c.read(b)
+		if armorErr != nil {
 			break
 		}
 	}
@@ -188,7 +189,7 @@ func (c *collection) keyring(name string) *Keyring {
 			}
 			sub, err := cert.bind(primary, s, b)
 			if err != nil {
-				skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", primary.print(), err)))
+				skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", primary.pub.print(), err)))
 				continue
 			}
 			k.hold(sub, s.order)
@@ -204,7 +205,7 @@ func (c *collection) keyring(name string) *Keyring {
 			if err == nil {
 				err = s.near.lacks("no valid binding signature")
 			}
-			skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", used[s.near].print(), err)))
+			skipped = append(skipped, skip(s.order, s.pub, fmt.Errorf("subkey of %s: %w", used[s.near].pub.print(), err)))
 		}
 	}
 	for _, u := range c.users {
@@ -225,12 +226,12 @@ func (c *collection) keyring(name string) *Keyring {
 	c.shareRevocations(k)
 	for _, p := range k.keys {
 		if err := p.restsOnWeak(); err != nil {
-			skipped = append(skipped, skippedAt{p.order, SkippedKey{ID: p.print(), Used: true, Reason: err.Error()}})
+			skipped = append(skipped, skippedAt{p.order, SkippedKey{ID: p.pub.print(), Used: true, Reason: err.Error()}})
 		}
 	}
 	slices.SortStableFunc(skipped, func(a, b skippedAt) int { return cmp.Compare(a.order, b.order) })
 	for _, s := range skipped {
-		k.skipped = append(k.skipped, s.SkippedKey)
+		k.skipped = append(k.skipped, s.key)
 	}
 	return k
 }
@@ -239,7 +240,7 @@ func (c *collection) keyring(name string) *Keyring {
 func (k *Keyring) hold(p *key, order int) {
 	p.order = order
 	k.keys = append(k.keys, p)
-	k.byID[p.id] = append(k.byID[p.id], p)
+	k.byID[p.pub.id] = append(k.byID[p.pub.id], p)
 }
 
 // shareRevocations makes a key that is revoked unusable wherever it occurs: as
@@ -253,26 +254,26 @@ func (c *collection) shareRevocations(k *Keyring) {
 	}
 	for _, p := range k.keys {
 		if p.revoked {
-			revoked[string(p.hashed)] = true
+			revoked[string(p.pub.hashed)] = true
 		}
 	}
 	for _, p := range k.keys {
-		p.revoked = p.revoked || revoked[string(p.hashed)]
+		p.revoked = p.revoked || revoked[string(p.pub.hashed)]
 	}
 }
 
 // skippedAt is a key that is left out, with its place in the value.
 type skippedAt struct {
 	order int
-	SkippedKey
+	key   SkippedKey
 }
 
 func skip(order int, p *publicKey, err error) skippedAt {
 	s := skippedAt{order, SkippedKey{Reason: err.Error()}}
 	if p != nil {
-		s.ID = printID(p.id)
+		s.key.ID = printID(p.id)
 		if p.hashed != nil {
-			s.ID = p.print()
+			s.key.ID = p.print()
 		}
 	}
 	return s
@@ -295,13 +296,13 @@ func (k *Keyring) Keys() []KeyInfo {
 		if p.primary != nil {
 			if p.usable(time.Time{}) == nil {
 				last := &out[len(out)-1]
-				last.Subkeys = append(last.Subkeys, p.print())
+				last.Subkeys = append(last.Subkeys, p.pub.print())
 			}
 			continue
 		}
 		info := KeyInfo{
-			Fingerprint: p.print(), UserIDs: slices.Clone(p.userIDs),
-			Algorithm: p.algorithm(), Bits: p.bits(), Created: p.created, Revoked: p.revoked,
+			Fingerprint: p.pub.print(), UserIDs: slices.Clone(p.userIDs),
+			Algorithm: p.pub.algorithm(), Bits: p.pub.bits(), Created: p.pub.created, Revoked: p.revoked,
 		}
 		info.Expires, _ = p.end(time.Time{})
 		out = append(out, info)

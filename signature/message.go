@@ -50,7 +50,8 @@ func readMessage(raw []byte, limit int, pool *inflaters) (*message, error) {
 		if err != nil {
 			return nil, reject(Unreadable, err)
 		}
-		if p, rest, err = nextPacket(data); err != nil {
+		p, rest, err = nextPacket(data)
+		if err != nil {
 			return nil, reject(Unreadable, err)
 		}
 	}

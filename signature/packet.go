@@ -137,7 +137,8 @@ func mpis(data []byte, n int) ([][]byte, error) {
 	out := make([][]byte, n)
 	var err error
 	for i := range out {
-		if out[i], data, err = mpi(data); err != nil {
+		out[i], data, err = mpi(data)
+		if err != nil {
 			return nil, fmt.Errorf("multiprecision integer %d: %w", i+1, err)
 		}
 	}

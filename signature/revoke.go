@@ -7,9 +7,9 @@ import (
 )
 
 type foundRevocation struct {
-	foundSignature
-	sig *sigPacket // its type and issuers alone if it cannot be read
-	err error      // why it cannot be read
+	found foundSignature
+	sig   *sigPacket // its type and issuers alone if it cannot be read
+	err   error      // why it cannot be read
 }
 
 // revokes reports whether signatures of a type revoke something.
@@ -68,14 +68,14 @@ func (c *collection) revokeAs(by, of *certificate, r foundRevocation) bool {
 		of.revoked = true
 		return true
 	case typeSubkeyRevocation:
-		for sub := range nearest(c.subkeys, r.subkey) {
+		for sub := range nearest(c.subkeys, r.found.subkey) {
 			if c.budget.made(by.pub, s, of.hashed(), sub.hashed) {
 				of.binding(sub).revoked = true
 				return true
 			}
 		}
 	case typeCertRevocation:
-		for u := range nearest(c.users, r.user) {
+		for u := range nearest(c.users, r.found.user) {
 			if c.budget.made(by.pub, s, u.hashed(of.pub, s)...) {
 				n := of.name(u)
 				n.revoked = later(n.revoked, s.created)
@@ -92,7 +92,7 @@ func (c *collection) revokeAs(by, of *certificate, r foundRevocation) bool {
 
 // takesBack reports whether r is by's revocation of a certification over of.
 func (c *collection) takesBack(by, of *certificate, r foundRevocation) bool {
-	for u := range nearest(c.users, r.user) {
+	for u := range nearest(c.users, r.found.user) {
 		if c.budget.made(by.pub, r.sig, u.hashed(of.pub, r.sig)...) {
 			return true
 		}
@@ -112,7 +112,7 @@ func (c *certificate) mayRevoke(of *certificate) bool {
 func (c *collection) concernsUnusable(r foundRevocation) bool {
 	if r.err != nil {
 		// A key of a later version signs in that version, which others do not.
-		return r.body[0] > 4 && r.near != nil && r.near.pub != nil && r.near.pub.hashed == nil && r.near.version == r.body[0]
+		return r.found.body[0] > 4 && r.found.near != nil && r.found.near.pub != nil && r.found.near.pub.hashed == nil && r.found.near.version == r.found.body[0]
 	}
 	by := c.issuers(r.sig)
 	if len(r.sig.issuers) == 0 || len(by) == 0 {
@@ -160,7 +160,7 @@ func (c *collection) namesRevoker(matches func(id uint64) bool) bool {
 
 // matchesNothing describes a revocation that is refused.
 func (r foundRevocation) matchesNothing() string {
-	text := revocationText(r.sig.typ, r.sig.issuers, r.near)
+	text := revocationText(r.sig.typ, r.sig.issuers, r.found.near)
 	if r.err != nil {
 		return fmt.Sprintf("%s cannot be read (%v)", text, r.err)
 	}
@@ -173,9 +173,9 @@ func (r foundRevocation) matchesNothing() string {
 
 // skipped is how the keyring lists a certification that a stranger withdrew.
 func (r foundRevocation) skipped() skippedAt {
-	out := skippedAt{r.order, SkippedKey{Reason: "it withdraws a certification, and is no key of the keyring"}}
+	out := skippedAt{r.found.order, SkippedKey{Reason: "it withdraws a certification, and is no key of the keyring"}}
 	if len(r.sig.issuers) > 0 {
-		out.ID = printID(r.sig.issuers[0])
+		out.key.ID = printID(r.sig.issuers[0])
 	}
 	return out
 }

@@ -105,17 +105,17 @@ func (k *key) maySign(now time.Time) error {
 	s := k.at(now)
 	switch {
 	case len(s.self) == 0:
-		return fmt.Errorf("key %s has no valid self-signature", k.print())
-	case k.material == nil:
-		return fmt.Errorf("key %s only encrypts", k.print())
+		return fmt.Errorf("key %s has no valid self-signature", k.pub.print())
+	case k.pub.material == nil:
+		return fmt.Errorf("key %s only encrypts", k.pub.print())
 	case s.use != nil && !s.use.signs():
-		return fmt.Errorf("key %s is not for signing", k.print())
+		return fmt.Errorf("key %s is not for signing", k.pub.print())
 	case k.primary == nil:
 		return nil
 	case !s.self[0].cross:
-		return fmt.Errorf("subkey %s has no cross-signature", k.print())
+		return fmt.Errorf("subkey %s has no cross-signature", k.pub.print())
 	case len(k.primary.at(now).self) == 0:
-		return fmt.Errorf("primary key %s has no valid self-signature", k.primary.print())
+		return fmt.Errorf("primary key %s has no valid self-signature", k.primary.pub.print())
 	}
 	return nil
 }
@@ -123,10 +123,10 @@ func (k *key) maySign(now time.Time) error {
 // revocation returns an error if the key or its primary is revoked.
 func (k *key) revocation() error {
 	if k.revoked {
-		return fmt.Errorf("key %s is revoked", k.print())
+		return fmt.Errorf("key %s is revoked", k.pub.print())
 	}
 	if p := k.primary; p != nil && p.revoked {
-		return fmt.Errorf("primary key %s is revoked", p.print())
+		return fmt.Errorf("primary key %s is revoked", p.pub.print())
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (k *key) end(now time.Time) (t time.Time, ok bool) {
 	if life == nil || life.sig.lifetime == 0 {
 		return time.Time{}, false
 	}
-	return k.created.Add(time.Duration(life.sig.lifetime) * time.Second), true
+	return k.pub.created.Add(time.Duration(life.sig.lifetime) * time.Second), true
 }
 
 // restsOnWeak returns an error if only self-signatures over MD5 or SHA-1 let the
@@ -175,8 +175,8 @@ func (k *key) restsOnWeak() error {
 
 // strong reports whether signatures of the key are worth anything.
 func (k *key) strong() error {
-	if m, ok := k.material.(*rsa.PublicKey); ok && m.N.BitLen() < minRSABits {
-		return fmt.Errorf("key %s has %d bits, less than %d", k.print(), m.N.BitLen(), minRSABits)
+	if m, ok := k.pub.material.(*rsa.PublicKey); ok && m.N.BitLen() < minRSABits {
+		return fmt.Errorf("key %s has %d bits, less than %d", k.pub.print(), m.N.BitLen(), minRSABits)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (k *key) strong() error {
 // validFor reports whether a signature that was made at created lies within
 // the lifetime of the key, and of its primary.
 func (k *key) validFor(created, now time.Time, policy Validity) error {
-	if created.Before(k.created) {
+	if created.Before(k.pub.created) {
 		return errors.New("signature is older than its key")
 	}
 	at := created
@@ -198,11 +198,11 @@ func (k *key) validFor(created, now time.Time, policy Validity) error {
 		if o == nil {
 			continue
 		}
-		if at.Before(o.created) {
-			return fmt.Errorf("key %s was made later, on %s", o.print(), o.created.Format(time.RFC3339))
+		if at.Before(o.pub.created) {
+			return fmt.Errorf("key %s was made later, on %s", o.pub.print(), o.pub.created.Format(time.RFC3339))
 		}
 		if end, ok := o.end(now); ok && !at.Before(end) {
-			return fmt.Errorf("key %s expired on %s", o.print(), end.Format(time.RFC3339))
+			return fmt.Errorf("key %s expired on %s", o.pub.print(), end.Format(time.RFC3339))
 		}
 	}
 	return nil

@@ -344,7 +344,8 @@ func (s *search) try(c Candidate) (done bool) {
 		// The body is looked at only once it is known to be authentic.
 		if err == nil {
 			if signed == nil && bodyErr == nil {
-				if signed, bodyErr = s.v.parseBody(m.body, s.digest); bodyErr == nil {
+				signed, bodyErr = s.v.parseBody(m.body, s.digest)
+				if bodyErr == nil {
 					bodyErr = s.v.o.Identity.Check(signed.Critical.Identity.Reference, s.version)
 				}
 			}
@@ -358,7 +359,7 @@ func (s *search) try(c Candidate) (done bool) {
 		used = true
 		s.until = earlier(s.until, signer.trustedUntil(m, now))
 		s.signers = append(s.signers, Signer{
-			System: SystemOpenPGP, Keyring: ring.name, Fingerprint: signer.print(), UserID: signer.owner().userIDs[0],
+			System: SystemOpenPGP, Keyring: ring.name, Fingerprint: signer.pub.print(), UserID: signer.owner().userIDs[0],
 			Created: m.sig.created, Reference: signed.Critical.Identity.Reference,
 			Store: c.Store, Location: c.Location, Number: c.Number,
 		})

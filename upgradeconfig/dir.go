@@ -179,7 +179,8 @@ func (f policyFile) policy() (Policy, error) {
 	if f.Type != OSD && f.Type != ARO {
 		return p, fmt.Errorf("type: %q is neither OSD nor ARO", f.Type)
 	}
-	if p.NextRun, err = time.Parse(time.RFC3339, f.UpgradeAt); err != nil {
+	p.NextRun, err = time.Parse(time.RFC3339, f.UpgradeAt)
+	if err != nil {
 		return p, fmt.Errorf("upgradeAt: %w", err)
 	}
 	p.Spec.Desired.Channel, err = InferChannel(f.ChannelGroup, f.Version)

@@ -151,7 +151,7 @@ func (m *Manager) process(live bool) reconcile.Process {
 	return reconcile.Process{Name: "upgradeconfig-policies", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		o := m.o
 		o.API = api
-		s := &syncLoop{Manager: &Manager{o: o, passes: m.passes}}
+		s := &syncLoop{m: &Manager{o: o, passes: m.passes}}
 		l := &loop.Loop{ID: "sync", Each: s.next, First: s.first}
 		if live {
 			l.Requested = m.requested
@@ -180,7 +180,7 @@ func (m *Manager) requested(ctx context.Context) {
 
 // syncLoop is a manager that syncs again and again.
 type syncLoop struct {
-	*Manager
+	m        *Manager
 	interval time.Duration // zero: not known yet
 	failures int
 	begun    bool // the wait before the first sync has begun
@@ -189,16 +189,16 @@ type syncLoop struct {
 // first is the wait before the first sync. Where the interval is not known yet,
 // the configuration is read before.
 func (s *syncLoop) first(p loop.Pass) time.Duration {
-	if s.o.FromConfig != nil && s.o.Provider == nil {
+	if s.m.o.FromConfig != nil && s.m.o.Provider == nil {
 		return 0
 	}
-	s.interval, s.begun = cmp.Or(s.o.Interval, syncInterval), true
-	return s.jitter(p, s.o.FirstSync)
+	s.interval, s.begun = cmp.Or(s.m.o.Interval, syncInterval), true
+	return s.jitter(p, s.m.o.FirstSync)
 }
 
 // next makes a sync and says when the next one is due.
 func (s *syncLoop) next(ctx context.Context, p loop.Pass) time.Duration {
-	s.now = func() time.Time { return p.Now }
+	s.m.now = func() time.Time { return p.Now }
 	if s.interval == 0 {
 		if err := s.findInterval(ctx); err != nil {
 			s.fail(err, configInterval)
@@ -206,17 +206,18 @@ func (s *syncLoop) next(ctx context.Context, p loop.Pass) time.Duration {
 		}
 	}
 	if !s.begun {
-		if s.begun = true; s.o.FirstSync > 0 {
-			return s.jitter(p, s.o.FirstSync)
+		s.begun = true
+		if s.m.o.FirstSync > 0 {
+			return s.jitter(p, s.m.o.FirstSync)
 		}
 	}
-	_, err := s.Sync(ctx)
+	_, err := s.m.Sync(ctx)
 	if ctx.Err() != nil {
 		return 0
 	}
 	if err != nil {
 		s.failures++
-		wait := s.jitter(p, s.o.Backoff.Next(s.failures))
+		wait := s.jitter(p, s.m.o.Backoff.Next(s.failures))
 		s.fail(err, wait)
 		return wait
 	}
@@ -226,27 +227,27 @@ func (s *syncLoop) next(ctx context.Context, p loop.Pass) time.Duration {
 
 // findInterval finds out how often to sync, once the configuration says so.
 func (s *syncLoop) findInterval(ctx context.Context) error {
-	c, err := ReadConfig(ctx, s.o.API, s.o.Namespace)
+	c, err := ReadConfig(ctx, s.m.o.API, s.m.o.Namespace)
 	if err == nil {
 		err = c.checkInterval()
 	}
 	if err != nil {
 		return err
 	}
-	s.interval = cmp.Or(s.o.Interval, c.Interval())
+	s.interval = cmp.Or(s.m.o.Interval, c.Interval())
 	return nil
 }
 
 func (s *syncLoop) jitter(p loop.Pass, d time.Duration) time.Duration {
-	if s.o.Rand != nil {
-		p.Int64N = s.o.Rand
+	if s.m.o.Rand != nil {
+		p.Int64N = s.m.o.Rand
 	}
-	return loop.Jitter(d, s.o.Jitter, p.Int64N)
+	return loop.Jitter(d, s.m.o.Jitter, p.Int64N)
 }
 
 func (s *syncLoop) fail(err error, retry time.Duration) {
-	s.o.Logger.Warn("sync failed", "error", err, "retry", retry)
-	s.emit(clusterapi.Event{Type: EventFailed, Err: err, Message: err.Error()}, EventData{Retry: retry})
+	s.m.o.Logger.Warn("sync failed", "error", err, "retry", retry)
+	s.m.emit(clusterapi.Event{Type: EventFailed, Err: err, Message: err.Error()}, EventData{Retry: retry})
 }
 
 func (m *Manager) key() types.NamespacedName { return clusterapi.Key(m.o.Namespace, m.o.Name) }

@@ -47,7 +47,8 @@ func (r Result) policy() string {
 // [Manager.Run].
 func (m *Manager) Sync(ctx context.Context) (result Result, err error) {
 	err = m.passes.Do(ctx, func() (err error) {
-		if result, err = m.sync(ctx); err == nil {
+		result, err = m.sync(ctx)
+		if err == nil {
 			m.report(ctx, result)
 		}
 		return err
@@ -169,7 +170,8 @@ func (m *Manager) decide(ctx context.Context, current *UpgradeConfig, policies [
 		return action, nil
 	}
 	var err error
-	if o.InProgress, err = readInProgress(ctx, m.o.API, current); err != nil {
+	o.InProgress, err = readInProgress(ctx, m.o.API, current)
+	if err != nil {
 		return Action{}, err
 	}
 	return Diff(current, specs, o), nil

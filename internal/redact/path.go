@@ -87,10 +87,11 @@ func unquoted(s string) string {
 func Split(path string) []string {
 	var steps []string
 	for len(path) > 0 {
-		n := 0
-		if path[0] == '[' {
+		n := strings.IndexAny(path[1:], ".[") + 1
+		switch {
+		case path[0] == '[':
 			n = bracketEnd(path)
-		} else if n = strings.IndexAny(path[1:], ".[") + 1; n == 0 {
+		case n == 0:
 			n = len(path)
 		}
 		steps = append(steps, path[:n])

@@ -410,7 +410,8 @@ func (w walker) encodes(s string) bool {
 	compact := strings.TrimRight(strings.Join(strings.Fields(s), ""), "=")
 	raw, err := base64.RawStdEncoding.DecodeString(compact)
 	if err != nil {
-		if raw, err = base64.RawURLEncoding.DecodeString(compact); err != nil {
+		raw, err = base64.RawURLEncoding.DecodeString(compact)
+		if err != nil {
 			return false
 		}
 	}

@@ -58,37 +58,54 @@ func isDefinition(group, kind string) bool {
 
 func (w walker) object(object map[string]any) map[string]any {
 	group, kind := kindOf(object)
-	out := make(map[string]any, len(object))
-	for part, v := range object {
+	return eachOf(object, func(part string, v any) any {
 		switch {
 		case isSecret(group, kind) && !plainPart(part):
-			out[part] = w.hideEach(v)
+			return w.hideEach(v)
 		case isDefinition(group, kind) && part == "spec":
-			out[part] = w.schema(v, false)
+			return w.schema(v, false)
 		case part == "apiVersion" || part == "kind":
-			out[part] = v
+			return v
 		case part == "status" && w.typed:
 			mild := w
 			mild.mild = true
-			out[part] = mild.value(part, v)
-		default:
-			out[part] = w.under("", part, object, v)
+			return mild.value(part, v)
 		}
+		return w.under("", part, object, v)
+	})
+}
+
+// eachOf returns a copy of a map with what f makes of each element.
+func eachOf(in map[string]any, f func(key string, e any) any) map[string]any {
+	out := make(map[string]any, len(in))
+	for key, e := range in {
+		out[key] = f(key, e)
 	}
 	return out
 }
 
+// each is eachOf for a map or a list, whose elements have no key; any other value
+// stays.
+func each(value any, f func(key string, e any) any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		return eachOf(v, f)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = f("", e)
+		}
+		return out
+	}
+	return value
+}
+
 // hideEach hides the values of a Secret key by key.
 func (w walker) hideEach(v any) any {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return w.hidden(v)
+	if m, ok := v.(map[string]any); ok {
+		return eachOf(m, func(_ string, e any) any { return w.hidden(e) })
 	}
-	out := make(map[string]any, len(m))
-	for key, e := range m {
-		out[key] = w.hidden(e)
-	}
-	return out
+	return w.hidden(v)
 }
 
 // under returns what stands under a key of a map. parent is the name of the map,
@@ -140,25 +157,18 @@ func harmless(header map[string]any) bool {
 func (w walker) value(name string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, e := range v {
-			out[key] = w.under(name, key, v, e)
-		}
-		return out
+		return eachOf(v, func(key string, e any) any { return w.under(name, key, v, e) })
 	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			previous := ""
-			if i > 0 {
-				previous, _ = v[i-1].(string)
+		previous := ""
+		return each(v, func(_ string, e any) any {
+			s, isText := e.(string)
+			argument := isText && isFlag(previous) && !strings.HasPrefix(s, "--") && !isFile(s)
+			previous = s
+			if argument {
+				return w.hidden(s)
 			}
-			if s, ok := e.(string); ok && isFlag(previous) && !strings.HasPrefix(s, "--") && !isFile(s) {
-				out[i] = w.hidden(s)
-			} else {
-				out[i] = w.value(name, e)
-			}
-		}
-		return out
+			return w.value(name, e)
+		})
 	case string:
 		return w.text(v)
 	}
@@ -167,29 +177,14 @@ func (w walker) value(name string, value any) any {
 
 // hidden stands for a value.
 func (w walker) hidden(value any) any {
-	if !w.typed {
-		return w.r.Hidden(value)
+	text, isText := value.(string)
+	switch {
+	case w.typed && !isText:
+		return each(value, func(_ string, e any) any { return w.hidden(e) })
+	case w.typed && text == "":
+		return value
 	}
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, e := range v {
-			out[key] = w.hidden(e)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = w.hidden(e)
-		}
-		return out
-	case string:
-		if v == "" {
-			return v
-		}
-		return w.r.Hidden(v)
-	}
-	return value
+	return w.r.Hidden(value)
 }
 
 // SchemaField returns a field of a schema without credentials: its path, and its
@@ -213,34 +208,22 @@ func (r *Redactor) SchemaField(path string, value any) (string, any) {
 }
 
 func (w walker) schema(value any, credential bool) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, e := range v {
-			_, isText := e.(string)
-			switch {
-			case isText && key == "description":
-				out[key] = e
-			case isExample(key) && credential:
-				out[key] = w.hidden(e)
-			case isExample(key):
-				out[key] = w.value(key, e)
-			default:
-				out[key] = w.schema(e, credential || IsCredential(key))
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = w.schema(v[i], credential)
-		}
-		return out
-	case string:
+	if s, ok := value.(string); ok {
 		w.mild = true // links to read on
-		return w.text(v)
+		return w.text(s)
 	}
-	return value
+	return each(value, func(key string, e any) any {
+		_, isText := e.(string)
+		switch {
+		case isText && key == "description":
+			return e
+		case isExample(key) && credential:
+			return w.hidden(e)
+		case isExample(key):
+			return w.value(key, e)
+		}
+		return w.schema(e, credential || IsCredential(key))
+	})
 }
 
 func isExample(name string) bool { return name == "default" || name == "example" }

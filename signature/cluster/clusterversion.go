@@ -184,7 +184,8 @@ func (s *ClusterVersionStore) trust(ctx context.Context, item configv1.Signature
 		if bundle == "" {
 			return fail(fmt.Errorf("no key %s", caKey))
 		}
-		if o.RootCAs, err = httpclient.RootCAs([]byte(bundle)); err != nil {
+		o.RootCAs, err = httpclient.RootCAs([]byte(bundle))
+		if err != nil {
 			return fail(err)
 		}
 		switch t := o.Transport.(type) {

@@ -133,28 +133,28 @@ func (p *Persister) Process() reconcile.Process {
 			o.API = api
 		}
 		o.Once = true // a conflict is the driver's
-		return []reconcile.Reconciler{persisting{&Persister{o: o}}}
+		return []reconcile.Reconciler{persisting{p: &Persister{o: o}}}
 	}}
 }
 
 // persisting is a persister that saves again and again.
-type persisting struct{ *Persister }
+type persisting struct{ p *Persister }
 
-func (p persisting) Name() string               { return PersistedName }
-func (p persisting) Watches() []reconcile.Watch { return nil }
-func (p persisting) Keys() []reconcile.Key {
+func (r persisting) Name() string               { return PersistedName }
+func (r persisting) Watches() []reconcile.Watch { return nil }
+func (r persisting) Keys() []reconcile.Key {
 	return []reconcile.Key{{Kind: "ConfigMap", Namespace: ConfigMapNamespace, Name: PersistedName}}
 }
 
-func (p persisting) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	err := p.Save(ctx)
+func (r persisting) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	err := r.p.Save(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return reconcile.Result{}, err
 	}
 	if err != nil && ctx.Err() == nil {
-		p.warn(fmt.Sprintf("Unable to save signatures: %v", err))
+		r.p.warn(fmt.Sprintf("Unable to save signatures: %v", err))
 	}
-	return reconcile.Result{At: q.Now.Add(p.o.Interval)}, nil
+	return reconcile.Result{At: q.Now.Add(r.p.o.Interval)}, nil
 }
 
 func (p *Persister) warn(text string) {

@@ -62,7 +62,8 @@ func NewKey(o KeyOptions) (*Key, error) {
 	k := &Key{o: o}
 	if o.Subkey {
 		var err error
-		if k.sub, err = NewKey(KeyOptions{RSABits: o.RSABits, Created: o.Created}); err != nil {
+		k.sub, err = NewKey(KeyOptions{RSABits: o.RSABits, Created: o.Created})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -256,7 +257,8 @@ func (k *Key) Sign(body []byte, s Shape) ([]byte, error) {
 	}
 	for range levels {
 		var err error
-		if message, err = compress(message); err != nil {
+		message, err = compress(message)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -59,7 +59,7 @@ func (p *Provider) notify(ctx context.Context, n upgradeconfig.Notification) err
 		return fmt.Errorf("can't determine policy state: %w", err)
 	}
 	if !from.Allows(n.State) {
-		p.o.Logger.Info("notification not sent: the policy's state does not allow it", "policy", pol.ID, "from", from, "to", n.State)
+		p.o.Logger.Info("notification not sent: the policy's state does not allow it", "policy", pol.wire.ID, "from", from, "to", n.State)
 		return nil
 	}
 	if err := p.setState(ctx, c, cl, pol, values[n.State], n.Description); err != nil {
@@ -81,7 +81,7 @@ func (p *Provider) find(ctx context.Context, c *connection, cl *cluster, spec up
 	}
 	for _, l := range listed {
 		// An UpgradeConfig has whole seconds.
-		if l.Version == spec.Desired.Version && !l.nextRun.IsZero() && l.nextRun.Truncate(time.Second).Equal(at.Truncate(time.Second)) {
+		if l.wire.Version == spec.Desired.Version && !l.nextRun.IsZero() && l.nextRun.Truncate(time.Second).Equal(at.Truncate(time.Second)) {
 			return l, nil
 		}
 	}

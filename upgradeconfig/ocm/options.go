@@ -124,7 +124,8 @@ func (o *Options) check() (base string, agent bool, err error) {
 		return "", false, err
 	}
 	o.URL = cmp.Or(o.URL, defaultURL)
-	if base, err = upgradeconfig.BaseURL(o.URL); err != nil {
+	base, err = upgradeconfig.BaseURL(o.URL)
+	if err != nil {
 		return "", false, err
 	}
 	switch o.Kind {
@@ -146,7 +147,8 @@ func (o *Options) check() (base string, agent bool, err error) {
 	if agent {
 		retries, wait = 2, time.Second
 	}
-	if o.Retries = cmp.Or(o.Retries, retries); o.NoRetry {
+	o.Retries = cmp.Or(o.Retries, retries)
+	if o.NoRetry {
 		o.Retries = 0
 	}
 	o.RetryWait = min(cmp.Or(o.RetryWait, wait), maxRetryWait)

@@ -16,7 +16,7 @@ import (
 
 // policy is a policy as OCM has it.
 type policy struct {
-	wirePolicy
+	wire    wirePolicy
 	nextRun time.Time
 	// noRun is why nextRun is zero.
 	noRun error
@@ -129,7 +129,7 @@ func (c *connection) item(raw json.RawMessage) (wirePolicy, error) {
 }
 
 func newPolicy(w wirePolicy) policy {
-	p := policy{wirePolicy: w}
+	p := policy{wire: w}
 	p.nextRun, p.noRun = parseNextRun(w.NextRun)
 	return p
 }
@@ -168,11 +168,11 @@ func inOrder(list []policy) []policy {
 func (p *Provider) state(ctx context.Context, c *connection, cl *cluster, pol policy) (value, description string, err error) {
 	var s wireState
 	if p.hosted(cl) {
-		if !given(pol.State) {
-			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q has none", pol.ID)
+		if !given(pol.wire.State) {
+			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q has none", pol.wire.ID)
 		}
-		if err := decode(pol.State, &s); err != nil {
-			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q: malformed state: %w", pol.ID, c.secrets.Error(err))
+		if err := decode(pol.wire.State, &s); err != nil {
+			return "", "", fmt.Errorf("can't pull upgrade policy state: policy %q: malformed state: %w", pol.wire.ID, c.secrets.Error(err))
 		}
 	} else {
 		path, err := p.statePath(cl, pol)
@@ -192,9 +192,9 @@ func (p *Provider) statePath(cl *cluster, pol policy) (string, error) {
 }
 
 func (p *Provider) policyPath(cl *cluster, pol policy) (string, error) {
-	id, err := segment(pol.ID)
+	id, err := segment(pol.wire.ID)
 	if err != nil {
-		return "", fmt.Errorf("a policy for version %q: %w", pol.Version, err)
+		return "", fmt.Errorf("a policy for version %q: %w", pol.wire.Version, err)
 	}
 	return p.policiesPath(cl) + "/" + id, nil
 }
@@ -204,17 +204,17 @@ func (p *Provider) convert(cl *cluster, pol policy) (upgradeconfig.Spec, error) 
 	if cl.channelGroup == "" && p.o.Type != upgradeconfig.ARO {
 		return upgradeconfig.Spec{}, errors.New("the cluster has no version.channel_group, so its channel is not known")
 	}
-	channel, err := upgradeconfig.InferChannel(cl.channelGroup, pol.Version)
+	channel, err := upgradeconfig.InferChannel(cl.channelGroup, pol.wire.Version)
 	if e, ok := errors.AsType[*upgradeconfig.ChannelError](err); ok {
-		e.PolicyID = pol.ID
+		e.PolicyID = pol.wire.ID
 	}
 	drain, drainErr := cl.drainMinutes()
-	reserve, reserveErr := capacityReservation(pol.CapacityReservation)
+	reserve, reserveErr := capacityReservation(pol.wire.CapacityReservation)
 	if err := errors.Join(err, pol.noRun, drainErr, reserveErr); err != nil {
 		return upgradeconfig.Spec{}, err
 	}
 	return upgradeconfig.Spec{
-		Desired:              upgradeconfig.Update{Version: pol.Version, Channel: channel},
+		Desired:              upgradeconfig.Update{Version: pol.wire.Version, Channel: channel},
 		UpgradeAt:            pol.nextRun.Format(time.RFC3339),
 		PDBForceDrainTimeout: drain,
 		Type:                 p.o.Type,

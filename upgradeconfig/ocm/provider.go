@@ -68,7 +68,8 @@ func FromConfig(api clusterapi.Reader, o Options) func(context.Context, *upgrade
 		if err != nil {
 			return nil, err
 		}
-		if p.ready, err = p.connect(ctx); err != nil {
+		p.ready, err = p.connect(ctx)
+		if err != nil {
 			return nil, err
 		}
 		return p, nil
@@ -109,7 +110,7 @@ func (p *Provider) Policies(ctx context.Context) ([]upgradeconfig.Policy, error)
 		case err != nil && (len(out) == 0 || ctx.Err() != nil):
 			return nil, err
 		case err != nil:
-			p.fault(l.ID, err)
+			p.fault(l.wire.ID, err)
 		case counts:
 			out = append(out, policy)
 		}
@@ -133,23 +134,24 @@ func (p *Provider) list(ctx context.Context) (*connection, *cluster, []policy, e
 
 // policy asks for the state of a policy and converts it if it counts.
 func (p *Provider) policy(ctx context.Context, c *connection, cl *cluster, l policy) (upgradeconfig.Policy, bool, error) {
-	policy := upgradeconfig.Policy{ID: l.ID, NextRun: l.nextRun, Automatic: l.ScheduleType == "automatic"}
-	policy.Spec.Desired.Version = l.Version
+	policy := upgradeconfig.Policy{ID: l.wire.ID, NextRun: l.nextRun, Automatic: l.wire.ScheduleType == "automatic"}
+	policy.Spec.Desired.Version = l.wire.Version
 	var err error
-	if policy.State, _, err = p.state(ctx, c, cl, l); err != nil {
+	policy.State, _, err = p.state(ctx, c, cl, l)
+	if err != nil {
 		return policy, false, err
 	}
 	counts, why, err := policy.Counts()
 	if err != nil {
-		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.ID, err)
+		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.wire.ID, err)
 	}
 	if !counts {
-		p.o.Logger.Info("policy ignored", "policy", l.ID, "reason", why)
+		p.o.Logger.Info("policy ignored", "policy", l.wire.ID, "reason", why)
 		return policy, false, nil
 	}
 	spec, err := p.convert(cl, l)
 	if err != nil {
-		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.ID, c.secrets.Error(err))
+		return policy, false, fmt.Errorf("%w: policy %q: %w", ErrProcessingPolicies, l.wire.ID, c.secrets.Error(err))
 	}
 	policy.Spec = spec
 	return policy, true, nil

@@ -136,7 +136,8 @@ func New(o Options) (*Controller, error) {
 	}
 	o.Namespace = cmp.Or(o.Namespace, upgradeconfig.DefaultNamespace)
 	o.Name = cmp.Or(o.Name, upgradeconfig.Name)
-	if o.TimeOut = cmp.Or(o.TimeOut, defaultTimeOut); o.TimeOut == reconcile.Never {
+	o.TimeOut = cmp.Or(o.TimeOut, defaultTimeOut)
+	if o.TimeOut == reconcile.Never {
 		o.TimeOut = 0 // as in a ConfigMap
 	}
 	o.DelayTrigger = cmp.Or(o.DelayTrigger, defaultDelayTrigger)
@@ -249,7 +250,7 @@ func (c *Controller) pass(ctx context.Context) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	p := &pass{Controller: c, config: config, stored: config.Status}
+	p := &pass{c: c, config: config, stored: config.Status}
 	p.entry, _ = config.Status.Entry(config.Spec.Desired.Version)
 	out, err := p.run(ctx)
 	if apierrors.IsNotFound(err) && p.gone(ctx) {

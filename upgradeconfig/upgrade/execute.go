@@ -41,7 +41,7 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 		}
 		return err == nil, err
 	case upgradeconfig.ExternalDependenciesAvailable:
-		_, err := failing(ctx, p.o.Dependencies, p.config, "external dependencies are not available")
+		_, err := failing(ctx, p.c.o.Dependencies, p.config, "external dependencies are not available")
 		return err == nil, err
 	case upgradeconfig.ComputeCapacityReserved:
 		return p.reserve(ctx)
@@ -68,10 +68,10 @@ func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool
 		_, err := p.healthy(ctx)
 		return err == nil, err
 	case upgradeconfig.PostUpgradeTasksCompleted:
-		if p.o.PostUpgrade == nil {
+		if p.c.o.PostUpgrade == nil {
 			return true, nil
 		}
-		return p.o.PostUpgrade(ctx, p.config)
+		return p.c.o.PostUpgrade(ctx, p.config)
 	}
 	return false, fmt.Errorf("upgradeconfig: there is no step %q", t)
 }
@@ -83,7 +83,7 @@ func (p *pass) notified(ctx context.Context, s upgradeconfig.State) (bool, error
 }
 
 func (p *pass) healthy(ctx context.Context) ([]string, error) {
-	return failing(ctx, p.o.Health, p.config, "the cluster is not healthy")
+	return failing(ctx, p.c.o.Health, p.config, "the cluster is not healthy")
 }
 
 // failing runs a check; findings are an error too.
@@ -104,12 +104,13 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	state := CapacityNone
-	if p.o.Capacity != nil {
+	if p.c.o.Capacity != nil {
 		err := p.noteOpen(ctx)
 		if err != nil {
 			return false, err
 		}
-		if state, err = p.o.Capacity.Reserve(ctx, p.config); err != nil {
+		state, err = p.c.o.Capacity.Reserve(ctx, p.config)
+		if err != nil {
 			return false, err
 		}
 	}
@@ -129,21 +130,21 @@ func (p *pass) reserve(ctx context.Context) (bool, error) {
 }
 
 func (p *pass) openWindow(ctx context.Context, plane Plane) (bool, error) {
-	if p.o.Maintenance == nil {
+	if p.c.o.Maintenance == nil {
 		return true, nil
 	}
 	err := p.noteOpen(ctx)
 	if err == nil {
-		err = p.o.Maintenance.Start(ctx, p.config, plane)
+		err = p.c.o.Maintenance.Start(ctx, p.config, plane)
 	}
 	return err == nil, err
 }
 
 func (p *pass) closeWindow(ctx context.Context, plane Plane) (bool, error) {
-	if p.o.Maintenance == nil {
+	if p.c.o.Maintenance == nil {
 		return true, nil
 	}
-	err := p.o.Maintenance.End(ctx, p.config, plane)
+	err := p.c.o.Maintenance.End(ctx, p.config, plane)
 	return err == nil, err
 }
 
@@ -173,15 +174,15 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if p.o.Preconditions != nil {
-		if err := p.o.Preconditions(ctx, p.cv, release); err != nil {
+	if p.c.o.Preconditions != nil {
+		if err := p.c.o.Preconditions(ctx, p.cv, release); err != nil {
 			return false, err
 		}
 	}
 	// The checks may have taken long, so what was read may be old. A write on
 	// condition of it proves that the policy still stands.
 	c, _ := p.entry.Condition(upgradeconfig.UpgradeCommenced)
-	p.entry.SetCondition(c, p.now())
+	p.entry.SetCondition(c, p.c.now())
 	if err := p.store(ctx); err != nil {
 		return false, err
 	}
@@ -204,7 +205,7 @@ func (p *pass) commence(ctx context.Context) (bool, error) {
 }
 
 func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) (requested bool, err error)) error {
-	cv, err := clusterversion.Modify(ctx, p.o.API, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
+	cv, err := clusterversion.Modify(ctx, p.c.o.API, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, f)
 	if err == nil {
 		p.cv = cv
 	}
@@ -215,7 +216,7 @@ func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) (req
 // configuration, and helps with nodes that cannot be drained. It does not wait
 // for paused pools: somebody updates them later.
 func (p *pass) workers(ctx context.Context) (bool, error) {
-	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, p.o.API, clusterapi.ListOptions{})
+	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, p.c.o.API, clusterapi.ListOptions{})
 	if err != nil && !meta.IsNoMatchError(err) {
 		return false, err
 	}
@@ -229,10 +230,10 @@ func (p *pass) workers(ctx context.Context) (bool, error) {
 		return p.logged(ctx, upgradeconfig.StateWorkerPlaneFinishedSL)
 	}
 	p.waitsFor = "machine config pools that are not updated: " + bounded.Join(open, ", ", maxPools)
-	if p.o.Drain == nil {
+	if p.c.o.Drain == nil {
 		return false, nil
 	}
-	return false, p.o.Drain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
+	return false, p.c.o.Drain(ctx, p.config, time.Duration(p.config.Spec.PDBForceDrainTimeout)*time.Minute)
 }
 
 // maxPools bounds the names of pools in a message, in bytes.

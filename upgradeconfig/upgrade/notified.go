@@ -73,7 +73,7 @@ func (p *pass) storeRecord(ctx context.Context, r record) error {
 	if text == was {
 		return nil
 	}
-	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
+	stored, err := clusterapi.Modify(ctx, p.c.o.API, p.c.key(), clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) || c.Annotations[annotationTold] != was {
 			return loop.ErrChanged
 		}
@@ -196,30 +196,30 @@ type sentStates struct {
 
 // notify sends a notification, unless this process has sent it.
 func (p *pass) notify(ctx context.Context, s upgradeconfig.State, found []string) error {
-	if p.sent.uid != p.config.UID || p.sent.version != p.entry.Version {
-		p.sent = sentStates{uid: p.config.UID, version: p.entry.Version}
+	if p.c.sent.uid != p.config.UID || p.c.sent.version != p.entry.Version {
+		p.c.sent = sentStates{uid: p.config.UID, version: p.entry.Version}
 	}
-	if p.isSilent(s) || slices.Contains(p.sent.states, s) {
+	if p.isSilent(s) || slices.Contains(p.c.sent.states, s) {
 		return nil
 	}
 	config := *p.config
 	config.Status = upgradeconfig.Status{}
 	config.Status.SetEntry(p.entry)
 	n := NewNotification(s, &config, found)
-	err := p.o.Notifier.Notify(ctx, n)
+	err := p.c.o.Notifier.Notify(ctx, n)
 	if err == nil {
-		p.sent.states = append(p.sent.states, s)
+		p.c.sent.states = append(p.c.sent.states, s)
 	} else if prefix := fmt.Sprintf("can't send notification '%s': ", s); !strings.HasPrefix(err.Error(), prefix) {
 		err = fmt.Errorf("%s%w", prefix, err)
 	}
-	p.emit(clusterapi.Event{Type: upgradeconfig.EventNotified, Err: err, Message: n.Description}, upgradeconfig.EventData{Version: n.Version, Notification: &n})
+	p.c.emit(clusterapi.Event{Type: upgradeconfig.EventNotified, Err: err, Message: n.Description}, upgradeconfig.EventData{Version: n.Version, Notification: &n})
 	return err
 }
 
 // log logs that a notification failed for which nothing waits.
 func (p *pass) log(err error) {
 	if err != nil {
-		p.o.Logger.Warn("notification failed", "error", err)
+		p.c.o.Logger.Warn("notification failed", "error", err)
 	}
 }
 

@@ -79,12 +79,12 @@ type upgradeID struct {
 // process.
 func (p *pass) noteOpen(ctx context.Context) error {
 	id := upgradeID{p.config.UID, p.entry.Version}
-	if p.open == id {
+	if p.c.open == id {
 		return nil
 	}
 	data, err := json.Marshal(openUpgrade{
 		Format: openFormat, Namespace: p.config.Namespace, Name: p.config.Name, UID: p.config.UID, Spec: p.config.Spec, StartTime: p.entry.StartTime,
-		At: metav1.NewMicroTime(p.now().UTC()),
+		At: metav1.NewMicroTime(p.c.now().UTC()),
 	})
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (p *pass) noteOpen(ctx context.Context) error {
 		return false, nil
 	})
 	if err == nil {
-		p.open = id
+		p.c.open = id
 	}
 	return err
 }

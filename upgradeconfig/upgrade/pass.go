@@ -20,7 +20,7 @@ import (
 
 // pass is one pass of a [Controller].
 type pass struct {
-	*Controller
+	c           *Controller
 	phases      phaseOptions
 	serviceLogs bool
 	validation  upgradeconfig.ValidateOptions
@@ -36,11 +36,12 @@ type pass struct {
 
 func (p *pass) run(ctx context.Context) (Progress, error) {
 	var err error
-	if p.cv, err = clusterversion.Get(ctx, p.o.API); err != nil {
+	p.cv, err = clusterversion.Get(ctx, p.c.o.API)
+	if err != nil {
 		return Progress{}, fmt.Errorf("%w: %w", upgradeconfig.ErrClusterVersion, err)
 	}
 	// An upgrade opens nothing before all of the one before it is closed.
-	p.left = p.closeLeft(ctx, p.cv, p.config)
+	p.left = p.c.closeLeft(ctx, p.cv, p.config)
 	if ctx.Err() != nil {
 		return Progress{}, ctx.Err()
 	}
@@ -63,7 +64,8 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 	if err != nil {
 		return Progress{}, err
 	}
-	if p.record, err = recordOf(p.config); err != nil {
+	p.record, err = recordOf(p.config)
+	if err != nil {
 		return Progress{}, err
 	}
 	for _, e := range ends {
@@ -79,7 +81,7 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 	}
 	s := situation{Config: p.config, ClusterVersion: p.cv}
 	for {
-		s.Now = p.now()
+		s.Now = p.c.now()
 		d := decide(s, p.phases)
 		if d.Entry != nil {
 			p.entry = *d.Entry
@@ -99,7 +101,8 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 			p.checkAhead(ctx)
 			s.HealthChecked = true
 		case activityValidate:
-			if s.Validated, err = p.validate(ctx); err != nil {
+			s.Validated, err = p.validate(ctx)
+			if err != nil {
 				return Progress{}, err
 			}
 		case activityRefresh:
@@ -119,12 +122,12 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 
 // configure takes the rules from the options or from the ConfigMap.
 func (p *pass) configure(ctx context.Context) error {
-	p.phases = phaseOptions{PreHealthCheck: p.o.PreHealthCheck, TimeOut: p.o.TimeOut, DelayTrigger: p.o.DelayTrigger, SkipBreached: p.o.SkipBreached}
-	p.serviceLogs, p.validation = p.o.ServiceLogs, p.o.Validate
-	if !p.o.FromConfig {
+	p.phases = phaseOptions{PreHealthCheck: p.c.o.PreHealthCheck, TimeOut: p.c.o.TimeOut, DelayTrigger: p.c.o.DelayTrigger, SkipBreached: p.c.o.SkipBreached}
+	p.serviceLogs, p.validation = p.c.o.ServiceLogs, p.c.o.Validate
+	if !p.c.o.FromConfig {
 		return nil
 	}
-	c, err := upgradeconfig.ReadConfig(ctx, p.o.API, p.o.Namespace)
+	c, err := upgradeconfig.ReadConfig(ctx, p.c.o.API, p.c.o.Namespace)
 	if err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func (p *pass) configure(ctx context.Context) error {
 // this pass knows it; else the error is loop.ErrChanged.
 func (p *pass) store(ctx context.Context) error {
 	o := clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerPolicy}
-	stored, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
+	stored, err := clusterapi.Modify(ctx, p.c.o.API, p.c.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) || !equality.Semantic.DeepEqual(c.Status, p.stored) {
 			return loop.ErrChanged
 		}
@@ -164,7 +167,7 @@ func (p *pass) same(c *upgradeconfig.UpgradeConfig) bool {
 
 // gone says whether there is no UpgradeConfig any more.
 func (p *pass) gone(ctx context.Context) bool {
-	_, err := p.o.API.Get(ctx, kind, p.key())
+	_, err := p.c.o.API.Get(ctx, kind, p.c.key())
 	return apierrors.IsNotFound(err)
 }
 
@@ -176,18 +179,18 @@ func lostRace(err error) bool {
 // checkAhead checks the cluster's health long before the upgrade. Findings do not
 // stop anything.
 func (p *pass) checkAhead(ctx context.Context) {
-	if p.o.Health == nil {
+	if p.c.o.Health == nil {
 		return
 	}
-	failing, err := p.o.Health(ctx, p.config)
+	failing, err := p.c.o.Health(ctx, p.config)
 	if err != nil {
-		p.o.Logger.Warn("the health check ahead of the upgrade failed", "error", err)
+		p.c.o.Logger.Warn("the health check ahead of the upgrade failed", "error", err)
 		return
 	}
 	if len(failing) == 0 {
 		return
 	}
-	p.o.Logger.Warn("the health check ahead of the upgrade has findings", "failing", failing)
+	p.c.o.Logger.Warn("the health check ahead of the upgrade has findings", "failing", failing)
 	p.log(p.notify(ctx, upgradeconfig.StatePreHealthCheckSL, failing))
 }
 
@@ -201,7 +204,7 @@ func (p *pass) validate(ctx context.Context) (*validated, error) {
 	if fault == nil && len(v.Findings) > 0 {
 		fault = v.Findings[0]
 	}
-	p.emit(clusterapi.Event{Type: upgradeconfig.EventValidated, Err: fault, Message: v.Message}, upgradeconfig.EventData{Version: v.Version})
+	p.c.emit(clusterapi.Event{Type: upgradeconfig.EventValidated, Err: fault, Message: v.Message}, upgradeconfig.EventData{Version: v.Version})
 	if v.Version != p.config.Spec.Desired.Version {
 		if err := p.setVersion(ctx, v.Version); err != nil {
 			return nil, err
@@ -213,7 +216,7 @@ func (p *pass) validate(ctx context.Context) (*validated, error) {
 
 func (p *pass) setVersion(ctx context.Context, version string) error {
 	o := clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerPolicy}
-	_, err := clusterapi.Modify(ctx, p.o.API, p.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
+	_, err := clusterapi.Modify(ctx, p.c.o.API, p.c.key(), o, func(c *upgradeconfig.UpgradeConfig) error {
 		if !p.same(c) {
 			return loop.ErrChanged
 		}
@@ -224,10 +227,10 @@ func (p *pass) setVersion(ctx context.Context, version string) error {
 }
 
 func (p *pass) refresh(ctx context.Context) *refreshed {
-	if p.o.Refresh == nil {
+	if p.c.o.Refresh == nil {
 		return &refreshed{Err: upgradeconfig.ErrNotConfigured}
 	}
-	differs, err := p.o.Refresh(ctx)
+	differs, err := p.c.o.Refresh(ctx)
 	return &refreshed{Differs: differs, Err: err}
 }
 
@@ -235,11 +238,11 @@ func (p *pass) refresh(ctx context.Context) *refreshed {
 // it had commenced, once that has lasted.
 func (p *pass) withdrawn(ctx context.Context) (Progress, error) {
 	noticed, ok := p.entry.Condition(upgradeconfig.FailedUpgrade)
-	if ok && (noticed.StartTime == nil || p.now().Sub(noticed.StartTime.Time) >= withdrawnFor) {
+	if ok && (noticed.StartTime == nil || p.c.now().Sub(noticed.StartTime.Time) >= withdrawnFor) {
 		return p.giveUp(ctx, false)
 	}
 	if !ok {
-		setFailed(&p.entry, errWithdrawn, p.now())
+		setFailed(&p.entry, errWithdrawn, p.c.now())
 		if err := p.store(ctx); err != nil {
 			return Progress{}, err
 		}
@@ -258,7 +261,7 @@ var errWithdrawn = errors.New("the cluster is not asked to update to that versio
 // opened, and then the upgrade has failed. breached says that it has not commenced
 // in time.
 func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
-	closed, err := p.closeAll(ctx, p.config)
+	closed, err := p.c.closeAll(ctx, p.config)
 	if err == nil && !closed {
 		err = errClosing
 	}
@@ -266,16 +269,16 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 		return Progress{}, ctx.Err()
 	}
 	if err == nil && p.left == nil { // else the annotation is about another upgrade
-		err = p.noteClosed(ctx, p.cv)
+		err = p.c.noteClosed(ctx, p.cv)
 	}
 	if err != nil && lostRace(err) {
 		return Progress{}, err
 	}
 	if err == nil {
 		p.entry.Phase = upgradeconfig.PhaseFailed
-		setFailed(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.now())
+		setFailed(&p.entry, errors.New("FailedUpgrade notification not sent yet"), p.c.now())
 	} else {
-		setFailed(&p.entry, err, p.now())
+		setFailed(&p.entry, err, p.c.now())
 	}
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
@@ -285,7 +288,7 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 		return Progress{After: lookSoon}, err
 	}
 	if breached {
-		p.emit(clusterapi.Event{Type: upgradeconfig.EventBreached, Message: "the upgrade has not commenced in time"}, upgradeconfig.EventData{Version: p.entry.Version})
+		p.c.emit(clusterapi.Event{Type: upgradeconfig.EventBreached, Message: "the upgrade has not commenced in time"}, upgradeconfig.EventData{Version: p.entry.Version})
 	}
 	p.emitPhase()
 	return p.notifyEnd(ctx, failed)
@@ -293,10 +296,10 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 
 // release removes extra capacity, and says whether it is gone.
 func (p *pass) release(ctx context.Context) (bool, error) {
-	if p.o.Capacity == nil {
+	if p.c.o.Capacity == nil {
 		return true, nil
 	}
-	return p.o.Capacity.Release(ctx, p.config)
+	return p.c.o.Capacity.Release(ctx, p.config)
 }
 
 // steps runs the steps of the upgrade, up to the first that is not done.
@@ -326,7 +329,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 			break
 		}
 		if step == upgradeconfig.CompletedNotificationSent {
-			if err := p.noteClosed(ctx, p.cv); err != nil {
+			if err := p.c.noteClosed(ctx, p.cv); err != nil {
 				return Progress{}, errors.Join(late, err)
 			}
 			out, err := p.complete(ctx)
@@ -338,7 +341,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 		}
 		last = step
 	}
-	if err := p.noteClosed(ctx, p.cv); err != nil {
+	if err := p.c.noteClosed(ctx, p.cv); err != nil {
 		return Progress{}, errors.Join(late, err)
 	}
 	if err := p.storeUpgraded(ctx); err != nil {
@@ -348,7 +351,7 @@ func (p *pass) steps(ctx context.Context, delayed bool) (Progress, error) {
 }
 
 func (p *pass) storeUpgraded(ctx context.Context) error {
-	p.entry.Phase, p.entry.CompleteTime = upgradeconfig.PhaseUpgraded, seconds(p.now())
+	p.entry.Phase, p.entry.CompleteTime = upgradeconfig.PhaseUpgraded, seconds(p.c.now())
 	if err := p.store(ctx); err != nil {
 		return err
 	}
@@ -358,7 +361,7 @@ func (p *pass) storeUpgraded(ctx context.Context) error {
 
 // complete ends the upgrade.
 func (p *pass) complete(ctx context.Context) (Progress, error) {
-	begun := startStep(&p.entry, upgradeconfig.CompletedNotificationSent, p.now())
+	begun := startStep(&p.entry, upgradeconfig.CompletedNotificationSent, p.c.now())
 	if err := p.storeUpgraded(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -396,7 +399,7 @@ func (p *pass) notifyEnd(ctx context.Context, e end) (Progress, error) {
 		return Progress{}, ctx.Err()
 	}
 	before, _ := p.entry.Condition(e.told)
-	e.set(&p.entry, err, p.now())
+	e.set(&p.entry, err, p.c.now())
 	if err := p.store(ctx); err != nil {
 		return Progress{}, err
 	}
@@ -411,12 +414,12 @@ func (p *pass) notifyEnd(ctx context.Context, e end) (Progress, error) {
 
 // alerts are those that the upgrade caused.
 func (p *pass) alerts(ctx context.Context) []string {
-	if p.o.Alerts == nil || p.entry.StartTime == nil {
+	if p.c.o.Alerts == nil || p.entry.StartTime == nil {
 		return nil
 	}
-	alerts, err := p.o.Alerts(ctx, p.entry.StartTime.Time)
+	alerts, err := p.c.o.Alerts(ctx, p.entry.StartTime.Time)
 	if err != nil {
-		p.o.Logger.Warn("the alerts during the upgrade are not known", "error", err)
+		p.c.o.Logger.Warn("the alerts during the upgrade are not known", "error", err)
 		return nil
 	}
 	return alerts
@@ -425,9 +428,9 @@ func (p *pass) alerts(ctx context.Context) []string {
 // step runs a step. Its condition is stored before, so that no step of a
 // withdrawn policy is run, and after.
 func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, error) {
-	if startStep(&p.entry, t, p.now()) {
+	if startStep(&p.entry, t, p.c.now()) {
 		if t == upgradeconfig.WorkerNodesUpgraded && p.entry.WorkerStartTime == nil {
-			p.entry.WorkerStartTime = seconds(p.now())
+			p.entry.WorkerStartTime = seconds(p.c.now())
 		}
 		if err := p.store(ctx); err != nil {
 			return false, err
@@ -448,14 +451,14 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 		return false, err
 	}
 	done = done && err == nil
-	changed := endStep(&p.entry, t, done, err, p.now())
+	changed := endStep(&p.entry, t, done, err, p.c.now())
 	if after, _ := p.entry.Condition(t); p.waitsFor != "" && !done && err == nil {
 		after.Message += ": " + p.waitsFor
-		p.entry.SetCondition(after, p.now())
+		p.entry.SetCondition(after, p.c.now())
 		changed = differs(after, before)
 	}
 	if t == upgradeconfig.WorkerNodesUpgraded && done {
-		p.entry.WorkerCompleteTime = seconds(p.now())
+		p.entry.WorkerCompleteTime = seconds(p.c.now())
 	}
 	if changed || !done {
 		if err := p.store(ctx); err != nil {
@@ -487,14 +490,14 @@ func (p *pass) message(t upgradeconfig.ConditionType) string {
 
 func (p *pass) emitPhase(alerts ...string) {
 	e := p.entry
-	p.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
-	p.emit(clusterapi.Event{Type: upgradeconfig.EventPhase, Message: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase)},
+	p.c.o.Logger.Info("phase", "version", e.Version, "phase", e.Phase)
+	p.c.emit(clusterapi.Event{Type: upgradeconfig.EventPhase, Message: fmt.Sprintf("the upgrade to %s is %s", e.Version, e.Phase)},
 		upgradeconfig.EventData{Version: e.Version, PrecedingVersion: e.PrecedingVersion, Phase: e.Phase, Alerts: alerts})
 }
 
 func (p *pass) emitStep(t upgradeconfig.ConditionType) {
 	c, _ := p.entry.Condition(t)
-	p.emit(clusterapi.Event{Type: upgradeconfig.EventStep, Message: c.Message},
+	p.c.emit(clusterapi.Event{Type: upgradeconfig.EventStep, Message: c.Message},
 		upgradeconfig.EventData{Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase, Condition: &c})
 }
 
