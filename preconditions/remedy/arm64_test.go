@@ -138,52 +138,6 @@ func TestControlPlaneArm64(t *testing.T) {
 	})
 }
 
-func TestControlPlaneArm64Undo(t *testing.T) {
-	a := remedy.ControlPlaneArm64{InstanceType: "m6g.xlarge", AMI: "ami-mine"}
-	filters := map[string]any{"filters": []any{map[string]any{"name": "x", "values": []any{"y"}}}}
-	eachFault(t, func(t *testing.T, f *faults) {
-		api := armCluster(t, nil, filters)
-		migrated(t, api, true)
-		before := providerOf(t, api)
-		fork := memory.New(memory.Options{Lenient: true, Base: clusterapi.ReadOnly(api), Intercept: f.intercept})
-		again(t, func() error { _, err := a.Step(t.Context(), fork); return err })
-		if got := providerOf(t, fork)["ami"]; !cmp.Equal(got, map[string]any{"id": "ami-mine"}) {
-			t.Errorf("changed: %v", got)
-		}
-		again(t, func() error { return a.Undo(t.Context(), fork) })
-		if diff := cmp.Diff(before, providerOf(t, fork)); diff != "" || ours(annotationsOf(t, fork, "machine.openshift.io/v1", "ControlPlaneMachineSet", "openshift-machine-api", "cluster")) {
-			t.Error(diff)
-		}
-	})
-	t.Run("others' change stays", func(t *testing.T) {
-		api := armCluster(t, nil, filters)
-		migrated(t, api, true)
-		if _, err := a.Step(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		b := remedy.ControlPlaneArm64{InstanceType: "c7g.xlarge", AMI: "ami-mine"}
-		if _, err := b.Step(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		u, err := api.Get(t.Context(), machineSetKind, clusterapi.Key("openshift-machine-api", "cluster"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := unstructured.SetNestedField(u.Object, "r8g.xlarge", "spec", "template", "machines_v1beta1_machine_openshift_io", "spec", "providerSpec", "value", "instanceType"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := api.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Undo(t.Context(), api); err != nil || providerOf(t, api)["instanceType"] != "r8g.xlarge" {
-			t.Errorf("%v, %v", err, providerOf(t, api))
-		}
-		if err := a.Uninstall(t.Context(), api); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestControlPlaneArm64Errors(t *testing.T) {
 	for _, bad := range []string{"", "m6i.xlarge", "g5.xlarge", "m6g", "M6G.xlarge"} {
 		if _, err := (remedy.ControlPlaneArm64{InstanceType: bad}).Plan(t.Context(), armCluster(t, nil, nil)); err == nil || !strings.Contains(err.Error(), "is not an instance type with an arm64 processor") {

@@ -99,18 +99,6 @@ func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, ima
 	return still, waitsFor, err
 }
 
-// Uninstall resumes every check that was paused here, whatever for, and so removes all
-// marks. Errors are those of Resume.
-func (h HealthChecks) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
-	_, err := each(ctx, api, "resuming", func(c *machinev1beta1.MachineHealthCheck) bool {
-		if _, ours := c.Annotations[annotationPausedFor]; ours {
-			resume(c)
-		}
-		return false
-	})
-	return err
-}
-
 // each changes every check that change changes, each in one write, and returns the
 // names of those of which change says that they are paused by us.
 func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change func(*machinev1beta1.MachineHealthCheck) bool) ([]string, error) {
