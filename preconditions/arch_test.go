@@ -76,7 +76,6 @@ func TestMultiArch(t *testing.T) {
 			want: "Failed\nBlocking MultiVersionChange: A migration to several architectures keeps the version: that to 4.18.6 would be left out"},
 		{name: "Infrastructure not known", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.18.5", Architecture: multi}, fail: map[string]error{"Infrastructure": clusterapi.ErrNotCollected},
 			want: "Unknown\nWarning NotCollected: Infrastructure: not collected in this recording"},
-		{name: "ClusterVersion not known", target: configv1.Release{Version: "4.18.5", Architecture: multi}, fail: map[string]error{"ClusterVersion": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			current := tt.current
@@ -162,6 +161,5 @@ func TestOperatorCompatibility(t *testing.T) {
 		{name: "target not known", target: "x@T", objects: []any{csv("a", "a.v1", upTo(`"4.18"`))}, want: held + "a/a.v1 (up to 4.18)"},
 		{name: "nor current", current: "x@A", target: "x@T", objects: []any{csv("a", "a.v1", upTo(`"4.18"`))}, want: "Unknown\nWarning UnknownError: current version \"x\": No Major.Minor.Patch elements found"},
 		{name: "no OLM", fail: map[string]error{"ClusterServiceVersion": noKind("ClusterServiceVersion")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterServiceVersions"},
-		{name: "not collected", fail: map[string]error{"ClusterServiceVersion": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: ClusterServiceVersion: not collected in this recording"},
 	})
 }

@@ -95,7 +95,6 @@ func TestCloudCredentials(t *testing.T) {
 		{name: "no Infrastructure", want: notApplicable("")},
 		{name: "no CloudCredential", objects: []any{cloud("AWS")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no CloudCredential"},
 		{name: "capability off", objects: []any{cloud("AWS")}, fail: map[string]error{"CloudCredential": noKind("CloudCredential")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no CloudCredential"},
-		{name: "CloudCredential not known", objects: []any{cloud("AWS")}, fail: map[string]error{"CloudCredential": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: CloudCredential: not collected in this recording"},
 		{name: "Infrastructure not known", fail: map[string]error{"Infrastructure": forbidden("infrastructures")}, want: "Unknown\nWarning NotAllowed: not allowed to get infrastructures.config.openshift.io: infrastructures is forbidden: no"},
 		{name: "legacy not known", objects: []any{cloud("AWS"), cloudCredential(unset, "")}, fail: map[string]error{"ConfigMap": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 		{name: "Secrets not known", objects: []any{cloud("AWS"), cloudCredential(mint, "")}, fail: map[string]error{"Secret": forbidden("secrets")}, want: "Unknown\nWarning NotAllowed: not allowed to get secrets: secrets is forbidden: no"},

@@ -86,7 +86,6 @@ func TestDisconnected(t *testing.T) {
 		{name: "no digest", target: "4.19.1@quay.io/ocp/release:4.19.1", input: stores(true, nil), want: "Unknown\nWarning TargetImageUnknown: the image of the target is not known by its digest: \"quay.io/ocp/release:4.19.1\""},
 		{name: "no image", target: "4.19.1", input: stores(true, nil), want: "Unknown\nWarning TargetImageUnknown: the image of the target is not known by its digest: \"\""},
 		{name: "what runs", target: "4.18.5@A", input: stores(false, nil), want: "Passed"},
-		{name: "ClusterVersion not known", fail: map[string]error{"ClusterVersion": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 	}
 	for i := range cases {
 		if cases[i].target == "" {

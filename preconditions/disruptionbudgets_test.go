@@ -162,11 +162,6 @@ func TestDisruptionBudgets(t *testing.T) {
 
 		// Reads.
 		{name: "no pools served", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
-		{name: "pools unreadable", objects: cluster(), fail: map[string]error{"MachineConfigPool": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "nodes unreadable", objects: cluster(), fail: map[string]error{"Node": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "pods unreadable", objects: cluster(), fail: map[string]error{"Pod": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "budgets unreadable", objects: cluster(), fail: map[string]error{"PodDisruptionBudget": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "budgets not collected", objects: cluster(), fail: map[string]error{"PodDisruptionBudget": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: PodDisruptionBudget: not collected in this recording"},
 		{name: "topology unreadable", objects: cluster(replica("p1", "a", "x"), budgetFor("p", "x", 1, 1, 1)), fail: map[string]error{"Infrastructure": errors.New("boom")},
 			want: "Failed\nWarning " + never + "node a (budget ns/p of pods ns/p1: " + needs + ")\nWarning UnknownError: boom"},
 		{name: "a malformed budget", objects: cluster(replica("p1", "a", "x"), budgetFor("p", "x", 1, 1, 1), malformed("policy/v1", "PodDisruptionBudget", "bad")),
