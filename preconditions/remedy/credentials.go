@@ -82,7 +82,8 @@ func (p *CredentialsPlan) read(ctx context.Context, r clusterapi.Reader, c Crede
 		return err
 	}
 	p.Annotated = cloud.Annotations[operators.AnnotationUpgradeableTo]
-	if p.Manual, err = operators.ManualCredentials(ctx, r, cloud); err != nil {
+	p.Manual, err = operators.ManualCredentials(ctx, r, cloud)
+	if err != nil {
 		return err
 	}
 	requests, err := operators.RequestsOf(cv, c.Current, c.Target, p.Platform)

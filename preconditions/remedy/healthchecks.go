@@ -78,7 +78,8 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 // MachineHealthChecks and of writing these; they name the checks that stay paused.
 func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, image string) (still []string, waitsFor string, err error) {
 	if !h.ResumeAfterControlPlane {
-		if waitsFor, err = poolsBehind(ctx, api); err != nil {
+		waitsFor, err = poolsBehind(ctx, api)
+		if err != nil {
 			return nil, "", fmt.Errorf("resuming MachineHealthChecks: %w", err)
 		}
 	}

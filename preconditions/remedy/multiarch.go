@@ -66,7 +66,8 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 	if err != nil {
 		return advice, err
 	}
-	if advice.Decision = report.Decide(m.Policy); advice.Decision.Blocked {
+	advice.Decision = report.Decide(m.Policy)
+	if advice.Decision.Blocked {
 		return advice, &BlockedError{Summary: advice.Decision.Summary}
 	}
 	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
