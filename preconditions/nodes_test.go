@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -127,47 +126,6 @@ func malformed(apiVersion, kind, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name}, "spec": "x", "status": []any{int64(1)},
 	}}
-}
-
-// checkCase is a cluster and what one check says of it.
-type checkCase struct {
-	name    string
-	current string // default 4.18.5@A
-	target  string // default 4.19.1@T
-	plan    preconditions.Plan
-	objects []any
-	fail    map[string]error
-	input   func(*preconditions.Input)
-	want    string
-}
-
-// runCases runs one check on each case.
-func runCases(t *testing.T, check preconditions.Check, cases []checkCase) {
-	t.Helper()
-	for _, tt := range cases {
-		t.Run(tt.name, func(t *testing.T) {
-			current, target := tt.current, tt.target
-			if current == "" {
-				current = "4.18.5@A"
-			}
-			if target == "" {
-				target = "4.19.1@T"
-			}
-			cv := clusterVersion(current)
-			r := reader(t, append([]any{cv}, tt.objects...)...)
-			for what, err := range tt.fail {
-				r.failing(what, err)
-			}
-			version, image, _ := strings.Cut(target, "@")
-			in := &preconditions.Input{Reader: r, Transition: preconditions.NewTransition(cv, configv1.Release{Version: version, Image: image}, false, tt.plan)}
-			if tt.input != nil {
-				tt.input(in)
-			}
-			if got := brief(run(t, []preconditions.Check{check}, in).Results[0]); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
 }
 
 func TestPoolsUpdating(t *testing.T) {
