@@ -2,10 +2,8 @@ package preconditions_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,48 +225,6 @@ func TestDrainOrder(t *testing.T) {
 		if got := result.State == preconditions.Failed; got != tt.fails {
 			t.Errorf("%s: %s", tt.name, brief(result))
 		}
-	}
-}
-
-// TestDisruptionBudgetsReads: the rule names what is read, each kind is listed
-// once, and the order of lists does not matter.
-func TestDisruptionBudgetsReads(t *testing.T) {
-	cv := clusterVersion("4.18.5")
-	objects := []any{cv, infrastructure(), poolOf("master"), poolOf("worker"), node("m0", "master"), node("a", "worker"), node("b", "worker"),
-		replica("vm1", "a", "vm1"), budgetFor("p", "vm1", 1, 1, 1, ofMachine("vm1")), machine("vm1", "True"),
-		replica("vm2", "a", "vm2"), budgetFor("p2", "vm2", 1, 1, 1, ofMachine("vm2")), machine("vm2", "False"),
-		replica("x1", "m0", "x"), replica("x2", "b", "x"), budgetFor("x", "x", 2, 2, 2), replica("y1", "a", "y"), budgetFor("y", "y", 1, 1, 1, stale)}
-	check := checkNamed(t, "DisruptionBudgets")
-	var first []byte
-	for range 2 {
-		r := reader(t, objects...)
-		result := run(t, []preconditions.Check{check}, input(r, cv, "4.18.6")).Results[0]
-		data, err := json.Marshal(result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first != nil && string(data) != string(first) {
-			t.Errorf("%s\n%s", first, data)
-		}
-		first = data
-		var reads []string
-		for call, n := range r.calls {
-			if n != 1 {
-				t.Errorf("%s %d times", call, n)
-			}
-			kind, _, _ := strings.Cut(strings.Fields(call)[1], "/")
-			reads = append(reads, kind)
-		}
-		var rule []string
-		for _, gvk := range check.(preconditions.Described).Rule().Reads {
-			rule = append(rule, gvk.Kind)
-		}
-		slices.Sort(reads)
-		slices.Sort(rule)
-		if diff := cmp.Diff(rule, reads); diff != "" {
-			t.Error(diff)
-		}
-		slices.Reverse(objects)
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -154,21 +152,6 @@ func TestRunReadsOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// restless gives another name at each call.
-type restless struct {
-	stub
-	calls *atomic.Int32
-}
-
-func (r restless) Name() string { return fmt.Sprint("N", r.calls.Add(1)) }
-
-func TestRunAsksNamesOnce(t *testing.T) {
-	check := restless{stub{err: errors.New("boom")}, new(atomic.Int32)}
-	if r := run(t, []preconditions.Check{check}, nil).Results[0]; r.Check != "N1" {
-		t.Errorf("called %s", r.Check)
 	}
 }
 
@@ -467,37 +450,6 @@ func TestReportJSON(t *testing.T) {
 		`"seen":[{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","name":"version","resourceVersion":"7"}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestWorkersLimit: never more checks at once than allowed.
-func TestWorkersLimit(t *testing.T) {
-	var now, most atomic.Int32
-	var checks []preconditions.Check
-	for i := range 30 {
-		checks = append(checks, stub{name: fmt.Sprint(i), run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
-			n := now.Add(1)
-			defer now.Add(-1)
-			for {
-				m := most.Load()
-				if n <= m || most.CompareAndSwap(m, n) {
-					return nil, nil
-				}
-			}
-		}})
-	}
-	report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{Workers: 3})
-	if err != nil || len(report.Results) != 30 || most.Load() > 3 {
-		t.Errorf("%d at once, error %v", most.Load(), err)
-	}
-	names := make([]string, 0, 30)
-	for _, r := range report.Results {
-		names = append(names, r.Check)
-	}
-	if !slices.IsSortedFunc(names, func(a, b string) int {
-		return strings.Compare(fmt.Sprintf("%3s", a), fmt.Sprintf("%3s", b))
-	}) {
-		t.Errorf("order %v", names)
 	}
 }
 

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1 "github.com/openshift/api/machine/v1"
@@ -70,26 +68,6 @@ func (p *Arm64Plan) Next() *Arm64Step {
 		}
 	}
 	return nil
-}
-
-// WriteText writes the steps for people. It returns the error of w.
-func (p *Arm64Plan) WriteText(w io.Writer) error {
-	var b strings.Builder
-	for i, s := range p.Steps {
-		state := "to do"
-		switch {
-		case s.Done:
-			state = "done"
-		case s.Manual:
-			state = "by hand"
-		}
-		fmt.Fprintf(&b, "%d. %s: %s (%s)\n", i+1, s.Title, state, s.State)
-		if !s.Done && s.Command != "" {
-			fmt.Fprintf(&b, "   %s\n", s.Command)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 var machineSetKind = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1", Kind: "ControlPlaneMachineSet"}

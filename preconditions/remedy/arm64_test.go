@@ -1,9 +1,6 @@
 package remedy_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,25 +15,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: %s", name, diff)
-	}
-}
 
 var machineSetKind = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1", Kind: "ControlPlaneMachineSet"}
 
@@ -85,13 +63,15 @@ func setArch(t testing.TB, api clusterapi.ClusterAPI, nodes ...string) {
 	}
 }
 
-func planText(t testing.TB, p *remedy.Arm64Plan) string {
-	t.Helper()
-	var b strings.Builder
-	if err := p.WriteText(&b); err != nil {
-		t.Fatal(err)
+// left are the steps that are not done, with what was found.
+func left(p *remedy.Arm64Plan) string {
+	var lines []string
+	for _, s := range p.Steps {
+		if !s.Done {
+			lines = append(lines, s.ID+": "+s.State)
+		}
 	}
-	return b.String()
+	return strings.Join(lines, "; ")
 }
 
 // The whole way, with a fault at each write.
@@ -105,7 +85,9 @@ func TestControlPlaneArm64(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "arm64-first.txt", planText(t, p))
+		if want := "Payload: architecture none; ImageStreams: not visible in the cluster; MachineSet: instance type m6i.xlarge, image ami-x86, state Active; Nodes: 0 of 3"; left(p) != want {
+			t.Error(left(p))
+		}
 		step()
 		if next := p.Next(); next == nil || next.ID != "Payload" || versionOf(t, api).Spec.DesiredUpdate.Architecture != multi {
 			t.Errorf("next is %+v", next)
@@ -132,9 +114,8 @@ func TestControlPlaneArm64(t *testing.T) {
 		setArch(t, api, "c")
 		step()
 		if p.Next() != nil {
-			t.Errorf("in the end: %s", planText(t, p))
+			t.Errorf("in the end: %s", left(p))
 		}
-		golden(t, "arm64-last.txt", planText(t, p))
 	})
 }
 
