@@ -120,29 +120,11 @@ func TestCredentialsNotManual(t *testing.T) {
 	}
 	t.Run("disabled by the ConfigMap", func(t *testing.T) {
 		api := clusterWith(nil, t, operatorv1.CloudCredentialsModeDefault, "")
-		cm := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-credential-operator", Name: "cloud-credential-operator-config"}, Data: map[string]string{"disabled": "true"}}
-		u, err := clusterapi.ToUnstructured(cm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := api.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-credential-operator", Name: "cloud-credential-operator-config"}, Data: map[string]string{"disabled": "true"}}
+		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		prepare(t, c, api)
-	})
-	t.Run("not manual any more", func(t *testing.T) {
-		api := manualCluster(nil, t, "")
-		prepare(t, c, api)
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, func(o *operatorv1.CloudCredential) error {
-			o.Spec.CredentialsMode = operatorv1.CloudCredentialsModeMint
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Annotate(t.Context(), api); !errors.Is(err, remedy.ErrNotManual) {
-			t.Errorf("%v", err)
-		}
 	})
 }
 
