@@ -122,8 +122,8 @@ func (*volumeSnapshot) APIKind() schema.GroupVersionKind {
 func volumeSnapshots(maxAge time.Duration) judgeFunc {
 	return func(ctx context.Context, in *Input) ([]Finding, error) {
 		snapshots, err := list[volumeSnapshot](ctx, in, clusterapi.ListOptions{})
-		if err = optionalAPI(err, "volume snapshots"); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, optionalAPI(err, "volume snapshots")
 		}
 		since, err := in.since(maxAge)
 		if err != nil {

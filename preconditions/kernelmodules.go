@@ -17,7 +17,8 @@ import (
 // kernel of the target.
 func kernelModules(ctx context.Context, in *Input) ([]Finding, error) {
 	modules, err := list[operators.KernelModule](ctx, in, clusterapi.ListOptions{})
-	if err = optionalAPI(err, "out-of-tree kernel modules"); err != nil && len(modules) == 0 {
+	err = optionalAPI(err, "out-of-tree kernel modules")
+	if err != nil && len(modules) == 0 {
 		return nil, err
 	}
 	if len(modules) == 0 {
@@ -76,10 +77,7 @@ func readPreflights(ctx context.Context, in *Input) ([]*operators.PreflightValid
 	for _, p := range older {
 		all = append(all, &p.PreflightValidation)
 	}
-	if meta.IsNoMatchError(err) {
-		err = nil
-	}
-	return all, err
+	return all, unlessMissing(err)
 }
 
 // preflightManifest is what to create.

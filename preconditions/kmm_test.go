@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -60,7 +59,6 @@ func TestKernelModules(t *testing.T) {
 			want: failed + "b/x (stage build)\nWarning PreflightPending: preflight validation p has not verified yet: b/y (not reported)"},
 		{name: "the newest counts", objects: []any{module("b", "x"), preflight("v1beta2", "a", 1, byImage, modules(result("b", "x", "build", "false", ""))), preflight("v1beta2", "b", 2, byImage, modules(result("b", "x", "image", "true", "")))}, want: done},
 		{name: "preflights not known", objects: []any{module("b", "x")}, fail: map[string]error{"PreflightValidationOCP": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "not collected", fail: map[string]error{"Module": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Module: not collected in this recording"},
 		{name: "malformed preflight", objects: []any{module("b", "x"), malformed("kmm.sigs.x-k8s.io/v1beta2", "PreflightValidationOCP", "p")},
 			want: "Unknown\nWarning UnknownError: PreflightValidationOCP p: spec: got a JSON string, want operators.PreflightSpec"},
 	}

@@ -74,7 +74,8 @@ func gatewayAPI(ctx context.Context, in *Input) ([]Finding, error) {
 		}
 		o := Object{GVK: crdKind, Name: u.GetName()}
 		all = append(all, o)
-		if o.Note = oddGateway(u.GetName(), u.GetAnnotations()); o.Note != "" {
+		o.Note = oddGateway(u.GetName(), u.GetAnnotations())
+		if o.Note != "" {
 			odd = append(odd, o)
 		}
 	}

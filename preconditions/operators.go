@@ -183,25 +183,23 @@ func unsupportedOverrides(ctx context.Context, in *Input) ([]Finding, error) {
 }
 
 // read returns the objects of the kind. There may be none, and no such kind.
-func (k overridableKind) read(ctx context.Context, r clusterapi.Reader) (objects []*clusterapi.Object, err error) {
+func (k overridableKind) read(ctx context.Context, r clusterapi.Reader) ([]*clusterapi.Object, error) {
 	if k.all {
-		objects, err = clusterapi.ListShared(ctx, r, k.gvk, clusterapi.ListOptions{Namespace: k.namespace})
-	} else {
-		var o *clusterapi.Object
-		if o, err = clusterapi.GetShared(ctx, r, k.gvk, clusterapi.Key("", "cluster")); err == nil {
-			objects = append(objects, o)
-		}
+		objects, err := clusterapi.ListShared(ctx, r, k.gvk, clusterapi.ListOptions{Namespace: k.namespace})
+		return objects, unlessMissing(err)
 	}
-	if isMissing(err) {
-		err = nil
+	o, err := clusterapi.GetShared(ctx, r, k.gvk, clusterapi.Key("", "cluster"))
+	if err != nil {
+		return nil, unlessMissing(err)
 	}
-	return objects, err
+	return []*clusterapi.Object{o}, nil
 }
 
 // operatorCompatibility: every operator that OLM installed may run on the target.
 func operatorCompatibility(ctx context.Context, in *Input) ([]Finding, error) {
 	csvs, err := list[olm.ClusterServiceVersion](ctx, in, clusterapi.ListOptions{})
-	if err = optionalAPI(err, "ClusterServiceVersions"); err != nil && len(csvs) == 0 {
+	err = optionalAPI(err, "ClusterServiceVersions")
+	if err != nil && len(csvs) == 0 {
 		return nil, err
 	}
 	meaning := "Operators do not support the target"

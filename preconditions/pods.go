@@ -138,11 +138,12 @@ func (d *podDecoder) resources(in map[string]any, key string) corev1.ResourceLis
 		}
 		q, known := d.quantities[text]
 		if !known {
-			var err error
-			if q, err = resource.ParseQuantity(text); err != nil {
+			parsed, err := resource.ParseQuantity(text)
+			if err != nil {
 				d.odd = true
 				return nil
 			}
+			q = parsed
 			d.quantities[text] = q
 		}
 		out[corev1.ResourceName(name)] = q

@@ -69,10 +69,7 @@ func decodeAll[T any](objects []*clusterapi.Object, decode func(*clusterapi.Obje
 // kind.
 func readOrNil[T any](ctx context.Context, r clusterapi.Reader, namespace, name string) (*T, error) {
 	o, err := clusterapi.Read[T](ctx, r, clusterapi.Key(namespace, name))
-	if isMissing(err) {
-		return nil, nil
-	}
-	return o, err
+	return o, unlessMissing(err)
 }
 
 // readCluster reads the object of a kind that is called cluster; nil: there is none. A
@@ -87,6 +84,14 @@ func readCluster[T any](ctx context.Context, in *Input, what string) (*T, error)
 
 // isMissing reports whether an object, or its kind, is not there.
 func isMissing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// unlessMissing is the error unless an object, or its kind, is not there.
+func unlessMissing(err error) error {
+	if isMissing(err) {
+		return nil
+	}
+	return err
+}
 
 // optionalAPI turns "no such API" into "not applicable".
 func optionalAPI(err error, what string) error {

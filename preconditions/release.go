@@ -58,7 +58,8 @@ func releasePrevious(ctx context.Context, in *Input, allowUnlisted bool) ([]Find
 		if cv == nil {
 			return nil, &NotApplicableError{Why: "the cluster has no ClusterVersion"}
 		}
-		if current = cv.Status.Desired.Version; current == "" {
+		current = cv.Status.Desired.Version
+		if current == "" {
 			return nil, errors.New("the cluster does not say what version it runs")
 		}
 		if listed(previous, current) {

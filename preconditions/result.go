@@ -85,12 +85,11 @@ type Report struct {
 
 // Result returns the result of the named check.
 func (r *Report) Result(check string) (Result, bool) {
-	for _, result := range r.Results {
-		if result.Check == check {
-			return result, true
-		}
+	i := slices.IndexFunc(r.Results, func(result Result) bool { return result.Check == check })
+	if i < 0 {
+		return Result{}, false
 	}
-	return Result{}, false
+	return r.Results[i], true
 }
 
 // PanicError is the Err of a check that panicked. Its text does not include the
@@ -116,10 +115,8 @@ func judge(check string, findings []Finding, err error) Result {
 		return Result{Check: check, State: NotApplicable, Findings: []Finding{{Severity: Info, Reason: string(NotApplicable), Message: inapplicable.Why}}}
 	}
 	r := Result{Check: check, State: Passed, Findings: findings}
-	for _, f := range findings {
-		if f.Severity >= Warning {
-			r.State = Failed
-		}
+	if r.warns() {
+		r.State = Failed
 	}
 	switch {
 	case err != nil && r.State == Failed:
@@ -134,6 +131,11 @@ func judge(check string, findings []Finding, err error) Result {
 // unknown makes the result of a check that could not be evaluated.
 func unknown(check string, err error) Result {
 	return Result{Check: check, State: Unknown, Findings: []Finding{unknownFinding(err)}, Err: err}
+}
+
+// warns reports whether there is more than Info.
+func (r Result) warns() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity >= Warning })
 }
 
 // saysUnknown reports whether finding i only says that something is not known.

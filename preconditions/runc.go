@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,10 +38,7 @@ func runc(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, err
 	}
 	configs, configsErr := list[mcfgv1.ContainerRuntimeConfig](ctx, in, clusterapi.ListOptions{})
-	if meta.IsNoMatchError(configsErr) {
-		configsErr = nil
-	}
-	err = joinErrors(err, configsErr)
+	err = joinErrors(err, unlessMissing(configsErr))
 	configured := map[string]bool{} // configs with runc; false: told by the finding about their pools
 	for _, c := range configs {
 		if runtimeOf(c) == runtimeRunc {

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1 "github.com/openshift/api/machine/v1"
@@ -22,10 +20,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
-
-// annotationArm64 on ControlPlaneMachineSet cluster says that [ControlPlaneArm64]
-// changed it, and what was there before; its value is JSON with a format version.
-const annotationArm64 = clusterapi.AnnotationPrefix + "control-plane-arm64"
 
 // ControlPlaneArm64 moves a control plane on AWS from x86 to arm64 machines.
 type ControlPlaneArm64 struct {
@@ -74,26 +68,6 @@ func (p *Arm64Plan) Next() *Arm64Step {
 		}
 	}
 	return nil
-}
-
-// WriteText writes the steps for people. It returns the error of w.
-func (p *Arm64Plan) WriteText(w io.Writer) error {
-	var b strings.Builder
-	for i, s := range p.Steps {
-		state := "to do"
-		switch {
-		case s.Done:
-			state = "done"
-		case s.Manual:
-			state = "by hand"
-		}
-		fmt.Fprintf(&b, "%d. %s: %s (%s)\n", i+1, s.Title, state, s.State)
-		if !s.Done && s.Command != "" {
-			fmt.Fprintf(&b, "   %s\n", s.Command)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 var machineSetKind = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1", Kind: "ControlPlaneMachineSet"}
@@ -238,35 +212,8 @@ func (a ControlPlaneArm64) Step(ctx context.Context, api clusterapi.ClusterAPI) 
 	return a.Plan(ctx, api)
 }
 
-// change writes instance type and image, with what was there before.
+// change writes instance type and image.
 func (a ControlPlaneArm64) change(ctx context.Context, api clusterapi.ClusterAPI, ami string) error {
-	return modifyMachineSet(ctx, api, func(set *machinev1.ControlPlaneMachineSet, spec map[string]any) error {
-		after := map[string]string{"instanceType": jsonText(a.InstanceType), "ami": jsonText(map[string]any{"id": ami})}
-		if err := (mark{For: "arm64", After: after, Before: machineFields(spec)}).putAgain(set, annotationArm64); err != nil {
-			return err
-		}
-		return setMachineFields(spec, after)
-	})
-}
-
-// Undo gives the control plane machine set what it had, as long as it has what
-// [ControlPlaneArm64.Step] wrote: machines that were replaced are replaced again. Errors
-// are those of reading and writing it.
-func (a ControlPlaneArm64) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
-	return modifyMachineSet(ctx, api, func(set *machinev1.ControlPlaneMachineSet, spec map[string]any) error {
-		return takeBack(set, annotationArm64, machineFields(spec), func(before map[string]string) error { return setMachineFields(spec, before) })
-	})
-}
-
-// Uninstall removes the mark, after which there is no Undo. Errors are those of Undo.
-func (a ControlPlaneArm64) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
-	return modifyMachineSet(ctx, api, func(set *machinev1.ControlPlaneMachineSet, _ map[string]any) error {
-		unannotate(set, annotationArm64)
-		return nil
-	})
-}
-
-func modifyMachineSet(ctx context.Context, api clusterapi.ClusterAPI, f func(set *machinev1.ControlPlaneMachineSet, spec map[string]any) error) error {
 	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(operators.MachineAPINamespace, "cluster"), clusterapi.ModifyOptions{}, func(set *machinev1.ControlPlaneMachineSet) error {
 		machine := set.Spec.Template.OpenShiftMachineV1Beta1Machine
 		if machine == nil || machine.Spec.ProviderSpec.Value == nil {
@@ -276,43 +223,11 @@ func modifyMachineSet(ctx context.Context, api clusterapi.ClusterAPI, f func(set
 		if err := json.Unmarshal(machine.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
 			return fmt.Errorf("its providerSpec: %w", err)
 		}
-		if err := f(set, spec); err != nil {
-			return err
-		}
+		spec["instanceType"] = a.InstanceType
+		spec["ami"] = map[string]any{"id": ami}
 		raw, err := json.Marshal(spec)
-		if err != nil {
-			return err
-		}
 		machine.Spec.ProviderSpec.Value.Raw = raw
-		return nil
+		return err
 	})
 	return wrap("ControlPlaneMachineSet cluster", err)
-}
-
-// machineFields are the fields that change, as JSON; those that are missing are left
-// out.
-func machineFields(spec map[string]any) map[string]string {
-	fields := map[string]string{}
-	for _, name := range []string{"instanceType", "ami"} {
-		if v, ok := spec[name]; ok {
-			fields[name] = jsonText(v)
-		}
-	}
-	return fields
-}
-
-func setMachineFields(spec map[string]any, to map[string]string) error {
-	for _, name := range []string{"instanceType", "ami"} {
-		text, ok := to[name]
-		if !ok {
-			delete(spec, name)
-			continue
-		}
-		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			return fmt.Errorf("annotation %s: %s: %w", annotationArm64, name, err)
-		}
-		spec[name] = v
-	}
-	return nil
 }

@@ -78,7 +78,8 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 // MachineHealthChecks and of writing these; they name the checks that stay paused.
 func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, image string) (still []string, waitsFor string, err error) {
 	if !h.ResumeAfterControlPlane {
-		if waitsFor, err = poolsBehind(ctx, api); err != nil {
+		waitsFor, err = poolsBehind(ctx, api)
+		if err != nil {
 			return nil, "", fmt.Errorf("resuming MachineHealthChecks: %w", err)
 		}
 	}
@@ -97,18 +98,6 @@ func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, ima
 		waitsFor = ""
 	}
 	return still, waitsFor, err
-}
-
-// Uninstall resumes every check that was paused here, whatever for, and so removes all
-// marks. Errors are those of Resume.
-func (h HealthChecks) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
-	_, err := each(ctx, api, "resuming", func(c *machinev1beta1.MachineHealthCheck) bool {
-		if _, ours := c.Annotations[annotationPausedFor]; ours {
-			resume(c)
-		}
-		return false
-	})
-	return err
 }
 
 // each changes every check that change changes, each in one write, and returns the

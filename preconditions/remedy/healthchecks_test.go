@@ -150,10 +150,6 @@ func TestHealthChecksResume(t *testing.T) {
 			}
 		})
 	}
-	api := forkOf(t, nil, pool("worker", false, true, false), healthCheck("x", corev1.NodeReady, mine...))
-	if err := (remedy.HealthChecks{}).Uninstall(t.Context(), api); err != nil || len(pauses(t, api)["x"]) > 0 {
-		t.Errorf("%v: %v", err, pauses(t, api))
-	}
 }
 
 // What stays paused for an error is named in it, and the others are resumed.

@@ -2,7 +2,6 @@ package remedy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -11,10 +10,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
-
-// annotationMultiArch on the ClusterVersion says that [MultiArch] asked for the
-// migration, and at which version; its value is JSON with a format version.
-const annotationMultiArch = clusterapi.AnnotationPrefix + "multi-arch"
 
 // MultiArch migrates a cluster to the release for several architectures, with its
 // version as it is. There is no way back once it has begun.
@@ -71,14 +66,11 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 	if err != nil {
 		return advice, err
 	}
-	if advice.Decision = report.Decide(m.Policy); advice.Decision.Blocked {
+	advice.Decision = report.Decide(m.Policy)
+	if advice.Decision.Blocked {
 		return advice, &BlockedError{Summary: advice.Decision.Summary}
 	}
 	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		before := map[string]string{"version": "", "image": ""}
-		if u := cv.Spec.DesiredUpdate; u != nil {
-			before["version"], before["image"] = u.Version, u.Image
-		}
 		switch {
 		case cv.Spec.DesiredUpdate != nil && cv.Spec.DesiredUpdate.Architecture == multi:
 			return false, nil
@@ -86,7 +78,6 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 			return false, fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
 		}
 		clusterversion.SetDesired(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
-		mark{For: target.Version, Before: before}.put(cv, annotationMultiArch)
 		return true, nil
 	})
 	return advice, wrap("migration to several architectures", err)
@@ -100,32 +91,4 @@ func afterMigration() []string {
 		"Keep workloads that are built for one architecture on its nodes: by node affinity for kubernetes.io/arch, by taints, or with the Multiarch Tuning Operator.",
 		"Image streams that were imported for one architecture are to be imported again: oc import-image NAME --import-mode=PreserveOriginal.",
 	}
-}
-
-// ErrBegun is the error of an Undo that comes too late: the migration has begun, or the
-// update to the release whose credentials were prepared.
-var ErrBegun = errors.New("there is no way back")
-
-// Undo takes the request back, if [MultiArch.Start] made it, it still stands, and the
-// migration has not begun: desiredUpdate becomes what it was. Errors are [ErrBegun], and
-// those of reading and writing the ClusterVersion.
-func (m MultiArch) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
-	_, err := clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		made, ok, err := readMark(cv, annotationMultiArch)
-		if err != nil || !ok {
-			return false, err
-		}
-		want := cv.Spec.DesiredUpdate
-		stands := want != nil && want.Architecture == multi && want.Version == made.For && want.Image == ""
-		if stands && cv.Status.Desired.Architecture == multi {
-			return false, fmt.Errorf("it has begun: %w", ErrBegun)
-		}
-		unannotate(cv, annotationMultiArch)
-		if !stands {
-			return false, nil // somebody else's request by now
-		}
-		clusterversion.SetDesired(cv, configv1.Update{Version: made.Before["version"], Image: made.Before["image"], AcceptRisks: clusterversion.AcceptedRisks(cv)})
-		return true, nil
-	})
-	return wrap("taking back the migration to several architectures", err)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
-// annotationPreflightFor on a PreflightValidationOCP says that [Preflight] created it,
-// and for which release; its value is JSON with a format version.
+// annotationPreflightFor on a PreflightValidationOCP marks what [Preflight] created, and
+// has the release that it is for.
 const annotationPreflightFor = clusterapi.AnnotationPrefix + "preflight-for"
 
 // Preflight has the operator for out-of-tree kernel modules (KMM) build and verify all
@@ -49,7 +49,7 @@ type PreflightProgress struct {
 // Done reports whether every module is verified or has failed.
 func (p *PreflightProgress) Done() bool { return len(p.Pending) == 0 }
 
-// ErrNoPreflight says that no preflight validation was asked for the release.
+// ErrNoPreflight is the error if no preflight validation was asked for the release.
 var ErrNoPreflight = errors.New("no preflight validation was asked for")
 
 // Start asks for the preflight, unless it was asked for already, and returns how far it
@@ -87,7 +87,7 @@ func progressOf(ctx context.Context, r clusterapi.Reader, o *operators.Preflight
 	if err != nil {
 		return nil, fmt.Errorf("kernel modules: %w", err)
 	}
-	_, created, err := readMark(o, annotationPreflightFor)
+	_, created := o.Annotations[annotationPreflightFor]
 	p := &PreflightProgress{Name: o.Name, Created: created}
 	for _, m := range modules {
 		result, _ := o.Status.Result(m.Namespace, m.Name)
@@ -101,7 +101,7 @@ func progressOf(ctx context.Context, r clusterapi.Reader, o *operators.Preflight
 			p.Pending = append(p.Pending, module)
 		}
 	}
-	return p, err
+	return p, nil
 }
 
 // Finish deletes the preflight validation of the release if this package created it;
@@ -115,11 +115,10 @@ func (p Preflight) Finish(ctx context.Context, api clusterapi.ClusterAPI) error 
 		return err
 	}
 	for _, o := range all {
-		m, ok, err := readMark(o, annotationPreflightFor)
-		if ok && m.For == p.target() {
-			err = p.delete(ctx, api, gvk, o)
+		if o.Annotations[annotationPreflightFor] != p.target() {
+			continue
 		}
-		if err != nil {
+		if err := p.delete(ctx, api, gvk, o); err != nil {
 			return fmt.Errorf("PreflightValidationOCP %s: %w", o.Name, err)
 		}
 	}
@@ -189,7 +188,7 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 	o := &operators.PreflightValidation{Spec: spec, ObjectMeta: metav1.ObjectMeta{
 		Name: "clusterupdate-" + hex.EncodeToString(sum[:6]),
 	}}
-	mark{For: p.target()}.put(o, annotationPreflightFor)
+	annotate(o, annotationPreflightFor, p.target())
 	u, err := clusterapi.ToUnstructured(o)
 	if err != nil {
 		return err

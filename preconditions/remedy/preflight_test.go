@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -170,22 +169,5 @@ func TestPreflightErrors(t *testing.T) {
 	bare := memory.New(memory.Options{})
 	if _, err := (remedy.Preflight{Image: image}).Start(t.Context(), bare); !meta.IsNoMatchError(err) {
 		t.Errorf("no KMM: %v", err)
-	}
-	marked := forkOf(t, nil, module("a"), preflightCRD("releaseImage"))
-	p := remedy.Preflight{Image: image}
-	progress, err := p.Start(t.Context(), marked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := marked.Get(t.Context(), preflightKind, clusterapi.Key("", progress.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.SetAnnotations(map[string]string{clusterapi.AnnotationPrefix + "preflight-for": `{"version":9}`})
-	if _, err := marked.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Finish(t.Context(), marked); err == nil || apierrors.IsNotFound(err) {
-		t.Errorf("a later format: %v", err)
 	}
 }

@@ -100,10 +100,12 @@ func (s PreflightStatus) Result(namespace, name string) (m PreflightModule, ok b
 			return m, true
 		}
 	}
-	if m, ok = s.CRStatuses[namespace+"/"+name]; !ok {
-		m, ok = s.CRStatuses[name]
+	for _, key := range []string{namespace + "/" + name, name} {
+		if m, ok := s.CRStatuses[key]; ok {
+			return m, true
+		}
 	}
-	return m, ok
+	return m, false
 }
 
 // PreflightOf returns the newest preflight validation for a release, by its image or by
