@@ -141,7 +141,7 @@ func SchemaLine(s clusterapi.SchemaChange) string {
 	}
 	fields, descriptions := len(s.Fields), s.Descriptions
 	for _, f := range s.Fields {
-		if IsDescription(f.Path) {
+		if isDescription(f.Path) {
 			fields--
 		}
 	}
