@@ -54,7 +54,8 @@ func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
 		fault := error(nil)
 		if shared {
 			var t *T
-			if t, fault = owned[T](o); fault == nil {
+			t, fault = owned[T](o)
+			if fault == nil {
 				out[i] = *t
 			}
 		} else {
