@@ -23,8 +23,7 @@ import (
 // recognises; a kind that the cluster does not serve is one that
 // meta.IsNoMatchError recognises; a kind that a recording does not contain is
 // [ErrNotCollected]. Other failures keep their apierrors type; context may be
-// added with %w only. [EncodeError] and [DecodeError] carry all of this over a
-// wire.
+// added with %w only.
 //
 // Numbers in objects are int64 where they have no fraction, else float64, as
 // k8s.io/apimachinery/pkg/util/json decodes them: with encoding/json alone they

@@ -139,7 +139,8 @@ func typeShape(t reflect.Type, name string) shape {
 	}
 	full := t.PkgPath() + "." + t.Name() + "." + f.Name
 	return shape{
-		typ: f.Type, keys: f.keys, set: sets[full], atomic: atomicMaps[full] || isAtomic(f.Type), omitted: f.Type.Kind() == reflect.Struct,
+		typ: f.Type, keys: f.keys, set: isMarked(full, "=set"), atomic: isMarked(full, "=atomic") || isAtomic(f.Type),
+		omitted: f.Type.Kind() == reflect.Struct,
 	}
 }
 

@@ -55,10 +55,12 @@ func ReadEgress(ctx context.Context, r Reader) (Egress, error) {
 	}
 	e.Bundle = []byte(bundle.Data["ca-bundle.crt"])
 	e.Revision = revision + " " + bundleRevision
-	if e.Proxy, err = httpclient.Proxy(proxy.Status.HTTPProxy, proxy.Status.HTTPSProxy, proxy.Status.NoProxy); err != nil {
+	e.Proxy, err = httpclient.Proxy(proxy.Status.HTTPProxy, proxy.Status.HTTPSProxy, proxy.Status.NoProxy)
+	if err != nil {
 		return Egress{}, fmt.Errorf("the cluster's proxy: %w", err)
 	}
-	if e.RootCAs, err = httpclient.RootCAs(e.Bundle); err != nil {
+	e.RootCAs, err = httpclient.RootCAs(e.Bundle)
+	if err != nil {
 		return Egress{}, errors.New("unable to add ca-bundle.crt certificates")
 	}
 	return e, nil

@@ -31,55 +31,6 @@ func Merge(base, over *unstructured.Unstructured, overridden func(path string)) 
 	merger{overridden}.object(base.Object, over.Object, shape{typ: t}, "")
 }
 
-// atomicTypes are the structs that server-side apply replaces as a whole, and
-// atomicMaps the fields with such maps. Both stand in comments (structType,
-// mapType) of the packages.
-var (
-	atomicTypes = map[string]bool{
-		"k8s.io/api/core/v1.SecretReference":                          true,
-		"k8s.io/api/core/v1.FileKeySelector":                          true,
-		"k8s.io/api/core/v1.ObjectFieldSelector":                      true,
-		"k8s.io/api/core/v1.ResourceFieldSelector":                    true,
-		"k8s.io/api/core/v1.ConfigMapKeySelector":                     true,
-		"k8s.io/api/core/v1.SecretKeySelector":                        true,
-		"k8s.io/api/core/v1.NodeSelector":                             true,
-		"k8s.io/api/core/v1.NodeSelectorTerm":                         true,
-		"k8s.io/api/core/v1.TopologySelectorTerm":                     true,
-		"k8s.io/api/core/v1.EndpointAddress":                          true,
-		"k8s.io/api/core/v1.EndpointPort":                             true,
-		"k8s.io/api/core/v1.ObjectReference":                          true,
-		"k8s.io/api/core/v1.LocalObjectReference":                     true,
-		"k8s.io/api/core/v1.TypedLocalObjectReference":                true,
-		"k8s.io/api/core/v1.ScopeSelector":                            true,
-		"k8s.io/api/rbac/v1.Subject":                                  true,
-		"k8s.io/api/rbac/v1.RoleRef":                                  true,
-		"k8s.io/api/admissionregistration/v1.ParamKind":               true,
-		"k8s.io/api/admissionregistration/v1.ParamRef":                true,
-		"k8s.io/api/admissionregistration/v1.Variable":                true,
-		"k8s.io/api/admissionregistration/v1.MatchResources":          true,
-		"k8s.io/api/admissionregistration/v1.NamedRuleWithOperations": true,
-		"k8s.io/api/networking/v1.ServiceBackendPort":                 true,
-		"k8s.io/apimachinery/pkg/apis/meta/v1.OwnerReference":         true,
-		"k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelector":          true,
-		"k8s.io/apimachinery/pkg/runtime.RawExtension":                true,
-	}
-	atomicMaps = map[string]bool{
-		"k8s.io/api/core/v1.PodSpec.NodeSelector":               true,
-		"k8s.io/api/core/v1.ReplicationControllerSpec.Selector": true,
-		"k8s.io/api/core/v1.ServiceSpec.Selector":               true,
-		"k8s.io/api/node/v1.Scheduling.NodeSelector":            true,
-	}
-	// sets are the lists of scalars that it unites (listType=set).
-	sets = map[string]bool{
-		"k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta.Finalizers":                                 true,
-		"k8s.io/api/core/v1.ContainerRestartRuleOnExitCodes.Values":                                  true,
-		"k8s.io/api/core/v1.NodeSpec.PodCIDRs":                                                       true,
-		"k8s.io/api/batch/v1.PodFailurePolicyOnExitCodesRequirement.Values":                          true,
-		"k8s.io/api/admissionregistration/v1.ValidatingAdmissionPolicyBindingSpec.ValidationActions": true,
-		"k8s.io/api/storage/v1.CSIDriverSpec.VolumeLifecycleModes":                                   true,
-	}
-)
-
 // merger merges JSON trees.
 type merger struct{ overridden func(path string) }
 
@@ -143,7 +94,13 @@ func (m merger) list(base, over []any, s shape, path string) (merged []any, ok b
 	return base, true
 }
 
+// isAtomic reports whether server-side apply replaces a struct as a whole.
 func isAtomic(t reflect.Type) bool {
 	t = deref(t)
-	return t != nil && t.Kind() == reflect.Struct && atomicTypes[t.PkgPath()+"."+t.Name()]
+	if t == nil || t.Kind() != reflect.Struct {
+		return false
+	}
+	return t == rawExtensionType || isMarked(t.PkgPath()+"."+t.Name(), "=atomic")
 }
+
+var rawExtensionType = reflect.TypeFor[runtime.RawExtension]()

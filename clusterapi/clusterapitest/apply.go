@@ -318,12 +318,14 @@ func testKeyedList(t *testing.T, s *suite) {
 	if names(got) != one+" "+two {
 		t.Fatalf("after the second manager added its container: %q", names(got))
 	}
-	if got = s.apply(t, "first", full); names(got) != one+" "+two {
+	got = s.apply(t, "first", full)
+	if names(got) != one+" "+two {
 		t.Errorf("after the first manager applied its own again: %q", names(got))
 	}
 	dropped := second(`[]`)
 	delete(dropped.Object, "spec")
-	if got = s.apply(t, "second", dropped); names(got) != one {
+	got = s.apply(t, "second", dropped)
+	if names(got) != one {
 		t.Errorf("after the second manager gave its container up: %q", names(got))
 	}
 }

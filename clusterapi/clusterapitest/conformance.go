@@ -3,6 +3,7 @@ package clusterapitest
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"testing"
@@ -261,6 +262,9 @@ func (s *suite) widget(t *testing.T, name string) *unstructured.Unstructured {
 	return object(t, widgetText, s.widgets.GroupVersion(), name, s.ns)
 }
 
+//go:embed definition.yaml
+var definition string
+
 // The objects of the suite.
 const (
 	configMapText  = `{apiVersion: v1, kind: ConfigMap, metadata: {name: "%s", namespace: %s}, data: {a: "1"}}`
@@ -287,41 +291,5 @@ spec:
   nodeName: %s
   terminationGracePeriodSeconds: 0
   containers: [{name: one, image: registry.example/one}]
-`
-	definition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %s}
-spec:
-  group: %s
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer}
-              parts:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [name]
-                items:
-                  type: object
-                  required: [name]
-                  properties: {name: {type: string}, count: {type: integer}}
-              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
-              steps: {type: array, items: {type: string}}
-              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status:
-            type: object
-            properties: {phase: {type: string}, updates: {type: array, nullable: true, items: {type: string}}}
 `
 )

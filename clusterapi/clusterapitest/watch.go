@@ -51,7 +51,8 @@ func testWatch(t *testing.T, s *suite) {
 		defer cancel()
 		var errs []error
 		for e, err := range watcher.Watch(ctx, s.nothing(), clusterapi.ListOptions{}) {
-			if errs = append(errs, err); err == nil {
+			errs = append(errs, err)
+			if err == nil {
 				t.Errorf("got %s of a kind that is not served", e.Type)
 			}
 		}
@@ -285,7 +286,8 @@ func startKind(t *testing.T, s *suite, w clusterapi.Watcher, gvk schema.GroupVer
 	go func() {
 		var last error
 		for e, err := range w.Watch(ctx, gvk, opts) {
-			if last = err; err == nil {
+			last = err
+			if err == nil {
 				out.events <- e
 			}
 		}

@@ -79,7 +79,8 @@ func (d *decoder) jsonStream(ctx context.Context, data []byte, use func(document
 		}
 		begin := strings.TrimLeft(rest, " \t\r\n")
 		line += strings.Count(rest[:len(rest)-len(begin)], "\n")
-		if rest = begin; rest == "" {
+		rest = begin
+		if rest == "" {
 			return false, nil
 		}
 		text, n, err := d.json(rest)
@@ -228,7 +229,8 @@ func blank(text string) bool {
 		text = text[len("---"):]
 	}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+		line = strings.TrimSpace(line)
+		if line != "" && line[0] != '#' {
 			return false
 		}
 	}

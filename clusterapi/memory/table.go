@@ -217,7 +217,8 @@ func (t *table) set(key types.NamespacedName, old, e *entry) {
 		return
 	}
 	if before != "" {
-		if t.nodes[before] = remove(t.nodes[before], key, compareKeys); len(t.nodes[before]) == 0 {
+		t.nodes[before] = remove(t.nodes[before], key, compareKeys)
+		if len(t.nodes[before]) == 0 {
 			delete(t.nodes, before)
 		}
 	}

@@ -25,7 +25,8 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 		var partial error
 		err := c.call(ctx, call, func(ctx context.Context) error {
 			var err error
-			if k, err = c.touch(ctx, gvk); err != nil {
+			k, err = c.touch(ctx, gvk)
+			if err != nil {
 				return err
 			}
 			w = &watcher{opts: opts, wake: make(chan struct{}, 1)}

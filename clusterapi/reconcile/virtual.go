@@ -62,7 +62,7 @@ type Virtual struct {
 	cursor    clusterapi.Cursor
 	rand      *rand.Rand
 	order     uint64
-	queue     itemHeap
+	queue     queue[*item]
 	processes []*vprocess
 	faults    *faults
 	pending   []clusterapi.Change // read from the cursor, not told yet
@@ -303,27 +303,6 @@ func (v *Virtual) remove(i *item) {
 	}
 }
 
-type itemHeap []*item
-
-func (h itemHeap) Len() int { return len(h) }
-func (h itemHeap) Less(i, j int) bool {
-	if !h[i].at.Equal(h[j].at) {
-		return h[i].at.Before(h[j].at)
-	}
-	return h[i].order < h[j].order
-}
-func (h itemHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *itemHeap) Push(x any) {
-	i := x.(*item)
-	i.index = len(*h)
-	*h = append(*h, i)
-}
-func (h *itemHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	last.index = -1
-	return last
-}
+func (i *item) when() time.Time { return i.at }
+func (i *item) turn() uint64    { return i.order }
+func (i *item) moved(to int)    { i.index = to }

@@ -211,7 +211,7 @@ func (s *past) add(c clusterapi.Change, now time.Time) {
 
 // prune forgets what is too long ago to be read.
 func (s *past) prune(v *Virtual) {
-	limit := v.Now().Add(-v.faults.StaleBy)
+	limit := v.Now().Add(-staleBy)
 	for len(s.order) > 0 {
 		state, ok := s.before[s.order[0]]
 		if ok && !state.at.Before(limit) {

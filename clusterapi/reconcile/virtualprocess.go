@@ -203,7 +203,8 @@ func (r *vreconciler) wakes(wakes []Wake) {
 	for _, w := range wakes {
 		to := r
 		if w.Reconciler != "" && w.Reconciler != r.name {
-			if to = r.p.named[w.Reconciler]; to == nil {
+			to = r.p.named[w.Reconciler]
+			if to == nil {
 				r.p.v.observe(eventAbout(EventFailed, Attempt{Process: r.p.Name, Reconciler: r.name, Key: w.Key, Failures: 1}, fmt.Errorf("there is no reconciler %q to wake", w.Reconciler)))
 				continue
 			}

@@ -345,12 +345,12 @@ func (p *vprocess) draw(w *vwatch, d *delivery) (delay time.Duration) {
 	}
 	draws := f.of(call{process: p.Name, verb: "event", kind: w.id.gvk.Kind, key: d.key})
 	if draws.hit("late", f.Late) {
-		delay += time.Duration(draws.number("how late") * float64(f.LateBy))
+		delay += time.Duration(draws.number("how late") * float64(lateBy))
 	}
 	d.twice = draws.hit("twice", f.Double)
 	if draws.hit("merged", f.Merge) {
 		w.waits[d.key] = d
-		delay = max(delay, time.Duration(draws.number("how long merged")*float64(f.LateBy)))
+		delay = max(delay, time.Duration(draws.number("how long merged")*float64(lateBy)))
 	}
 	return delay
 }

@@ -25,8 +25,6 @@ type Options struct {
 	Seed uint64
 	// Sequences is how many sequences to run; 0 means 50.
 	Sequences int
-	// Length is how many steps a sequence has; 0 means 25.
-	Length int
 	// Kinds restricts the sequences to some of [Kinds]; empty means
 	// all of them. An unknown name fails the test.
 	Kinds []string
@@ -34,9 +32,6 @@ type Options struct {
 	// One that nothing needed fails the test, so that the list stays true,
 	// unless Kinds is set or -run selects some sequences only.
 	Meant []Difference
-	// Tries is how many shorter sequences to try, at most, for one that fails; 0
-	// means 150.
-	Tries int
 	// Whole reports a sequence that fails as it is, without trying shorter ones.
 	Whole bool
 	// Failures is after how many failed sequences to stop; 0 means 3.
@@ -146,6 +141,11 @@ func Kinds() []string {
 	return out
 }
 
+const (
+	length = 25  // steps of a sequence
+	tries  = 150 // shorter sequences that are tried for one that fails
+)
+
 // differential is one call of [Run].
 type differential struct {
 	o           Options
@@ -162,8 +162,7 @@ func newDifferential(a, b clusterapi.ClusterAPI, o Options) (*differential, erro
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
-	o.Sequences, o.Length = cmp.Or(o.Sequences, 50), cmp.Or(o.Length, 25)
-	o.Failures, o.Tries = cmp.Or(o.Failures, 3), cmp.Or(o.Tries, 150)
+	o.Sequences, o.Failures = cmp.Or(o.Sequences, 50), cmp.Or(o.Failures, 3)
 	var random [4]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return nil, err

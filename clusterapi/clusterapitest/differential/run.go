@@ -216,7 +216,8 @@ func (r *run) call(side *side, s step, key objectKey) (fields, error) {
 		UID: uid, ResourceVersion: version, Propagation: s.propagation, Grace: s.grace,
 	}
 	var before map[string]any
-	if c.Object = r.argument(s, stored); c.Object != nil {
+	c.Object = r.argument(s, stored)
+	if c.Object != nil {
 		if version != "" {
 			put(c.Object.Object, []string{"metadata", "resourceVersion"}, version)
 		}

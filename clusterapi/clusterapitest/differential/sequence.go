@@ -126,7 +126,7 @@ func (d *differential) sequence(i int) []step {
 		}
 	}
 	var out []step
-	for len(out) < d.o.Length {
+	for len(out) < length {
 		if n := len(out); n > 0 && g.oneIn(10) { // what changes nothing must change nothing
 			out = append(out, out[n-1])
 			continue

@@ -20,7 +20,7 @@ func (d *differential) shrink(ctx context.Context, steps []step, last []found) (
 	n := 0
 	deadline := time.Now().Add(shrinkTime)
 	fails := func(candidate []step) bool {
-		if d.o.Whole || n >= d.o.Tries || time.Now().After(deadline) {
+		if d.o.Whole || n >= tries || time.Now().After(deadline) {
 			return false
 		}
 		n++
