@@ -143,7 +143,7 @@ type worldOptions struct {
 func newWorld(o worldOptions) *world {
 	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
 	var err error
-	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Seed: o.seed, Release: machineConfig(version0), Pools: o.pools,
+	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Release: machineConfig(version0), Pools: o.pools,
 		Workloads: o.workloads, NodeFaults: o.faults, Timing: o.timing, Memory: memory.Options{CheckShared: o.check}})
 	if err != nil {
 		panic(err)

@@ -35,7 +35,7 @@ type hooked struct {
 
 func newHooked(seed uint64, f reconcile.Faults) *hooked {
 	clock := reconcile.NewClock(mcptest.Epoch)
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"),
 		Pools:     []simulation.Pool{{Name: "worker", Nodes: 2}},
 		Workloads: []simulation.Workload{{Name: "web", Replicas: 2}},
 		Memory:    memory.Options{},

@@ -37,7 +37,7 @@ type shadowed struct {
 func shadow(seed uint64, f reconcile.Faults, mutant func(clusterapi.ClusterAPI) clusterapi.ClusterAPI) *shadowed {
 	two := intstr.FromInt32(2)
 	clock := reconcile.NewClock(mcptest.Epoch)
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"),
 		Pools: []simulation.Pool{{Nodes: 5, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}}})
 	if err != nil {
 		panic(err)

@@ -70,7 +70,7 @@ const grace = 2 * time.Minute
 func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
 	clock := reconcile.NewClock(mcptest.Epoch)
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"),
 		Pools:     []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}},
 		Workloads: []simulation.Workload{{Name: "web", Replicas: 4, MaxUnavailable: &one}, {Name: "agent", DaemonSet: true}},
 		Memory:    memory.Options{CheckShared: seed%10 == 1},
