@@ -193,12 +193,7 @@ func setDeploymentConditions(s *appsv1.DeploymentStatus, replicas int32, now met
 }
 
 func deploymentCondition(s *appsv1.DeploymentStatus, t appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == t {
-			return &s.Conditions[i]
-		}
-	}
-	return nil
+	return find(s.Conditions, func(c *appsv1.DeploymentCondition) bool { return c.Type == t })
 }
 
 // replicasOf is a replicas field: absent means 1.

@@ -24,19 +24,16 @@ func (p *process) budgets() *behaviour {
 		look: p.lookAtBudget,
 		watches: []reconcile.Watch{
 			p.watch(kindBudget, wakeChanged(0)),
-			p.watch(kindPod, p.budgetsOfPod),
-			p.watch(kindDeployment, p.budgetsOfScale),
-			p.watch(kindReplicaSet, p.budgetsOfScale),
-			p.watch(kindStatefulSet, p.budgetsOfScale),
+			p.watch(kindPod, unless(alike(sameForControllers), p.budgetsOfPod)),
+			p.watch(kindDeployment, unless(sameSpec, p.budgetsOfScale)),
+			p.watch(kindReplicaSet, unless(sameSpec, p.budgetsOfScale)),
+			p.watch(kindStatefulSet, unless(sameSpec, p.budgetsOfScale)),
 		},
 	}
 }
 
 // budgetsOfPod wakes for the budgets that select a pod, or did.
 func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-	if old != nil && new != nil && sameForControllers(old, new) {
-		return nil
-	}
 	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
 		b, err := clusterapi.As[policyv1.PodDisruptionBudget](o)
 		if err != nil {
@@ -56,9 +53,6 @@ func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.W
 // budgetsOfScale wakes for the budgets of a namespace when the wanted number of
 // somebody's pods changes.
 func (p *process) budgetsOfScale(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-	if old != nil && new != nil && sameSpec(old, new) {
-		return nil
-	}
 	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
 		wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 	}

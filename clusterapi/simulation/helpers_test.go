@@ -82,6 +82,15 @@ func get[T any](t *testing.T, c clusterapi.Reader, namespace, name string) *T {
 	return obj
 }
 
+// expectOperator wants an operator to show something: conditions, version or both.
+func expectOperator(t *testing.T, c *cluster, name, when, want string) {
+	t.Helper()
+	co := get[configv1.ClusterOperator](t, c, "", name)
+	if got := conditions(co) + " " + version(co); !strings.Contains(got, want) {
+		t.Errorf("%s %s: %s, want %s", name, when, got, want)
+	}
+}
+
 func list[T any](t *testing.T, c clusterapi.Reader, o clusterapi.ListOptions) []T {
 	t.Helper()
 	objs, err := clusterapi.List[T](t.Context(), c, o)

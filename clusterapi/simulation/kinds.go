@@ -83,12 +83,7 @@ func kubeVersionOf(version string) string {
 
 // condition finds a condition of a ClusterOperator, nil if absent.
 func condition(conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
-	for i := range conditions {
-		if conditions[i].Type == t {
-			return &conditions[i]
-		}
-	}
-	return nil
+	return find(conditions, func(c *configv1.ClusterOperatorStatusCondition) bool { return c.Type == t })
 }
 
 // setCondition sets a condition of a ClusterOperator; its time moves only when

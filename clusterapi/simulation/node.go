@@ -25,13 +25,8 @@ import (
 func (p *process) daemons() *behaviour {
 	runs := make(map[string]*daemonRun)
 	return &behaviour{
-		name: partNodes,
-		watches: []reconcile.Watch{p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
-			if old != nil && new != nil && sameForDaemon(old, new) {
-				return nil
-			}
-			return wakeChanged(p.c.timing.Daemon)(old, new)
-		})},
+		name:    partNodes,
+		watches: []reconcile.Watch{p.watch(kindNode, unless(alike(sameForDaemon), wakeChanged(p.c.timing.Daemon)))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			stored := p.nodes.get(named(r.Key))
 			if stored == nil {
@@ -50,14 +45,9 @@ func (p *process) daemons() *behaviour {
 
 // sameForDaemon says whether nothing of a node changed that a daemon, kubelet
 // or host looks at.
-func sameForDaemon(old, new *clusterapi.Object) bool {
-	a, errA := clusterapi.As[corev1.Node](old)
-	b, errB := clusterapi.As[corev1.Node](new)
-	if errA != nil || errB != nil || a.UID != b.UID || a.Spec.Unschedulable != b.Spec.Unschedulable ||
-		a.Status.NodeInfo.BootID != b.Status.NodeInfo.BootID || !maps.Equal(a.Annotations, b.Annotations) {
-		return false
-	}
-	return isUp(a) == isUp(b)
+func sameForDaemon(a, b *corev1.Node) bool {
+	return a.UID == b.UID && a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) &&
+		a.Status.NodeInfo.BootID == b.Status.NodeInfo.BootID && maps.Equal(a.Annotations, b.Annotations)
 }
 
 // daemonRun is what a daemon remembers of the update it is at. After a restart

@@ -83,12 +83,9 @@ func (o *operatorBehaviour) workloads() []reconcile.Watch {
 					continue
 				}
 				kinds = append(kinds, w.gvk)
-				watches = append(watches, o.p.watch(w.gvk, func(old, new *clusterapi.Object) []reconcile.Wake {
-					if old != nil && new != nil && sameSpec(old, new) {
-						return nil
-					}
+				watches = append(watches, o.p.watch(w.gvk, unless(sameSpec, func(old, new *clusterapi.Object) []reconcile.Wake {
 					return o.of(either(old, new))
-				}))
+				})))
 			}
 		}
 	}

@@ -19,21 +19,17 @@ func (p *process) kubelets() *behaviour {
 	k := &kubelet{p: p, seen: make(since)}
 	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{
 		p.watch(kindPod, wakeChanged(0)),
-		p.watch(kindNode, func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-			if old != nil && new != nil && old.UID() == new.UID() {
-				a, errA := clusterapi.As[corev1.Node](old)
-				b, errB := clusterapi.As[corev1.Node](new)
-				if errA == nil && errB == nil && isUp(a) == isUp(b) {
-					return nil
-				}
-			}
+		p.watch(kindNode, unless(alike(sameForKubelet), func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
 			for _, o := range p.podsOn.at(either(old, new).Name()) {
 				wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 			}
 			return wakes
-		}),
+		})),
 	}}
 }
+
+// sameForKubelet says whether a node is up as it was before.
+func sameForKubelet(a, b *corev1.Node) bool { return a.UID == b.UID && isUp(a) == isUp(b) }
 
 // kubelet plays the kubelets of all nodes.
 type kubelet struct {
@@ -161,18 +157,15 @@ func (k *kubelet) setReady(ctx context.Context, stored *clusterapi.Object, p *co
 }
 
 func setPodCondition(s *corev1.PodStatus, t corev1.PodConditionType, status corev1.ConditionStatus, reason string, now metav1.Time) {
-	for i := range s.Conditions {
-		c := &s.Conditions[i]
-		if c.Type != t {
-			continue
-		}
-		if c.Status != status {
-			c.Status, c.LastTransitionTime = status, now
-		}
-		c.Reason = reason
-		return
+	c := find(s.Conditions, func(c *corev1.PodCondition) bool { return c.Type == t })
+	if c == nil {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{Type: t})
+		c = &s.Conditions[len(s.Conditions)-1]
 	}
-	s.Conditions = append(s.Conditions, corev1.PodCondition{Type: t, Status: status, Reason: reason, LastTransitionTime: now})
+	if c.Status != status {
+		c.Status, c.LastTransitionTime = status, now
+	}
+	c.Reason = reason
 }
 
 // podIP makes up an address; different pods may share one.

@@ -26,19 +26,17 @@ func (p *process) scheduler() *behaviour {
 			}
 			return []reconcile.Wake{{Key: waiting}}
 		}),
-		p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
-			if new == nil || p.podsOn.count("") == 0 || old != nil && sameForScheduler(old, new) {
+		p.watch(kindNode, unless(alike(sameForScheduler), func(_, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil || p.podsOn.count("") == 0 {
 				return nil
 			}
 			return []reconcile.Wake{{Key: waiting}}
-		}),
+		})),
 	}}
 }
 
-func sameForScheduler(old, new *clusterapi.Object) bool {
-	a, errA := clusterapi.As[corev1.Node](old)
-	b, errB := clusterapi.As[corev1.Node](new)
-	return errA == nil && errB == nil && a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) && sameForDaemonSets(old, new)
+func sameForScheduler(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) && sameForDaemonSets(a, b)
 }
 
 // placement is one look of the scheduler.

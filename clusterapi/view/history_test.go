@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"bytes"
 	"io"
 	"testing"
 	"time"
@@ -103,21 +102,4 @@ func TestHistoryJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "history.json", indented(t, h))
-}
-
-func TestHistoryWriteError(t *testing.T) {
-	h, err := view.AssessHistory(withHistory(entry("4.14.2", "Partial", 0, -1)), started)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := h.WriteText(&out, view.HistoryText{}); err != nil {
-		t.Fatal(err)
-	}
-	for n := range out.Len() {
-		w := failingWriter(n)
-		if err := h.WriteText(&w, view.HistoryText{}); err != errFull {
-			t.Fatalf("out fails after %d bytes, error is %v", n, err)
-		}
-	}
 }

@@ -3,7 +3,6 @@ package view_test
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -201,30 +200,4 @@ func TestNilObjects(t *testing.T) {
 	if _, err := view.AssessStatus(o, updateStart); err == nil || !strings.HasPrefix(err.Error(), "no cluster operator information") {
 		t.Error(err)
 	}
-}
-
-// An error of a writer is returned, whichever it is.
-func TestStatusWriteErrors(t *testing.T) {
-	o := withNodes(updating(), oldNode("w", "worker"))
-	o.Missing = []view.Missing{{Kind: "Node", Reason: "lost"}}
-	s := assess(t, o, time.Minute)
-	var b strings.Builder
-	for limit := range 40 {
-		if err := s.WriteText(&fullAfter{limit}, &b, view.StatusText{Details: "all"}); err == nil || !strings.Contains(err.Error(), "full") {
-			t.Fatalf("after %d bytes: %v", limit, err)
-		}
-	}
-	if err := s.WriteText(&b, &fullAfter{3}, view.StatusText{}); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Error(err)
-	}
-}
-
-// fullAfter fails beyond so many bytes.
-type fullAfter struct{ left int }
-
-func (w *fullAfter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, fmt.Errorf("full")
-	}
-	return len(p), nil
 }

@@ -48,10 +48,10 @@ func command() program.Command {
 	format := func(f *flag.FlagSet, formats ...string) {
 		f.Func("o", "`format`: text, "+strings.Join(formats, ", "), func(value string) error {
 			o.format = value
-			if value != "text" && !slices.Contains(formats, value) {
-				return errors.New("no such format")
+			if value == "text" || slices.Contains(formats, value) {
+				return nil
 			}
-			return nil
+			return errors.New("no such format")
 		})
 		for _, name := range formats {
 			f.BoolFunc(name, "short for -o "+name, func(string) error { o.format = name; return nil })
@@ -100,11 +100,10 @@ func command() program.Command {
 // print prints data as JSON, or the text that another function writes, and answers
 // yes or no by the exit code.
 func (o *options) print(w io.Writer, yes bool, data any, text func(io.Writer) error) error {
-	write := text
 	if o.format == "json" {
-		write = func(w io.Writer) error { return program.JSON(w, data) }
+		text = func(w io.Writer) error { return program.JSON(w, data) }
 	}
-	if err := write(w); err != nil || yes {
+	if err := text(w); err != nil || yes {
 		return err
 	}
 	return program.ErrNo
@@ -187,8 +186,8 @@ func (o *options) preview(ctx context.Context, args []string, stdout, stderr io.
 		return program.Unread(err)
 	}
 	changes := p.Count(preview.Create) + p.Count(preview.Update) + p.Count(preview.Delete) + p.Count(preview.Fail)
+	show := preview.TextOptions{Component: o.component, Kind: o.kind, Unchanged: o.all}
 	err = o.print(stdout, changes == 0, p, func(w io.Writer) error {
-		show := preview.TextOptions{Component: o.component, Kind: o.kind, Unchanged: o.all}
 		if o.format == "diff" {
 			return p.Diff(w, show)
 		}
