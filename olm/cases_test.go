@@ -26,6 +26,7 @@ import (
 //	                                      the case has is compared
 //	new SUBSCRIPTIONS                     that the generation adds
 //	report TEXT                           part of the generation's text
+//	then MEMBERS                          of each generation of the sequence
 //	greedy MEMBERS                        with Greedy, if it differs; "nothing" if empty
 //	strict MEMBERS                        with AllOrNothing, if it differs; or an error:
 //	                                      "unsatisfiable", "prevented", or "error: TEXT"
@@ -46,6 +47,7 @@ func resolveCase(t *testing.T, lines []string) {
 	want := map[string]string{}
 	operators := map[string][]string{}
 	var catalogs []string // further ones
+	var sequence []string
 	explanation := ""
 	for _, line := range lines {
 		key, value, _ := strings.Cut(line, " ")
@@ -56,6 +58,8 @@ func resolveCase(t *testing.T, lines []string) {
 			s.Installed = append(s.Installed, installed(value)...)
 		case "bare":
 			s.Installed = append(s.Installed, withoutAnnotation(installed(value))...)
+		case "then":
+			sequence = append(sequence, value)
 		case "|":
 			explanation += value + "\n"
 		case "explain", "want", "new", "report", "greedy", "strict":
@@ -76,6 +80,9 @@ func resolveCase(t *testing.T, lines []string) {
 			t.Fatalf("unknown line %q", key)
 		}
 		s.Catalogs = append(s.Catalogs, c)
+	}
+	if sequence != nil {
+		checkSequence(t, s, sequence)
 	}
 	g := resolve(t, s, olm.Options{})
 	if name, ok := want["explain"]; ok {
@@ -128,6 +135,24 @@ func resolveCase(t *testing.T, lines []string) {
 		if diff := cmp.Diff(strict, got); diff != "" {
 			t.Errorf("all or nothing (-want +got):\n%s", diff)
 		}
+	}
+}
+
+func checkSequence(t *testing.T, s olm.Snapshot, want []string) {
+	subs, csvs := len(s.Subscriptions), len(s.Installed)
+	generations, err := olm.Sequence(t.Context(), s, olm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range generations {
+		got = append(got, members(g))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("generations (-want +got):\n%s", diff)
+	}
+	if len(s.Subscriptions) != subs || len(s.Installed) != csvs {
+		t.Error("the snapshot was changed")
 	}
 }
 

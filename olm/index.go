@@ -72,7 +72,8 @@ func (x *index) candidates(c *Constraint) (entries []*Entry, exact bool) {
 		parts := make([][]*Entry, len(c.Parts))
 		for i := range c.Parts {
 			parts[i], _ = x.candidates(&c.Parts[i])
-			if n += len(parts[i]); n >= len(x.all) {
+			n += len(parts[i])
+			if n >= len(x.all) {
 				return x.all, false
 			}
 		}

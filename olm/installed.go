@@ -252,7 +252,8 @@ func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property,
 	}
 	version := csv.Spec.Version
 	if v, err := semver.ParseTolerant(version); err == nil {
-		if version = v.String(); v.Equals(semver.Version{}) {
+		version = v.String()
+		if v.Equals(semver.Version{}) {
 			version = ""
 		}
 	}

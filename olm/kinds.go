@@ -164,7 +164,7 @@ type InstallStrategyDetails struct {
 }
 
 // Permission is what a service account of an operator may do. Its JSON is part
-// of the names of roles: see [RoleName].
+// of the names of roles.
 type Permission struct {
 	ServiceAccountName string              `json:"serviceAccountName"`
 	Rules              []rbacv1.PolicyRule `json:"rules"`

@@ -11,7 +11,7 @@ import (
 )
 
 // LegacyBundle is what registries older than file-based catalogs tell of a
-// bundle. Its properties go into a [BundleBlob] or [NewBundle].
+// bundle. Its properties go into a catalog.BundleBlob or [NewBundle].
 type LegacyBundle struct {
 	ProvidedAPIs []schema.GroupVersionKind
 	RequiredAPIs []schema.GroupVersionKind

@@ -129,7 +129,7 @@ type TargetOperator struct {
 // one namespace are part of its plan.
 //
 // For the question about a target, the snapshots should be those of all
-// namespaces with installed operators: see [ReadSnapshots].
+// namespaces with installed operators: see install.ReadSnapshots.
 func Plan(ctx context.Context, snapshots []*Snapshot, o PlanOptions) (*ClusterPlan, error) {
 	out := &ClusterPlan{}
 	if o.Target != "" {

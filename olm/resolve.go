@@ -85,7 +85,8 @@ func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
 	case len(p.requests) == 0:
 		r = &result{} // nobody asks for anything
 	case o.Greedy:
-		if r, err = p.greedy(ctx); err != nil {
+		r, err = p.greedy(ctx)
+		if err != nil {
 			return nil, err
 		}
 	default:

@@ -163,7 +163,8 @@ func (s *search) decide(ctx context.Context, n *need) error {
 		if !f.inModel(n.last) { // it has one option, and no other
 			return errInconsistent
 		}
-		if node = f.subjects[n.last/2].node; node != none {
+		node = f.subjects[n.last/2].node
+		if node != none {
 			s.choose(node)
 		} else {
 			f.s.Add(n.last)

@@ -121,7 +121,8 @@ func (v *view) health(args *Args) (Outcome, error) {
 			break
 		}
 		nodes, listErr := v.nodesOf(pool)
-		if err = listErr; err != nil {
+		err = listErr
+		if err != nil {
 			break
 		}
 		names := make([]string, len(nodes))
@@ -221,7 +222,8 @@ func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 	}
 	switch name {
 	case actionWindow:
-		if out, err = window(x.now, s.Args.Parameters); err != nil {
+		out, err = window(x.now, s.Args.Parameters)
+		if err != nil {
 			err = &failure{err: err, sure: true}
 		}
 	case actionApproval:

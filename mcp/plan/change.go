@@ -177,7 +177,8 @@ func (x *pass) lookAtFields(i int, s *Step) (look, error) {
 			l.ours = l.ours || ours && same(noted.Set, f.value)
 			continue
 		}
-		if l.done = false; l.change != nil {
+		l.done = false
+		if l.change != nil {
 			continue
 		}
 		l.change = func() error { return x.update(i, u, m, wanted) }

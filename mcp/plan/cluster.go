@@ -195,7 +195,8 @@ func (b *builder) drains(pools ...string) {
 	for _, pool := range pools {
 		for _, n := range b.nodes[pool] {
 			for _, p := range mcp.DrainPlan(n.Name, b.c.Drains).Blocked() {
-				if told++; told > most {
+				told++
+				if told > most {
 					more++
 					continue
 				}

@@ -37,7 +37,7 @@ func pod(name, owner string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// The default Drainer evicts what a drain evicts, waits for budgets, and leaves
+// A step evicts what a drain evicts, waits for budgets, and leaves
 // alone what comes back or does not count.
 func TestDrain(t *testing.T) {
 	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "agent"}}

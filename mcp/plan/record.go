@@ -161,7 +161,8 @@ func decodeRecord(u *unstructured.Unstructured) (*record, error) {
 	if r.Progress.Steps == nil {
 		r.Progress.Steps = map[string]StepProgress{}
 	}
-	if r.confirmed, err = decodeConfirmed(data[keyConfirmed]); err != nil {
+	r.confirmed, err = decodeConfirmed(data[keyConfirmed])
+	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w", u.GetNamespace(), u.GetName(), keyConfirmed, err)
 	}
 	return r, nil

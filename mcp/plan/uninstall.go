@@ -110,7 +110,8 @@ func unmarkObject(ctx context.Context, api clusterapi.ClusterAPI, o *clusterapi.
 			}
 			return err
 		}
-		if o, err = clusterapi.GetShared(ctx, api, u.GroupVersionKind(), clusterapi.KeyOf(u)); err != nil {
+		o, err = clusterapi.GetShared(ctx, api, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		if err != nil {
 			if absent(err) {
 				return nil
 			}

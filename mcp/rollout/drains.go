@@ -131,7 +131,8 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 		r.fail("", name, err)
 		d.enqueue(q.Now.Add(r.o.Delays.backoff(d.errors)))
 	}
-	if res.At = at; !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
+	res.At = at
+	if !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
 		res.At = d.due
 	}
 	if d.attempt != nil {
@@ -182,11 +183,13 @@ func (x *drainer) advance() (at time.Time, err error) {
 				return time.Time{}, nil
 			}
 			x.dirty = false
-			if at, err = x.begin(); err != nil || x.attempt == nil {
+			at, err = x.begin()
+			if err != nil || x.attempt == nil {
 				return at, err
 			}
 		}
-		if at, err = x.proceed(); err != nil || x.attempt != nil {
+		at, err = x.proceed()
+		if err != nil || x.attempt != nil {
 			return at, err
 		}
 	}
@@ -245,11 +248,12 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 	if since.IsZero() || !node.Spec.Unschedulable {
 		// Where somebody uncordoned the node, its drain counts as new from the
 		// attempt after this one on.
-		if at, err = x.cordon(asked, func(n *corev1.Node) {
+		at, err = x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = true
 			value, _ := json.Marshal(drainSince{drainSinceVersion, x.now.UTC()})
 			setAnnotation(n, annotationDrainSince, string(value))
-		}, "cordon"); err != nil || !at.IsZero() {
+		}, "cordon")
+		if err != nil || !at.IsZero() {
 			return at, err
 		}
 	}
@@ -304,7 +308,8 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 		x.dirty = true
 		return time.Time{}, err
 	}
-	if x.cordons++; x.cordons == tries {
+	x.cordons++
+	if x.cordons == tries {
 		x.cordons = 0
 		return time.Time{}, &DrainError{Node: x.node, Kind: drainCordon, Err: fmt.Errorf("node %s: failed to %s (%d tries): %w", x.node, verb, tries, err)}
 	}
@@ -326,7 +331,8 @@ func (x *drainer) fulfilled() error {
 	}
 	drained := false
 	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
-		if drained = n.Spec.Unschedulable; drained {
+		drained = n.Spec.Unschedulable
+		if drained {
 			setAnnotation(n, mcp.AnnotationLastAppliedDrain, x.attempt.asked)
 		}
 		delete(n.Annotations, annotationDrainSince)
@@ -335,7 +341,8 @@ func (x *drainer) fulfilled() error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	if x.attempt = nil; drained && err == nil {
+	x.attempt = nil
+	if drained && err == nil {
 		x.tellDrained()
 	}
 	x.errors = 0

@@ -80,7 +80,8 @@ func podsOf(node string, key reconcile.Key) reconcile.Watch {
 func (x *drainer) proceed() (at time.Time, err error) {
 	a := x.attempt
 	if !a.listed {
-		if a.pods, err = x.podsToEvict(); err != nil {
+		a.pods, err = x.podsToEvict()
+		if err != nil {
 			if x.ctx.Err() != nil {
 				return time.Time{}, err
 			}

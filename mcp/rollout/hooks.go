@@ -163,7 +163,8 @@ func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error)
 		if err != nil {
 			return err
 		}
-		if r.Failed, r.Error = "", ""; failure != nil {
+		r.Failed, r.Error = "", ""
+		if failure != nil {
 			r.Failed, r.Error = hook, bounded.Text(failure.Error(), maxRecorded)
 		} else if !slices.Contains(r.Done, hook) {
 			r.Done = append(r.Done, hook)

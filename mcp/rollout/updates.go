@@ -108,7 +108,8 @@ func (r *updatesReconciler) job(name, pool string, u *nodeUpdate) reconcile.Job 
 					d := EventData{Pool: pool, Node: name, Phase: s.next}
 					r.emit(EventNodePhase, d, fmt.Sprintf("node %s: %s", name, s.next), nil)
 				}
-				if wake.After = s.after; s.after <= 0 {
+				wake.After = s.after
+				if s.after <= 0 {
 					return nil // the node's change wakes
 				}
 			}

@@ -151,7 +151,8 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 // setVersion takes the version of a property olm.package.
 func setVersion(b *olm.Bundle, id olm.Identity) {
 	b.RawVersion, b.Release = id.RawVersion, id.Release
-	if b.Version = id.Version; b.Version == nil {
+	b.Version = id.Version
+	if b.Version == nil {
 		if v, err := semver.ParseTolerant(id.RawVersion); err == nil {
 			b.Version = &v
 		}

@@ -65,7 +65,8 @@ func (d *decoder) document(doc document) (object, error) {
 	text := doc.text
 	if doc.yaml {
 		var err error
-		if text, err = d.yamlToJSON(text); err != nil {
+		text, err = d.yamlToJSON(text)
+		if err != nil {
 			return object{}, err
 		}
 		if bytes.Equal(text, []byte("null")) {
@@ -185,17 +186,20 @@ func (d *decoder) outline(text []byte) (depth int) {
 			i++
 		case quoted:
 		case c == '{' || c == '[':
-			if level++; level == 1 {
+			level++
+			if level == 1 {
 				start = i + 1
 			}
 			depth = max(depth, level)
 		case c == '}' || c == ']':
-			if level--; level == 0 {
+			level--
+			if level == 0 {
 				end(i)
 			}
 		case level != 1:
 		case c == ':':
-			if d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])}); len(d.fields) > d.options.maxFields() {
+			d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])})
+			if len(d.fields) > d.options.maxFields() {
 				return depth
 			}
 			start = i + 1

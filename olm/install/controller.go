@@ -162,7 +162,8 @@ func (c *Controller) Sync(ctx context.Context, namespace string) (*SyncResult, e
 	err := panics.Catch(func() (err error) {
 		for range clusterapi.DefaultRetries {
 			p = c.newPass(c.o.API, namespace, c.o.Clock.Now())
-			if told, err = p.run(ctx, c.o.Catalogs, c.unpackAll); !apierrors.IsConflict(err) {
+			told, err = p.run(ctx, c.o.Catalogs, c.unpackAll)
+			if !apierrors.IsConflict(err) {
 				break // else somebody wrote meanwhile
 			}
 		}

@@ -96,7 +96,8 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		steps[i] = &done
 	}
 	var err error
-	if x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups); err != nil {
+	x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups)
+	if err != nil {
 		return steps, err
 	}
 	objects := make([]*unstructured.Unstructured, len(steps))
@@ -105,7 +106,8 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		if isDone(s) {
 			continue
 		}
-		if objects[i], err = stepObject(x.plan, s); err != nil {
+		objects[i], err = stepObject(x.plan, s)
+		if err != nil {
 			s.Status = olm.StepUnsupportedResource
 			refused = cmp.Or(refused, err)
 		}

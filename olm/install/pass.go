@@ -53,10 +53,12 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
 	o := p.o.SnapshotOptions
 	o.Catalogs = catalogs
-	if p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o); err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
+	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
+	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	if p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
+	p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace})
+	if err != nil {
 		return nil, err
 	}
 	for changed := false; ; changed = p.res.Changed {

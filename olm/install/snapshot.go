@@ -120,13 +120,16 @@ func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o S
 	c := &cluster{o: o, global: o.global(), contents: map[types.NamespacedName]olm.SnapshotCatalog{}}
 	in := clusterapi.ListOptions{Namespace: namespace}
 	var err error
-	if c.subs, err = readAll[olm.Subscription](ctx, r, "subscriptions", in); err != nil {
+	c.subs, err = readAll[olm.Subscription](ctx, r, "subscriptions", in)
+	if err != nil {
 		return nil, err
 	}
-	if c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
+	c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()})
+	if err != nil {
 		return nil, err
 	}
-	if c.groups, err = readAll[olm.OperatorGroup](ctx, r, "operatorgroups", in); err != nil {
+	c.groups, err = readAll[olm.OperatorGroup](ctx, r, "operatorgroups", in)
+	if err != nil {
 		return nil, err
 	}
 	c.sources, err = readAll[olm.CatalogSource](ctx, r, "catalogsources", in)

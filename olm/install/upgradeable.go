@@ -29,7 +29,7 @@ type UpgradeableInput struct {
 	Updating bool
 	// Err is why the compatibility could not be determined.
 	Err error
-	// Compatibility is the result of [CheckNext]; nil with Err.
+	// Compatibility is the result of [olm.CheckNext]; nil with Err.
 	Compatibility *olm.Compatibility
 }
 

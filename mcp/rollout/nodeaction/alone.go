@@ -95,7 +95,8 @@ func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 		// Recorded before anything is done: once something is, the action may not be
 		// needed any more, though it has not ended.
 		step := Step{Done: !needed}
-		if n, err = record(ctx, api, n, a, id, step); err != nil || step.Done {
+		n, err = record(ctx, api, n, a, id, step)
+		if err != nil || step.Done {
 			return step, err
 		}
 	}

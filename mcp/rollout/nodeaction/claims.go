@@ -66,10 +66,12 @@ func changeClaims(ctx context.Context, api clusterapi.ReadWriter, namespace stri
 	var all claims
 	apply := func(m *corev1.ConfigMap) error {
 		var err error
-		if all, err = readClaims(m); err != nil {
+		all, err = readClaims(m)
+		if err != nil {
 			return err
 		}
-		if err = change(&all); err != nil {
+		err = change(&all)
+		if err != nil {
 			return err
 		}
 		value, err := json.Marshal(all)
@@ -100,7 +102,8 @@ func (r *reconciler) changeOurs(ctx context.Context, change func(*claims) error)
 		if !r.held {
 			c.Holders[r.ID] = r.holder
 		}
-		if lost = c.Holders[r.ID] != r.holder; lost {
+		lost = c.Holders[r.ID] != r.holder
+		if lost {
 			c.Checks++ // what was read may be of the past: a write that succeeds shows that it is not
 			return nil
 		}

@@ -114,7 +114,8 @@ func (x *node) proceed(ctx context.Context) (at time.Time, err error) {
 			return x.due, nil
 		}
 		phase := x.record.Phase
-		if at, err = x.enter(ctx); err != nil {
+		at, err = x.enter(ctx)
+		if err != nil {
 			return time.Time{}, err
 		}
 		if x.record.Phase == phase && x.failure == nil {
@@ -132,7 +133,8 @@ func (x *node) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if resumed = there; r.Phase == phaseDone {
+		resumed = there
+		if r.Phase == phaseDone {
 			return errFinished
 		}
 		if !there {
@@ -141,7 +143,8 @@ func (x *node) begin(ctx context.Context) error {
 				r.Phase = phaseChecking
 			}
 		}
-		if r.Attempt++; r.Failed != "" {
+		r.Attempt++
+		if r.Failed != "" {
 			r.Failed, r.Since = "", x.now.UTC()
 		}
 		x.record = r

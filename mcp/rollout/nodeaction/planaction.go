@@ -90,7 +90,8 @@ func (p *planAction) note(c plan.Call, step Step, err error) planned {
 	case err != nil && s.failing.IsZero():
 		s.failing = c.Now
 	case err == nil:
-		if s.failing = (time.Time{}); s.progress != step.Progress {
+		s.failing = time.Time{}
+		if s.progress != step.Progress {
 			s.progress, s.moved = step.Progress, c.Now
 		}
 	}

@@ -175,7 +175,8 @@ func (r *reconciler) schedule(ctx context.Context) (res reconcile.Result, err er
 				return nil // the answer of an earlier try was lost
 			}
 			s.claims = c.Claims
-			if reason = s.refuses(n); reason == "" {
+			reason = s.refuses(n)
+			if reason == "" {
 				c.Claims = append(c.Claims, mine)
 			}
 			return nil
@@ -213,7 +214,8 @@ func (r *reconciler) block(why string) {
 	if why == r.blocked {
 		return
 	}
-	if r.blocked = why; why != "" {
+	r.blocked = why
+	if why != "" {
 		r.emit(EventBlocked, "", EventData{}, why, nil)
 	}
 }

@@ -39,7 +39,8 @@ func parseRelease(text string) (release, error) {
 		r.Name = strings.TrimSpace(r.ID + " " + fields["VERSION_ID"])
 	}
 	var err error
-	if r.Version, err = semver.NewVersion(fields["VERSION_ID"]); err != nil {
+	r.Version, err = semver.NewVersion(fields["VERSION_ID"])
+	if err != nil {
 		return release{}, fmt.Errorf("os-release: VERSION_ID %q: %w", fields["VERSION_ID"], err)
 	}
 	return r, nil
@@ -67,7 +68,8 @@ func parseRepositories(text string) []string {
 	var ids []string
 	for line := range strings.Lines(text) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "Repo ID:"); ok {
-			if id = strings.TrimSpace(id); id != "" {
+			id = strings.TrimSpace(id)
+			if id != "" {
 				ids = append(ids, id)
 			}
 		}

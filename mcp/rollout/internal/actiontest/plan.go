@@ -29,7 +29,8 @@ func (w *World) State() plan.Cluster {
 	var c plan.Cluster
 	w.alone(func() {
 		var err error
-		if c, err = plan.ReadCluster(context.Background(), w.Cluster); err != nil {
+		c, err = plan.ReadCluster(context.Background(), w.Cluster)
+		if err != nil {
 			panic(err)
 		}
 	})
