@@ -4,6 +4,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -34,7 +35,7 @@ func (p *planner) accept() {
 		p.accepts = true
 	case len(h) == 0 && a.key.origin == requested:
 		reason, p.accepts = "it was requested, and the history was lost", true
-	case sameEntry(&h[0], w.release):
+	case clusterversion.SameRelease(&h[0], w.release):
 	case a.key.origin == requested:
 		reason, p.accepts = "it was requested, and all checks passed", true
 	case p.d.installing:

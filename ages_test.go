@@ -212,7 +212,7 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 			}
 		}}
 		s.restart(func(o *clusterupdate.Options) {
-			o.API, o.Interval, o.Rand = api, 3*time.Minute, func() float64 { return 0.5 }
+			o.API, o.Interval = api, 3*time.Minute
 			o.Payloads = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return releases[r.Image], nil })
 		})
 		s.block()

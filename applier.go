@@ -133,14 +133,15 @@ func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake
 }
 
 // observe takes an event of the pass.
-func (p *pass) observe(e runlevel.Event) {
-	if e.Task != nil && e.Task.Manifest.Identity().Name == versionDefinition {
+func (p *pass) observe(e clusterapi.Event) {
+	at, _ := e.Data.(*runlevel.Progress)
+	if at.Task != nil && at.Task.Manifest.Identity().Name == versionDefinition {
 		p.accepts.Forget()
 	}
-	p.emit(Event{Type: EventTask, Time: e.Time, Release: p.sync.release, Message: e.Message, Err: e.Err, Progress: &e})
+	p.emit(clusterapi.Event{Type: EventTask, Time: e.Time, Message: e.Message, Err: e.Err}, EventData{Release: p.sync.release, Pass: &e})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.raw.Done = e.Done
+	p.raw.Done = at.Done
 	p.updateReport(e.Time)
 }
 
@@ -353,10 +354,10 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 		}
 		s.attempt++
 		s.failures++
-		s.nextPass = q.Now.Add(passDelay(s.failures, r.interval(q), r.random(q)))
+		s.nextPass = q.Now.Add(passDelay(s.failures, r.interval(q), q.Rand.Float64()))
 		if text := err.Error(); text != s.toldFailure {
 			s.toldFailure = text
-			r.emit(Event{Type: troubleOf(res.Errors), Time: q.Now, Release: p.sync.release, Message: text, Err: err})
+			r.emit(clusterapi.Event{Type: troubleOf(res.Errors), Time: q.Now, Message: text, Err: err}, EventData{Release: p.sync.release})
 		}
 	} else {
 		s.toldFailure = ""
@@ -371,13 +372,13 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 	}
 	p.report, p.start = s.report, s.report
 	if err == nil && p.state() != runlevel.Reconciling {
-		r.emit(Event{Type: EventCompleted, Time: q.Now, Release: p.sync.release, Message: "Done applying " + versionText(p.sync.release)})
+		r.emit(clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.release)}, EventData{Release: p.sync.release})
 	}
 }
 
 // troubleOf tells a pass that waits for operators which are being updated, as
 // they should be, from one that failed.
-func troubleOf(errs []error) EventType {
+func troubleOf(errs []error) clusterapi.EventType {
 	for _, err := range errs {
 		if te, ok := err.(*runlevel.TaskError); !ok || te.Effect != runlevel.EffectNone {
 			return EventPassFailed

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -26,7 +27,7 @@ func (p *planner) apply() {
 	w, h := s.sync, p.status.History
 	switch {
 	case w == nil:
-	case len(h) == 0 || !sameEntry(&h[0], w.release):
+	case len(h) == 0 || !clusterversion.SameRelease(&h[0], w.release):
 		p.wait(stepApply, w.release, "it is not what the history says")
 	case p.draining:
 		p.wait(stepApply, w.release, "calls of the pass before, which was called off, are under way")

@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -120,8 +121,8 @@ func TestWithdrawnWhileLoading(t *testing.T) {
 							o.Payloads = whenLoading(func() { change(s) })
 							return
 						}
-						o.Observe = func(e clusterupdate.Event) {
-							if e.Type == clusterupdate.EventPayloadLoaded && e.Release.Version == sample.ToVersion && !changed {
+						o.Observe = func(e clusterapi.Event) {
+							if e.Type == clusterupdate.EventPayloadLoaded && dataOf(e).Release.Version == sample.ToVersion && !changed {
 								changed = true
 								change(s)
 							}
@@ -154,11 +155,11 @@ func TestWithdrawnUnderRun(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			s.request(s, configv1.Update{Version: sample.ToVersion})
 			time.Sleep(10 * time.Second)
-			s.wantCondition(clusterupdate.ConditionReleaseAccepted, "Unknown RetrievePayload: Retrieving and verifying payload "+toQuoted)
+			s.wantCondition(clusterversion.ConditionReleaseAccepted, "Unknown RetrievePayload: Retrieving and verifying payload "+toQuoted)
 			s.wantCondition(configv1.OperatorProgressing, "False : Cluster version is 4.20.3")
 			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = nil })
 			time.Sleep(time.Second)
-			s.wantCondition(clusterupdate.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
+			s.wantCondition(clusterversion.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
 		})
 		if failed := s.saw(clusterupdate.EventRetrievePayloadFailed); len(failed) > 0 {
 			s.Errorf("called a withdrawn load failed: %q", failed)
@@ -266,7 +267,7 @@ func TestPassLimit(t *testing.T) {
 		if !errors.Is(r.Failure, context.DeadlineExceeded) || r.Done {
 			s.Errorf("result is %v, done=%v", r.Failure, r.Done)
 		}
-		s.wantCondition(clusterupdate.ConditionFailing, "False :")
+		s.wantCondition(clusterversion.ConditionFailing, "False :")
 		if got := condition(s.version(s), configv1.OperatorProgressing); !strings.HasPrefix(got, "True : Working towards 4.21.1: ") {
 			s.Errorf("Progressing is %s", got)
 		}
@@ -300,7 +301,7 @@ func TestImplicitCapability(t *testing.T) {
 				s.request(s, configv1.Update{Version: sample.ToVersion})
 				s.syncs(5)
 				s.wantHistory(completedHistory)
-				s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities,
+				s.wantCondition(clusterversion.ConditionImplicitlyEnabledCapabilities,
 					"True CapabilitiesImplicitlyEnabled: The following capabilities could not be disabled: Console")
 			})
 		})
@@ -314,16 +315,16 @@ func TestActivityInMidPass(t *testing.T) {
 		var ready, wentOn time.Time
 		passes := 0
 		api := s.spy(func(o *clusterupdate.Options) {
-			o.Observe = func(e clusterupdate.Event) {
-				switch p := e.Progress; {
-				case p == nil || e.Release.Version != sample.ToVersion:
-				case p.Type == runlevel.PassStarted:
+			o.Observe = func(e clusterapi.Event) {
+				switch p := dataOf(e).Pass; {
+				case p == nil || dataOf(e).Release.Version != sample.ToVersion:
+				case p.Type == runlevel.EventPassStarted:
 					passes++
-				case p.Type == runlevel.TaskDone && p.Component == "etcd-operator" && p.Task.Manifest.GVK().Kind == "ClusterOperator":
+				case p.Type == runlevel.EventTaskDone && progressOf(p).Component == "etcd-operator" && progressOf(p).Task.Manifest.GVK().Kind == "ClusterOperator":
 					if wentOn.IsZero() {
 						wentOn = time.Now()
 					}
-				case p.Type == runlevel.Waiting && p.Wait != nil && p.Wait.Operator == "etcd" && ready.IsZero():
+				case p.Type == runlevel.EventWaiting && progressOf(p).Wait != nil && progressOf(p).Wait.Operator == "etcd" && ready.IsZero():
 					ready = time.Now().Add(7 * time.Second)
 					go func() {
 						time.Sleep(7 * time.Second)
@@ -382,7 +383,7 @@ func TestGatesOfTheNewRelease(t *testing.T) {
 		s.wantHistory(completedHistory)
 		var completed int
 		for _, e := range s.events {
-			if e.Type == clusterupdate.EventCompleted && e.Release.Version == sample.ToVersion {
+			if e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Version == sample.ToVersion {
 				completed++
 			}
 		}

@@ -110,10 +110,7 @@ func (s *statusReader) read(ctx context.Context) (*view.Objects, error) {
 		if err != nil {
 			s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: "Alert", Reason: err.Error()})
 		}
-		s.objects.Alerts = nil
-		for _, a := range alerts {
-			s.objects.Alerts = append(s.objects.Alerts, view.Alert(a))
-		}
+		s.objects.Alerts = alerts
 	}
 	s.objects.Assumed = nil
 	if by, ok := s.reader.(interface {

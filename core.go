@@ -1,6 +1,7 @@
 package clusterupdate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -85,14 +87,6 @@ func (c *core) pendingDeletions() []string {
 	return tracker.PendingDeletions()
 }
 
-// random returns a number in [0,1) for jitter.
-func (c *core) random(q reconcile.Request) float64 {
-	if c.o.Rand != nil {
-		return c.o.Rand()
-	}
-	return q.Rand.Float64()
-}
-
 // interval is the time between passes, drawn once.
 func (c *core) interval(q reconcile.Request) time.Duration {
 	c.mu.Lock()
@@ -100,7 +94,7 @@ func (c *core) interval(q reconcile.Request) time.Duration {
 	if c.drawnInterval == 0 {
 		c.drawnInterval = c.o.Interval
 		if c.drawnInterval == 0 {
-			c.drawnInterval = risk.CheckInterval(c.random(q))
+			c.drawnInterval = risk.CheckInterval(q.Rand.Float64())
 		}
 	}
 	return c.drawnInterval
@@ -123,7 +117,7 @@ func (c *core) setPass(p *pass) {
 func (c *core) result() Result {
 	s := &c.s
 	r := Result{ClusterVersion: c.cv.DeepCopy(), Resolution: c.d.resolution}
-	r.Done = r.Resolution.Outcome != NotFound && s.sync != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
+	r.Done = r.Resolution.Outcome != clusterversion.NotFound && s.sync != nil && s.report.Reconciling && s.report.Failure == nil && s.passErr == nil &&
 		s.sync.release.Image == c.d.want.Image && c.hooksDone()
 	switch {
 	case s.load.err != nil:
@@ -172,17 +166,21 @@ func (c *core) flush(ctx context.Context) {
 	c.log("the last status could not be written", err)
 }
 
-// emit hands an event to the observer. A panic in it is logged: what goes on in
-// the cluster does not depend on who looks on.
-func (c *core) emit(e Event) {
+// emit sends an event about a release to the observer.
+func (c *core) emit(e clusterapi.Event, d EventData) {
 	if c.o.Observe == nil {
 		return
+	}
+	e.Data = &d
+	if name := cmp.Or(d.Release.Version, d.Release.Image); name != "" {
+		e.Subject = "release " + name
 	}
 	c.observing.Lock()
 	defer c.observing.Unlock()
 	if e.Time.IsZero() {
 		e.Time = c.o.Clock.Now()
 	}
+	// What happens in the cluster does not depend on the observer.
 	c.log("the observer failed", panics.Catch(func() error {
 		c.o.Observe(e)
 		return nil

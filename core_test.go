@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -48,7 +49,7 @@ func TestAnotherOneUpdated(t *testing.T) {
 			s.Errorf("%+v", r)
 		}
 		for _, e := range s.events {
-			if e.Type == clusterupdate.EventTask && e.Release.Version == sample.FromVersion {
+			if e.Type == clusterupdate.EventTask && dataOf(e).Release.Version == sample.FromVersion {
 				s.Fatalf("something of the old release was applied: %s", e.Message)
 			}
 		}
@@ -110,13 +111,13 @@ func TestConditionalIsNamed(t *testing.T) {
 		s.sync()
 		s.request(s, configv1.Update{Version: "4.21.0"})
 		r := s.sync()
-		if r.Done || r.Resolution.Outcome != clusterupdate.NotFound || !strings.Contains(r.Resolution.Why, "because of the risks RouterReload") {
+		if r.Done || r.Resolution.Outcome != clusterversion.NotFound || !strings.Contains(r.Resolution.Why, "because of the risks RouterReload") {
 			s.Errorf("done=%v, %+v", r.Done, r.Resolution)
 		}
 		if told := s.saw(clusterupdate.EventRequestIgnored); len(told) != 1 || told[0] != r.Resolution.Why {
 			s.Errorf("told: %q", told)
 		}
-		if got := condition(s.version(s), clusterupdate.ConditionInvalid); !strings.Contains(got, "the update must be an available update") {
+		if got := condition(s.version(s), clusterversion.ConditionInvalid); !strings.Contains(got, "the update must be an available update") {
 			s.Errorf("Invalid is %q", got)
 		}
 	})
@@ -133,12 +134,12 @@ func TestVerifiedOnce(t *testing.T) {
 		s.syncs(3)
 		s.wantHistory("4.21.1 Partial, 4.20.3 Completed")
 		var seen []string
-		before := condition(s.version(s), clusterupdate.ConditionReleaseAccepted)
+		before := condition(s.version(s), clusterversion.ConditionReleaseAccepted)
 		s.restart(func(o *clusterupdate.Options) {
 			o.Verifier = refusing{}
 			o.API = &disturbed{ClusterAPI: s.Cluster, disturb: func() {}}
-			o.Observe = func(e clusterupdate.Event) {
-				seen = append(seen, condition(s.version(s), clusterupdate.ConditionReleaseAccepted))
+			o.Observe = func(e clusterapi.Event) {
+				seen = append(seen, condition(s.version(s), clusterversion.ConditionReleaseAccepted))
 			}
 		})
 		s.hold["etcd"] = false
@@ -245,18 +246,6 @@ func TestDefaultConditions(t *testing.T) {
 	})
 }
 
-// TestMendedHistory: entries without a state get one, and times are not shared.
-func TestMendedHistory(t *testing.T) {
-	h := []configv1.UpdateHistory{{Version: "4.2.1", Image: "B"}, {Version: "4.2.0", Image: "A", State: configv1.CompletedUpdate, CompletionTime: &t0}}
-	got := clusterupdate.MergeHistory(h, clusterupdate.HistoryChange{Release: release("4.2.2@C"), Completed: true, Now: t1})
-	if want := "4.2.2@C C, 4.2.1@B P, 4.2.0@A C"; show(got) != want || got[1].State != configv1.PartialUpdate {
-		t.Errorf("got %s, want %s", show(got), want)
-	}
-	if got[0].CompletionTime == got[1].CompletionTime {
-		t.Error("two entries share a time")
-	}
-}
-
 // TestWaitsInOnePass: a pass stays while it waits for an operator, and goes on
 // where it waited.
 func TestWaitsInOnePass(t *testing.T) {
@@ -271,11 +260,11 @@ func TestWaitsInOnePass(t *testing.T) {
 		}
 		passes, tasks := 0, 0
 		for _, e := range s.events {
-			if p := e.Progress; p != nil && e.Release.Version == sample.ToVersion {
+			if p := dataOf(e).Pass; p != nil && dataOf(e).Release.Version == sample.ToVersion {
 				switch p.Type {
-				case runlevel.PassStarted:
+				case runlevel.EventPassStarted:
 					passes++
-				case runlevel.TaskDone:
+				case runlevel.EventTaskDone:
 					tasks++
 				}
 			}
@@ -292,4 +281,26 @@ func TestWaitsInOnePass(t *testing.T) {
 			s.Error("a plan that was returned is the Updater's own")
 		}
 	})
+}
+
+// What is requested is carried out: by the Updater, as by the cluster's own
+// operator.
+func TestSubmittedUpdate(t *testing.T) {
+	withSample(t, nil, func(s *sampleTest) {
+		s.sync()
+		if _, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}); err != nil {
+			s.Fatal(err)
+		}
+		s.syncs(20)
+		s.wantHistory(completedHistory)
+		_, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.RollbackRequest{})
+		if err == nil || !strings.Contains(err.Error(), "rollbacks that change major or minor versions are not recommended") {
+			s.Errorf("rollback: %v", err)
+		}
+	})
+}
+
+// dataOf returns the data of an event of an Updater.
+func dataOf(e clusterapi.Event) *clusterupdate.EventData {
+	return e.Data.(*clusterupdate.EventData)
 }

@@ -250,9 +250,9 @@ func (r *decider) refuseHosted(ctx context.Context) error {
 	if r.selfHosted {
 		return nil
 	}
-	err := refuseHosted(ctx, r.o.API)
+	err := clusterversion.RefuseHosted(ctx, r.o.API)
 	r.selfHosted = err == nil
-	if errors.Is(err, ErrHostedControlPlane) && r.fatal != nil {
+	if errors.Is(err, clusterversion.ErrHostedControlPlane) && r.fatal != nil {
 		r.fatal(err)
 	}
 	return err
@@ -338,7 +338,7 @@ func (r *decider) retrievalJob(j *retrieval) reconcile.Job {
 				next.recheck = now.Add(recheckAfter(&next))
 				r.updates = next
 				if j.plan.Fetch {
-					r.emit(Event{Type: EventRetrievedUpdates, Time: now, Release: next.Current(), Message: next.Condition.Message, Updates: next.available()})
+					r.emit(clusterapi.Event{Type: EventRetrievedUpdates, Time: now, Message: next.Condition.Message}, EventData{Release: next.Current(), Updates: next.available()})
 				}
 			})
 			return []reconcile.Wake{{Key: decideKey}}
@@ -351,7 +351,7 @@ func (r *decider) tell(now time.Time, actions []Action) {
 	if why := r.d.resolution.Why; why != r.ignored {
 		r.ignored = why
 		if why != "" {
-			r.emit(Event{Type: EventRequestIgnored, Time: now, Release: r.d.want, Message: why})
+			r.emit(clusterapi.Event{Type: EventRequestIgnored, Time: now, Message: why}, EventData{Release: r.d.want})
 		}
 	}
 	r.told = Plan{Time: now, Resolution: r.d.resolution, Actions: actions}
@@ -383,7 +383,7 @@ func (r *decider) write(ctx context.Context, now time.Time, status configv1.Clus
 		return fmt.Errorf("status of the cluster version: %w", err)
 	}
 	if cv.ResourceVersion != r.cv.ResourceVersion {
-		r.emit(Event{Type: EventStatus, Time: now, Release: cv.Status.Desired, Message: progressMessage(cv)})
+		r.emit(clusterapi.Event{Type: EventStatus, Time: now, Message: progressMessage(cv)}, EventData{Release: cv.Status.Desired})
 	}
 	r.cv, r.written, r.wrote, r.s.entry = cv, now, cv.ResourceVersion, entryOf(cv)
 	return nil
@@ -398,13 +398,13 @@ func (r *decider) refused(now time.Time, err error) {
 	}
 	r.refusal = words
 	if words != "" {
-		r.emit(Event{Type: EventStatusRefused, Time: now, Release: r.d.want, Message: words, Err: err})
+		r.emit(clusterapi.Event{Type: EventStatusRefused, Time: now, Message: words, Err: err}, EventData{Release: r.d.want})
 	}
 	r.show()
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {
-	if c := findCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
+	if c := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing); c != nil {
 		return c.Message
 	}
 	return ""
@@ -447,7 +447,7 @@ func (r *decider) ask(ctx context.Context, a Action) error {
 		if live.Generation != r.cv.Generation {
 			return false, errSpecChanged
 		}
-		clusterversion.Request(live, *a.ask)
+		clusterversion.SetDesired(live, *a.ask)
 		return true, nil
 	})
 	if errors.Is(err, errSpecChanged) {
@@ -457,7 +457,7 @@ func (r *decider) ask(ctx context.Context, a Action) error {
 		return fmt.Errorf("request of %s: %w", a.ask.Version, err)
 	}
 	r.s.asked = a.ask
-	r.emit(Event{Type: EventUpdateRequested, Release: a.Release, Message: "requesting " + a.ask.Version})
+	r.emit(clusterapi.Event{Type: EventUpdateRequested, Message: "requesting " + a.ask.Version}, EventData{Release: a.Release})
 	return nil
 }
 

@@ -3,7 +3,7 @@
 //
 // A cluster says what it wants in its ClusterVersion object. An [Updater] makes
 // it true and writes down how far it is. Whenever something has changed, or is
-// due, it reads the object and checks it ([Validate]; a faulty field is reported
+// due, it reads the object and checks it ([clusterversion.Validate]; a faulty field is reported
 // and counts as unset), plans, writes the status on condition that nobody else
 // has meanwhile, and does what was planned. A plan is a pure function of what
 // was read; [Updater.Explain] returns the last one. Its steps are:
@@ -13,7 +13,7 @@
 //   - evaluate: judge their risks; with the feature gate
 //     ClusterUpdateAcceptRisks also those that the cluster itself is to updates,
 //     such as an alert that fires ([Options].Alerts).
-//   - resolve: find the release that spec.desiredUpdate means ([Resolve]); in
+//   - resolve: find the release that spec.desiredUpdate means ([clusterversion.Resolve]); in
 //     automatic mode, ask for one.
 //   - load: if that release is new, verify the signature of its image (package
 //     signature), fetch its contents and read them (package manifest), and ask
@@ -22,7 +22,7 @@
 //     that is refused leaves the cluster as it is, with the reason in the
 //     condition ReleaseAccepted.
 //   - accept: it becomes status.desired and a Partial entry of the history
-//     ([MergeHistory]), before anything of it is applied. Nothing else adds an
+//     ([clusterversion.MergeHistory]), before anything of it is applied. Nothing else adds an
 //     entry.
 //   - apply: apply its manifests, runlevel by runlevel, and wait at each for the
 //     ClusterOperators to be available, not degraded and at the new version
@@ -66,9 +66,9 @@
 //
 // # Requests and status
 //
-// What an administrator asks of a cluster, whoever updates it, is a [Request]:
-// an update, a channel, a rollback. Its Edit decides, in the words of oc adm
-// upgrade, what becomes of a ClusterVersion; [Submit] carries it out.
+// What an administrator asks of a cluster, whoever updates it, is a request of
+// package clusterversion: an update, a channel, a rollback, in the words of oc adm
+// upgrade. [SubmitChecked] carries one out if checks allow it.
 //
 // [ReadStatus] says how the update of any cluster does, live or recorded, and what
 // it waits on; [Follow] tells how that changes. [Precheck] lets what preconditions
@@ -98,10 +98,8 @@
 // What is read from outside is bounded by the packages that read it. What of
 // it is written to the ClusterVersion is bounded here:
 //
-//	limit                           default  field  past it
-//	entries of the history          100      -      the least telling one goes
-//	message of a condition          32 KiB   -      says how many bytes are left out
-//	accepted risks in the history   32 KiB   -      says how many bytes are left out
+//	limit                    default  field  past it
+//	message of a condition   32 KiB   -      says how many bytes are left out
 //
 // # Sources
 //

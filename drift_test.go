@@ -36,7 +36,7 @@ type driftRun struct {
 	calls   []string // about objects of the payload
 	drifts  []string
 	passes  int
-	events  []clusterupdate.Event
+	events  []clusterapi.Event
 	payload map[manifest.Identity]bool
 }
 
@@ -70,14 +70,14 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 	if api != nil {
 		o.API = api(r.c)
 	}
-	o.Observe = func(e clusterupdate.Event) {
+	o.Observe = func(e clusterapi.Event) {
 		r.events = append(r.events, e)
-		switch p := e.Progress; {
+		switch p := dataOf(e).Pass; {
 		case p == nil:
-		case p.Type == runlevel.PassDone:
+		case p.Type == runlevel.EventPassDone:
 			r.passes++
-		case p.Type == runlevel.Drifted:
-			r.drifts = append(r.drifts, p.Drift.Text())
+		case p.Type == runlevel.EventDrifted:
+			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}
 	u, err := clusterupdate.New(o)
@@ -152,7 +152,7 @@ func TestReconcileWithoutCalls(t *testing.T) {
 func TestReconcileAppliesAlways(t *testing.T) {
 	for name, r := range map[string]*driftRun{
 		"switched off": newDriftRun(t, clusterupdate.Options{ApplyAlways: true}, reconcile.VirtualOptions{Seed: 1}, nil),
-		"no watch":     newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, func(c *testCluster) clusterapi.ClusterAPI { return &counting{ClusterAPI: c.Cluster} }),
+		"no watch":     newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, func(c *testCluster) clusterapi.ClusterAPI { return struct{ clusterapi.ClusterAPI }{c.Cluster} }),
 	} {
 		r.after(10 * time.Minute)
 		r.plant()
@@ -190,7 +190,7 @@ func TestDriftRepaired(t *testing.T) {
 	var drifted string
 	for _, e := range r.events {
 		p.Updater(e)
-		if e.Progress != nil && e.Progress.Type == runlevel.Drifted {
+		if dataOf(e).Pass != nil && dataOf(e).Pass.Type == runlevel.EventDrifted {
 			raw, err := json.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"

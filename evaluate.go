@@ -80,7 +80,7 @@ func matcher(m graph.RiskMatcher) graph.RiskMatcher {
 
 // riskText tells sets of the cluster's own risks apart. It is empty where the
 // feature gate does not let them count.
-func riskText(g gates, risks []configv1.ConditionalUpdateRisk) string {
+func riskText(g gates, risks []preconditions.Risk) string {
 	if !g.acceptRisks {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -83,7 +84,7 @@ func ExampleResolve() {
 		Release: configv1.Release{Version: "4.21.0", Image: "registry.example/release@sha256:cccc"},
 		Risks:   []configv1.ConditionalUpdateRisk{{Name: "SlowDisks"}},
 	}}
-	r := clusterupdate.Resolve(cv, configv1.Release{Version: "4.20.3"}, false, clusterupdate.ResolveOptions{})
+	r := clusterversion.Resolve(cv, configv1.Release{Version: "4.20.3"}, false, clusterversion.ResolveOptions{})
 	fmt.Println(r.Outcome, r.Release.Version)
 	fmt.Println(r.Why)
 	// Output:

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -64,7 +65,7 @@ func TestReleaseComesBack(t *testing.T) {
 				if diff := cmp.Diff(tt.history, strings.Join(got, ", ")); diff != "" {
 					s.Error(diff)
 				}
-				if got := condition(s.version(s), clusterupdate.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.accepted) {
+				if got := condition(s.version(s), clusterversion.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.accepted) {
 					s.Errorf("ReleaseAccepted is %s", got)
 				}
 			})

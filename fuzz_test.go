@@ -38,7 +38,7 @@ func lifeOf(t testing.TB, releases []*toyRelease, spec, status any) (*configv1.C
 		t.Fatal(err)
 	}
 	var errs []error
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1, Observe: func(e reconcile.Event) {
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1, Observe: func(e clusterapi.Event) {
 		if e.Err != nil {
 			errs = append(errs, e.Err)
 		}
@@ -119,7 +119,7 @@ func TestOddClusterVersion(t *testing.T) {
 			if tt.err != "" && !strings.Contains(text, tt.err) || tt.err == "" && cv == nil {
 				t.Errorf("errors %.600s", text)
 			}
-			if tt.err == "" && (len(cv.Status.History) == 0 || len(cv.Status.History) > clusterupdate.MaxHistory) {
+			if tt.err == "" && (len(cv.Status.History) == 0 || len(cv.Status.History) > 100) {
 				t.Errorf("%d entries of history", len(cv.Status.History))
 			}
 		})

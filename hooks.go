@@ -216,7 +216,7 @@ func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, i
 	}
 	if text := a.text(r.o.Hooks[id.hook]); text != a.told {
 		a.told = text
-		r.emit(Event{Type: event, Time: now, Release: newest(r.cv.Status.History), Message: text, Err: err})
+		r.emit(clusterapi.Event{Type: event, Time: now, Message: text, Err: err}, EventData{Release: newest(r.cv.Status.History)})
 	}
 	r.s.hooks = slices.Clone(r.s.hooks)
 	for len(r.s.hooks) <= id.hook {

@@ -70,10 +70,10 @@ func ExampleHook() {
 	updater, err := clusterupdate.New(clusterupdate.Options{
 		API: cluster, Payloads: images, Own: configv1.Release{Version: "4.20.3", Image: oldImage},
 		Hooks: []clusterupdate.Hook{backups{}},
-		Observe: func(e clusterupdate.Event) {
+		Observe: func(e clusterapi.Event) {
 			switch e.Type {
 			case clusterupdate.EventHookDone, clusterupdate.EventHookWaiting, clusterupdate.EventHookFailed, clusterupdate.EventCompleted:
-				fmt.Printf("%s %s: %s\n", e.Release.Version, e.Type, e.Message)
+				fmt.Printf("%s %s: %s\n", dataOf(e).Release.Version, e.Type, e.Message)
 			}
 		},
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
@@ -91,7 +92,7 @@ func (c *markedCluster) partial() bool {
 
 // playMarks runs an updater with a hook until the mark is gone and the update
 // complete, and some time longer.
-func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterupdate.Event) {
+func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterapi.Event) {
 	t.Helper()
 	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
@@ -101,11 +102,11 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 		t.Fatal(err)
 	}
 	clock := reconcile.NewClock(toyStart)
-	var events []clusterupdate.Event
+	var events []clusterapi.Event
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
-		Observe: func(e clusterupdate.Event) {
+		Observe: func(e clusterapi.Event) {
 			if strings.HasPrefix(string(e.Type), "Hook") || e.Type == clusterupdate.EventCompleted {
 				events = append(events, e)
 			}
@@ -166,11 +167,11 @@ func TestHooks(t *testing.T) {
 	last := map[configv1.ClusterStatusConditionType]string{}
 	c.follow(t, v, func() bool {
 		cv := c.version(t)
-		for _, typ := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, clusterupdate.ConditionFailing} {
+		for _, typ := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, clusterversion.ConditionFailing} {
 			if text := condition(cv, typ); strings.Contains(text, "hook marks") && last[typ] != text {
 				last[typ] = text
 				said = append(said, text)
-			} else if typ == clusterupdate.ConditionFailing && text == "False :" {
+			} else if typ == clusterversion.ConditionFailing && text == "False :" {
 				last[typ] = ""
 			}
 		}
@@ -378,7 +379,7 @@ func TestHookHangs(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		cv := c.testCluster.version(t)
 		const want = "True UpdateHookFailed: hook marks failed: the job has not ended within 1m0s: context deadline exceeded"
-		if got := condition(cv, clusterupdate.ConditionFailing); got != want || historyOf(cv) != "1.0.1 Partial, 1.0.0 Completed" {
+		if got := condition(cv, clusterversion.ConditionFailing); got != want || historyOf(cv) != "1.0.1 Partial, 1.0.0 Completed" {
 			t.Errorf("Failing is %s, history %s", got, historyOf(cv))
 		}
 		cancel()

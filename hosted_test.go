@@ -12,8 +12,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -27,7 +29,7 @@ func infrastructureOf(topology configv1.TopologyMode) *configv1.Infrastructure {
 func hostedCluster(t *testing.T, topology configv1.TopologyMode, readFails *error) (*memory.Cluster, *[]string) {
 	t.Helper()
 	var writes []string
-	api := requestCluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	api := cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		switch call.Verb {
 		case "Get", "List", "Watch":
 			if readFails != nil && *readFails != nil && call.GVK.Kind == "Infrastructure" {
@@ -37,7 +39,7 @@ func hostedCluster(t *testing.T, topology configv1.TopologyMode, readFails *erro
 			writes = append(writes, call.Verb+" "+call.GVK.Kind)
 		}
 		return do(ctx)
-	}}, requestable())
+	}}, cvtest.Requestable())
 	u, err := clusterapi.ToUnstructured(infrastructureOf(topology))
 	if err != nil {
 		t.Fatal(err)
@@ -52,16 +54,16 @@ func hostedCluster(t *testing.T, topology configv1.TopologyMode, readFails *erro
 // asked for, and nothing is written.
 func TestHosted(t *testing.T) {
 	api, writes := hostedCluster(t, configv1.ExternalTopologyMode, nil)
-	for _, r := range []clusterupdate.Request{clusterupdate.UpdateRequest{To: "4.20.4"}, clusterupdate.ChannelRequest{Name: "fast-4.20"}, clusterupdate.RollbackRequest{}, clusterupdate.UpdateRequest{ToMultiArch: true}} {
-		_, err := clusterupdate.Submit(t.Context(), api, r)
-		if refused := new(clusterupdate.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterupdate.RefusedHosted || err.Error() != clusterupdate.ErrHostedControlPlane.Error() {
+	for _, r := range []clusterversion.Request{clusterversion.UpdateRequest{To: "4.20.4"}, clusterversion.ChannelRequest{Name: "fast-4.20"}, clusterversion.RollbackRequest{}, clusterversion.UpdateRequest{ToMultiArch: true}} {
+		_, err := clusterversion.Submit(t.Context(), api, r)
+		if refused := new(clusterversion.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterversion.RefusedHosted || err.Error() != clusterversion.ErrHostedControlPlane.Error() {
 			t.Errorf("%T: %v", r, err)
 		}
 		if _, _, err := clusterupdate.SubmitChecked(t.Context(), api, r, clusterupdate.PreflightOptions{}); err == nil {
 			t.Errorf("%T with checks is not refused", r)
 		}
 	}
-	if _, err := clusterupdate.Preflight(t.Context(), api, configv1.Release{Version: "4.20.4"}, clusterupdate.PreflightOptions{}); !errors.Is(err, clusterupdate.ErrHostedControlPlane) {
+	if _, err := clusterupdate.Preflight(t.Context(), api, configv1.Release{Version: "4.20.4"}, clusterupdate.PreflightOptions{}); !errors.Is(err, clusterversion.ErrHostedControlPlane) {
 		t.Errorf("Preflight: %v", err)
 	}
 	for name, run := range map[string]func(*clusterupdate.Updater, context.Context) error{
@@ -73,7 +75,7 @@ func TestHosted(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		if err := run(u, ctx); !errors.Is(err, clusterupdate.ErrHostedControlPlane) || ctx.Err() != nil {
+		if err := run(u, ctx); !errors.Is(err, clusterversion.ErrHostedControlPlane) || ctx.Err() != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		cancel()
@@ -87,13 +89,13 @@ func TestHosted(t *testing.T) {
 func TestNotHosted(t *testing.T) {
 	for _, topology := range []configv1.TopologyMode{"", configv1.HighlyAvailableTopologyMode, configv1.SingleReplicaTopologyMode} {
 		api, _ := hostedCluster(t, topology, nil)
-		if _, err := clusterupdate.Submit(t.Context(), api, clusterupdate.UpdateRequest{To: "4.20.4"}); err != nil {
+		if _, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{To: "4.20.4"}); err != nil {
 			t.Errorf("%q: %v", topology, err)
 		}
 	}
 	fault := error(apierrors.NewServiceUnavailable("away"))
 	api, _ := hostedCluster(t, configv1.HighlyAvailableTopologyMode, &fault)
-	if _, err := clusterupdate.Submit(t.Context(), api, clusterupdate.UpdateRequest{To: "4.20.4"}); err != nil {
+	if _, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{To: "4.20.4"}); err != nil {
 		t.Errorf("not readable: %v", err)
 	}
 	from := loadSample(t, sample.From(), sample.FromImage)
@@ -105,7 +107,7 @@ func TestNotHosted(t *testing.T) {
 		t.Errorf("an Updater that does not know: %v", err)
 	}
 	fault = nil
-	if _, err := u.Sync(t.Context()); apierrors.IsServiceUnavailable(err) || errors.Is(err, clusterupdate.ErrHostedControlPlane) {
+	if _, err := u.Sync(t.Context()); apierrors.IsServiceUnavailable(err) || errors.Is(err, clusterversion.ErrHostedControlPlane) {
 		t.Errorf("once it knows: %v", err)
 	}
 }

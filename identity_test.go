@@ -2,9 +2,7 @@ package clusterupdate_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
@@ -71,7 +70,7 @@ func TestIdentity(t *testing.T) {
 				s.sync()
 				s.request(s, tt.request)
 				r := s.sync()
-				accepted := condition(s.version(s), clusterupdate.ConditionReleaseAccepted)
+				accepted := condition(s.version(s), clusterversion.ConditionReleaseAccepted)
 				if tt.failure == "" {
 					if !strings.HasPrefix(accepted, "True ") || r.Failure != nil && errors.As(r.Failure, new(*clusterupdate.LoadError)) {
 						s.Errorf("ReleaseAccepted is %q, failure %v", accepted, r.Failure)
@@ -85,9 +84,10 @@ func TestIdentity(t *testing.T) {
 						continue
 					}
 					events = append(events, e.Message)
-					want := fmt.Sprintf(`"signedAs":[%q],"versionFits":[%q]`, tt.reference, (&signature.Verification{Signers: []signature.Signer{{Reference: tt.reference}}}).For(e.Release.Version).Signers[0].Fit)
-					if text, err := json.Marshal(e); err != nil || !strings.Contains(string(text), want) {
-						s.Errorf("%s lacks %s, %v", text, want, err)
+					v := dataOf(e).Verification
+					want := (&signature.Verification{Signers: []signature.Signer{{Reference: tt.reference}}}).For(dataOf(e).Release.Version).Signers[0].Fit
+					if v == nil || v.Signers[0].Reference != tt.reference || v.Signers[0].Fit != want {
+						s.Errorf("verification %+v, want %s that is %s", v, tt.reference, want)
 					}
 				}
 				if tt.event == "" && len(events) > 0 || tt.event != "" && !slices.ContainsFunc(events, func(text string) bool { return strings.Contains(text, strings.TrimPrefix(tt.event, "signed ")) }) {

@@ -10,6 +10,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -167,7 +168,7 @@ func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadErr
 // ends, what it returns means nothing.
 func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 	out := &loaded{origin: r.origin, gates: r.gates, checked: r.now}
-	c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: "Retrieving and verifying payload " + quoted(r.release)})
+	c.emit(clusterapi.Event{Type: EventRetrievePayload, Message: "Retrieving and verifying payload " + quoted(r.release)}, EventData{Release: r.release})
 
 	retrieval, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout)
 	defer cancel()
@@ -180,7 +181,7 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 		}
 		if note != "" {
 			risks = append(risks, note)
-			c.emit(Event{Type: EventRetrievePayload, Release: r.release, Message: note})
+			c.emit(clusterapi.Event{Type: EventRetrievePayload, Message: note}, EventData{Release: r.release})
 		}
 	}
 	fsys, err := c.payload(retrieval, r.release)
@@ -189,7 +190,7 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
-	c.emit(Event{Type: EventLoadPayload, Release: r.release, Message: "Loading payload " + quoted(r.release)})
+	c.emit(clusterapi.Event{Type: EventLoadPayload, Message: "Loading payload " + quoted(r.release)}, EventData{Release: r.release})
 	payload, err := c.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
 		c.discard(ctx, r.release)
@@ -227,14 +228,14 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 			return nil, c.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		case decision.AcceptedRisks != "":
 			risks = append(risks, decision.AcceptedRisks)
-			c.emit(Event{Type: EventPreconditionWarn, Release: out.release,
-				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)})
+			c.emit(clusterapi.Event{Type: EventPreconditionWarn,
+				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)}, EventData{Release: out.release})
 		}
-		c.emit(Event{Type: EventPreconditionsPassed, Release: out.release, Message: "preconditions passed for payload loaded " + quoted(out.release)})
+		c.emit(clusterapi.Event{Type: EventPreconditionsPassed, Message: "preconditions passed for payload loaded " + quoted(out.release)}, EventData{Release: out.release})
 	}
 	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
 	out.capabilities, out.implicit = payload.Capabilities(), c.implicit(r, payload)
-	c.emit(Event{Type: EventPayloadLoaded, Release: out.release, Message: loadedMessage(out.release, c.o.architecture(out.release))})
+	c.emit(clusterapi.Event{Type: EventPayloadLoaded, Message: loadedMessage(out.release, c.o.architecture(out.release))}, EventData{Release: out.release})
 	return out, nil
 }
 
@@ -295,7 +296,7 @@ func (c *core) precheck(ctx context.Context, r *loadRequest, payload *manifest.P
 // than for the state of the cluster.
 func inapplicable(d preconditions.Decision) bool {
 	return slices.ContainsFunc(d.Results, func(r preconditions.Result) bool {
-		return r.Check == (preconditions.ReleasePrevious{}).Name() && r.State == preconditions.Failed
+		return r.Check == "ReleasePrevious" && r.State == preconditions.Failed
 	})
 }
 

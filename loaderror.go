@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -51,7 +52,7 @@ func (e *LoadError) Error() string { return e.Message }
 func (e *LoadError) Unwrap() error { return e.Err }
 
 // failed words the end of a load, and tells of it unless it was called off.
-func (c *core) failed(ctx context.Context, step Step, event EventType, r configv1.Release, reason string, err error) *LoadError {
+func (c *core) failed(ctx context.Context, step Step, event clusterapi.EventType, r configv1.Release, reason string, err error) *LoadError {
 	e := c.failure(step, r, reason, err)
 	if ctx.Err() != nil {
 		return e
@@ -60,7 +61,7 @@ func (c *core) failed(ctx context.Context, step Step, event EventType, r configv
 	if step == RetrievePayload { // the event tells what the condition leaves out
 		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
 	}
-	c.emit(Event{Type: event, Release: r, Message: message, Err: err})
+	c.emit(clusterapi.Event{Type: event, Message: message, Err: err}, EventData{Release: r})
 	return e
 }
 

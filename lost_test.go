@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -100,7 +101,7 @@ func TestLostStatus(t *testing.T) {
 					s.Errorf("wrote %q", *writes)
 				}
 				if tt.own.Image != "" {
-					s.wantCondition(clusterupdate.ConditionFailing, "True UnknownRelease: "+rootOf(err))
+					s.wantCondition(clusterversion.ConditionFailing, "True UnknownRelease: "+rootOf(err))
 				}
 			})
 		})
@@ -225,7 +226,7 @@ func TestLostRequestIsChecked(t *testing.T) {
 					_, _ = s.u.Sync(s.Context())
 					time.Sleep(time.Minute)
 				}
-				if got := condition(s.version(s), clusterupdate.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.want) {
+				if got := condition(s.version(s), clusterversion.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.want) {
 					s.Errorf("ReleaseAccepted is %s, want %s", got, tt.want)
 				}
 			})
@@ -265,8 +266,8 @@ func TestHistoryLostByAProcess(t *testing.T) {
 				s.events = nil
 				s.syncs(3)
 				for _, e := range s.events {
-					if p := e.Progress; p != nil && e.Release.Version != sample.ToVersion {
-						s.Errorf("a pass over %s", e.Release.Version)
+					if p := dataOf(e).Pass; p != nil && dataOf(e).Release.Version != sample.ToVersion {
+						s.Errorf("a pass over %s", dataOf(e).Release.Version)
 					}
 				}
 				for _, a := range s.u.Explain().Actions {

@@ -19,8 +19,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
+)
+
+// The pause of a MachineHealthCheck, and the mark of the one that paused it.
+const (
+	annotationPaused    = "cluster.x-k8s.io/paused"
+	annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
 )
 
 // guardedCluster has MachineHealthChecks: it finds manifests of a new release that
@@ -56,10 +61,10 @@ func (c *guardedCluster) healthChecks() map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
 		text := ""
-		if pause, ok := m.Annotations[preconditions.AnnotationMachineAPIPaused]; ok {
+		if pause, ok := m.Annotations[annotationPaused]; ok {
 			text = fmt.Sprintf("paused %q", pause)
 		}
-		if mark, ok := m.Annotations[remedy.AnnotationPausedFor]; ok {
+		if mark, ok := m.Annotations[annotationPausedFor]; ok {
 			text += " for " + mark
 		}
 		out[m.Name] = text
@@ -98,7 +103,7 @@ func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uin
 	})}
 	for _, o := range []any{
 		healthCheck("active", corev1.NodeReady, nil),
-		healthCheck("others", corev1.NodeReady, map[string]string{preconditions.AnnotationMachineAPIPaused: "theirs"}),
+		healthCheck("others", corev1.NodeReady, map[string]string{annotationPaused: "theirs"}),
 		healthCheck("termination", "Terminating", nil),
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
 		&mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "master"}}, &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}},
@@ -250,7 +255,7 @@ func TestPauseMachineHealthChecksWayOut(t *testing.T) {
 	}
 	t.Run("left behind", func(t *testing.T) {
 		c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{})
-		left := healthCheck("left", corev1.NodeReady, map[string]string{preconditions.AnnotationMachineAPIPaused: "", remedy.AnnotationPausedFor: "gone"})
+		left := healthCheck("left", corev1.NodeReady, map[string]string{annotationPaused: "", annotationPausedFor: "gone"})
 		if _, err := clusterapi.Create(t.Context(), c.testCluster.Cluster, left, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
@@ -169,7 +170,7 @@ func (m *metrics) version(cv *configv1.ClusterVersion, in MetricsInput) {
 			add("desired", u.Version, u.Image, last, latestTime(cv))
 		}
 	}
-	if c := findCondition(cv.Status.Conditions, ConditionFailing); c != nil && c.Status == configv1.ConditionTrue {
+	if c := clusterapi.FindCondition(cv.Status.Conditions, clusterversion.ConditionFailing); c != nil && c.Status == configv1.ConditionTrue {
 		add("failure", target.Version, target.Image, last, c.LastTransitionTime.Time)
 	}
 	if len(history) > 0 && history[0].State == configv1.PartialUpdate {
@@ -200,7 +201,7 @@ func latestTime(cv *configv1.ClusterVersion) time.Time {
 
 // updates are how many updates there are, and the capabilities.
 func (m *metrics) updates(cv *configv1.ClusterVersion, in MetricsInput) {
-	retrieved := findCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	retrieved := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	if cv.Spec.Upstream != "" || len(cv.Status.AvailableUpdates) > 0 || retrieved != nil && retrieved.Status == configv1.ConditionTrue {
 		upstream := string(cv.Spec.Upstream)
 		if upstream == "" || upstream == graph.DefaultUpstream {
@@ -246,7 +247,7 @@ func (m *metrics) operators(in MetricsInput) {
 	}
 	for _, o := range all {
 		up, reason := 0., "NoAvailableCondition"
-		if c := findCondition(o.conditions, configv1.OperatorAvailable); c != nil {
+		if c := clusterapi.FindCondition(o.conditions, configv1.OperatorAvailable); c != nil {
 			if reason = c.Reason; c.Status == configv1.ConditionTrue {
 				up = 1
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 )
 
 func at(seconds int64) metav1.Time { return metav1.Unix(seconds, 0) }
@@ -95,9 +96,9 @@ func TestMetrics(t *testing.T) {
 		{"at rest", clusterupdate.MetricsInput{ClusterVersion: measured(), Built: time.Unix(500, 0)}, "cluster_version", append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "500"))},
 		{"build time not known", clusterupdate.MetricsInput{ClusterVersion: measured(), Own: configv1.Release{Version: "4.20.0", Image: "O"}}, "cluster_version",
 			[]string{rest[0], rest[1], version("cluster", "4.20.0", "O", "4.20.1", "1000"), version("current", "4.20.0", "O", "4.20.3", "0")}},
-		{"asked for", clusterupdate.MetricsInput{ClusterVersion: measured(desiredUpdate(configv1.Update{Version: "4.20.4", Image: "D"}))}, "cluster_version",
+		{"asked for", clusterupdate.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.4", Image: "D"}))}, "cluster_version",
 			append(slices.Clone(rest), version("desired", "4.20.4", "D", "4.20.3", "3600"), version("current", "4.20.3", "C", "4.20.3", "0"))},
-		{"asked for what it has", clusterupdate.MetricsInput{ClusterVersion: measured(desiredUpdate(configv1.Update{Version: "4.20.3", Image: "C"}))}, "cluster_version",
+		{"asked for what it has", clusterupdate.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.3", Image: "C"}))}, "cluster_version",
 			append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "0"))},
 		{"failing", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) { cv.Status.Conditions[1].Status = "True" })}, "cluster_version",
 			append(slices.Clone(rest), version("failure", "4.20.3", "C", "4.20.3", "3600"), version("current", "4.20.3", "C", "4.20.3", "0"))},
@@ -112,7 +113,7 @@ func TestMetrics(t *testing.T) {
 		{"no ClusterVersion", clusterupdate.MetricsInput{}, "cluster_version cluster_operator_up", []string{`cluster_operator_up{name="version",reason="ClusterVersionNotFound",version=""} 0`}},
 
 		{"no updates", clusterupdate.MetricsInput{ClusterVersion: measured()}, "cluster_version_available_updates", nil},
-		{"retrieved none", clusterupdate.MetricsInput{ClusterVersion: measured(withCondition("RetrievedUpdates", "True"))}, "cluster_version_available_updates",
+		{"retrieved none", clusterupdate.MetricsInput{ClusterVersion: measured(cvtest.WithCondition("RetrievedUpdates", "True"))}, "cluster_version_available_updates",
 			[]string{`cluster_version_available_updates{channel="stable-4.20",upstream="<default>"} 0`}},
 		{"two updates, own service", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
 			cv.Spec.Upstream, cv.Status.AvailableUpdates = "https://a.example", make([]configv1.Release, 2)
@@ -146,7 +147,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestReadMetrics(t *testing.T) {
-	api := requestCluster(t, memory.Options{}, measured())
+	api := cvtest.Cluster(t, memory.Options{}, measured())
 	for _, o := range []any{&configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "dns"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "openshift-install"}, Data: map[string]string{"version": "v1", "invoker": "user"}}} {
 		u, err := clusterapi.ToUnstructured(o)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // maxPayloadVersions is how many versions a [PayloadProgress] has samples of: a
@@ -31,17 +32,20 @@ type payloadCount struct {
 	counted     int // of them, in the pass under way
 }
 
-// Observe takes note of an event. Those of other types than [EventTask] do nothing. A
-// runlevel.Event that has come another way is Observe(Event{Type: EventTask, Release:
-// release, Progress: &event}).
-func (p *PayloadProgress) Observe(e Event) {
-	step := e.Progress
-	if e.Type != EventTask || step == nil {
+// Observe records an event. It ignores those of other types than [EventTask]. An
+// event of a runlevel.Pass that has come another way goes into Pass of the data of one.
+func (p *PayloadProgress) Observe(e clusterapi.Event) {
+	d := dataOf(e)
+	if e.Type != EventTask || d.Pass == nil {
+		return
+	}
+	step, ok := d.Pass.Data.(*runlevel.Progress)
+	if !ok {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.of(e.Release.Version)
+	c := p.of(d.Release.Version)
 	if step.FailedAttempts < c.counted {
 		c.counted = 0 // another pass
 	}

@@ -109,17 +109,17 @@ func TestPayloadProgress(t *testing.T) {
 						}
 						return err
 					}),
-					Observe: func(e runlevel.Event) {
-						p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: version}, Progress: &e})
-						if e.Type != runlevel.TaskStarted && e.Type != runlevel.TaskSkipped || version != "1" {
+					Observe: func(e clusterapi.Event) {
+						p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: version}, Pass: &e}})
+						if e.Type != runlevel.EventTaskStarted && e.Type != runlevel.EventTaskSkipped || version != "1" {
 							return
 						}
 						if len(tt.before) == 0 {
-							t.Fatalf("%s begins", e.Task)
+							t.Fatalf("%s begins", progressOf(&e).Task)
 						}
 						m := tt.before[0]
-						if tt.before = tt.before[1:]; m.task != e.Task.Manifest.Identity().Name {
-							t.Errorf("%s begins before %s", e.Task, m.task)
+						if tt.before = tt.before[1:]; m.task != progressOf(&e).Task.Manifest.Identity().Name {
+							t.Errorf("%s begins before %s", progressOf(&e).Task, m.task)
 						}
 						if diff := cmp.Diff(payloadText("1", m.errors, m.applied, m.pending), payloadSamples(&p)); diff != "" {
 							t.Errorf("before %s: %s", m.task, diff)
@@ -176,8 +176,8 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 			cancel()
 			return fmt.Errorf("asking: %w", ctx.Err())
 		}),
-		Observe: func(e runlevel.Event) {
-			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: "1"}, Progress: &e})
+		Observe: func(e clusterapi.Event) {
+			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: "1"}, Pass: &e}})
 		},
 	})
 	if diff := cmp.Diff(payloadText("1", 0, 0, 2), payloadSamples(&p)); diff != "" || !errors.Is(err, context.Canceled) {
@@ -188,9 +188,9 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 // Nothing is counted of what is no task, and of versions only the last 16.
 func TestPayloadProgressLimits(t *testing.T) {
 	var p clusterupdate.PayloadProgress
-	step := &runlevel.Event{Done: 1, Total: 2, FailedAttempts: 1}
-	p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask})
-	p.Observe(clusterupdate.Event{Type: clusterupdate.EventCompleted, Progress: step})
+	step := &clusterapi.Event{Data: &runlevel.Progress{Done: 1, Total: 2, FailedAttempts: 1}}
+	p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{}})
+	p.Observe(clusterapi.Event{Type: clusterupdate.EventCompleted, Data: &clusterupdate.EventData{Pass: step}})
 	if got := payloadSamples(&p); got != "" {
 		t.Errorf("nothing was counted: %s", got)
 	}
@@ -200,14 +200,14 @@ func TestPayloadProgressLimits(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
-			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: fmt.Sprint(i)}, Progress: step})
+			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: fmt.Sprint(i)}, Pass: step}})
 			clusterupdate.Metrics(clusterupdate.MetricsInput{Payloads: &p})
 		})
 	}
 	wg.Wait()
 	for i := 10; i < 27; i++ {
 		for _, version := range []int{5, i} {
-			p.Observe(clusterupdate.Event{Type: clusterupdate.EventTask, Release: configv1.Release{Version: fmt.Sprint(version)}, Progress: step})
+			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: fmt.Sprint(version)}, Pass: step}})
 		}
 	}
 	if got := samplesOf(clusterupdate.MetricsInput{Payloads: &p}, clusterupdate.MetricPayloadErrors); len(got) != 16 || !slices.Contains(got, `cluster_operator_payload_errors{version="5"} 1`) || slices.Contains(got, `cluster_operator_payload_errors{version="11"} 1`) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -77,7 +78,7 @@ type Options struct {
 	ReasonStyle preconditions.ReasonStyle
 	// Resolve says where else than among the available updates a requested version
 	// may be found.
-	Resolve ResolveOptions
+	Resolve clusterversion.ResolveOptions
 	// Hooks are what else is done around an update.
 	Hooks []Hook
 
@@ -116,8 +117,6 @@ type Options struct {
 	// means the real one. Decisions go by the driver's: in virtual time both
 	// must be the same.
 	Clock clock.WithTicker
-	// Rand returns a number in [0,1) for jitter; nil means the driver's.
-	Rand func() float64
 	// Identity says under which names releases must have been signed: in which
 	// repositories, and whether the tag must fit the version. Zero refuses
 	// nothing. It also counts for what Verifier returns. A release that is
@@ -126,9 +125,9 @@ type Options struct {
 	Identity signature.Identity
 	// Logger gets what is worth a line; nil means no logging.
 	Logger *slog.Logger
-	// Observe gets every [Event], one at a time and in order. It must not
+	// Observe gets every event, one at a time and in order. It must not
 	// block for long: the update waits for it.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 func (o Options) withDefaults() Options {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -52,7 +53,7 @@ func TestPanicsAreFailures(t *testing.T) {
 						}
 						return served.Payload(ctx, r)
 					}),
-					Observe: func(clusterupdate.Event) { panic("out of paper") },
+					Observe: func(clusterapi.Event) { panic("out of paper") },
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -72,7 +73,7 @@ func TestPanicsAreFailures(t *testing.T) {
 					}
 					if caught := new(clusterapi.PanicError); errors.As(r.Failure, &caught) {
 						failures = append(failures, r.Failure.Error())
-						if got := condition(c.version(t), clusterupdate.ConditionReleaseAccepted); !strings.HasPrefix(got, "False RetrievePayload: ") || !strings.Contains(got, "panic: ") {
+						if got := condition(c.version(t), clusterversion.ConditionReleaseAccepted); !strings.HasPrefix(got, "False RetrievePayload: ") || !strings.Contains(got, "panic: ") {
 							t.Errorf("ReleaseAccepted is %q", got)
 						}
 					}

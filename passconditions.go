@@ -7,6 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -59,7 +60,7 @@ func (s *passStatus) release() string {
 // expected. The message has at most 32 KiB. The time of the transition is left
 // to the caller.
 func failingCondition(s passStatus) configv1.ClusterOperatorStatusCondition {
-	c := configv1.ClusterOperatorStatusCondition{Type: ConditionFailing, Status: configv1.ConditionFalse}
+	c := configv1.ClusterOperatorStatusCondition{Type: clusterversion.ConditionFailing, Status: configv1.ConditionFalse}
 	j := s.judge()
 	switch {
 	case j.Failure != nil:
@@ -68,7 +69,7 @@ func failingCondition(s passStatus) configv1.ClusterOperatorStatusCondition {
 	case j.Slow:
 		c.Status, c.Reason, c.Message = configv1.ConditionUnknown, reasonSlowClusterOperator, j.Progress
 	}
-	c.Message = bounded.Text(c.Message, maxMessage)
+	c.Message = bounded.Text(c.Message, clusterversion.MaxMessage)
 	return c
 }
 
@@ -120,7 +121,7 @@ func progressingCondition(s passStatus) configv1.ClusterOperatorStatusCondition 
 			}
 		}
 	}
-	c.Message = bounded.Text(c.Message, maxMessage)
+	c.Message = bounded.Text(c.Message, clusterversion.MaxMessage)
 	return c
 }
 

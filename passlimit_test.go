@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -29,12 +30,12 @@ func TestPassTakesItsTime(t *testing.T) {
 				start := time.Now()
 				api := s.spy(func(o *clusterupdate.Options) {
 					o.Interval, o.Workers = interval, 1
-					o.Observe = func(e clusterupdate.Event) {
-						switch p := e.Progress; {
-						case p == nil || !tt.installing && e.Release.Version != sample.ToVersion:
-						case p.Type == runlevel.PassStarted:
+					o.Observe = func(e clusterapi.Event) {
+						switch p := dataOf(e).Pass; {
+						case p == nil || !tt.installing && dataOf(e).Release.Version != sample.ToVersion:
+						case p.Type == runlevel.EventPassStarted:
 							began = time.Since(start)
-						case p.Type == runlevel.PassDone && took == 0:
+						case p.Type == runlevel.EventPassDone && took == 0:
 							took = time.Since(start) - began
 						}
 					}

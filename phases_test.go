@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 )
 
@@ -83,10 +84,10 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 				}
 				ask("openshift-samples")
 				has(true)
-				s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities, "False AsExpected: Capabilities match configured spec")
+				s.wantCondition(clusterversion.ConditionImplicitlyEnabledCapabilities, "False AsExpected: Capabilities match configured spec")
 				ask()
 				has(true)
-				s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities, "True CapabilitiesImplicitlyEnabled: The following capabilities could not be disabled: openshift-samples")
+				s.wantCondition(clusterversion.ConditionImplicitlyEnabledCapabilities, "True CapabilitiesImplicitlyEnabled: The following capabilities could not be disabled: openshift-samples")
 
 				const overrides = "Disabling ownership via cluster version overrides prevents updates between minor or major versions."
 				if got := condition(s.version(s), configv1.OperatorUpgradeable); strings.Contains(got, overrides) {

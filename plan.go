@@ -6,6 +6,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
 // The steps of an update, in their order. Each has a file of its own.
@@ -23,8 +25,8 @@ var steps = []string{stepFetch, stepEvaluate, stepResolve, stepLoad, stepAccept,
 
 // Plan is what an [Updater] decided at one time.
 type Plan struct {
-	Time       time.Time  `json:"time"`
-	Resolution Resolution `json:"resolution"`
+	Time       time.Time                 `json:"time"`
+	Resolution clusterversion.Resolution `json:"resolution"`
 	// Actions are what it does, and what it waits for, in the order of the
 	// steps.
 	Actions []Action `json:"actions,omitempty"`
@@ -118,9 +120,9 @@ func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
 	in.completed = in.completed || p.accepts && p.s.sync.found
 	cv := *p.o.cv
 	cv.Status = nextStatus(p.o.cv.Status, in)
-	condition, risks := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
-	in.judged, in.upgradeable = true, condition
-	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, risks)
+	u := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
+	in.judged, in.upgradeable = true, u.Condition
+	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, u.Risks)
 }
 
 func (p *planner) do(a Action) { p.actions = append(p.actions, a) }

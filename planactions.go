@@ -17,11 +17,11 @@ import (
 //
 // A version that the cluster is not offered yet is waited for, and so is a
 // cluster that is invalid, failing, updating or not reached. Any other refusal
-// fails the step: the error is a [*RefusedError]. Asking again for what was
+// fails the step: the error is a [*clusterversion.RefusedError]. Asking again for what was
 // requested changes nothing. It is plain data, and safe for concurrent use.
 type PlanUpdate struct {
 	// Allow has the allowances of requests. Its targets are not looked at.
-	Allow UpdateRequest
+	Allow clusterversion.UpdateRequest
 	// Checks must not block an update that is requested; nil: none are run.
 	Checks *PreflightOptions
 }
@@ -42,13 +42,13 @@ func (a PlanUpdate) Do(ctx context.Context, c mcpplan.Call) (mcpplan.Outcome, er
 		r.To = ""
 	}
 	if a.Checks == nil {
-		_, err = Submit(ctx, c.API, r)
+		_, err = clusterversion.Submit(ctx, c.API, r)
 	} else {
 		_, _, err = SubmitChecked(ctx, c.API, r, *a.Checks)
 	}
-	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+	if refused := (*clusterversion.RefusedError)(nil); errors.As(err, &refused) {
 		switch refused.Reason {
-		case RefusedUnavailable, RefusedCannotRefresh, RefusedClusterState:
+		case clusterversion.RefusedUnavailable, clusterversion.RefusedCannotRefresh, clusterversion.RefusedClusterState:
 			return mcpplan.Outcome{Text: refused.Message}, nil
 		}
 	}

@@ -15,11 +15,13 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -66,7 +68,7 @@ func TestPlanUpdate(t *testing.T) {
 			t.Fatal(err)
 		}
 		canary.Steps = append([]plan.Step{{ID: "preflight", Kind: plan.CheckAll, Args: plan.Args{
-			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: plan.ClusterIdle}},
+			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: "ClusterIdle"}},
 		}}}, canary.Steps...)
 		checks := clusterupdate.PreflightOptions{Checks: preconditions.Operator()}
 		runner, err := plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{
@@ -91,7 +93,7 @@ func TestPlanUpdate(t *testing.T) {
 
 func TestPlanUpdateAnswers(t *testing.T) {
 	to := func(version string, n int) configv1.Update {
-		return configv1.Update{Version: version, Image: imageOf(repository, n)}
+		return configv1.Update{Version: version, Image: cvtest.ImageOf(cvtest.Repository, n)}
 	}
 	for _, tt := range []struct {
 		name    string
@@ -104,23 +106,23 @@ func TestPlanUpdateAnswers(t *testing.T) {
 		err     string
 		asked   *configv1.Update
 	}{
-		{name: "offered", cv: requestable(), version: "4.20.4", done: true, asked: new(to("4.20.4", 4))},
-		{name: "by image", cv: requestable(), version: "4.20.4", image: imageOf(repository, 4), done: true, asked: new(to("4.20.4", 4))},
-		{name: "there already", cv: requestable(), version: "4.20.3", done: true},
-		{name: "asked already", cv: requestable(desiredUpdate(to("4.20.4", 4))), version: "4.20.4", done: true, asked: new(to("4.20.4", 4))},
-		{name: "not offered yet", cv: requestable(), version: "4.20.5", waits: "the update is not one of the possible targets: 4.20.10, 4.20.4"},
-		{name: "updates cannot be retrieved", cv: requestable(nothing, withCondition("RetrievedUpdates", "False")), version: "4.20.4", waits: "cannot refresh available updates"},
-		{name: "updating", cv: requestable(withCondition("Progressing", "True")), version: "4.20.4", waits: "the cluster is already upgrading"},
-		{name: "not recommended", cv: requestable(), version: "4.21.1", err: "not one of the recommended updates"},
-		{name: "not recommended, allowed", action: clusterupdate.PlanUpdate{Allow: clusterupdate.UpdateRequest{AllowNotRecommended: true, To: "9.9.9"}}, cv: requestable(), version: "4.21.1", done: true, asked: new(to("4.21.1", 21))},
-		{name: "no version", cv: requestable(), version: "x", err: "must be a semantic version"},
-		{name: "blocked", cv: requestable(), version: "4.20.4", action: clusterupdate.PlanUpdate{Checks: &clusterupdate.PreflightOptions{Checks: []preconditions.Check{blocking{}}}}, err: "it is Tuesday"},
+		{name: "offered", cv: cvtest.Requestable(), version: "4.20.4", done: true, asked: new(to("4.20.4", 4))},
+		{name: "by image", cv: cvtest.Requestable(), version: "4.20.4", image: cvtest.ImageOf(cvtest.Repository, 4), done: true, asked: new(to("4.20.4", 4))},
+		{name: "there already", cv: cvtest.Requestable(), version: "4.20.3", done: true},
+		{name: "asked already", cv: cvtest.Requestable(cvtest.Desired(to("4.20.4", 4))), version: "4.20.4", done: true, asked: new(to("4.20.4", 4))},
+		{name: "not offered yet", cv: cvtest.Requestable(), version: "4.20.5", waits: "the update is not one of the possible targets: 4.20.10, 4.20.4"},
+		{name: "updates cannot be retrieved", cv: cvtest.Requestable(cvtest.WithoutUpdates, cvtest.WithCondition("RetrievedUpdates", "False")), version: "4.20.4", waits: "cannot refresh available updates"},
+		{name: "updating", cv: cvtest.Requestable(cvtest.WithCondition("Progressing", "True")), version: "4.20.4", waits: "the cluster is already upgrading"},
+		{name: "not recommended", cv: cvtest.Requestable(), version: "4.21.1", err: "not one of the recommended updates"},
+		{name: "not recommended, allowed", action: clusterupdate.PlanUpdate{Allow: clusterversion.UpdateRequest{AllowNotRecommended: true, To: "9.9.9"}}, cv: cvtest.Requestable(), version: "4.21.1", done: true, asked: new(to("4.21.1", 21))},
+		{name: "no version", cv: cvtest.Requestable(), version: "x", err: "must be a semantic version"},
+		{name: "blocked", cv: cvtest.Requestable(), version: "4.20.4", action: clusterupdate.PlanUpdate{Checks: &clusterupdate.PreflightOptions{Checks: []preconditions.Check{blocking{}}}}, err: "it is Tuesday"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			api := requestCluster(t, memory.Options{}, tt.cv)
+			api := cvtest.Cluster(t, memory.Options{}, tt.cv)
 			out, err := tt.action.Do(t.Context(), plan.Call{API: api, Step: plan.Step{ID: "update", Kind: plan.UpdateCluster, Args: plan.Args{Version: tt.version, Image: tt.image}}})
 			if tt.err != "" {
-				if refused := (*clusterupdate.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.err) {
+				if refused := (*clusterversion.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("%v, want %s", err, tt.err)
 				}
 			} else if err != nil {
@@ -129,7 +131,7 @@ func TestPlanUpdateAnswers(t *testing.T) {
 			if out.Done != tt.done || !strings.Contains(out.Text, tt.waits) || tt.waits == "" && out.Text != "" {
 				t.Errorf("%+v", out)
 			}
-			got := storedVersion(t, api).Spec.DesiredUpdate
+			got := cvtest.Stored(t, api).Spec.DesiredUpdate
 			if (got == nil) != (tt.asked == nil) || got != nil && (got.Version != tt.asked.Version || got.Image != tt.asked.Image) {
 				t.Errorf("asked for %+v, want %+v", got, tt.asked)
 			}
@@ -150,13 +152,13 @@ func TestPlanActionsWithoutAPI(t *testing.T) {
 		} {
 			t.Run(name+" "+verb, func(t *testing.T) {
 				faults := 1
-				api := requestCluster(t, memory.Options{Intercept: func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+				api := cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 					if c.Verb != verb || faults == 0 {
 						return do(ctx)
 					}
 					faults--
 					return fault
-				}}, requestable())
+				}}, cvtest.Requestable())
 				call := plan.Call{API: api, Step: plan.Step{ID: "update", Kind: plan.UpdateCluster, Args: plan.Args{Version: "4.20.4"}}}
 				out, err := a.Do(t.Context(), call)
 				if err == nil && !out.Done {
@@ -185,7 +187,7 @@ func (blocking) Run(context.Context, *preconditions.Input) ([]preconditions.Find
 }
 
 func TestPlanChecks(t *testing.T) {
-	api := requestCluster(t, memory.Options{}, requestable())
+	api := cvtest.Cluster(t, memory.Options{}, cvtest.Requestable())
 	ask := func(checks ...preconditions.Check) plan.Outcome {
 		t.Helper()
 		a := clusterupdate.PlanChecks{Options: clusterupdate.PreflightOptions{Checks: checks}}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -55,7 +56,7 @@ func Preflight(ctx context.Context, r clusterapi.Reader, target configv1.Release
 
 func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release, force bool, o PreflightOptions) (*preconditions.Report, error) {
 	// Where that cannot be read, the checks that need it say so.
-	if err := refuseHosted(ctx, r); errors.Is(err, ErrHostedControlPlane) {
+	if err := clusterversion.RefuseHosted(ctx, r); errors.Is(err, clusterversion.ErrHostedControlPlane) {
 		return nil, err
 	}
 	target = completeRelease(cv, target)
@@ -136,20 +137,20 @@ func (o PreflightOptions) payload(ctx context.Context, r clusterapi.Reader, cv *
 	return p, nil
 }
 
-// SubmitChecked is [Submit] for requests of an update or a rollback that are carried
+// SubmitChecked is [clusterversion.Submit] for requests of an update or a rollback that are carried
 // out only where checks allow it: all of them run before spec.desiredUpdate is
 // written, on what would be written there. The report is nil for a request that
 // needs no checks, because it asks for nothing new. Where the ClusterVersion changes
 // meanwhile, it is decided anew; checks run again only for another target.
 //
-// The error is that of Submit or of [Preflight], or a [*RefusedError] with the reason
-// RefusedPreconditions and the decision's summary. It can be called concurrently.
-func SubmitChecked(ctx context.Context, api clusterapi.ReadWriter, r Request, o PreflightOptions) (Answer, *preconditions.Report, error) {
+// The error is that of Submit or of [Preflight], or a [*clusterversion.RefusedError] with the reason
+// clusterversion.RefusedPreconditions and the decision's summary. It can be called concurrently.
+func SubmitChecked(ctx context.Context, api clusterapi.ReadWriter, r clusterversion.Request, o PreflightOptions) (clusterversion.Answer, *preconditions.Report, error) {
 	var (
 		report  *preconditions.Report
 		checked configv1.Update
 	)
-	out, err := submit(ctx, api, r, func(cv, edited *configv1.ClusterVersion) error {
+	out, err := clusterversion.SubmitIf(ctx, api, r, func(cv, edited *configv1.ClusterVersion) error {
 		want := edited.Spec.DesiredUpdate
 		if !asksForUpdate(cv, want) {
 			report = nil
@@ -165,7 +166,7 @@ func SubmitChecked(ctx context.Context, api clusterapi.ReadWriter, r Request, o 
 			checked = *want
 		}
 		if decision := report.Decide(o.Policy); decision.Blocked {
-			return refuse(RefusedPreconditions, "", "%s", decision.Summary)
+			return &clusterversion.RefusedError{Reason: clusterversion.RefusedPreconditions, Message: decision.Summary}
 		}
 		return nil
 	})

@@ -12,8 +12,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -39,12 +41,12 @@ func (c counted) Run(ctx context.Context, in *preconditions.Input) ([]preconditi
 // A request is written where all checks allow it, and no other.
 func TestSubmitChecked(t *testing.T) {
 	at := func(version string, n int) func(*configv1.ClusterVersion) {
-		return desiredUpdate(configv1.Update{Version: version, Image: imageOf(repository, n)})
+		return cvtest.Desired(configv1.Update{Version: version, Image: cvtest.ImageOf(cvtest.Repository, n)})
 	}
 	for _, tt := range []struct {
 		name    string
 		cv      *configv1.ClusterVersion
-		request clusterupdate.Request
+		request clusterversion.Request
 		blocks  bool
 		policy  preconditions.Policy
 		runs    int
@@ -53,24 +55,24 @@ func TestSubmitChecked(t *testing.T) {
 		refused string
 		written string
 	}{
-		{name: "allowed", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
-		{name: "blocked", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch,
+		{name: "allowed", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.20.4"}, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
+		{name: "blocked", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch,
 			refused: `Precondition "Counted" failed because of "No": not today`},
-		{name: "forced", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4", Force: true}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
-		{name: "bypassed", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4",
-			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: imageOf(repository, 4)}}}},
-		{name: "bypassed for another image", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, refused: "not today",
-			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: imageOf(repository, 10)}}}},
-		{name: "to an image", cv: requestable(), request: clusterupdate.UpdateRequest{ToImage: imageOf(repository, 10)}, runs: 1, target: "4.20.10", kind: preconditions.Patch, written: "4.20.10"},
-		{name: "to several architectures", cv: requestable(), request: clusterupdate.UpdateRequest{ToMultiArch: true}, runs: 1, target: "4.20.3", kind: preconditions.Multi, written: "4.20.3"},
-		{name: "rollback", cv: requestable(), request: clusterupdate.RollbackRequest{}, blocks: true, runs: 1, target: "4.20.2", kind: preconditions.Rollback, refused: "not today"},
-		{name: "withdrawn", cv: requestable(at("4.20.4", 4)), request: clusterupdate.UpdateRequest{Clear: true}, blocks: true},
-		{name: "a channel", cv: requestable(), request: clusterupdate.ChannelRequest{Name: "fast-4.20"}, blocks: true},
-		{name: "refused before", cv: requestable(), request: clusterupdate.UpdateRequest{To: "4.99.0"}, refused: "not one of the possible targets"},
+		{name: "forced", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.20.4", Force: true}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4"},
+		{name: "bypassed", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, written: "4.20.4",
+			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: cvtest.ImageOf(cvtest.Repository, 4)}}}},
+		{name: "bypassed for another image", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.20.4"}, blocks: true, runs: 1, target: "4.20.4", kind: preconditions.Patch, refused: "not today",
+			policy: preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "Counted", By: "ann", Why: "known", Image: cvtest.ImageOf(cvtest.Repository, 10)}}}},
+		{name: "to an image", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{ToImage: cvtest.ImageOf(cvtest.Repository, 10)}, runs: 1, target: "4.20.10", kind: preconditions.Patch, written: "4.20.10"},
+		{name: "to several architectures", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{ToMultiArch: true}, runs: 1, target: "4.20.3", kind: preconditions.Multi, written: "4.20.3"},
+		{name: "rollback", cv: cvtest.Requestable(), request: clusterversion.RollbackRequest{}, blocks: true, runs: 1, target: "4.20.2", kind: preconditions.Rollback, refused: "not today"},
+		{name: "withdrawn", cv: cvtest.Requestable(at("4.20.4", 4)), request: clusterversion.UpdateRequest{Clear: true}, blocks: true},
+		{name: "a channel", cv: cvtest.Requestable(), request: clusterversion.ChannelRequest{Name: "fast-4.20"}, blocks: true},
+		{name: "refused before", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.99.0"}, refused: "not one of the possible targets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			api := requestCluster(t, memory.Options{}, tt.cv)
-			before := storedVersion(t, api)
+			api := cvtest.Cluster(t, memory.Options{}, tt.cv)
+			before := cvtest.Stored(t, api)
 			var seen preconditions.Input
 			runs := 0
 			_, report, err := clusterupdate.SubmitChecked(t.Context(), api, tt.request, clusterupdate.PreflightOptions{
@@ -82,10 +84,10 @@ func TestSubmitChecked(t *testing.T) {
 			if tt.target != "" && (seen.Target.String() != tt.target || seen.Kind != tt.kind || seen.Now.IsZero()) {
 				t.Errorf("the check saw %s, %s at %s", seen.Target, seen.Kind, seen.Now)
 			}
-			after := storedVersion(t, api)
+			after := cvtest.Stored(t, api)
 			if tt.refused != "" {
-				refused := new(clusterupdate.RefusedError)
-				if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.refused) || tt.runs > 0 && refused.Reason != clusterupdate.RefusedPreconditions {
+				refused := new(clusterversion.RefusedError)
+				if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.refused) || tt.runs > 0 && refused.Reason != clusterversion.RefusedPreconditions {
 					t.Errorf("error %v", err)
 				}
 				if after.ResourceVersion != before.ResourceVersion {
@@ -112,13 +114,13 @@ func TestSubmitCheckedConflict(t *testing.T) {
 	}{
 		{"same target", func(cv *configv1.ClusterVersion) { cv.Status.Conditions[0].Message = "x" }, 1},
 		{"a newer one is offered", func(cv *configv1.ClusterVersion) {
-			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.11", Image: imageOf(repository, 11)})
+			cv.Status.AvailableUpdates = append(cv.Status.AvailableUpdates, configv1.Release{Version: "4.20.11", Image: cvtest.ImageOf(cvtest.Repository, 11)})
 		}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var api *memory.Cluster
 			raced := false
-			api = requestCluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			api = cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 				if call.Verb == "Update" && !raced {
 					raced = true
 					if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
@@ -129,14 +131,14 @@ func TestSubmitCheckedConflict(t *testing.T) {
 					}
 				}
 				return do(ctx)
-			}}, requestable())
+			}}, cvtest.Requestable())
 			var seen preconditions.Input
 			runs := 0
-			if _, _, err := clusterupdate.SubmitChecked(t.Context(), api, clusterupdate.UpdateRequest{ToLatest: true},
+			if _, _, err := clusterupdate.SubmitChecked(t.Context(), api, clusterversion.UpdateRequest{ToLatest: true},
 				clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}}); err != nil {
 				t.Fatal(err)
 			}
-			if got := storedVersion(t, api).Spec.DesiredUpdate.Version; runs != tt.runs || got != seen.Target.String() {
+			if got := cvtest.Stored(t, api).Spec.DesiredUpdate.Version; runs != tt.runs || got != seen.Target.String() {
 				t.Errorf("%d runs, the last for %s, written %s", runs, seen.Target, got)
 			}
 		})

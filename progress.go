@@ -8,9 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
-	configv1 "github.com/openshift/api/config/v1"
 )
 
 // Progress tells an update as text, from the events of an [Updater] and of a
@@ -29,7 +32,7 @@ type Progress struct {
 	done, all  int       // manifests
 	levels     []*levelProgress
 	waits      map[string]string // on operators, by name
-	pools      map[string]rollout.Event
+	pools      map[string]rollout.EventData
 	nodes      map[string]string // phases of those under way, by name
 }
 
@@ -41,7 +44,7 @@ type levelProgress struct {
 }
 
 // Updater takes an event of the Updater: its Options.Observe.
-func (p *Progress) Updater(e Event) {
+func (p *Progress) Updater(e clusterapi.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at(e.Time)
@@ -56,58 +59,63 @@ func (p *Progress) Updater(e Event) {
 	case EventCompleted:
 		p.say("update", e.Message)
 	case EventTask:
-		if p.Target == "" || e.Release.Version == p.Target {
-			p.task(e.Progress)
+		if d := dataOf(e); d.Pass != nil && (p.Target == "" || d.Release.Version == p.Target) {
+			p.task(d.Pass)
 		}
 	}
 }
 
-func recommendedText(e Event) string {
-	if len(e.Updates) == 0 {
+func recommendedText(e clusterapi.Event) string {
+	d := dataOf(e)
+	if len(d.Updates) == 0 {
 		return strings.TrimSpace("no recommended updates " + e.Message)
 	}
 	var versions []string
-	for _, r := range e.Updates {
+	for _, r := range d.Updates {
 		versions = append(versions, r.Version)
 	}
-	return fmt.Sprintf("recommended updates of %s: %s", e.Release.Version, strings.Join(versions, ", "))
+	return fmt.Sprintf("recommended updates of %s: %s", d.Release.Version, strings.Join(versions, ", "))
 }
 
 // task takes an event of a pass. A pass that waits is followed by one that
 // starts at the beginning, so what counts is how far the furthest one came.
-func (p *Progress) task(e *runlevel.Event) {
+func (p *Progress) task(e *clusterapi.Event) {
+	at, ok := e.Data.(*runlevel.Progress)
+	if !ok {
+		return
+	}
 	switch e.Type {
-	case runlevel.PassStarted:
-		p.all = e.Total
-	case runlevel.TaskDone, runlevel.TaskSkipped:
-		p.done = max(p.done, e.Done+e.Skipped)
-		if e.Task.Manifest.GVK().Kind == "ClusterOperator" {
-			delete(p.waits, e.Task.Manifest.Identity().Name)
+	case runlevel.EventPassStarted:
+		p.all = at.Total
+	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
+		p.done = max(p.done, at.Done+at.Skipped)
+		if at.Task.Manifest.GVK().Kind == "ClusterOperator" {
+			delete(p.waits, at.Task.Manifest.Identity().Name)
 		}
-		l := p.level(e.Level)
-		l.done, l.total = max(l.done, e.LevelSettled), e.LevelTotal
+		l := p.level(at.Level)
+		l.done, l.total = max(l.done, at.LevelSettled), at.LevelTotal
 		if l.done == l.total && !l.told {
 			l.told = true
 			p.say("runlevel "+l.name, fmt.Sprintf("%d/%d done, %d/%d in all", l.done, l.total, p.done, p.all))
 		}
-	case runlevel.Waiting:
-		if e.Wait == nil {
+	case runlevel.EventWaiting:
+		if at.Wait == nil {
 			return
 		}
-		l := p.level(e.Level)
-		l.total = e.LevelTotal
-		text := fmt.Sprintf("Available=%s Degraded=%s %s: %s", e.Wait.Available, e.Wait.Degraded, e.Wait.Reason, e.Wait.Message)
-		if e.Wait.Reason == "" && e.Wait.Message == "" {
-			text = strings.Join(e.Wait.Undone, ", ")
+		l := p.level(at.Level)
+		l.total = at.LevelTotal
+		text := fmt.Sprintf("Available=%s Degraded=%s %s: %s", at.Wait.Available, at.Wait.Degraded, at.Wait.Reason, at.Wait.Message)
+		if at.Wait.Reason == "" && at.Wait.Message == "" {
+			text = strings.Join(at.Wait.Undone, ", ")
 		}
-		if p.waits[e.Wait.Operator] != text {
-			set(&p.waits, e.Wait.Operator, text)
-			p.say("runlevel "+e.Level, fmt.Sprintf("%d/%d done, waiting on %s: %s", l.done, l.total, e.Wait.Operator, text))
+		if p.waits[at.Wait.Operator] != text {
+			set(&p.waits, at.Wait.Operator, text)
+			p.say("runlevel "+at.Level, fmt.Sprintf("%d/%d done, waiting on %s: %s", l.done, l.total, at.Wait.Operator, text))
 		}
-	case runlevel.Drifted:
+	case runlevel.EventDrifted:
 		p.say("drift", e.Message)
-	case runlevel.Warning:
-		p.say("warning", fmt.Sprintf("%s: %s", e.Task, e.Message))
+	case runlevel.EventWarning:
+		p.say("warning", fmt.Sprintf("%s: %s", at.Task, e.Message))
 	}
 }
 
@@ -129,33 +137,34 @@ func set[V any](m *map[string]V, key string, value V) {
 }
 
 // Node takes an event of the rollout: its Options.Observe.
-func (p *Progress) Node(e rollout.Event) {
+func (p *Progress) Node(e clusterapi.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at(e.Time)
+	d := e.Data.(*rollout.EventData)
 	switch e.Type {
 	case rollout.EventNodePhase:
-		set(&p.nodes, e.Node, string(e.Phase))
+		set(&p.nodes, d.Node, string(d.Phase))
 	case rollout.EventNodeDone:
-		delete(p.nodes, e.Node)
-		p.say("nodes "+e.Pool, e.Node+" is updated")
+		delete(p.nodes, d.Node)
+		p.say("nodes "+d.Pool, d.Node+" is updated")
 	case rollout.EventPoolProgress:
-		if e.Updated < e.Total || p.pools[e.Pool].Total > 0 {
-			set(&p.pools, e.Pool, e)
+		if d.Updated < d.Total || p.pools[d.Pool].Total > 0 {
+			set(&p.pools, d.Pool, *d)
 		}
 	case rollout.EventNodeTargeted:
-		p.say("nodes "+e.Pool, e.Text)
+		p.say("nodes "+d.Pool, e.Message)
 	case rollout.EventPoolDone:
-		p.say("nodes "+e.Pool, "all nodes are updated")
+		p.say("nodes "+d.Pool, "all nodes are updated")
 	case rollout.EventPoolBlocked, rollout.EventNodeFailed, rollout.EventDrainBlocked, rollout.EventDrainRetry, rollout.EventStalled:
-		text := e.Text
+		text := e.Message
 		if text == "" && e.Err != nil {
 			text = e.Err.Error()
 		}
-		if e.Node != "" && !strings.Contains(text, e.Node) {
-			text = strings.TrimSpace(e.Node + " " + text)
+		if d.Node != "" && !strings.Contains(text, d.Node) {
+			text = strings.TrimSpace(d.Node + " " + text)
 		}
-		p.say("nodes "+e.Pool, text)
+		p.say("nodes "+d.Pool, text)
 	}
 }
 

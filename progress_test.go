@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -21,19 +22,19 @@ func TestProgress(t *testing.T) {
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	to := configv1.Release{Version: "4.21.1"}
-	task := func(seconds int, e runlevel.Event) {
-		p.Updater(clusterupdate.Event{Type: clusterupdate.EventTask, Time: at(seconds), Release: to, Progress: &e})
+	task := func(seconds int, e clusterapi.Event) {
+		p.Updater(clusterapi.Event{Type: clusterupdate.EventTask, Time: at(seconds), Data: &clusterupdate.EventData{Release: to, Pass: &e}})
 	}
-	p.Updater(clusterupdate.Event{Type: clusterupdate.EventRetrievedUpdates, Time: at(0), Release: configv1.Release{Version: "4.20.3"}, Updates: []configv1.Release{to}})
-	p.Updater(clusterupdate.Event{Type: clusterupdate.EventTask, Time: at(1), Release: configv1.Release{Version: "4.20.3"}, Progress: &runlevel.Event{Type: runlevel.PassStarted, Total: 7}})
-	task(2, runlevel.Event{Type: runlevel.PassStarted, Total: 20})
+	p.Updater(clusterapi.Event{Type: clusterupdate.EventRetrievedUpdates, Time: at(0), Data: &clusterupdate.EventData{Release: configv1.Release{Version: "4.20.3"}, Updates: []configv1.Release{to}}})
+	p.Updater(clusterapi.Event{Type: clusterupdate.EventTask, Time: at(1), Data: &clusterupdate.EventData{Release: configv1.Release{Version: "4.20.3"}, Pass: &clusterapi.Event{Type: runlevel.EventPassStarted, Data: &runlevel.Progress{Total: 7}}}})
+	task(2, clusterapi.Event{Type: runlevel.EventPassStarted, Data: &runlevel.Progress{Total: 20}})
 	wait := &runlevel.Wait{Operator: "etcd", Available: "True", Degraded: "True", Reason: "Slow", Message: "disk"}
-	task(3, runlevel.Event{Type: runlevel.Waiting, Level: "20", LevelTotal: 4, Wait: wait})
-	task(4, runlevel.Event{Type: runlevel.Waiting, Level: "20", LevelTotal: 4, Wait: wait}) // nothing new
-	task(5, runlevel.Event{Type: runlevel.Waiting, Level: "20", LevelTotal: 4, Wait: &runlevel.Wait{Operator: "dns", Undone: []string{"operator 4.21.1", "x"}}})
-	p.Node(rollout.Event{Type: rollout.EventNodePhase, Time: at(62), Pool: "worker", Node: "w0", Phase: "Draining"})
-	p.Node(rollout.Event{Type: rollout.EventPoolProgress, Time: at(61), Pool: "worker", Updated: 1, Total: 4})
-	p.Node(rollout.Event{Type: rollout.EventDrainBlocked, Time: at(63), Pool: "worker", Node: "w0", Err: errors.New("budget")})
+	task(3, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: wait}})
+	task(4, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: wait}}) // nothing new
+	task(5, clusterapi.Event{Type: runlevel.EventWaiting, Data: &runlevel.Progress{Level: "20", LevelTotal: 4, Wait: &runlevel.Wait{Operator: "dns", Undone: []string{"operator 4.21.1", "x"}}}})
+	p.Node(clusterapi.Event{Type: rollout.EventNodePhase, Time: at(62), Data: &rollout.EventData{Pool: "worker", Node: "w0", Phase: "Draining"}})
+	p.Node(clusterapi.Event{Type: rollout.EventPoolProgress, Time: at(61), Data: &rollout.EventData{Pool: "worker", Updated: 1, Total: 4}})
+	p.Node(clusterapi.Event{Type: rollout.EventDrainBlocked, Time: at(63), Err: errors.New("budget"), Data: &rollout.EventData{Pool: "worker", Node: "w0"}})
 	want := []string{
 		"00:00:00  graph          recommended updates of 4.20.3: 4.21.1",
 		"00:00:03  runlevel 20    0/4 done, waiting on etcd: Available=True Degraded=True Slow: disk",

@@ -144,20 +144,19 @@ func readRisks(ctx context.Context, api clusterapi.Reader) clusterRisks {
 	return r
 }
 
-// upgradeable computes the condition Upgradeable of a ClusterVersion; nil means
-// that nothing stands against an update to another minor version. Beside it
-// come the risks behind it.
-func (r clusterRisks) upgradeable(cv *configv1.ClusterVersion, own string, deletions []string, style preconditions.ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
+// upgradeable computes the condition Upgradeable of a ClusterVersion, and the risks
+// behind it.
+func (r clusterRisks) upgradeable(cv *configv1.ClusterVersion, own string, deletions []string, style preconditions.ReasonStyle) preconditions.Upgradeability {
 	versions := risk.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
 	asked := *cv // without the long lists, at which no source looks
 	asked.ManagedFields, asked.Status.History, asked.Status.AvailableUpdates, asked.Status.ConditionalUpdates = nil, nil, nil, nil
 	u, err := clusterapi.ToUnstructured(&asked)
 	if err != nil {
-		return nil, nil // it was read from one
+		return preconditions.Upgradeability{} // it was read from one
 	}
 	r.version = clusterapi.NewObject(u)
 	sources := preconditions.Sources(preconditions.RiskOptions{Reader: r, OwnVersion: own, Deletions: func() []string { return deletions }})
-	return preconditions.Upgradeable(context.Background(), sources, versions, style)
+	return preconditions.Upgradeable(context.Background(), sources, versions, style, nil)
 }
 
 // GetShared implements [clusterapi.Shared].

@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -102,7 +103,7 @@ func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err e
 	c := recheck{of: id.of, passed: id.passed, failures: id.failures + 1, blocked: "the checks block what is to be applied: " + text}
 	c.retry = now.Add(loadRetry(c.failures, interval))
 	if c.blocked != s.checks.blocked {
-		r.emit(Event{Type: EventPreconditionBlock, Time: now, Release: id.of.release, Message: c.blocked, Err: err})
+		r.emit(clusterapi.Event{Type: EventPreconditionBlock, Time: now, Message: c.blocked, Err: err}, EventData{Release: id.of.release})
 	}
 	s.checks = c
 }

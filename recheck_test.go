@@ -85,7 +85,7 @@ func TestChecksRunAgain(t *testing.T) {
 			u, err := clusterupdate.New(clusterupdate.Options{
 				API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 				Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
-				Observe: func(e clusterupdate.Event) {
+				Observe: func(e clusterapi.Event) {
 					if e.Type == clusterupdate.EventPreconditionBlock {
 						blocked = append(blocked, e.Message)
 					}

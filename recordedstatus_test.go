@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -53,7 +54,7 @@ func TestStatusOfRecording(t *testing.T) {
 	if err := v.RunUntil(v.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clusterupdate.Submit(t.Context(), cluster, clusterupdate.UpdateRequest{To: sample.ToVersion}); err != nil {
+	if _, err := clusterversion.Submit(t.Context(), cluster, clusterversion.UpdateRequest{To: sample.ToVersion}); err != nil {
 		t.Fatal(err)
 	}
 	looks := 6
@@ -86,7 +87,7 @@ func TestStatusOfRecording(t *testing.T) {
 				seen[chain[0].Runlevel] = true
 			}
 			var out bytes.Buffer
-			if err := s.WriteText(&out, &out, view.StatusText{Details: view.DetailsAll, Waits: true}); err != nil {
+			if err := s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}); err != nil {
 				t.Fatal(err)
 			}
 			return out.String()

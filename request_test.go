@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -39,7 +40,7 @@ type sampleTest struct {
 	*testing.T
 	*testCluster
 	u      *clusterupdate.Updater
-	events []clusterupdate.Event
+	events []clusterapi.Event
 }
 
 // withSample runs f in a bubble of virtual time.
@@ -58,7 +59,7 @@ func (s *sampleTest) restart(change func(*clusterupdate.Options)) {
 	s.Helper()
 	o := clusterupdate.Options{
 		API: s.Cluster, Payloads: sampleSource(), Graph: sampleGraph(s), Verifier: signature.Insecure(), Workers: 1,
-		Observe: func(e clusterupdate.Event) { s.events = append(s.events, e) },
+		Observe: func(e clusterapi.Event) { s.events = append(s.events, e) },
 	}
 	if change != nil {
 		change(&o)
@@ -105,7 +106,7 @@ func (s *sampleTest) wantCondition(t configv1.ClusterStatusConditionType, want s
 	}
 }
 
-func (s *sampleTest) saw(typ clusterupdate.EventType) (out []string) {
+func (s *sampleTest) saw(typ clusterapi.EventType) (out []string) {
 	for _, e := range s.events {
 		if e.Type == typ {
 			out = append(out, e.Message)
@@ -147,7 +148,7 @@ func TestUpgradeableBlocksAMinorUpdate(t *testing.T) {
 			t.Fatalf("failure is %v", r.Failure)
 		}
 		summary := `Precondition "ClusterVersionUpgradeable" failed because of "ClusterOperatorUpgradeable": etcd must be defragmented first`
-		s.wantCondition(clusterupdate.ConditionReleaseAccepted, "False PreconditionChecks: Preconditions failed for payload loaded "+toQuoted+": "+summary)
+		s.wantCondition(clusterversion.ConditionReleaseAccepted, "False PreconditionChecks: Preconditions failed for payload loaded "+toQuoted+": "+summary)
 		s.wantHistory("4.20.3 Completed")
 		s.wantCondition(configv1.OperatorProgressing, "False : Cluster version is 4.20.3")
 		if cv := s.version(s); cv.Status.ObservedGeneration != cv.Generation {
@@ -198,13 +199,13 @@ func TestUnverified(t *testing.T) {
 		if r.Failure == nil || r.Failure.Error() != want {
 			t.Errorf("failure is %v, want %s", r.Failure, want)
 		}
-		s.wantCondition(clusterupdate.ConditionReleaseAccepted, "False RetrievePayload: "+want)
+		s.wantCondition(clusterversion.ConditionReleaseAccepted, "False RetrievePayload: "+want)
 		s.wantHistory("4.20.3 Completed")
 
 		// The wish goes back to what is running: the refusal is history.
 		s.request(s, configv1.Update{Version: sample.FromVersion})
 		s.sync()
-		s.wantCondition(clusterupdate.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
+		s.wantCondition(clusterversion.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
 
 		s.request(s, configv1.Update{Version: sample.ToVersion, Force: true})
 		if r := s.syncs(10); !r.Done {
@@ -393,10 +394,10 @@ func TestInvalidRequest(t *testing.T) {
 		t := s.T
 		s.request(s, configv1.Update{Version: "4.99.0"})
 		r := s.sync()
-		if r.Resolution.Outcome != clusterupdate.Invalid {
+		if r.Resolution.Outcome != clusterversion.Invalid {
 			t.Errorf("outcome is %+v", r.Resolution)
 		}
-		s.wantCondition(clusterupdate.ConditionInvalid,
+		s.wantCondition(clusterversion.ConditionInvalid,
 			`True InvalidClusterVersion: The cluster version is invalid: spec.desiredUpdate.version: Invalid value: "4.99.0": when image is empty the update must be an available update`)
 		s.wantCondition(configv1.OperatorProgressing, "False InvalidClusterVersion: Stopped at 4.20.3: the cluster version is invalid")
 
@@ -404,7 +405,7 @@ func TestInvalidRequest(t *testing.T) {
 		if r := s.syncs(10); !r.Done {
 			t.Fatalf("not done: %v", r.Failure)
 		}
-		s.wantCondition(clusterupdate.ConditionInvalid, "")
+		s.wantCondition(clusterversion.ConditionInvalid, "")
 	})
 }
 
@@ -415,8 +416,8 @@ func TestRequestBeforeTheGraph(t *testing.T) {
 		s.request(s, configv1.Update{Version: sample.ToVersion})
 		invalid := false
 		s.restart(func(o *clusterupdate.Options) {
-			o.Observe = func(e clusterupdate.Event) {
-				invalid = invalid || condition(s.version(s), clusterupdate.ConditionInvalid) != ""
+			o.Observe = func(e clusterapi.Event) {
+				invalid = invalid || condition(s.version(s), clusterversion.ConditionInvalid) != ""
 			}
 		})
 		if r := s.syncs(10); !r.Done {
@@ -481,7 +482,7 @@ func TestNoHistory(t *testing.T) {
 			}
 			o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
 			var seen []string
-			o.Observe = func(e clusterupdate.Event) {
+			o.Observe = func(e clusterapi.Event) {
 				if e.Type == clusterupdate.EventRequestIgnored || e.Type == clusterupdate.EventCompleted {
 					seen = append(seen, string(e.Type)+": "+e.Message)
 				}

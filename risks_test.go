@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -227,7 +228,7 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 			t.Fatalf("not done: %v", r.Failure)
 		}
 		for _, e := range s.events {
-			if e.Type == clusterupdate.EventCompleted && e.Release.Version == sample.ToVersion {
+			if e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Version == sample.ToVersion {
 				break // it does not have the gate
 			}
 			if e.Type == clusterupdate.EventRequestIgnored {
@@ -244,11 +245,11 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 
 // alerts are those that fire.
 type alerts struct {
-	firing []risk.Alert
+	firing []clusterapi.Alert
 	err    error
 }
 
-func (a *alerts) Firing(context.Context) ([]risk.Alert, error) { return a.firing, a.err }
+func (a *alerts) Firing(context.Context) ([]clusterapi.Alert, error) { return a.firing, a.err }
 
 // TestClusterRisks: what stands against updates in the cluster itself becomes a
 // risk of the updates that it bears on, and goes with its cause.
@@ -279,7 +280,7 @@ func TestClusterRisks(t *testing.T) {
 		}
 
 		// Alerts bear on every update, and are read with the next judgement.
-		fire.firing = []risk.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}
+		fire.firing = []clusterapi.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}
 		time.Sleep(61 * time.Minute)
 		s.sync()
 		s.wantUpdates(nil, []string{
@@ -307,7 +308,7 @@ func TestClusterRisks(t *testing.T) {
 
 // TestClusterRisksWithoutTheGate: the API has no place for them.
 func TestClusterRisksWithoutTheGate(t *testing.T) {
-	fire := &alerts{firing: []risk.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}}
+	fire := &alerts{firing: []clusterapi.Alert{{State: "firing", Labels: map[string]string{"alertname": "NodeDown", "severity": "critical"}}}}
 	withSample(t, func(o *clusterupdate.Options) { o.Alerts = fire }, func(s *sampleTest) {
 		s.block()
 		s.sync()

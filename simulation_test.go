@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -267,9 +268,9 @@ func (x *toyRun) version() *configv1.ClusterVersion {
 }
 
 // event counts what is told.
-func (x *toyRun) event(e clusterupdate.Event) {
+func (x *toyRun) event(e clusterapi.Event) {
 	if e.Type == clusterupdate.EventCompleted {
-		x.completed[fmt.Sprint(e.Release.Version, " ", len(x.history))]++
+		x.completed[fmt.Sprint(dataOf(e).Release.Version, " ", len(x.history))]++
 	}
 }
 

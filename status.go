@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
@@ -66,23 +67,23 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	}
 	removeCondition(conds, obsoleteConditions...)
 	if len(in.d.faults) > 0 {
-		set(ConditionInvalid, configv1.ConditionTrue, "InvalidClusterVersion", invalidMessage(in.d.faults))
+		set(clusterversion.ConditionInvalid, configv1.ConditionTrue, "InvalidClusterVersion", invalidMessage(in.d.faults))
 	} else {
-		removeCondition(conds, ConditionInvalid)
+		removeCondition(conds, clusterversion.ConditionInvalid)
 	}
 	if in.sync != nil {
 		mergeRelease(&s, in)
 		if names := sets.List(in.sync.caps.Implicit); len(names) > 0 {
-			set(ConditionImplicitlyEnabledCapabilities, configv1.ConditionTrue, "CapabilitiesImplicitlyEnabled",
+			set(clusterversion.ConditionImplicitlyEnabledCapabilities, configv1.ConditionTrue, "CapabilitiesImplicitlyEnabled",
 				"The following capabilities could not be disabled: "+strings.Join(names, ", "))
 		} else {
-			set(ConditionImplicitlyEnabledCapabilities, configv1.ConditionFalse, "AsExpected", "Capabilities match configured spec")
+			set(clusterversion.ConditionImplicitlyEnabledCapabilities, configv1.ConditionFalse, "AsExpected", "Capabilities match configured spec")
 		}
 	}
 	setAccepted(in, set)
 
 	unset := func(t configv1.ClusterStatusConditionType) {
-		if findCondition(*conds, t) == nil {
+		if clusterapi.FindCondition(*conds, t) == nil {
 			set(t, configv1.ConditionFalse, "", "")
 		}
 	}
@@ -104,11 +105,11 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	switch {
 	case in.sync != nil:
 	case in.d.lost != nil:
-		set(ConditionFailing, configv1.ConditionTrue, "UnknownRelease", in.d.lost.Error())
+		set(clusterversion.ConditionFailing, configv1.ConditionTrue, "UnknownRelease", in.d.lost.Error())
 	case in.d.want.Image == "":
-		set(ConditionFailing, configv1.ConditionTrue, "NoDesiredImage", "No configured operator version, unable to update cluster")
+		set(clusterversion.ConditionFailing, configv1.ConditionTrue, "NoDesiredImage", "No configured operator version, unable to update cluster")
 	}
-	unset(ConditionFailing)
+	unset(clusterversion.ConditionFailing)
 	unset(configv1.OperatorProgressing)
 	unset(configv1.RetrievedUpdates)
 	return s
@@ -119,15 +120,12 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	w := in.sync
 	current := graph.FillRelease(w.release, in.d.own, nil)
 	current = graph.FillRelease(current, in.updates.Current(), in.updates.retrieved())
-	if !in.accepts && (len(s.History) == 0 || !sameEntry(&s.History[0], current)) {
+	if !in.accepts && (len(s.History) == 0 || !clusterversion.SameRelease(&s.History[0], current)) {
 		return // only what was accepted is on record
 	}
-	s.History = MergeHistory(s.History, HistoryChange{
+	s.History = clusterversion.MergeHistory(s.History, clusterversion.HistoryChange{
 		Release: current, Completed: in.completed, Verified: w.verified, AcceptedRisks: w.acceptedRisks, Now: in.now,
 	})
-	for len(s.History) > MaxHistory { // what would take a write for each entry else
-		s.History = PruneHistory(s.History, MaxHistory)
-	}
 	s.Desired = current
 	if !in.d.gates.architecture {
 		s.Desired.Architecture = ""
@@ -143,12 +141,12 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 func setAccepted(in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
 	switch {
 	case in.loading != nil && in.loading.origin == requested:
-		set(ConditionReleaseAccepted, configv1.ConditionUnknown, string(RetrievePayload), "Retrieving and verifying payload "+quoted(in.loading.release))
+		set(clusterversion.ConditionReleaseAccepted, configv1.ConditionUnknown, string(RetrievePayload), "Retrieving and verifying payload "+quoted(in.loading.release))
 	case in.loading != nil:
 	case in.load.err != nil:
-		set(ConditionReleaseAccepted, configv1.ConditionFalse, string(in.load.err.Step), in.load.err.Message)
+		set(clusterversion.ConditionReleaseAccepted, configv1.ConditionFalse, string(in.load.err.Step), in.load.err.Message)
 	case in.accepted != "":
-		set(ConditionReleaseAccepted, configv1.ConditionTrue, string(PayloadLoaded), in.accepted)
+		set(clusterversion.ConditionReleaseAccepted, configv1.ConditionTrue, string(PayloadLoaded), in.accepted)
 	}
 }
 
@@ -196,17 +194,13 @@ func fitStatus(ctx context.Context, api clusterapi.Reader, accepts *clusterapi.D
 	}
 	s := fitting.Status
 	if n := len(s.History); n > 0 && n < len(status.History) { // shorter by its least entries
-		history := slices.Clone(status.History)
-		for len(history) > n {
-			history = PruneHistory(history, n)
-		}
-		status.History = history
+		status.History = clusterversion.PruneHistory(slices.Clone(status.History), n)
 		if fitting, _, err = clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status}); err != nil {
 			return status, err
 		}
 		s = fitting.Status
 	}
-	if len(status.History) > 0 && (len(s.History) == 0 || !sameEntry(&s.History[0], configv1.Release{Version: status.History[0].Version, Image: status.History[0].Image})) {
+	if len(status.History) > 0 && (len(s.History) == 0 || !clusterversion.SameRelease(&s.History[0], configv1.Release{Version: status.History[0].Version, Image: status.History[0].Image})) {
 		at := field.NewPath("status", "history").Index(0)
 		return status, apierrors.NewInvalid(versionKind.GroupKind(), cv.Name, field.ErrorList{
 			field.Invalid(at, status.History[0].Image, "the definition does not accept the entry, and nothing is applied that is not on record")})
@@ -258,7 +252,20 @@ func refused(err error) string {
 	case code < 400 || code >= 500:
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err):
 	default:
-		return bounded.Text(status.Status().Message, maxMessage)
+		return bounded.Text(status.Status().Message, clusterversion.MaxMessage)
 	}
 	return ""
+}
+
+// invalidMessage is the message of the condition Invalid.
+func invalidMessage(errs field.ErrorList) string {
+	if len(errs) == 1 {
+		return "The cluster version is invalid: " + errs[0].Error()
+	}
+	var b strings.Builder
+	b.WriteString("The cluster version is invalid:\n")
+	for _, err := range errs {
+		b.WriteString("* " + err.Error() + "\n")
+	}
+	return b.String()
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 )
@@ -135,7 +136,7 @@ func TestArchitecture(t *testing.T) {
 				if cv.Status.Desired.Architecture != want {
 					t.Errorf("architecture is %q, want %q", cv.Status.Desired.Architecture, want)
 				}
-				accepted := condition(cv, clusterupdate.ConditionReleaseAccepted)
+				accepted := condition(cv, clusterversion.ConditionReleaseAccepted)
 				if !strings.HasSuffix(accepted, `architecture="Multi"`) {
 					t.Errorf("ReleaseAccepted is %s", accepted)
 				}
@@ -236,7 +237,7 @@ func TestCapabilities(t *testing.T) {
 		if len(status.EnabledCapabilities) != 0 || !slices.Contains(status.KnownCapabilities, "openshift-samples") {
 			t.Errorf("%+v", status)
 		}
-		s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities, "False AsExpected: Capabilities match configured spec")
+		s.wantCondition(clusterversion.ConditionImplicitlyEnabledCapabilities, "False AsExpected: Capabilities match configured spec")
 
 		enable := func(names ...configv1.ClusterVersionCapability) {
 			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Capabilities.AdditionalEnabledCapabilities = names })
@@ -246,7 +247,7 @@ func TestCapabilities(t *testing.T) {
 		}
 		enable("openshift-samples")
 		enable() // what is on stays on
-		s.wantCondition(clusterupdate.ConditionImplicitlyEnabledCapabilities,
+		s.wantCondition(clusterversion.ConditionImplicitlyEnabledCapabilities,
 			"True CapabilitiesImplicitlyEnabled: The following capabilities could not be disabled: openshift-samples")
 		s.restart(nil)
 		s.syncs(3)
@@ -325,6 +326,6 @@ func TestNoDesiredImage(t *testing.T) {
 		if r := s.sync(); r.Done {
 			t.Errorf("%+v", r)
 		}
-		s.wantCondition(clusterupdate.ConditionFailing, "True NoDesiredImage: No configured operator version, unable to update cluster")
+		s.wantCondition(clusterversion.ConditionFailing, "True NoDesiredImage: No configured operator version, unable to update cluster")
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
@@ -49,7 +50,7 @@ func TestTrackerOverARestart(t *testing.T) {
 				}
 				return u, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: 1}, u.Process())
 			}
-			failing := func() string { return condition(c.version(t), clusterupdate.ConditionFailing) }
+			failing := func() string { return condition(c.version(t), clusterversion.ConditionFailing) }
 			run := func(v *reconcile.Virtual, d time.Duration) {
 				t.Helper()
 				if err := v.RunUntil(v.Now().Add(d)); err != nil {

@@ -18,8 +18,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 
 	"github.com/cockroachdb/datadriven"
@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/Masterminds/semver/v3"
+
 	"github.com/clusterupdate/clusterupdate"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -314,7 +315,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 		s.health = map[string]string{}
 		for _, m := range []*machinev1beta1.MachineHealthCheck{
 			healthCheck("workers", corev1.NodeReady, nil),
-			healthCheck("gpu", corev1.NodeReady, map[string]string{preconditions.AnnotationMachineAPIPaused: "by the owner"}),
+			healthCheck("gpu", corev1.NodeReady, map[string]string{annotationPaused: "by the owner"}),
 			healthCheck("termination", "Terminating", nil),
 		} {
 			if _, err := clusterapi.Create(context.Background(), s.cluster, m, clusterapi.CreateOptions{}); err != nil {
@@ -413,7 +414,7 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
 		Hooks: hooks, Tracker: clocks,
-		Interval: 3 * time.Minute, Observe: func(e clusterupdate.Event) { s.event(name, e) },
+		Interval: 3 * time.Minute, Observe: func(e clusterapi.Event) { s.event(name, e) },
 	})
 	if err != nil {
 		return err
@@ -609,8 +610,8 @@ func (s *scenario) until(d *datadriven.TestData, what string) error {
 			return h.State == configv1.CompletedUpdate && (cv.Spec.DesiredUpdate == nil || cv.Spec.DesiredUpdate.Version == "" || h.Version == cv.Spec.DesiredUpdate.Version)
 		},
 		"accepted": func() bool { return newest().Image != seen.Image },
-		"refused":  is(clusterupdate.ConditionReleaseAccepted, configv1.ConditionFalse),
-		"failing":  is(clusterupdate.ConditionFailing, configv1.ConditionTrue),
+		"refused":  is(clusterversion.ConditionReleaseAccepted, configv1.ConditionFalse),
+		"failing":  is(clusterversion.ConditionFailing, configv1.ConditionTrue),
 		"nodes":    func() bool { return updated(s.t, s.cluster, newest2(s.version())) },
 		"operator": func() bool { return s.reports(d) },
 	}[what]
@@ -668,10 +669,10 @@ func (s *scenario) pauses() {
 	}
 	for _, m := range all {
 		text := "not paused"
-		if why, ok := m.Annotations[preconditions.AnnotationMachineAPIPaused]; ok {
+		if why, ok := m.Annotations[annotationPaused]; ok {
 			text = strings.TrimSpace("paused " + why)
 		}
-		if image, ok := m.Annotations[remedy.AnnotationPausedFor]; ok {
+		if image, ok := m.Annotations[annotationPausedFor]; ok {
 			text += " for " + image
 		}
 		if s.health[m.Name] != text {
@@ -682,14 +683,14 @@ func (s *scenario) pauses() {
 }
 
 // event says what an updater tells, in a line where it is worth one.
-func (s *scenario) event(who string, e clusterupdate.Event) {
+func (s *scenario) event(who string, e clusterapi.Event) {
 	switch e.Type {
 	case clusterupdate.EventStatus:
 	case clusterupdate.EventTask:
 		s.task(who, e)
 	case clusterupdate.EventRetrievedUpdates:
 		var versions []string
-		for _, r := range e.Updates {
+		for _, r := range dataOf(e).Updates {
 			versions = append(versions, r.Version)
 		}
 		if text := fmt.Sprintf("%s: recommended updates: %s %s", who, strings.Join(versions, ", "), e.Message); text != s.updates {
@@ -702,23 +703,23 @@ func (s *scenario) event(who string, e clusterupdate.Event) {
 }
 
 // task says how far a pass is, a runlevel at a time, and what it waits for.
-func (s *scenario) task(who string, e clusterupdate.Event) {
-	p := e.Progress
+func (s *scenario) task(who string, e clusterapi.Event) {
+	p := dataOf(e).Pass
 	switch p.Type {
-	case runlevel.TaskDone, runlevel.TaskSkipped:
-		release := who + " " + e.Release.Version
-		if s.updating() && p.LevelSettled == p.LevelTotal && s.levels[p.Level] != release {
-			s.levels[p.Level] = release
-			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, p.Level, e.Release.Version, p.Done+p.Skipped, p.Total)
+	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
+		release := who + " " + dataOf(e).Release.Version
+		if s.updating() && progressOf(p).LevelSettled == progressOf(p).LevelTotal && s.levels[progressOf(p).Level] != release {
+			s.levels[progressOf(p).Level] = release
+			s.printf("%s: runlevel %s of %s is done, %d of %d manifests", who, progressOf(p).Level, dataOf(e).Release.Version, progressOf(p).Done+progressOf(p).Skipped, progressOf(p).Total)
 		}
-	case runlevel.Waiting:
-		if p.Wait != nil && s.waits[p.Wait.Operator] != waitLine(p.Wait) {
-			s.waits[p.Wait.Operator] = waitLine(p.Wait)
-			s.printf("%s: waits for %s: %s", who, p.Wait.Operator, waitLine(p.Wait))
+	case runlevel.EventWaiting:
+		if progressOf(p).Wait != nil && s.waits[progressOf(p).Wait.Operator] != waitLine(progressOf(p).Wait) {
+			s.waits[progressOf(p).Wait.Operator] = waitLine(progressOf(p).Wait)
+			s.printf("%s: waits for %s: %s", who, progressOf(p).Wait.Operator, waitLine(progressOf(p).Wait))
 		}
-	case runlevel.TaskFailed:
+	case runlevel.EventTaskFailed:
 		s.printf("%s: %s: %v", who, p.Type, p.Err)
-	case runlevel.Warning:
+	case runlevel.EventWarning:
 		s.printf("%s: %s: %s", who, p.Type, p.Message)
 	}
 }
@@ -736,20 +737,21 @@ func waitLine(w *runlevel.Wait) string {
 }
 
 // nodeEvent says what the rollout of nodes tells.
-func (s *scenario) nodeEvent(e rollout.Event) {
+func (s *scenario) nodeEvent(e clusterapi.Event) {
+	d := e.Data.(*rollout.EventData)
 	switch e.Type {
 	case rollout.EventPoolProgress, rollout.EventPool, rollout.EventNodeTargeted, rollout.EventNodeDone: // phases tell the last two
 	case rollout.EventNodePhase:
-		s.printf("nodes: %s: %s", e.Node, e.Phase)
+		s.printf("nodes: %s: %s", d.Node, d.Phase)
 	default:
-		s.printf("nodes: %s", strings.Join(slices.DeleteFunc([]string{string(e.Type), e.Pool, e.Node, e.Text}, func(t string) bool { return t == "" }), " "))
+		s.printf("nodes: %s", strings.Join(slices.DeleteFunc([]string{string(e.Type), d.Pool, d.Node, e.Message}, func(t string) bool { return t == "" }), " "))
 	}
 }
 
 // driverEvent says what the driver met.
-func (s *scenario) driverEvent(e reconcile.Event) {
+func (s *scenario) driverEvent(e clusterapi.Event) {
 	if e.Type == reconcile.EventCrashed {
-		s.printf("%s crashed", e.Process)
+		s.printf("%s crashed", e.Data.(*reconcile.Attempt).Process)
 	}
 }
 

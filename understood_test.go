@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 )
@@ -77,7 +78,7 @@ func TestNotUnderstood(t *testing.T) {
 						time.Sleep(time.Hour)
 						s.sync()
 						s.wantHistory("4.20.3 Completed")
-						if got := condition(s.version(s), clusterupdate.ConditionInvalid); !strings.Contains(got, tt.fault) || !strings.HasPrefix(got, "True InvalidClusterVersion: ") {
+						if got := condition(s.version(s), clusterversion.ConditionInvalid); !strings.Contains(got, tt.fault) || !strings.HasPrefix(got, "True InvalidClusterVersion: ") {
 							s.Errorf("Invalid is %q", got)
 						}
 						if why := s.u.Explain().Resolution.Why; !strings.Contains(why, tt.fault) {
@@ -105,7 +106,7 @@ func TestNotUnderstood(t *testing.T) {
 							s.Error(r.Failure)
 						}
 						s.wantHistory(completedHistory)
-						s.wantCondition(clusterupdate.ConditionInvalid, "")
+						s.wantCondition(clusterversion.ConditionInvalid, "")
 					})
 				})
 			}

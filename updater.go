@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -84,7 +85,7 @@ type Result struct {
 	// ClusterVersion as it was last read or written.
 	ClusterVersion *configv1.ClusterVersion
 	// Resolution is the answer to its request.
-	Resolution Resolution
+	Resolution clusterversion.Resolution
 	// Done says that every manifest of the wanted release has been applied
 	// and nothing is left to do but to keep it so. A request for a version that
 	// no list has is not done.
@@ -130,7 +131,7 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 // Run does as Sync does until ctx ends, and then returns nil: when something is
 // due, and when what it waits for has changed if the cluster can be watched.
 // Faults of the API are retried without end; only [ErrNoRelease], if Options.Own is
-// not set, and [ErrHostedControlPlane] end it.
+// not set, and [clusterversion.ErrHostedControlPlane] end it.
 //
 // A change of the ClusterVersion's spec interrupts the pass at hand.
 func (u *Updater) Run(ctx context.Context) error {
@@ -145,7 +146,7 @@ func (u *Updater) Run(ctx context.Context) error {
 	if run != nil {
 		run.flush(ctx)
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, ErrNoRelease) || errors.Is(cause, ErrHostedControlPlane) {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrNoRelease) || errors.Is(cause, clusterversion.ErrHostedControlPlane) {
 		return cause
 	}
 	if ctx.Err() != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -245,14 +246,14 @@ func TestSync(t *testing.T) {
 		}
 		cv := c.version(t)
 		for typ, want := range map[configv1.ClusterStatusConditionType]string{
-			configv1.RetrievedUpdates:                            "True :",
-			clusterupdate.ConditionReleaseAccepted:               fmt.Sprintf("True PayloadLoaded: Payload loaded version=%q image=%q architecture=%q", sample.FromVersion, sample.FromImage, "amd64"),
-			configv1.OperatorAvailable:                           "True : Done applying 4.20.3",
-			clusterupdate.ConditionFailing:                       "False :",
-			configv1.OperatorProgressing:                         "False : Cluster version is 4.20.3",
-			configv1.OperatorUpgradeable:                         "",
-			clusterupdate.ConditionInvalid:                       "",
-			clusterupdate.ConditionImplicitlyEnabledCapabilities: "False AsExpected: Capabilities match configured spec",
+			configv1.RetrievedUpdates:                             "True :",
+			clusterversion.ConditionReleaseAccepted:               fmt.Sprintf("True PayloadLoaded: Payload loaded version=%q image=%q architecture=%q", sample.FromVersion, sample.FromImage, "amd64"),
+			configv1.OperatorAvailable:                            "True : Done applying 4.20.3",
+			clusterversion.ConditionFailing:                       "False :",
+			configv1.OperatorProgressing:                          "False : Cluster version is 4.20.3",
+			configv1.OperatorUpgradeable:                          "",
+			clusterversion.ConditionInvalid:                       "",
+			clusterversion.ConditionImplicitlyEnabledCapabilities: "False AsExpected: Capabilities match configured spec",
 		} {
 			if got := condition(cv, typ); got != want {
 				t.Errorf("%s is %q, want %q", typ, got, want)
@@ -330,32 +331,32 @@ func newOrderCheck(p *manifest.Payload, fsys fs.FS) *orderCheck {
 	return o
 }
 
-func (o *orderCheck) observe(e clusterupdate.Event) {
+func (o *orderCheck) observe(e clusterapi.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := e.Progress
-	if e.Release.Image != o.image || p == nil {
-		o.completed = o.completed || e.Type == clusterupdate.EventCompleted && e.Release.Image == o.image
+	p := dataOf(e).Pass
+	if dataOf(e).Release.Image != o.image || p == nil {
+		o.completed = o.completed || e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Image == o.image
 		return
 	}
-	if p.Type == runlevel.PassStarted {
+	if p.Type == runlevel.EventPassStarted {
 		clear(o.done)
 	}
-	if o.completed || p.Task == nil {
+	if o.completed || progressOf(p).Task == nil {
 		return
 	}
-	key := taskKey{p.Task.Manifest.Filename, p.Task.Manifest.Document}
+	key := taskKey{progressOf(p).Task.Manifest.Filename, progressOf(p).Task.Manifest.Document}
 	switch p.Type {
-	case runlevel.TaskStarted:
+	case runlevel.EventTaskStarted:
 		o.seen++
 		at := o.tasks[key]
 		for other, place := range o.tasks {
 			if place.dir == at.dir && place.level < at.level && !o.done[other] {
-				o.faults = append(o.faults, fmt.Sprintf("%s of level %s began before %s of level %s was done", p.Task, at.level, other.file, place.level))
+				o.faults = append(o.faults, fmt.Sprintf("%s of level %s began before %s of level %s was done", progressOf(p).Task, at.level, other.file, place.level))
 				return
 			}
 		}
-	case runlevel.TaskDone, runlevel.TaskSkipped:
+	case runlevel.EventTaskDone, runlevel.EventTaskSkipped:
 		o.done[key] = true
 	}
 }
@@ -433,3 +434,6 @@ func lacks(want, got any, path string) string {
 	}
 	return ""
 }
+
+// progressOf is the progress of an event of a pass.
+func progressOf(e *clusterapi.Event) *runlevel.Progress { return e.Data.(*runlevel.Progress) }

@@ -7,6 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -25,7 +26,7 @@ func (c *core) verify(ctx context.Context, r *loadRequest, out *loaded) (risk st
 		if out.verification, err = c.verifySigner(half, verifier, r.release); err == nil {
 			out.verified = true
 			c.trust.noteVerified()
-			c.emit(Event{Type: EventSignatureVerified, Release: r.release, Message: out.verification.String(), Verification: out.verification})
+			c.emit(clusterapi.Event{Type: EventSignatureVerified, Message: out.verification.String()}, EventData{Release: r.release, Verification: out.verification})
 			return "", nil
 		}
 	}
@@ -84,11 +85,11 @@ func (c *core) checkVersion(r *loadRequest, out *loaded) (risk string, err error
 	err = c.o.Identity.CheckAll(v, v.Version)
 	switch {
 	case err == nil && slices.ContainsFunc(v.Signers, func(s signature.Signer) bool { return s.Fit == signature.FitOther }):
-		c.emit(Event{Type: EventSignatureVerified, Release: out.release, Message: v.String(), Verification: v})
+		c.emit(clusterapi.Event{Type: EventSignatureVerified, Message: v.String()}, EventData{Release: out.release, Verification: v})
 	case err != nil && r.force:
 		out.verified = false
 		risk = forcedRisk(out.release, err)
-		c.emit(Event{Type: EventRetrievePayload, Release: out.release, Message: risk})
+		c.emit(clusterapi.Event{Type: EventRetrievePayload, Message: risk}, EventData{Release: out.release})
 		return risk, nil
 	}
 	return "", err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +31,7 @@ func virtualUpdate(t *testing.T, from, to *manifest.Payload, seed uint64, faults
 	var events strings.Builder
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
-		Observe: func(e clusterupdate.Event) {
+		Observe: func(e clusterapi.Event) {
 			order.observe(e)
 			line, err := json.Marshal(e)
 			if err != nil {

@@ -23,8 +23,7 @@ import (
 // recognises; a kind that the cluster does not serve is one that
 // meta.IsNoMatchError recognises; a kind that a recording does not contain is
 // [ErrNotCollected]. Other failures keep their apierrors type; context may be
-// added with %w only. [EncodeError] and [DecodeError] carry all of this over a
-// wire.
+// added with %w only.
 //
 // Numbers in objects are int64 where they have no fraction, else float64, as
 // k8s.io/apimachinery/pkg/util/json decodes them: with encoding/json alone they
@@ -135,6 +134,39 @@ type ListOptions struct {
 	Limit int
 }
 
+// Selects reports whether the options select an object of the right kind. Limit
+// does not matter, and labels that are not strings are not there.
+func (o ListOptions) Selects(u *unstructured.Unstructured) bool {
+	m, _ := u.Object["metadata"].(map[string]any)
+	if o.Namespace != "" && m["namespace"] != o.Namespace {
+		return false
+	}
+	if o.Labels != nil && !o.Labels.Matches(labelsOf(m)) {
+		return false
+	}
+	spec, _ := u.Object["spec"].(map[string]any)
+	return o.NodeName == "" || spec["nodeName"] == o.NodeName
+}
+
+// labelsOf presents the labels in metadata without copying them.
+type labelsOf map[string]any
+
+func (l labelsOf) Lookup(label string) (string, bool) {
+	all, _ := l["labels"].(map[string]any)
+	v, ok := all[label].(string)
+	return v, ok
+}
+
+func (l labelsOf) Has(label string) bool {
+	_, ok := l.Lookup(label)
+	return ok
+}
+
+func (l labelsOf) Get(label string) string {
+	v, _ := l.Lookup(label)
+	return v
+}
+
 // CreateOptions are the options of Create.
 type CreateOptions struct {
 	// FieldManager owns the fields; empty means [ManagerDefault].
@@ -183,7 +215,6 @@ const (
 	ManagerPayload = "clusterupdate-payload" // manifests of a release
 	ManagerStatus  = "clusterupdate-status"  // status of ClusterVersion
 	ManagerRollout = "clusterupdate-rollout" // nodes and machine config pools
-	ManagerPause   = "clusterupdate-pause"   // pausing of pools and health checks
 	ManagerPolicy  = "clusterupdate-policy"  // UpgradeConfigs
 	ManagerOLM     = "clusterupdate-olm"     // subscriptions and their results
 )

@@ -105,15 +105,15 @@ func WithoutServerFields(obj *unstructured.Unstructured) *unstructured.Unstructu
 type shape struct {
 	typ         reflect.Type
 	schema      map[string]any
-	keys        []string // of a list
-	set, atomic bool
+	keys        []string // the keys of the elements of a list
+	set, atomic bool     // a list without order; a value that is one
+	omitted     bool     // a struct that its type leaves out if it is zero
 }
 
 // field is the shape of a field of an object, or of a key of a map.
 func (s shape) field(name string) shape {
 	if s.schema == nil {
-		k := fieldOf(s.typ, name)
-		return shape{typ: k.typ, keys: k.keys, set: k.set, atomic: k.atomic}
+		return typeShape(deref(s.typ), name)
 	}
 	properties, _ := s.schema["properties"].(map[string]any)
 	below, ok := properties[name].(map[string]any)
@@ -121,6 +121,27 @@ func (s shape) field(name string) shape {
 		below, _ = s.schema["additionalProperties"].(map[string]any)
 	}
 	return schemaShape(below)
+}
+
+// typeShape is the shape of a field of a struct, or of a value of a map.
+func typeShape(t reflect.Type, name string) shape {
+	switch {
+	case t == nil:
+		return shape{}
+	case t.Kind() == reflect.Map:
+		return shape{typ: t.Elem(), atomic: isAtomic(t.Elem())}
+	case t.Kind() != reflect.Struct:
+		return shape{}
+	}
+	f, ok := fieldNamed(t, name)
+	if !ok {
+		return shape{}
+	}
+	full := t.PkgPath() + "." + t.Name() + "." + f.Name
+	return shape{
+		typ: f.Type, keys: f.keys, set: isMarked(full, "=set"), atomic: isMarked(full, "=atomic") || isAtomic(f.Type),
+		omitted: f.Type.Kind() == reflect.Struct,
+	}
 }
 
 func schemaShape(s map[string]any) shape {
@@ -148,8 +169,11 @@ func (s shape) element() shape {
 		items, _ := s.schema["items"].(map[string]any)
 		return schemaShape(items)
 	}
-	t := elementOf(s.typ)
-	return shape{typ: t, atomic: isAtomic(t)}
+	t := deref(s.typ)
+	if t == nil || t.Kind() != reflect.Slice {
+		return shape{}
+	}
+	return shape{typ: t.Elem(), atomic: isAtomic(t.Elem())}
 }
 
 var (
@@ -249,8 +273,8 @@ func (c *comparer) list(a, b []any, s shape, path string) {
 		}
 		return
 	case len(s.keys) > 0:
-		atA, okA := indexElements(a, s.keys)
-		atB, okB := indexElements(b, s.keys)
+		atA, okA := index(a, s.keys)
+		atB, okB := index(b, s.keys)
 		if !okA || !okB {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
@@ -17,7 +18,7 @@ import (
 // limitVersions changes the definition of ClusterVersion: versions in the history match pattern.
 func limitVersions(t *testing.T, c *memory.Cluster, pattern string) {
 	t.Helper()
-	gvk := memory.OpenShiftDefinitions("ClusterVersion")[0].GroupVersionKind()
+	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	u, err := c.Get(t.Context(), gvk, clusterapi.Key("", "clusterversions.config.openshift.io"))
 	if err != nil {
 		t.Fatal(err)

@@ -45,9 +45,7 @@
 // plain data: safe to read from many goroutines at a time, not to change while
 // others read.
 //
-// [EncodeError] and [DecodeError] keep these apart over a wire, so that a
-// backend may forward to another one: the tests of this package have such a
-// backend, over HTTP. [ReadOnly] makes a whole cluster of what is only read.
+// [ReadOnly] makes a whole cluster of what is only read.
 //
 // # The way out
 //
@@ -56,12 +54,4 @@
 // bundle. It fits the Transport field of the clients for update graphs,
 // signatures, metrics and upgrade policies. [ReadEgress] returns the same as
 // values.
-//
-// # Limits
-//
-// What [DecodeError] reads comes from the other end of a wire.
-//
-//	limit                     default  field  past it
-//	size of a sent error      256 KiB  -      an error of its own, which quotes the beginning
-//	text of an encoded error  16 KiB   -      cut, with a note of how much is missing
 package clusterapi

@@ -55,10 +55,12 @@ func ReadEgress(ctx context.Context, r Reader) (Egress, error) {
 	}
 	e.Bundle = []byte(bundle.Data["ca-bundle.crt"])
 	e.Revision = revision + " " + bundleRevision
-	if e.Proxy, err = httpclient.Proxy(proxy.Status.HTTPProxy, proxy.Status.HTTPSProxy, proxy.Status.NoProxy); err != nil {
+	e.Proxy, err = httpclient.Proxy(proxy.Status.HTTPProxy, proxy.Status.HTTPSProxy, proxy.Status.NoProxy)
+	if err != nil {
 		return Egress{}, fmt.Errorf("the cluster's proxy: %w", err)
 	}
-	if e.RootCAs, err = httpclient.RootCAs(e.Bundle); err != nil {
+	e.RootCAs, err = httpclient.RootCAs(e.Bundle)
+	if err != nil {
 		return Egress{}, errors.New("unable to add ca-bundle.crt certificates")
 	}
 	return e, nil
@@ -82,11 +84,8 @@ func readEgress[T any](ctx context.Context, r Reader, namespace, name string) (o
 	return object, string(m.GetUID()) + "/" + m.GetResourceVersion(), nil
 }
 
-// Transport is the [http.RoundTripper] of a cluster's programs: each request
-// goes out as [ReadEgress] says at that time. It fits the Transport field of
-// every HTTP client of this module. It is safe for concurrent use. Make one with
-// [NewTransport].
-type Transport struct {
+// transport sends each request as [ReadEgress] says at that time.
+type transport struct {
 	reader Reader
 
 	mu       sync.Mutex
@@ -94,13 +93,14 @@ type Transport struct {
 	current  *http.Transport
 }
 
-// NewTransport returns a transport that reads the proxy and the authorities of
-// a cluster before each request, so that a change counts at once.
-func NewTransport(r Reader) *Transport { return &Transport{reader: r} }
-
-// RoundTrip implements [http.RoundTripper]. Errors are those of [ReadEgress],
+// NewTransport returns the [http.RoundTripper] of a cluster's programs. It reads
+// the proxy and the authorities of the cluster before each request, so that a
+// change counts at once. It fits the Transport field of every HTTP client of this
+// module, and is safe for concurrent use. Its errors are those of [ReadEgress],
 // before anything is sent, and those of [http.Transport].
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+func NewTransport(r Reader) http.RoundTripper { return &transport{reader: r} }
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	e, err := ReadEgress(r.Context(), t.reader)
 	if err != nil {
 		if r.Body != nil {
@@ -108,10 +108,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	return t.transport(e).RoundTrip(r)
+	return t.at(e).RoundTrip(r)
 }
 
-func (t *Transport) transport(e Egress) *http.Transport {
+// at is the transport to send by as e says.
+func (t *transport) at(e Egress) *http.Transport {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current == nil || t.revision != e.Revision {
@@ -124,7 +125,7 @@ func (t *Transport) transport(e Egress) *http.Transport {
 }
 
 // CloseIdleConnections closes connections that wait for a next request.
-func (t *Transport) CloseIdleConnections() {
+func (t *transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current != nil {

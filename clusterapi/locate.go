@@ -25,13 +25,11 @@ func descend(t reflect.Type, v any) (string, error) {
 	if cause == nil {
 		return "", nil
 	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
+	t = deref(t)
 	switch v := v.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			ft := childType(t, name)
+			ft := typeShape(t, name).typ
 			if ft == nil {
 				continue
 			}
@@ -50,20 +48,6 @@ func descend(t reflect.Type, v any) (string, error) {
 		}
 	}
 	return "", cause
-}
-
-// childType is the type of the field or map value of that JSON name, nil when
-// t has none.
-func childType(t reflect.Type, name string) reflect.Type {
-	switch t.Kind() {
-	case reflect.Map:
-		return t.Elem()
-	case reflect.Struct:
-		if f, ok := fieldNamed(t, name); ok {
-			return f.Type
-		}
-	}
-	return nil
 }
 
 // decodes tells whether v fits t, with an error that speaks of JSON values.

@@ -2,7 +2,7 @@ package clusterapi
 
 import (
 	"encoding/json"
-	"strings"
+	"slices"
 )
 
 // matchElements finds, for each element of after, the element of before that
@@ -10,57 +10,38 @@ import (
 // them, or where they are missing or not unique, elements are recognised by
 // value, then by position.
 func matchElements(before, after []any, keys []string) []int {
-	if len(keys) > 0 {
-		b, okBefore := index(before, keys)
-		_, okAfter := index(after, keys)
-		if okBefore && okAfter {
-			out := make([]int, len(after))
-			for i, e := range after {
-				key, _ := keyOf(e, keys)
-				j, ok := b[key]
-				if !ok {
-					j = -1
-				}
-				out[i] = j
-			}
-			return out
-		}
+	at, okBefore := index(before, keys)
+	_, okAfter := index(after, keys)
+	if !okBefore || !okAfter {
+		return align(before, after)
 	}
-	return align(before, after)
-}
-
-// index maps elements by key; false when a key is missing or occurs twice.
-func index(list []any, keys []string) (map[string]int, bool) {
-	m := make(map[string]int, len(list))
-	for i, e := range list {
-		key, ok := keyOf(e, keys)
+	out := make([]int, len(after))
+	for i, e := range after {
+		j, ok := at[ElementPath(e, keys)]
 		if !ok {
-			return nil, false
+			j = -1
 		}
-		if _, twice := m[key]; twice {
-			return nil, false
-		}
-		m[key] = i
+		out[i] = j
 	}
-	return m, true
+	return out
 }
 
-// keyOf joins the values of the keys; at least one must be there, since
-// further ones may have a default (a port's protocol).
-func keyOf(element any, keys []string) (string, bool) {
-	m, ok := element.(map[string]any)
-	if !ok {
-		return "", false
+// index maps elements by key; false without keys, when an element has none of
+// them, or when two have the same.
+func index(list []any, keys []string) (map[string]int, bool) {
+	at := make(map[string]int, len(list))
+	for i, e := range list {
+		m, _ := e.(map[string]any)
+		if !slices.ContainsFunc(keys, func(k string) bool { _, ok := m[k]; return ok }) {
+			return nil, false
+		}
+		key := ElementPath(m, keys)
+		if _, twice := at[key]; twice {
+			return nil, false
+		}
+		at[key] = i
 	}
-	var sb strings.Builder
-	found := false
-	for _, k := range keys {
-		v, ok := m[k]
-		found = found || ok
-		sb.WriteString(text(v))
-		sb.WriteByte(0)
-	}
-	return sb.String(), found
+	return at, len(keys) > 0
 }
 
 // text is the JSON form, in which maps are sorted.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,91 +28,34 @@ func Merge(base, over *unstructured.Unstructured, overridden func(path string)) 
 	if base.Object == nil {
 		base.Object = map[string]any{}
 	}
-	merger{overridden}.object(base.Object, over.Object, t, "")
+	merger{overridden}.object(base.Object, over.Object, shape{typ: t}, "")
 }
-
-// atomicTypes are the structs that server-side apply replaces as a whole, and
-// atomicMaps the fields with such maps. Both stand in comments (structType,
-// mapType) of the packages.
-var (
-	atomicTypes = map[string]bool{
-		"k8s.io/api/core/v1.SecretReference":                          true,
-		"k8s.io/api/core/v1.FileKeySelector":                          true,
-		"k8s.io/api/core/v1.ObjectFieldSelector":                      true,
-		"k8s.io/api/core/v1.ResourceFieldSelector":                    true,
-		"k8s.io/api/core/v1.ConfigMapKeySelector":                     true,
-		"k8s.io/api/core/v1.SecretKeySelector":                        true,
-		"k8s.io/api/core/v1.NodeSelector":                             true,
-		"k8s.io/api/core/v1.NodeSelectorTerm":                         true,
-		"k8s.io/api/core/v1.TopologySelectorTerm":                     true,
-		"k8s.io/api/core/v1.EndpointAddress":                          true,
-		"k8s.io/api/core/v1.EndpointPort":                             true,
-		"k8s.io/api/core/v1.ObjectReference":                          true,
-		"k8s.io/api/core/v1.LocalObjectReference":                     true,
-		"k8s.io/api/core/v1.TypedLocalObjectReference":                true,
-		"k8s.io/api/core/v1.ScopeSelector":                            true,
-		"k8s.io/api/rbac/v1.Subject":                                  true,
-		"k8s.io/api/rbac/v1.RoleRef":                                  true,
-		"k8s.io/api/admissionregistration/v1.ParamKind":               true,
-		"k8s.io/api/admissionregistration/v1.ParamRef":                true,
-		"k8s.io/api/admissionregistration/v1.Variable":                true,
-		"k8s.io/api/admissionregistration/v1.MatchResources":          true,
-		"k8s.io/api/admissionregistration/v1.NamedRuleWithOperations": true,
-		"k8s.io/api/networking/v1.ServiceBackendPort":                 true,
-		"k8s.io/apimachinery/pkg/apis/meta/v1.OwnerReference":         true,
-		"k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelector":          true,
-		"k8s.io/apimachinery/pkg/runtime.RawExtension":                true,
-	}
-	atomicMaps = map[string]bool{
-		"k8s.io/api/core/v1.PodSpec.NodeSelector":               true,
-		"k8s.io/api/core/v1.ReplicationControllerSpec.Selector": true,
-		"k8s.io/api/core/v1.ServiceSpec.Selector":               true,
-		"k8s.io/api/node/v1.Scheduling.NodeSelector":            true,
-	}
-	// sets are the lists of scalars that it unites (listType=set).
-	sets = map[string]bool{
-		"k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta.Finalizers":                                 true,
-		"k8s.io/api/core/v1.ContainerRestartRuleOnExitCodes.Values":                                  true,
-		"k8s.io/api/core/v1.NodeSpec.PodCIDRs":                                                       true,
-		"k8s.io/api/batch/v1.PodFailurePolicyOnExitCodesRequirement.Values":                          true,
-		"k8s.io/api/admissionregistration/v1.ValidatingAdmissionPolicyBindingSpec.ValidationActions": true,
-		"k8s.io/api/storage/v1.CSIDriverSpec.VolumeLifecycleModes":                                   true,
-	}
-)
 
 // merger merges JSON trees.
 type merger struct{ overridden func(path string) }
 
-// known is what the type of a field says about merging its values.
-type known struct {
-	typ    reflect.Type // nil: not known
-	keys   []string     // list-map keys
-	atomic bool         // a map that is one value
-	set    bool         // a list that is a set
-}
-
-func (m merger) object(base, over map[string]any, t reflect.Type, path string) {
+func (m merger) object(base, over map[string]any, s shape, path string) {
 	for _, name := range slices.Sorted(maps.Keys(over)) {
 		ov, bv := over[name], base[name]
 		switch {
 		case bv == nil:
 			base[name] = runtime.DeepCopyJSONValue(ov)
 		case ov != nil && !equalJSON(bv, ov):
-			base[name] = m.value(bv, ov, fieldOf(t, name), JoinPath(path, name))
+			base[name] = m.value(bv, ov, s.field(name), JoinPath(path, name))
 		}
 	}
 }
 
-func (m merger) value(base, over any, k known, path string) any {
+func (m merger) value(base, over any, s shape, path string) any {
 	switch b := base.(type) {
 	case map[string]any:
-		if o, ok := over.(map[string]any); ok && !k.atomic {
-			m.object(b, o, k.typ, path)
+		if o, ok := over.(map[string]any); ok && !s.atomic {
+			m.object(b, o, s, path)
 			return b
 		}
 	case []any:
 		if o, ok := over.([]any); ok {
-			if merged, ok := m.list(b, o, k, path); ok {
+			if merged, ok := m.list(b, o, s, path); ok {
 				return merged
 			}
 		}
@@ -124,106 +66,41 @@ func (m merger) value(base, over any, k known, path string) any {
 
 // list merges lists that are maps or sets; ok is false for those that are one
 // value.
-func (m merger) list(base, over []any, k known, path string) (merged []any, ok bool) {
-	if k.set {
+func (m merger) list(base, over []any, s shape, path string) (merged []any, ok bool) {
+	if s.set {
 		for _, o := range over {
-			if !slices.ContainsFunc(base, func(b any) bool { return equalJSON(b, o) }) {
+			if !contains(base, o) {
 				base = append(base, o)
 			}
 		}
 		return base, true
 	}
-	if len(k.keys) == 0 {
-		return nil, false
-	}
-	at, baseOK := indexElements(base, k.keys)
-	_, overOK := indexElements(over, k.keys)
+	at, baseOK := index(base, s.keys)
+	_, overOK := index(over, s.keys)
 	if !baseOK || !overOK {
 		return nil, false // not what the schema asks for: the server will say so
 	}
-	element := known{typ: elementOf(k.typ)}
-	element.atomic = isAtomic(element.typ)
+	element := s.element()
 	for _, o := range over {
-		key := elementKey(o.(map[string]any), k.keys)
+		key := ElementPath(o, s.keys)
 		i, ok := at[key]
 		switch {
 		case !ok:
 			base = append(base, runtime.DeepCopyJSONValue(o))
 		case !equalJSON(base[i], o):
-			base[i] = m.value(base[i], o, element, path+"["+key+"]")
+			base[i] = m.value(base[i], o, element, path+key)
 		}
 	}
 	return base, true
 }
 
-// fieldOf looks a field up by its JSON name.
-func fieldOf(t reflect.Type, name string) known {
-	t = deref(t)
-	switch {
-	case t == nil:
-		return known{}
-	case t.Kind() == reflect.Map:
-		return known{typ: t.Elem(), atomic: isAtomic(t.Elem())}
-	case t.Kind() != reflect.Struct:
-		return known{}
-	}
-	f, ok := fieldNamed(t, name)
-	if !ok {
-		return known{}
-	}
-	full := t.PkgPath() + "." + t.Name() + "." + f.Name
-	return known{typ: f.Type, keys: f.keys, atomic: atomicMaps[full] || isAtomic(f.Type), set: sets[full]}
-}
-
+// isAtomic reports whether server-side apply replaces a struct as a whole.
 func isAtomic(t reflect.Type) bool {
 	t = deref(t)
-	return t != nil && t.Kind() == reflect.Struct && atomicTypes[t.PkgPath()+"."+t.Name()]
+	if t == nil || t.Kind() != reflect.Struct {
+		return false
+	}
+	return t == rawExtensionType || isMarked(t.PkgPath()+"."+t.Name(), "=atomic")
 }
 
-func elementOf(t reflect.Type) reflect.Type {
-	if t = deref(t); t != nil && t.Kind() == reflect.Slice {
-		return t.Elem()
-	}
-	return nil
-}
-
-// indexElements maps elements by key; false when one has none of its keys or
-// two have the same.
-func indexElements(list []any, keys []string) (map[string]int, bool) {
-	at := make(map[string]int, len(list))
-	for i, e := range list {
-		element, ok := e.(map[string]any)
-		if _, has := keyOf(e, keys); !ok || !has {
-			return nil, false
-		}
-		key := elementKey(element, keys)
-		if _, twice := at[key]; twice {
-			return nil, false
-		}
-		at[key] = i
-	}
-	return at, true
-}
-
-// elementKey words the key of an element, as paths have it. A port without a
-// protocol is a TCP port.
-func elementKey(element map[string]any, keys []string) string {
-	var sb strings.Builder
-	for i, k := range keys {
-		if i > 0 {
-			sb.WriteByte(',')
-		}
-		sb.WriteString(k + "=")
-		switch v := element[k].(type) {
-		case nil:
-			if k == "protocol" {
-				sb.WriteString("TCP")
-			}
-		case string:
-			sb.WriteString(v)
-		default:
-			sb.WriteString(text(v))
-		}
-	}
-	return sb.String()
-}
+var rawExtensionType = reflect.TypeFor[runtime.RawExtension]()

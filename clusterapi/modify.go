@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/options"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
 // ReadWriter is what [Modify] needs. It is safe for concurrent use.

@@ -57,7 +57,7 @@ func (r *ranges) typ() reflect.Type {
 		if t.Kind() == reflect.Slice {
 			t = deref(t.Elem())
 		} else {
-			t = deref(childType(t, step))
+			t = deref(typeShape(t, step).typ)
 		}
 		if t == nil {
 			return nil

@@ -33,19 +33,19 @@ func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (
 		delete(b.Object, field)
 		delete(a.Object, field)
 	}
-	t := reflect.TypeOf(after).Elem()
+	s := shape{typ: reflect.TypeOf(after).Elem()}
 	l := layer{nulls: statusOnly}
 	if !statusOnly {
 		if equalJSON(b.Object, a.Object) {
 			return false, nil
 		}
-		u.Object = l.object(u.Object, b.Object, a.Object, t)
+		u.Object = l.object(u.Object, b.Object, a.Object, s)
 		return true, nil
 	}
 	if equalJSON(b.Object["status"], a.Object["status"]) {
 		return false, nil
 	}
-	u.Object = l.object(u.Object, only(b.Object, "status"), only(a.Object, "status"), t)
+	u.Object = l.object(u.Object, only(b.Object, "status"), only(a.Object, "status"), s)
 	return true, nil
 }
 
@@ -111,34 +111,27 @@ type layer struct {
 	nulls bool
 }
 
-// child is what is known about a field: nothing, for the zero value.
-type child struct {
-	typ  reflect.Type
-	keys []string // list-map keys, when it is such a list
-	zero bool     // a struct that is left out when zero, not a pointer
-}
-
-func (l layer) value(stored, before, after any, c child) any {
+func (l layer) value(stored, before, after any, s shape) any {
 	if equalJSON(before, after) {
 		return stored
 	}
 	switch after := after.(type) {
 	case map[string]any:
-		s, _ := stored.(map[string]any)
-		b, _ := before.(map[string]any)
-		return l.object(s, b, after, deref(c.typ))
+		have, _ := stored.(map[string]any)
+		was, _ := before.(map[string]any)
+		return l.object(have, was, after, s)
 	case []any:
-		s, _ := stored.([]any)
-		b, _ := before.([]any)
-		if len(s) != len(b) || len(s) == 0 {
+		have, _ := stored.([]any)
+		was, _ := before.([]any)
+		if len(have) != len(was) || len(have) == 0 {
 			return after
 		}
-		return l.list(s, b, after, c)
+		return l.list(have, was, after, s)
 	}
 	return after
 }
 
-func (l layer) object(stored, before, after map[string]any, t reflect.Type) map[string]any {
+func (l layer) object(stored, before, after map[string]any, s shape) map[string]any {
 	if len(stored) == 0 {
 		return after
 	}
@@ -151,8 +144,7 @@ func (l layer) object(stored, before, after map[string]any, t reflect.Type) map[
 			}
 			continue
 		}
-		c, _ := typeField(t, name)
-		stored[name] = l.value(stored[name], bv, av, c)
+		stored[name] = l.value(stored[name], bv, av, s.field(name))
 	}
 	for name, bv := range before {
 		if _, ok := after[name]; ok {
@@ -161,8 +153,8 @@ func (l layer) object(stored, before, after map[string]any, t reflect.Type) map[
 		// A struct that became zero is left out by its type, yet only its
 		// known fields were cleared. A pointer, list or map set to nil is
 		// removed with all that it holds.
-		if c, _ := typeField(t, name); c.zero {
-			rest, ok := l.value(stored[name], bv, map[string]any{}, c).(map[string]any)
+		if field := s.field(name); field.omitted {
+			rest, ok := l.value(stored[name], bv, map[string]any{}, field).(map[string]any)
 			if ok && len(rest) > 0 {
 				stored[name] = rest
 				continue
@@ -173,13 +165,10 @@ func (l layer) object(stored, before, after map[string]any, t reflect.Type) map[
 	return stored
 }
 
-func (l layer) list(stored, before, after []any, c child) []any {
-	element := child{}
-	if t := deref(c.typ); t != nil && t.Kind() == reflect.Slice {
-		element.typ = t.Elem()
-	}
+func (l layer) list(stored, before, after []any, s shape) []any {
+	element := s.element()
 	out := make([]any, len(after))
-	for i, j := range matchElements(before, after, c.keys) {
+	for i, j := range matchElements(before, after, s.keys) {
 		if j < 0 {
 			out[i] = after[i]
 		} else {
@@ -194,26 +183,6 @@ func deref(t reflect.Type) reflect.Type {
 		t = t.Elem()
 	}
 	return t
-}
-
-// typeField describes the field of that JSON name of a struct, or the values
-// of a map.
-func typeField(t reflect.Type, name string) (child, bool) {
-	t = deref(t)
-	if t == nil {
-		return child{}, false
-	}
-	switch t.Kind() {
-	case reflect.Map:
-		return child{typ: t.Elem()}, true
-	case reflect.Struct:
-		f, ok := fieldNamed(t, name)
-		if !ok {
-			return child{}, false
-		}
-		return child{typ: f.Type, keys: f.keys, zero: f.Type.Kind() == reflect.Struct}, true
-	}
-	return child{}, false
 }
 
 // jsonField is a field of a struct, or of one that it embeds.

@@ -2,7 +2,6 @@ package clusterapi
 
 import (
 	"context"
-	"iter"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,33 +18,33 @@ import (
 func ReadOnly(r Reader) ClusterAPI {
 	w, watches := r.(Watcher)
 	f, follows := r.(Follower)
+	only := readOnly{r}
 	switch {
 	case watches && follows:
 		return struct {
-			readOnly
-			watching
-			following
-		}{readOnly{r}, watching{w}, following{f}}
+			ClusterAPI
+			Shared
+			Watcher
+			Follower
+		}{only, only, w, f}
 	case watches:
 		return struct {
-			readOnly
-			watching
-		}{readOnly{r}, watching{w}}
+			ClusterAPI
+			Shared
+			Watcher
+		}{only, only, w}
 	case follows:
 		return struct {
-			readOnly
-			following
-		}{readOnly{r}, following{f}}
+			ClusterAPI
+			Shared
+			Follower
+		}{only, only, f}
 	}
-	return readOnly{r}
+	return only
 }
 
 // readOnly has no field that leads to more of a reader than it should.
-type (
-	readOnly  struct{ r Reader }
-	watching  struct{ w Watcher }
-	following struct{ f Follower }
-)
+type readOnly struct{ r Reader }
 
 func (r readOnly) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	return r.r.Get(ctx, gvk, key)
@@ -62,12 +61,6 @@ func (r readOnly) GetShared(ctx context.Context, gvk schema.GroupVersionKind, ke
 func (r readOnly) ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error) {
 	return ListShared(ctx, r.r, gvk, opts)
 }
-
-func (w watching) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) iter.Seq2[WatchEvent, error] {
-	return w.w.Watch(ctx, gvk, opts)
-}
-
-func (f following) Follow() Cursor { return f.f.Follow() }
 
 func (readOnly) Create(ctx context.Context, obj *unstructured.Unstructured, _ CreateOptions) (*unstructured.Unstructured, error) {
 	return nil, refuse(ctx, obj, "create")

@@ -1,7 +1,6 @@
 package clusterapi
 
 import (
-	"fmt"
 	"reflect"
 	"sync"
 
@@ -40,15 +39,7 @@ type Kinder interface {
 // github.com/openshift/api, or one whose pointer implements [Kinder]. Any other
 // type is an error.
 func KindOf[T any]() (schema.GroupVersionKind, error) {
-	if k, ok := any(new(T)).(Kinder); ok {
-		return k.APIKind(), nil
-	}
-	t := reflect.TypeFor[T]()
-	gvk, ok := kinds()[t]
-	if !ok {
-		return schema.GroupVersionKind{}, fmt.Errorf("clusterapi: the kind of %s is not known", t)
-	}
-	return gvk, nil
+	return kindOfValue(new(T))
 }
 
 // TypeOf returns the struct type of a kind of k8s.io/api or

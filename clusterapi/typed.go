@@ -20,23 +20,15 @@ func Get[T any](ctx context.Context, r Reader, key types.NamespacedName) (*T, er
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := sharedOf(r); ok {
-		o, err := s.GetShared(ctx, gvk, key)
-		if err != nil {
-			return nil, err
-		}
-		return owned[T](o)
-	}
-	u, err := r.Get(ctx, gvk, key)
+	o, err := GetShared(ctx, r, gvk, key)
 	if err != nil {
 		return nil, err
 	}
+	if _, shared := sharedOf(r); shared {
+		return owned[T](o)
+	}
 	out := new(T)
-	return orNil(out, convertShared(u, out))
-}
-
-func orNil[T any](out *T, err error) (*T, error) {
-	if err != nil {
+	if err := convertShared(o.u, out); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -52,34 +44,26 @@ func List[T any](ctx context.Context, r Reader, opts ListOptions) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := sharedOf(r); ok {
-		return listOwned[T](ctx, s, gvk, opts)
-	}
-	list, err := r.List(ctx, gvk, opts)
-	if list == nil || err != nil && !errors.Is(err, ErrNotCollected) {
-		return nil, err
-	}
-	out := make([]T, len(list.Items))
-	for i := range list.Items {
-		if fault := convertShared(&list.Items[i], &out[i]); fault != nil {
-			return nil, errors.Join(fault, err)
-		}
-	}
-	return out, err
-}
-
-func listOwned[T any](ctx context.Context, s Shared, gvk schema.GroupVersionKind, opts ListOptions) ([]T, error) {
-	objects, err := s.ListShared(ctx, gvk, opts)
+	objects, err := ListShared(ctx, r, gvk, opts)
 	if objects == nil || err != nil && !errors.Is(err, ErrNotCollected) {
 		return nil, err
 	}
+	_, shared := sharedOf(r)
 	out := make([]T, len(objects))
 	for i, o := range objects {
-		t, fault := owned[T](o)
+		fault := error(nil)
+		if shared {
+			var t *T
+			t, fault = owned[T](o)
+			if fault == nil {
+				out[i] = *t
+			}
+		} else {
+			fault = convertShared(o.u, &out[i])
+		}
 		if fault != nil {
 			return nil, errors.Join(fault, err)
 		}
-		out[i] = *t
 	}
 	return out, err
 }

@@ -2,9 +2,7 @@ package clusterapi
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +15,7 @@ import (
 func (o *Object) Unchanged(was *unstructured.Unstructured) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if path, ok := difference(was.Object, o.u.Object, ""); ok {
+	if path, ok := difference(was.Object, o.u.Object); ok {
 		return fmt.Errorf("%s is shared, and somebody changed %s", describe(was), path)
 	}
 	all := o.more
@@ -38,34 +36,23 @@ func (o *Object) Unchanged(was *unstructured.Unstructured) error {
 		if err != nil {
 			return err
 		}
-		if path, ok := difference(want, got, ""); ok {
+		if path, ok := difference(want, got); ok {
 			return fmt.Errorf("%s is shared as %T, and somebody changed %s", describe(was), typed, path)
 		}
 	}
 	return nil
 }
 
-// difference finds the first field in which two JSON trees differ.
-func difference(a, b any, path string) (string, bool) {
-	am, aok := a.(map[string]any)
-	bm, bok := b.(map[string]any)
-	if !aok || !bok {
-		return path, !equalJSON(a, b)
+// difference returns the path of the first field in which two JSON trees
+// differ, empty if they differ in what means the same alone.
+func difference(a, b map[string]any) (path string, ok bool) {
+	if equalJSON(a, b) {
+		return "", false
 	}
-	names := maps.Clone(am)
-	if names == nil {
-		names = make(map[string]any)
+	c := comparer{}
+	c.object(a, b, shape{}, "")
+	if len(c.changes) == 0 {
+		return "", true
 	}
-	maps.Copy(names, bm)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		_, before := am[name]
-		_, after := bm[name]
-		if before != after {
-			return JoinPath(path, name), true
-		}
-		if at, ok := difference(am[name], bm[name], JoinPath(path, name)); ok {
-			return at, true
-		}
-	}
-	return "", false
+	return c.changes[0].Path, true
 }

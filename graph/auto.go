@@ -6,19 +6,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Reach is how far an automatic update may go.
-type Reach string
-
-// The reaches.
-const (
-	ReachAny   Reach = ""      // anything that is recommended
-	ReachMinor Reach = "Minor" // within the major version
-	ReachPatch Reach = "Patch" // within the minor version
-)
-
 // AutoPolicy restricts automatic updates. The zero value allows each.
 type AutoPolicy struct {
-	Reach Reach
+	// SameMajor keeps to the major version, SameMinor to the minor version.
+	SameMajor, SameMinor bool
 	// Eligible excludes releases, e.g. those that are too young; nil excludes
 	// none. Time windows belong to the caller, who asks or does not.
 	Eligible func(configv1.Release) bool
@@ -57,7 +48,8 @@ func NextUpdate(s AutoState, p AutoPolicy) (next *configv1.Update, why string) {
 		if err != nil || r.Image == "" || !v.GreaterThan(current) {
 			continue
 		}
-		if p.Reach != ReachAny && v.Major() != current.Major() || p.Reach == ReachPatch && v.Minor() != current.Minor() {
+		sameMajor := v.Major() == current.Major()
+		if p.SameMajor && !sameMajor || p.SameMinor && !(sameMajor && v.Minor() == current.Minor()) {
 			continue
 		}
 		if p.Eligible != nil && !p.Eligible(*r) {

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
-	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -36,8 +35,8 @@ func ParseChannel(name string) (c Channel, ok bool) {
 	}
 	c.Type = name[:at]
 	var okMajor, okMinor bool
-	c.Major, okMajor = minor.Number(majorText)
-	c.Minor, okMinor = minor.Number(minorText)
+	c.Major, okMajor = openshift.Number(majorText)
+	c.Minor, okMinor = openshift.Number(minorText)
 	if !okMajor || !okMinor {
 		return Channel{}, false
 	}
@@ -65,79 +64,10 @@ func CompareChannels(a, b string) int {
 	return cmp.Or(cmp.Compare(ca.Major, cb.Major), cmp.Compare(ca.Minor, cb.Minor), cmp.Compare(ca.Type, cb.Type))
 }
 
-// ChannelFor returns the channel of a group (stable, fast, candidate, eus) that
-// leads to a version. An empty group is stable, which is also the default of a
-// new cluster. There is an eus channel for every other minor only, so an odd
-// minor is rounded up to the one that it is on the way to.
-func ChannelFor(group string, v *semver.Version) string {
-	c := Channel{Type: cmp.Or(group, "stable"), Major: v.Major(), Minor: v.Minor()}
-	if c.Type == "eus" {
-		c.Minor += c.Minor % 2
-	}
-	return c.String()
-}
-
 // OfferedChannels returns the channels that a cluster can choose: those that
 // the metadata of its current release name, in natural order.
 func OfferedChannels(current configv1.Release) []string {
 	return slices.SortedFunc(slices.Values(current.Channels), CompareChannels)
-}
-
-// UnexpectedChannels checks what a release's metadata offer: channels lead to its
-// own minor, to the next one or, from an even minor, to the one after that. It
-// returns the others, in natural order. Channels of another major cannot be
-// judged, nor can names that say nothing about a minor.
-func UnexpectedChannels(current configv1.Release) []string {
-	v, err := ParseVersion(current.Version)
-	if err != nil {
-		return nil
-	}
-	var unexpected []string
-	for _, name := range OfferedChannels(current) {
-		c, ok := ParseChannel(name)
-		if !ok || c.Major != v.Major() {
-			continue
-		}
-		reach := uint64(1)
-		if v.Minor()%2 == 0 {
-			reach = 2
-		}
-		if c.Minor < v.Minor() || c.Minor > v.Minor()+reach || c.Type == "eus" && c.Minor%2 != 0 {
-			unexpected = append(unexpected, name)
-		}
-	}
-	return unexpected
-}
-
-// ChannelChange asks for another channel.
-type ChannelChange struct {
-	Present   string
-	Requested string   // empty: no retrieval of updates any more
-	Offered   []string // empty: not known
-	Force     bool
-}
-
-// CheckChannelChange reports whether a change does anything, as oc adm upgrade
-// channel does. To ask for a channel that is known not to be offered, or for none
-// where the present one is offered, is an error without Force. Where it is not
-// known what is offered, there is a warning.
-func CheckChannelChange(c ChannelChange) (changed bool, warning string, err error) {
-	if c.Requested == c.Present {
-		return false, "", nil
-	}
-	offered := slices.SortedFunc(slices.Values(c.Offered), CompareChannels)
-	switch {
-	case c.Force:
-	case c.Requested == "":
-		if slices.Contains(offered, c.Present) {
-			return false, "", fmt.Errorf("clearing channel %q, one of the available channels (%s), stops the retrieval of updates: this must be forced", c.Present, strings.Join(offered, ", "))
-		}
-	case len(offered) == 0:
-		warning = fmt.Sprintf("no channels known to be compatible with the current version; unable to validate %q", c.Requested)
-	case !slices.Contains(offered, c.Requested):
-		return false, "", fmt.Errorf("the requested channel %q is not one of the available channels (%s), you must pass --allow-explicit-channel to continue", c.Requested, strings.Join(offered, ", "))
-	}
-	return true, warning, nil
 }
 
 // maxDiscovered bounds [DiscoverChannels]: more channels than there are.
@@ -156,7 +86,7 @@ func DiscoverChannels(ctx context.Context, s Source, q Query) ([]string, error) 
 	queue := []string{q.Channel}
 	for at := 0; at < len(queue); at++ {
 		if at == maxDiscovered {
-			errs = append(errs, &LimitError{Limit: "channels", Max: maxDiscovered})
+			errs = append(errs, &LimitError{What: "channels", Max: maxDiscovered})
 			break
 		}
 		q.Channel = queue[at]

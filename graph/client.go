@@ -99,8 +99,9 @@ var (
 	_ Upstreamer = (*Client)(nil)
 )
 
-// Fetch asks for the graph. Errors are [*Error] of the reasons that
-// [RequestURL] names, InvalidRequest, RemoteFailed, ResponseFailed (with a
+// Fetch asks for the graph. Errors are [*Error] of the reasons InvalidURI,
+// InvalidID, NoArchitecture, NoCurrentVersion, NoChannel and
+// InvalidCurrentVersion, of which the first that holds counts; InvalidRequest, RemoteFailed, ResponseFailed (with a
 // [*StatusError] for a status other than 200) or ResponseInvalid. Fields below
 // zero are an InvalidRequest that names them.
 func (c *Client) Fetch(ctx context.Context, q Query) (*Graph, error) {
@@ -123,7 +124,8 @@ func (c *Client) CloseIdleConnections() {
 
 func (c *Client) client() (*httpclient.Client, error) {
 	c.once.Do(func() {
-		if c.invalid = options.NonNegative(c); c.invalid != nil {
+		c.invalid = options.NonNegative(c)
+		if c.invalid != nil {
 			return
 		}
 		c.http = httpclient.New(httpclient.Options{
@@ -158,7 +160,8 @@ func (c *Client) exchange(ctx context.Context, key answerKey, address string) (*
 		return kept.graph, nil
 	}
 	header := http.Header{"Accept": {"application/json"}}
-	if ok = ok && kept.etag != ""; ok {
+	ok = ok && kept.etag != ""
+	if ok {
 		header.Set("If-None-Match", kept.etag)
 	}
 
@@ -218,9 +221,8 @@ func transportError(err error) error {
 		if body.StatusCode != http.StatusOK {
 			return statusError(body.StatusCode, body.Status, nil)
 		}
-		var limit *httpclient.LimitError
-		if errors.As(err, &limit) && limit.Limit == httpclient.LimitBody {
-			return failure(ErrResponseFailed, &LimitError{Limit: "bytes", Max: limit.Max})
+		if passed, ok := errors.AsType[*LimitError](err); ok {
+			return failure(ErrResponseFailed, &LimitError{What: "bytes", Max: passed.Max})
 		}
 		return failure(ErrResponseFailed, err)
 	}

@@ -24,7 +24,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // decodeCompat reads a graph by encoding/json into structs like those of the
@@ -35,7 +37,7 @@ func decodeCompat(data []byte, o DecodeOptions) (*parts, error) {
 		Edges            []compatEdge
 		ConditionalEdges []ConditionalEdges `json:"conditionalEdges"`
 	}
-	if err := checkMemory(data, o.MaxMemory); err != nil {
+	if err := (limit.Limit{Max: o.MaxMemory, What: "bytes of memory"}).Check(limit.Cost(data, &wire)); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, &wire); err != nil {
@@ -120,11 +122,11 @@ func metadataOf(values map[string]any) (Metadata, error) {
 		if text, ok := value.(string); ok {
 			e.value = text
 		} else {
-			text, err := marshal(value)
+			text, err := schema.JSON(value)
 			if err != nil {
 				return m, err
 			}
-			e.value, e.json = text, true
+			e.value, e.json = string(text), true
 		}
 		m.entries = append(m.entries, e)
 	}
@@ -135,38 +137,3 @@ func metadataOf(values map[string]any) (Metadata, error) {
 // splitChannelsCompat reads it as the cluster-version operator does, which
 // neither trims nor deduplicates.
 func splitChannelsCompat(value string) ([]string, []error) { return splitList(value, true) }
-
-// checkMemory estimates what encoding/json makes of a text before it does so,
-// from the kinds of its values.
-func checkMemory(data []byte, limit int64) error {
-	b := budget{left: limit, max: limit}
-	for i := 0; i < len(data); i++ {
-		cost, start := 0, i
-		switch c := data[i]; c {
-		case ' ', '\t', '\r', '\n', ',', ':', ']', '}':
-			continue
-		case '{':
-			cost = 192
-		case '[':
-			cost = 96
-		case '"':
-			for i++; i < len(data) && data[i] != '"'; i++ {
-				if data[i] == '\\' {
-					i++
-				}
-			}
-			cost = 48 + i - start
-		default: // a number or a literal
-			if cost = 24; c > '9' {
-				cost = 192
-			}
-			for i+1 < len(data) && strings.IndexByte(" \t\r\n,:]}\"", data[i+1]) < 0 {
-				i++
-			}
-		}
-		if err := b.spend(cost); err != nil {
-			return err
-		}
-	}
-	return nil
-}

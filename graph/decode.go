@@ -109,7 +109,7 @@ func DecodeBytes(data []byte, o DecodeOptions) (*Graph, error) {
 	}
 	o = o.withDefaults()
 	if int64(len(data)) > o.MaxBytes {
-		return nil, &LimitError{Limit: "bytes", Max: o.MaxBytes}
+		return nil, &LimitError{What: "bytes", Max: o.MaxBytes}
 	}
 	p, err := decodeParts(data, o)
 	if err != nil {
@@ -122,8 +122,8 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 	if o.Compat {
 		return decodeCompat(data, o)
 	}
-	d := decoder{budget: budget{left: o.MaxMemory, max: o.MaxMemory}, o: o, interned: map[string]string{}}
-	d.Scanner = strictjson.Scanner{Data: data, MaxKeys: o.MaxKeys, Spend: d.spend}
+	d := decoder{memory: memory{max: o.MaxMemory}, o: o, interned: map[string]string{}}
+	d.Scanner = strictjson.Scanner{Data: data, MaxKeys: o.MaxKeys, Spend: d.memory.spend}
 	err := d.graph()
 	if err == nil {
 		return &d.parts, nil
@@ -134,10 +134,6 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 	}
 	if errors.Is(err, strictjson.ErrSyntax) {
 		at.Line, at.Err = d.Describe()
-	}
-	var limit *strictjson.LimitError
-	if errors.As(at.Err, &limit) {
-		at.Err = &LimitError{Limit: limit.Limit, Max: int64(limit.Max)}
 	}
 	return nil, at
 }

@@ -48,8 +48,8 @@
 //     condition Recommended, and moves those that turn out to be recommended to
 //     the available ones.
 //
-// [NextUpdate] picks from the result for automatic updates, [ChooseTarget] what
-// an administrator asks for. Package graph/path finds ways over several updates.
+// [NextUpdate] picks from the result for automatic updates. Package graph/path
+// finds ways over several updates.
 //
 // A [RiskMatcher] says whether a rule of a risk matches: [Facts] knows the
 // answers beforehand, package graph/risk asks Prometheus, and the module
@@ -104,8 +104,8 @@
 // of graph/risk's Evaluator. The file compat.go of each package lists the points.
 //
 // This package has more names than most: the wire format, the errors whose reasons
-// users know, and the small decisions about channels and targets that programs
-// make around a graph.
+// users know, and the small decisions about channels that programs make around a
+// graph.
 //
 // A [Graph], [Client] and [Rules] are safe for concurrent use. Types without
 // hidden fields are plain data: safe to read from many goroutines at a time, not

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -140,76 +141,14 @@ func appendComma(b []byte, i int) []byte {
 	return b
 }
 
-// appendString writes a string as [encoding/json] does without HTML escapes:
-// U+2028 and U+2029 are escaped, invalid UTF-8 becomes the escape of U+FFFD.
+// appendString writes a string as [encoding/json] does without HTML escapes, and
+// asks that only for texts with an escape or beyond ASCII.
 func appendString(b []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	start := 0
-	for i := plainWords(s); i < len(s); {
-		c := s[i]
-		if c-' ' < utf8.RuneSelf-' ' && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			switch {
-			case r == utf8.RuneError && size == 1:
-				b = append(append(b, s[start:i]...), `\ufffd`...)
-			case r == '\u2028' || r == '\u2029':
-				b = append(append(b, s[start:i]...), `\u202`...)
-				b = append(b, hex[r&0xf])
-			default:
-				i += size
-				continue
-			}
-			i += size
-			start = i
-			continue
-		}
-		b = append(b, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, `\b`...)
-		case '\f':
-			b = append(b, `\f`...)
-		case '\n':
-			b = append(b, `\n`...)
-		case '\r':
-			b = append(b, `\r`...)
-		case '\t':
-			b = append(b, `\t`...)
-		default:
-			b = append(b, `\u00`...)
-			b = append(b, hex[c>>4], hex[c&0xf])
-		}
-		i++
-		start = i
-	}
-	return append(append(b, s[start:]...), '"')
-}
-
-// plainWords returns how many of the first bytes of s, in words of eight, need
-// neither escapes nor a check of UTF-8.
-func plainWords(s string) int {
-	const (
-		each  = 0x0101010101010101
-		high  = each << 7
-		blank = each * ' '
-		quote = each * '"'
-		slash = each * '\\'
-	)
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		// A subtraction sets the high bit of a byte that is below what is subtracted.
-		if (w|(w-blank)|((w^quote)-each)|((w^slash)-each))&high != 0 {
-			break
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			text, _ := schema.JSON(s) // a string has no error
+			return append(b, text...)
 		}
 	}
-	return i
+	return append(append(append(b, '"'), s...), '"')
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
@@ -85,28 +84,6 @@ func TestAppendJSONProperty(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got[len("before"):]); diff != "" {
 			t.Fatal(diff)
-		}
-	})
-}
-
-func FuzzAppendJSON(f *testing.F) {
-	for _, s := range []string{"", "plain", "<a&b>", "\"\\\b\f\n\r\t\x00\x1f\x7f", "\u2028\u2029", "é\U0001f600", "\xff", "a\xc3", "\xed\xa0\x80", "\ufffd"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		g, err := graph.New(graph.Data{
-			Nodes:            []graph.Node{{Version: semver.MustParse("4.1.0"), Image: "i" + s, Metadata: graph.NewMetadata(map[string]string{s: s})}},
-			ConditionalEdges: []graph.ConditionalEdges{{Edges: []graph.VersionPair{{From: "f" + s, To: s + "t"}}, Risks: []configv1.ConditionalUpdateRisk{graphtest.Risk(s, s)}}},
-		}, graph.DecodeOptions{})
-		if err != nil {
-			t.Skip(err)
-		}
-		if diff := cmp.Diff(encodePlainly(t, g), string(g.AppendJSON(nil))); diff != "" {
-			t.Fatal(diff)
-		}
-		again, err := graph.DecodeBytes(g.AppendJSON(nil), graph.DecodeOptions{})
-		if err != nil || utf8.ValidString(s) && !again.Equal(g) {
-			t.Fatalf("decode(encode(g)) is not g: %v", err)
 		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
+
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -116,16 +118,8 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// LimitError says that input passed a limit.
-type LimitError struct {
-	Limit string // what is limited, e.g. "nodes"
-	Max   int64
-}
-
-// Error names the limit that was passed.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("the graph exceeds the limit of %d %s", e.Max, e.Limit)
-}
+// LimitError reports that input passed a limit.
+type LimitError = limit.LimitError
 
 // DecodeError says where a graph is invalid.
 type DecodeError struct {

@@ -95,7 +95,7 @@ func ExampleNextUpdate() {
 	next, _ := graph.NextUpdate(graph.AutoState{
 		Current:   "4.2.0",
 		Available: []configv1.Release{{Version: "4.2.1", Image: "a"}, {Version: "4.3.0", Image: "b"}},
-	}, graph.AutoPolicy{Reach: graph.ReachPatch})
+	}, graph.AutoPolicy{SameMinor: true})
 	fmt.Println(next.Version)
 	// Output:
 	// 4.2.1

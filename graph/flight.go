@@ -43,8 +43,7 @@ func (c *Client) share(ctx context.Context, key answerKey, exchange func(context
 			return nil, failure(ErrRemoteFailed, ended(ctx))
 		}
 		// What began before this call has used up time that is not this call's.
-		limit := new(httpclient.LimitError)
-		if late := !began && !again; late && errors.As(f.err, &limit) && limit.Limit == httpclient.LimitTime {
+		if late := !began && !again; late && errors.As(f.err, new(*httpclient.TimeoutError)) {
 			continue
 		}
 		return f.graph, f.err
@@ -89,7 +88,8 @@ func (c *Client) fly(key answerKey, f *flight, exchange func(context.Context) (*
 func (c *Client) leave(key answerKey, f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
+	f.waiting--
+	if f.waiting == 0 {
 		c.forget(key, f)
 		f.cancel()
 	}

@@ -86,7 +86,7 @@ func FuzzRequestURL(f *testing.F) {
 	f.Add("https://u.io/g?x=1&id=2#f", clusterID, "stable-4.1")
 	f.Add("http://[::1]:80/%41", "urn:uuid:"+clusterID, "a&b=c")
 	f.Fuzz(func(t *testing.T, upstream, id, channel string) {
-		u, err := graph.RequestURL(upstream, graph.Query{Channel: channel, Arch: "amd64", Version: "4.1.0", ClusterID: id})
+		u, err := requested(t, upstream, graph.Query{Channel: channel, Arch: "amd64", Version: "4.1.0", ClusterID: id})
 		if err != nil {
 			return
 		}

@@ -2,18 +2,18 @@ package graph
 
 import (
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
-// budget is the memory that decoding may still take. What an element costs is
+// memory counts the bytes that decoding takes. What an element costs is
 // counted before it is made: its struct, twice since lists grow by doubling,
 // and its part of the index.
-type budget struct{ left, max int64 }
+type memory struct{ used, max int64 }
 
-func (b *budget) spend(bytes int) error {
-	if b.left -= int64(bytes); b.left < 0 {
-		return &LimitError{Limit: "bytes of memory", Max: b.max}
-	}
-	return nil
+func (m *memory) spend(bytes int) error {
+	m.used += int64(bytes)
+	return limit.Limit{Max: m.max, What: "bytes of memory"}.Check(m.used)
 }
 
 // What the elements of a graph cost in bytes.
@@ -30,12 +30,9 @@ const (
 	costJSON     = 48 // a byte of a value that is kept as JSON
 )
 
-// within the limits of a list: n elements are too many.
-func atMost(n, limit int, of string) error {
-	if n > limit {
-		return &LimitError{Limit: of, Max: int64(limit)}
-	}
-	return nil
+// atMost returns a [*LimitError] for more than max of something.
+func atMost(n, max int, of string) error {
+	return limit.Limit{Max: int64(max), What: of}.Check(int64(n))
 }
 
 // The lists and texts that have limits, as errors name them.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // NotFound returns the error that says that a version is not in the graph, and
@@ -13,7 +13,7 @@ import (
 func (g *Graph) NotFound(v *semver.Version, channel string) *Error {
 	e := &NotFoundError{Version: v.Original(), Channel: channel, Nodes: len(g.nodes)}
 	var below, above *semver.Version
-	prefix := minor.Prefix(v.Original())
+	prefix := openshift.Prefix(v.Original())
 	for i := range g.nodes {
 		n := g.nodes[i].Version
 		e.MinorKnown = e.MinorKnown || strings.HasPrefix(n.Original(), prefix)

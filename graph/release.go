@@ -67,7 +67,8 @@ func splitList(value string, compat bool) (channels []string, errs []error) {
 			channels[i] = strings.TrimSpace(channels[i])
 		}
 		if channels[i] == "" {
-			if empty++; empty <= maxEmptyChannels {
+			empty++
+			if empty <= maxEmptyChannels {
 				errs = append(errs, fmt.Errorf("%s entry %d is an empty string: %s", MetadataChannels, i, bounded.Quote(value)))
 			}
 			channels = slices.Delete(channels, i, i+1)

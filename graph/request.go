@@ -49,18 +49,11 @@ func (q Query) Architecture() string {
 	return q.Arch
 }
 
-// RequestURL returns the address to ask, or the [*Error] that says why there is
-// none: NoUpstream, InvalidURI, InvalidID, NoArchitecture, NoCurrentVersion,
-// NoChannel or InvalidCurrentVersion, the first that holds. The parameters arch,
-// channel, id and version replace those of the upstream; others survive.
-func RequestURL(upstream string, q Query) (*url.URL, error) {
-	return requestURL(upstream, q, url.Values.Set)
-}
-
+// requestURL returns the address to ask, or the [*Error] that says why there is
+// none: InvalidURI, InvalidID, NoArchitecture, NoCurrentVersion,
+// NoChannel or InvalidCurrentVersion, the first that holds. It writes the parameters
+// arch, channel, id and version by set; others of the upstream survive.
 func requestURL(upstream string, q Query, set func(url.Values, string, string)) (*url.URL, error) {
-	if upstream == "" {
-		return nil, &Error{Reason: string(ErrNoUpstream), Message: "No updateService server has been set to retrieve updates."}
-	}
 	u, err := url.Parse(upstream)
 	if err != nil {
 		return nil, &Error{Reason: string(ErrInvalidURI), Message: fmt.Sprintf("failed to parse update service URL: %s", redact.Error(err)), Err: redact.Error(err)}

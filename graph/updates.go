@@ -294,7 +294,8 @@ func (l *lister) prune() {
 	for _, t := range l.conditional {
 		if t.entry != last {
 			last = t.entry
-			if risks, err = rules.PruneRisks(t.risks); err == nil && !l.q.Compat {
+			risks, err = rules.PruneRisks(t.risks)
+			if err == nil && !l.q.Compat {
 				refused = schema.RefusedRisks(risks)
 			}
 		}
@@ -396,7 +397,8 @@ func (l *lister) duplicates() {
 		if count[image] > 1 && l.q.UnionDuplicates && !seen[image] {
 			if union, ok := unionRisks(same[image]); ok {
 				united := t
-				if united.risks = union; !l.q.Compat {
+				united.risks = union
+				if !l.q.Compat {
 					united.refused = schema.RefusedRisks(union)
 				}
 				merged[image] = true

@@ -59,9 +59,9 @@ func (l *lister) limit() {
 		var over error
 		switch {
 		case c.size > left:
-			over = &LimitError{Limit: schema.LimitList, Max: int64(maxBytes)}
+			over = &LimitError{What: schema.LimitList, Max: int64(maxBytes)}
 		case c.at >= 0 && conditional == maxConditional:
-			over = &LimitError{Limit: schema.LimitConditional, Max: int64(maxConditional)}
+			over = &LimitError{What: schema.LimitConditional, Max: int64(maxConditional)}
 		}
 		switch {
 		case over == nil && c.at >= 0:
@@ -92,7 +92,8 @@ func (l *lister) atMost(size int) bool {
 		if t.entry != last {
 			last, risks = t.entry, schema.BoundOfRisks(t.risks)
 		}
-		if size -= l.releases[t.node].bound + risks; size < 0 {
+		size -= l.releases[t.node].bound + risks
+		if size < 0 {
 			return false
 		}
 	}

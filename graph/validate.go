@@ -1,14 +1,14 @@
 package graph
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
@@ -53,7 +53,7 @@ func (g *Graph) Validate() []Problem {
 				report("edges", "from %s to a node that does not exist", g.nodes[i].Version.Original())
 			case int(to) == i:
 				report("edges", "%s leads to itself", g.nodes[i].Version.Original())
-			case minor.Skips(minors, minor.Of(g.nodes[i].Version), minor.Of(g.nodes[to].Version)):
+			case openshift.Skips(minors, openshift.MinorOf(g.nodes[i].Version), openshift.MinorOf(g.nodes[to].Version)):
 				report("edges", "%s to %s skips a minor version", g.nodes[i].Version.Original(), g.nodes[to].Version.Original())
 			}
 		}
@@ -66,7 +66,7 @@ func (g *Graph) Validate() []Problem {
 	return problems
 }
 
-func (g *Graph) validateConditional(minors []minor.Minor, report func(path, format string, args ...any)) {
+func (g *Graph) validateConditional(minors []openshift.Minor, report func(path, format string, args ...any)) {
 	type definition struct {
 		risk configv1.ConditionalUpdateRisk
 		path string
@@ -86,7 +86,7 @@ func (g *Graph) validateConditional(minors []minor.Minor, report func(path, form
 			if okFrom && okTo && from == to {
 				report(path, "%s leads to itself", e.From)
 			}
-			if okFrom && okTo && minor.Skips(minors, minor.Of(g.nodes[from].Version), minor.Of(g.nodes[to].Version)) {
+			if okFrom && okTo && openshift.Skips(minors, openshift.MinorOf(g.nodes[from].Version), openshift.MinorOf(g.nodes[to].Version)) {
 				report(path, "%s to %s skips a minor version", e.From, e.To)
 			}
 		}
@@ -136,11 +136,11 @@ func (g *Graph) validateSizes(report func(path, format string, args ...any)) {
 }
 
 // minors lists the minor versions of the graph's releases, each once.
-func (g *Graph) minors() []minor.Minor {
-	seen := map[minor.Minor]bool{}
-	var minors []minor.Minor
+func (g *Graph) minors() []openshift.Minor {
+	seen := map[openshift.Minor]bool{}
+	var minors []openshift.Minor
 	for i := range g.nodes {
-		if m := minor.Of(g.nodes[i].Version); !seen[m] {
+		if m := openshift.MinorOf(g.nodes[i].Version); !seen[m] {
 			seen[m] = true
 			minors = append(minors, m)
 		}
@@ -149,73 +149,26 @@ func (g *Graph) minors() []minor.Minor {
 }
 
 // cycles returns the versions that lie on a cycle of unconditional or
-// conditional edges, self edges apart, in the order of nodes. It finds the
-// strongly connected components (Tarjan), without recursion.
+// conditional edges, self edges apart, in the order of nodes.
 func (g *Graph) cycles() []string {
-	n := len(g.nodes)
-	next := make([][]int32, n)
-	for i := range n {
-		next[i] = slices.Clone(g.out(i))
+	next := make([][]int32, len(g.nodes))
+	for i := range next {
+		targets := slices.Clone(g.out(i))
 		for _, ref := range g.outConditional(g.nodes[i].Version.Original()) {
-			next[i] = append(next[i], ref.to)
+			targets = append(targets, ref.to)
 		}
+		next[i] = slices.DeleteFunc(targets, func(to int32) bool { return to < 0 })
 	}
-	order, low := make([]int, n), make([]int, n) // 0: not seen
-	onStack := make([]bool, n)
-	var stack, call []int32
-	seen := 0
-	var found []int32
-	enter := func(v int32) {
-		seen++
-		order[v], low[v] = seen, seen
-		stack, onStack[v] = append(stack, v), true
-		call = append(call, v)
+	component := scc.Components(next)
+	size := map[int32]int{}
+	for _, c := range component {
+		size[c]++
 	}
-	for root := range n {
-		if order[root] != 0 {
-			continue
+	var versions []string
+	for i, c := range component {
+		if size[c] > 1 {
+			versions = append(versions, g.nodes[i].Version.Original())
 		}
-		enter(int32(root))
-		for len(call) > 0 {
-			v := call[len(call)-1]
-			if len(next[v]) > 0 {
-				w := next[v][0]
-				next[v] = next[v][1:]
-				switch {
-				case w < 0:
-				case order[w] == 0:
-					enter(w)
-				case onStack[w]:
-					low[v] = min(low[v], order[w])
-				}
-				continue
-			}
-			call = call[:len(call)-1]
-			if len(call) > 0 {
-				parent := call[len(call)-1]
-				low[parent] = min(low[parent], low[v])
-			}
-			if low[v] != order[v] {
-				continue
-			}
-			at := len(stack) - 1
-			for stack[at] != v {
-				at--
-			}
-			component := stack[at:]
-			for _, w := range component {
-				onStack[w] = false
-			}
-			if len(component) > 1 {
-				found = append(found, component...)
-			}
-			stack = stack[:at]
-		}
-	}
-	slices.SortFunc(found, func(a, b int32) int { return cmp.Compare(a, b) })
-	versions := make([]string, 0, len(found))
-	for _, v := range found {
-		versions = append(versions, g.nodes[v].Version.Original())
 	}
 	return versions
 }

@@ -17,9 +17,9 @@ import (
 // value, except for a node and for an edge.
 type decoder struct {
 	strictjson.Scanner
-	budget
-	o DecodeOptions
-	parts
+	memory   memory
+	o        DecodeOptions
+	parts    parts
 	pairs    int
 	interned map[string]string // texts that come often, each copied once
 }
@@ -109,7 +109,7 @@ func (d *decoder) unique(text []byte) (string, error) {
 	if err := atMost(len(text), d.o.MaxText, limitText); err != nil {
 		return "", err
 	}
-	if err := d.spend(len(text)); err != nil {
+	if err := d.memory.spend(len(text)); err != nil {
 		return "", err
 	}
 	return string(text), nil
@@ -123,7 +123,7 @@ func (d *decoder) shared(text []byte) (string, error) {
 	if err := atMost(len(text), d.o.MaxText, limitText); err != nil {
 		return "", err
 	}
-	if err := d.spend(costInterned + len(text)); err != nil {
+	if err := d.memory.spend(costInterned + len(text)); err != nil {
 		return "", err
 	}
 	s := string(text)
@@ -155,7 +155,7 @@ func (d *decoder) node(i int) error {
 	if err := atMost(i+1, d.o.MaxNodes, limitNodes); err != nil {
 		return err
 	}
-	if err := d.spend(costNode); err != nil {
+	if err := d.memory.spend(costNode); err != nil {
 		return err
 	}
 	n := Node{}
@@ -178,7 +178,7 @@ func (d *decoder) node(i int) error {
 	case n.Image == "" && !d.o.AllowNoPayload:
 		return within("payload", errMissing)
 	}
-	d.nodes = append(d.nodes, n)
+	d.parts.nodes = append(d.parts.nodes, n)
 	return nil
 }
 
@@ -201,17 +201,18 @@ func (d *decoder) nodeVersion(n *Node) error {
 func (d *decoder) edge(i int) error {
 	if i == 0 {
 		// A sized list: no more edges than brackets follow.
-		room := min(bytes.Count(d.Data[d.Pos:], []byte{'['}), d.o.MaxEdges, int(d.left/costEdge))
-		d.edges = make([][2]int32, 0, room)
+		room := min(bytes.Count(d.Data[d.Pos:], []byte{'['}), d.o.MaxEdges, int((d.o.MaxMemory-d.memory.used)/costEdge))
+		d.parts.edges = make([][2]int32, 0, room)
 	}
-	if d.pairs++; d.pairs > d.o.MaxEdges {
-		return &LimitError{Limit: limitEdges, Max: int64(d.o.MaxEdges)}
+	d.pairs++
+	if err := atMost(d.pairs, d.o.MaxEdges, limitEdges); err != nil {
+		return err
 	}
-	if err := d.spend(costEdge); err != nil {
+	if err := d.memory.spend(costEdge); err != nil {
 		return err
 	}
 	if e, ok := d.Pair(); ok {
-		d.edges = append(d.edges, e)
+		d.parts.edges = append(d.parts.edges, e)
 		return nil
 	}
 	var e [2]int32
@@ -226,13 +227,15 @@ func (d *decoder) edge(i int) error {
 		for more := !d.Accept(']'); more; found++ {
 			if found < len(e) {
 				var err error
-				if e[found], err = d.edgeIndex(); err != nil {
+				e[found], err = d.edgeIndex()
+				if err != nil {
 					return err
 				}
 			} else if _, err := d.Skip(); err != nil {
 				return err
 			}
-			if more = d.Accept(','); !more && !d.Accept(']') {
+			more = d.Accept(',')
+			if !more && !d.Accept(']') {
 				return strictjson.ErrSyntax
 			}
 		}
@@ -240,7 +243,7 @@ func (d *decoder) edge(i int) error {
 	if found != len(e) {
 		return fmt.Errorf("expected 2 fields, found %d", found)
 	}
-	d.edges = append(d.edges, e)
+	d.parts.edges = append(d.parts.edges, e)
 	return nil
 }
 
@@ -253,8 +256,8 @@ func (d *decoder) edgeIndex() (int32, error) {
 	}
 	n, err := strconv.ParseInt(string(text), 10, 32)
 	if err != nil || n < 0 {
-		if d.badIndex == "" {
-			d.badIndex = bounded.Text(string(text), bounded.MaxQuoted)
+		if d.parts.badIndex == "" {
+			d.parts.badIndex = bounded.Text(string(text), bounded.MaxQuoted)
 		}
 		return -1, nil
 	}
@@ -265,7 +268,7 @@ func (d *decoder) conditionalEntry(i int) error {
 	if err := atMost(i+1, d.o.MaxConditional, limitConditional); err != nil {
 		return err
 	}
-	if err := d.spend(costEntry); err != nil {
+	if err := d.memory.spend(costEntry); err != nil {
 		return err
 	}
 	var entry ConditionalEdges
@@ -286,18 +289,19 @@ func (d *decoder) conditionalEntry(i int) error {
 		}
 		return d.ignore(key, "edges", "risks")
 	})
-	d.conditional = append(d.conditional, entry)
+	d.parts.conditional = append(d.parts.conditional, entry)
 	return err
 }
 
 func (d *decoder) versionPair(i int) (pair VersionPair, err error) {
-	if d.pairs++; d.pairs > d.o.MaxEdges {
-		return pair, &LimitError{Limit: limitEdges, Max: int64(d.o.MaxEdges)}
+	d.pairs++
+	if err := atMost(d.pairs, d.o.MaxEdges, limitEdges); err != nil {
+		return pair, err
 	}
 	if err := atMost(i+1, d.o.MaxPairs, limitPairs); err != nil {
 		return pair, err
 	}
-	if err := d.spend(costPair); err != nil {
+	if err := d.memory.spend(costPair); err != nil {
 		return pair, err
 	}
 	err = d.optionalObject(func(key []byte) error {
@@ -323,7 +327,7 @@ func (d *decoder) risk(i int) (risk configv1.ConditionalUpdateRisk, err error) {
 	if err := atMost(i+1, d.o.MaxRisks, limitRisks); err != nil {
 		return risk, err
 	}
-	if err := d.spend(costRisk); err != nil {
+	if err := d.memory.spend(costRisk); err != nil {
 		return risk, err
 	}
 	err = d.optionalObject(func(key []byte) error {
@@ -350,7 +354,7 @@ func (d *decoder) rule(i int) (rule configv1.ClusterCondition, err error) {
 	if err := atMost(i+1, d.o.MaxRules, limitRules); err != nil {
 		return rule, err
 	}
-	if err := d.spend(costRule); err != nil {
+	if err := d.memory.spend(costRule); err != nil {
 		return rule, err
 	}
 	err = d.optionalObject(func(key []byte) error {

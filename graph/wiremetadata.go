@@ -3,8 +3,8 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -24,7 +24,7 @@ func (d *decoder) metadata(m *Metadata) error {
 			e.json = true
 		}
 		if err == nil {
-			err = d.spend(costMetadata)
+			err = d.memory.spend(costMetadata)
 		}
 		entries = append(entries, e)
 		return within(bounded.Text(name, bounded.MaxQuoted), err)
@@ -53,7 +53,7 @@ func (d *decoder) metadataText(key string) (string, error) {
 	if err := atMost(n, d.o.MaxChannels, limitChannels); err != nil {
 		return "", err
 	}
-	if err := d.spend(n * costChannel); err != nil {
+	if err := d.memory.spend(n * costChannel); err != nil {
 		return "", err
 	}
 	return d.shared(text)
@@ -67,7 +67,7 @@ func (d *decoder) metadataJSON() (string, error) {
 	if err := atMost(len(raw), d.o.MaxText, limitText); err != nil {
 		return "", err
 	}
-	if err := d.spend(len(raw) * costJSON); err != nil {
+	if err := d.memory.spend(len(raw) * costJSON); err != nil {
 		return "", err
 	}
 	return canonicalJSON(raw)
@@ -81,16 +81,6 @@ func canonicalJSON(raw []byte) (string, error) {
 	if err := decoder.Decode(&v); err != nil {
 		return "", err
 	}
-	return marshal(v)
-}
-
-// marshal is [json.Marshal] without HTML escapes.
-func marshal(v any) (string, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(text.String(), "\n"), nil
+	text, err := schema.JSON(v)
+	return string(text), err
 }

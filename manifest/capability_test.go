@@ -2,14 +2,11 @@ package manifest_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -128,55 +125,14 @@ func TestImplicitlyEnabled(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesOfRealPayloads holds how many manifests of 4.18.15 a pass
-// includes, and that an update enables nothing implicitly.
-func TestCapabilitiesOfRealPayloads(t *testing.T) {
-	payloads := map[string]*manifest.Payload{}
-	for _, name := range []string{"4.17.30", "4.18.15"} {
-		p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-"+name)), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		payloads[name] = p
-	}
-	for baseline, want := range map[string]int{"None": 359, "v4.11": 467, "v4.14": 639, "v4.17": 798, "vCurrent": 806} {
-		t.Run(baseline, func(t *testing.T) {
-			caps := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(baseline)}, nil, nil)
-			f := manifest.Filter{Capabilities: &caps}
-			if got := manifest.ImplicitlyEnabled(payloads["4.17.30"], payloads["4.18.15"], f); len(got) != 0 {
-				t.Errorf("implicit: %v", got)
-			}
-			included, excluded := payloads["4.18.15"].Included(f)
-			if len(included) != want || len(included)+len(excluded) != 806 {
-				t.Errorf("%d included, %d excluded, want %d and the rest of 806", len(included), len(excluded), want)
-			}
-			for _, e := range excluded {
-				if e.Rule != manifest.RuleCapability || !strings.Contains(e.Reason, "capabilit") {
-					t.Errorf("%s: %s", e.Manifest, e.Verdict)
-				}
-			}
-		})
-	}
-	// Without the capabilities' check all are included.
-	if included, excluded := payloads["4.18.15"].Included(manifest.Filter{}); len(included) != 806 || excluded != nil {
-		t.Errorf("%d included, %d excluded", len(included), len(excluded))
-	}
-}
-
-func TestHostedExclusion(t *testing.T) {
-	t.Parallel()
-	f := manifest.DefaultFilter()
-	f.ExcludeIdentifier = "internal-openshift-hosted"
-	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.17.30")), manifest.LoadOptions{Filter: f})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := len(p.Operators()); n != 16 {
-		t.Errorf("%d operators", n)
-	}
-	for _, e := range p.Excluded {
-		if e.Reason == "" || e.Rule == "" || e.Included {
-			t.Error(fmt.Sprint(e.Manifest, " has no reason"))
+// TestImplicitOfRealPayloads: an update from 4.17.30 to 4.18.15 enables nothing
+// implicitly.
+func TestImplicitOfRealPayloads(t *testing.T) {
+	for _, baseline := range []configv1.ClusterVersionCapabilitySet{"None", "v4.11", "v4.14", "v4.17", "vCurrent"} {
+		caps := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: baseline}, nil, nil)
+		got := manifest.ImplicitlyEnabled(realPayload(t, "payload-4.17.30"), realPayload(t, "payload-4.18.15"), manifest.Filter{Capabilities: &caps})
+		if len(got) != 0 {
+			t.Errorf("%s: implicit: %v", baseline, got)
 		}
 	}
 }
@@ -264,13 +220,6 @@ func TestCostOfManyNames(t *testing.T) {
 	update := &manifest.Payload{Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: many + "+New"})}}
 	if diff := cmp.Diff([]string{"New"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps})); diff != "" {
 		t.Error(diff)
-	}
-
-	var names manifest.BuildNames
-	for i := range 200_000 {
-		if name, _ := names.Name("a", "0000_50_x.yaml"); i == 199_999 && name != "0000_50_x_200000.yaml" {
-			t.Error(name)
-		}
 	}
 
 	p := &manifest.Payload{}

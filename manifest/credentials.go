@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -29,19 +30,13 @@ type CredentialsRequest struct {
 // CredentialsRequestSpec is plain data.
 type CredentialsRequestSpec struct {
 	// SecretRef is the Secret that the component reads its credentials from.
-	SecretRef CredentialsSecret `json:"secretRef"`
+	SecretRef corev1.SecretReference `json:"secretRef"`
 	// ProviderSpec is what the component has to be allowed, in the terms of the
 	// cloud that its kind names.
 	ProviderSpec map[string]any `json:"providerSpec,omitempty"`
 	// ServiceAccountNames are those that use the credentials.
 	ServiceAccountNames []string `json:"serviceAccountNames,omitempty"`
 	CloudTokenPath      string   `json:"cloudTokenPath,omitempty"`
-}
-
-// CredentialsSecret names a Secret. It is plain data.
-type CredentialsSecret struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
 }
 
 // APIKind implements [clusterapi.Kinder].
@@ -54,9 +49,9 @@ func (r *CredentialsRequest) Provider() string {
 	return kind
 }
 
-// CredentialsProvider returns the kind of the specifications that are for a platform;
+// credentialsProvider returns the kind of the specifications that are for a platform;
 // empty for a platform that has none.
-func CredentialsProvider(platform configv1.PlatformType) string {
+func credentialsProvider(platform configv1.PlatformType) string {
 	switch platform {
 	case configv1.AWSPlatformType:
 		return "AWSProviderSpec"
@@ -86,7 +81,7 @@ func CredentialsProvider(platform configv1.PlatformType) string {
 // The error joins an [*Error] for each request that cannot be used, because it is
 // malformed, has no provider, or names no Secret; the others are returned with it.
 func (p *Payload) CredentialsRequests(platform configv1.PlatformType, f Filter) ([]*CredentialsRequest, error) {
-	want := CredentialsProvider(platform)
+	want := credentialsProvider(platform)
 	if want == "" {
 		return nil, nil
 	}
@@ -94,7 +89,7 @@ func (p *Payload) CredentialsRequests(platform configv1.PlatformType, f Filter) 
 	var requests []*CredentialsRequest
 	var errs []error
 	for _, m := range included {
-		if m.GVK() != credentialsRequestKind || deleted(m) {
+		if m.GVK() != credentialsRequestKind || m.Deletes() {
 			continue
 		}
 		r, err := clusterapi.FromUnstructured[CredentialsRequest](m.Object())
@@ -102,7 +97,8 @@ func (p *Payload) CredentialsRequests(platform configv1.PlatformType, f Filter) 
 			continue
 		}
 		if err == nil {
-			if err = r.validate(); err != nil {
+			err = r.validate()
+			if err != nil {
 				err = fmt.Errorf("CredentialsRequest %s/%s: %w", r.Namespace, r.Name, err)
 			}
 		}

@@ -106,11 +106,15 @@ func TestRealCredentialsRequests(t *testing.T) {
 		}
 		all, requests := 0, walkRequests(t, dir)
 		for _, platform := range []configv1.PlatformType{"AWS", "Azure", "GCP", "IBMCloud", "PowerVS", "Nutanix", "OpenStack", "VSphere"} {
+			kind := string(platform) + "ProviderSpec"
+			if platform == "PowerVS" {
+				kind = "IBMCloudPowerVSProviderSpec"
+			}
 			got, err := p.CredentialsRequests(platform, manifest.Filter{})
 			if err != nil {
 				t.Errorf("%s, %s: %v", release, platform, err)
 			}
-			want := requests[manifest.CredentialsProvider(platform)]
+			want := requests[kind]
 			if diff := cmp.Diff(want, requestNames(got)); diff != "" || len(want) == 0 {
 				t.Errorf("%s, %s: %s", release, platform, diff)
 			}

@@ -70,7 +70,8 @@ func (d *decoder) file(ctx context.Context, name string, data []byte) (manifests
 	d.ctx, d.name, d.manifests = ctx, name, nil
 	d.seen = make(map[Identity]bool)
 	d.used = usage{size: int64(len(data))}
-	if err = d.used.check(&d.limits); err != nil {
+	err = d.used.check(&d.limits)
+	if err != nil {
 		return nil, 0, err
 	}
 	if isJSON(data) {
@@ -271,10 +272,12 @@ func (d *decoder) annotationsOf(n yamljson.Node) (annotations map[string]string,
 	var wrong map[string]bool // keys whose last value so far cannot be read
 	for key, value := range n.Fields() {
 		text, ok := value.Text()
-		if ok = ok || value.IsNull(); !ok && wrong == nil {
+		ok = ok || value.IsNull()
+		if !ok && wrong == nil {
 			wrong = make(map[string]bool)
 		}
-		if key = d.keep(key); ok {
+		key = d.keep(key)
+		if ok {
 			delete(wrong, key)
 		} else {
 			wrong[key] = true
@@ -310,10 +313,10 @@ func (d *decoder) addObject(o *object) error {
 	if isNull(o.raw) {
 		return nil
 	}
-	if tooDeep(o.unstructured.Object, d.limits.Depth-1) {
+	values, depth := limit.Shape(o.raw)
+	if depth > int64(d.limits.Depth) {
 		return d.fault(depthError(d.limits.Depth))
 	}
-	values, _ := limit.Shape(o.raw)
 	return d.add(&Manifest{Raw: o.raw, object: o.unstructured, meta: o.meta}, int(values))
 }
 
@@ -363,28 +366,3 @@ func (o *object) UnmarshalJSON(data []byte) error {
 }
 
 var _ json.Unmarshaler = (*object)(nil)
-
-// tooDeep reports whether maps and lists are nested more than limit deep.
-func tooDeep(value any, limit int) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		if limit < 0 {
-			return true
-		}
-		for _, v := range value {
-			if tooDeep(v, limit-1) {
-				return true
-			}
-		}
-	case []any:
-		if limit < 0 {
-			return true
-		}
-		for _, v := range value {
-			if tooDeep(v, limit-1) {
-				return true
-			}
-		}
-	}
-	return false
-}

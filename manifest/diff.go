@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"slices"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
@@ -21,16 +23,16 @@ type PayloadDiff struct {
 	New string `json:"new"`
 	// Added are applied by the new release, and not mentioned by the old one as
 	// anything but an object to delete.
-	Added []AddedObject `json:"added,omitempty"`
+	Added []DiffObject `json:"added,omitempty"`
 	// Included are applied by the new release, and excluded from the old one.
-	Included []JudgedObject `json:"included,omitempty"`
+	Included []DiffObject `json:"included,omitempty"`
 	// Removed are applied by the old release, and not any more.
-	Removed []RemovedObject `json:"removed,omitempty"`
+	Removed []DiffObject `json:"removed,omitempty"`
 	// Excluded are applied by the old release, and excluded from the new one:
 	// they stay in the cluster as they are, with nobody to look after them.
-	Excluded []JudgedObject `json:"excluded,omitempty"`
+	Excluded []DiffObject `json:"excluded,omitempty"`
 	// Changed are applied by both, with other fields.
-	Changed []ChangedObject `json:"changed,omitempty"`
+	Changed []DiffObject `json:"changed,omitempty"`
 	// Moved are applied by both, in another runlevel or component. Those that
 	// changed as well are in both lists.
 	Moved []MovedObject `json:"moved,omitempty"`
@@ -44,7 +46,9 @@ type PayloadDiff struct {
 	Images []ImageChange `json:"images,omitempty"`
 }
 
-// DiffObject is an object of a release and its place there. It is plain data.
+// DiffObject is an object that differs and its place in a release: in the old
+// one for Removed, Excluded and DeletesRemoved, else in the new one. It is plain
+// data.
 type DiffObject struct {
 	Identity Identity `json:"identity"`
 	File     string   `json:"file"`
@@ -52,40 +56,33 @@ type DiffObject struct {
 	// Level and Component are those of the file's name: see [ParseName].
 	Level     string `json:"level,omitempty"`
 	Component string `json:"component,omitempty"`
-	// Manifest is the payload's.
-	Manifest *Manifest `json:"-"`
-}
-
-// AddedObject is an object that is new. It is plain data.
-type AddedObject struct {
-	DiffObject
-	// Duplicate says that both releases apply this object by another manifest.
+	// Duplicate, in Added, says that both releases apply this object by another
+	// manifest.
 	Duplicate bool `json:"duplicate,omitempty"`
+	// Fate, in Removed, is what becomes of the object: Deleted by the new release,
+	// Orphaned, since that neither mentions nor deletes it, or Duplicate, which
+	// another manifest still applies.
+	Fate string `json:"fate,omitempty"`
+	// Reasons, in Included and Excluded, are why each manifest of the object is
+	// excluded from the other release, at least one.
+	Reasons []ExclusionReason `json:"reasons,omitempty"`
+	// Fields, in Changed, are those that differ, but for the schemas of a
+	// CustomResourceDefinition.
+	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
+	// Schemas, in Changed, are the schemas that differ, by version, of a
+	// CustomResourceDefinition. A version that came or went is among Fields.
+	Schemas []clusterapi.SchemaChange `json:"schemas,omitempty"`
+	// Manifest is the payload's; Old, in Changed, that of the old release.
+	Manifest *Manifest `json:"-"`
+	Old      *Manifest `json:"-"`
 }
 
-// Fate is what becomes of an object that a release does not apply any more.
-type Fate string
-
-// The fates of an object.
+// What becomes of an object that a release does not apply any more.
 const (
-	FateDeleted   Fate = "Deleted"   // the new release deletes it
-	FateOrphaned  Fate = "Orphaned"  // it stays, since the new release neither mentions nor deletes it
-	FateDuplicate Fate = "Duplicate" // it is applied by another manifest still
+	fateDeleted   = "Deleted"
+	fateOrphaned  = "Orphaned"
+	fateDuplicate = "Duplicate"
 )
-
-// RemovedObject is an object that is not applied any more. It is plain data.
-type RemovedObject struct {
-	DiffObject
-	Fate Fate `json:"fate"`
-}
-
-// JudgedObject is an object that one of the releases applies and the other
-// excludes. It is plain data.
-type JudgedObject struct {
-	DiffObject
-	// Reasons are why each manifest of the object is excluded, at least one.
-	Reasons []ExclusionReason `json:"reasons"`
-}
 
 // ExclusionReason says why a manifest is excluded. It is plain data.
 type ExclusionReason struct {
@@ -93,20 +90,6 @@ type ExclusionReason struct {
 	Document int    `json:"document"`
 	Rule     Rule   `json:"rule"`
 	Reason   string `json:"reason"`
-}
-
-// ChangedObject is an object whose fields differ, and its place in the new
-// release. It is plain data.
-type ChangedObject struct {
-	DiffObject
-	// Old is the manifest of the old release.
-	Old *Manifest `json:"-"`
-	// Fields are those that differ, but for the schemas of a
-	// CustomResourceDefinition.
-	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
-	// Schemas are the schemas that differ, by version, of a
-	// CustomResourceDefinition. A version that came or went is among Fields.
-	Schemas []clusterapi.SchemaChange `json:"schemas,omitempty"`
 }
 
 // MovedObject is an object that is applied in another runlevel or component. It
@@ -162,7 +145,13 @@ func Diff(old, new *Payload, o DiffOptions) *PayloadDiff {
 			}
 		}
 	}
-	sortByPlace(d, a, b)
+	for _, list := range [][]DiffObject{d.Added, d.Included, d.Changed} {
+		slices.SortFunc(list, b.compare)
+	}
+	for _, list := range [][]DiffObject{d.Removed, d.Excluded} {
+		slices.SortFunc(list, a.compare)
+	}
+	slices.SortFunc(d.Moved, func(x, y MovedObject) int { return b.compare(x.To, y.To) })
 	d.DeletesAdded = missingFrom(a, b.deletes)
 	d.DeletesRemoved = missingFrom(b, a.deletes)
 	return d
@@ -171,14 +160,8 @@ func Diff(old, new *Payload, o DiffOptions) *PayloadDiff {
 // Orphans returns those of Removed that stay in the cluster although no release
 // manages them any more: each needs a manifest that deletes it, or somebody who
 // does. It is nil for none.
-func (d *PayloadDiff) Orphans() []RemovedObject {
-	var out []RemovedObject
-	for _, r := range d.Removed {
-		if r.Fate == FateOrphaned {
-			out = append(out, r)
-		}
-	}
-	return out
+func (d *PayloadDiff) Orphans() []DiffObject {
+	return slices.DeleteFunc(slices.Clone(d.Removed), func(r DiffObject) bool { return r.Fate != fateOrphaned })
 }
 
 // Empty reports whether the releases are alike for the cluster, whatever their

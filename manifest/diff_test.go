@@ -75,22 +75,22 @@ func TestDiffLists(t *testing.T) {
 	add := func(list string, names ...string) { got[list] = append(got[list], strings.Join(names, " ")) }
 	for _, a := range d.Added {
 		if a.Duplicate {
-			add("duplicate", name(a.DiffObject))
+			add("duplicate", name(a))
 		} else {
-			add("added", name(a.DiffObject))
+			add("added", name(a))
 		}
 	}
 	for _, i := range d.Included {
-		add("included", name(i.DiffObject), string(i.Reasons[0].Rule))
+		add("included", name(i), string(i.Reasons[0].Rule))
 	}
 	for _, r := range d.Removed {
-		add("removed", name(r.DiffObject), string(r.Fate))
+		add("removed", name(r), string(r.Fate))
 	}
 	for _, e := range d.Excluded {
-		add("excluded", name(e.DiffObject), string(e.Reasons[0].Rule))
+		add("excluded", name(e), string(e.Reasons[0].Rule))
 	}
 	for _, c := range d.Changed {
-		add("changed", name(c.DiffObject))
+		add("changed", name(c))
 	}
 	for _, m := range d.Moved {
 		add("moved", m.From.Level, m.From.Component, m.To.Level, m.To.Component)
@@ -102,7 +102,7 @@ func TestDiffLists(t *testing.T) {
 		add("no deletes", name(o))
 	}
 	for _, o := range d.Orphans() {
-		add("orphans", name(o.DiffObject))
+		add("orphans", name(o))
 	}
 	want := map[string][]string{
 		"added": {"new\nline", "returns"}, "duplicate": {"twice"}, "included": {"preview FeatureSet"},
@@ -303,7 +303,7 @@ func TestDiffFieldText(t *testing.T) {
 		{"short lists", []any{"a", "b"}, []any{"b"}, []string{`~ f: ["a","b"] -> ["b"]`}},
 		{"long lists", []any{long, "a"}, []any{"b", long}, []string{"~ f: elements: 1 gone, 1 new", `    - "a"`, `    + "b"`}},
 	} {
-		d := &manifest.PayloadDiff{Changed: []manifest.ChangedObject{{Fields: []clusterapi.FieldChange{{Path: "f", Old: tt.old, New: tt.new}}}}}
+		d := &manifest.PayloadDiff{Changed: []manifest.DiffObject{{Fields: []clusterapi.FieldChange{{Path: "f", Old: tt.old, New: tt.new}}}}}
 		var text strings.Builder
 		if err := d.WriteText(&text, manifest.DiffTextOptions{}); err != nil {
 			t.Fatal(err)

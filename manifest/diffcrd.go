@@ -8,21 +8,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
-
-// crdNames are the group and kind that a CustomResourceDefinition defines.
-func crdNames(crd *unstructured.Unstructured) schema.GroupKind {
-	if crd == nil {
-		return schema.GroupKind{}
-	}
-	group, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "names", "kind")
-	g, _ := group.(string)
-	k, _ := kind.(string)
-	return schema.GroupKind{Group: g, Kind: k}
-}
 
 // schemasOf are the schemas of those custom resources of the payloads whose types
 // are not known otherwise, from the first payload that has them.
@@ -44,7 +33,7 @@ func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 				continue
 			}
 			for _, m := range s.applied[id] {
-				gk := crdNames(m.Object())
+				gk := crdschema.Kind(m.Object().Object)
 				for _, v := range fieldchange.Versions(m.Object()) {
 					name, _ := v["name"].(string)
 					tree, _, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema")

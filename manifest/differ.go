@@ -24,7 +24,8 @@ func (c *differ) compare(d *PayloadDiff, old, new *Manifest) {
 	if moved {
 		d.Moved = append(d.Moved, MovedObject{From: from, To: to})
 	}
-	changed := ChangedObject{DiffObject: to, Old: old}
+	changed := to
+	changed.Old = old
 	if !bytes.Equal(old.Raw, new.Raw) {
 		changed.Fields, changed.Schemas = c.fields(old, new)
 	}
@@ -38,33 +39,36 @@ func (c *differ) compare(d *PayloadDiff, old, new *Manifest) {
 
 // added takes up a manifest that the new payload applies beyond the old one's.
 func (c *differ) added(d *PayloadDiff, m *Manifest) {
-	id := m.Identity()
-	reasons, was := c.a.excluded[id]
+	o := diffObject(m)
+	reasons, was := c.a.excluded[o.Identity]
 	switch {
-	case len(c.a.applied[id]) > 0:
-		d.Added = append(d.Added, AddedObject{DiffObject: diffObject(m), Duplicate: true})
+	case len(c.a.applied[o.Identity]) > 0:
+		o.Duplicate = true
 	case was:
-		d.Included = append(d.Included, JudgedObject{DiffObject: diffObject(m), Reasons: reasons})
-	default:
-		d.Added = append(d.Added, AddedObject{DiffObject: diffObject(m)})
+		o.Reasons = reasons
+		d.Included = append(d.Included, o)
+		return
 	}
+	d.Added = append(d.Added, o)
 }
 
 // removed takes up a manifest that the old payload applies beyond the new one's.
 func (c *differ) removed(d *PayloadDiff, m *Manifest) {
-	id := m.Identity()
-	reasons, is := c.b.excluded[id]
-	r := RemovedObject{DiffObject: diffObject(m), Fate: FateOrphaned}
+	o := diffObject(m)
+	reasons, is := c.b.excluded[o.Identity]
 	switch {
-	case len(c.b.applied[id]) > 0:
-		r.Fate = FateDuplicate
-	case c.b.deleted[id]:
-		r.Fate = FateDeleted
+	case len(c.b.applied[o.Identity]) > 0:
+		o.Fate = fateDuplicate
+	case c.b.deleted[o.Identity]:
+		o.Fate = fateDeleted
 	case is:
-		d.Excluded = append(d.Excluded, JudgedObject{DiffObject: r.DiffObject, Reasons: reasons})
+		o.Reasons = reasons
+		d.Excluded = append(d.Excluded, o)
 		return
+	default:
+		o.Fate = fateOrphaned
 	}
-	d.Removed = append(d.Removed, r)
+	d.Removed = append(d.Removed, o)
 }
 
 // fields compares two manifests of an object.

@@ -28,7 +28,7 @@ func sideOf(p *Payload, f Filter) *side {
 	included, excluded := p.Included(f)
 	for i, m := range included {
 		id := m.Identity()
-		if deleted(m) {
+		if m.Deletes() {
 			s.deletes = append(s.deletes, m)
 			s.deleted[id] = true
 			continue
@@ -98,13 +98,7 @@ func diffObject(m *Manifest) DiffObject {
 	return DiffObject{Identity: m.Identity(), File: m.Filename, Document: m.Document, Level: level, Component: component, Manifest: m}
 }
 
-// sortByPlace brings the lists into the order of their payloads.
-func sortByPlace(d *PayloadDiff, a, b *side) {
-	by := func(s *side, x, y DiffObject) int { return cmp.Compare(s.place[x.Manifest], s.place[y.Manifest]) }
-	slices.SortFunc(d.Added, func(x, y AddedObject) int { return by(b, x.DiffObject, y.DiffObject) })
-	slices.SortFunc(d.Included, func(x, y JudgedObject) int { return by(b, x.DiffObject, y.DiffObject) })
-	slices.SortFunc(d.Changed, func(x, y ChangedObject) int { return by(b, x.DiffObject, y.DiffObject) })
-	slices.SortFunc(d.Moved, func(x, y MovedObject) int { return by(b, x.To, y.To) })
-	slices.SortFunc(d.Removed, func(x, y RemovedObject) int { return by(a, x.DiffObject, y.DiffObject) })
-	slices.SortFunc(d.Excluded, func(x, y JudgedObject) int { return by(a, x.DiffObject, y.DiffObject) })
+// compare orders what is applied as the payload does.
+func (s *side) compare(x, y DiffObject) int {
+	return cmp.Compare(s.place[x.Manifest], s.place[y.Manifest])
 }

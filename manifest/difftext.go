@@ -109,10 +109,10 @@ func (t *diffText) collect(d *PayloadDiff) {
 			told[a.Identity] = true
 			note = " (the old release deleted it)"
 		}
-		t.add(a.DiffObject, "+", note)
+		t.add(a, "+", note)
 	}
 	for _, i := range d.Included {
-		t.add(i.DiffObject, "+", " (newly included, was excluded: "+reasonsText(i.Reasons)+")")
+		t.add(i, "+", " (newly included, was excluded: "+reasonsText(i.Reasons)+")")
 	}
 	moved := make(map[*Manifest]MovedObject)
 	for _, m := range d.Moved {
@@ -124,7 +124,7 @@ func (t *diffText) collect(d *PayloadDiff) {
 			note = movedText(m)
 			delete(moved, c.Manifest)
 		}
-		t.add(c.DiffObject, "~", note, t.fields(c)...)
+		t.add(c, "~", note, t.fields(c)...)
 	}
 	for _, m := range d.Moved {
 		if _, ok := moved[m.To.Manifest]; ok {
@@ -133,17 +133,17 @@ func (t *diffText) collect(d *PayloadDiff) {
 	}
 	for _, r := range d.Removed {
 		switch r.Fate {
-		case FateDeleted:
+		case fateDeleted:
 			told[r.Identity] = true
-			t.add(r.DiffObject, "-", " (deleted)")
-		case FateDuplicate:
-			t.add(r.DiffObject, "-", " (applied by another manifest still, not by "+fieldchange.Plain(r.File)+")")
+			t.add(r, "-", " (deleted)")
+		case fateDuplicate:
+			t.add(r, "-", " (applied by another manifest still, not by "+fieldchange.Plain(r.File)+")")
 		default:
-			t.add(r.DiffObject, "-", " (orphaned: neither mentioned nor deleted any more)")
+			t.add(r, "-", " (orphaned: neither mentioned nor deleted any more)")
 		}
 	}
 	for _, e := range d.Excluded {
-		t.add(e.DiffObject, "-", " (newly excluded: "+reasonsText(e.Reasons)+")")
+		t.add(e, "-", " (newly excluded: "+reasonsText(e.Reasons)+")")
 	}
 	for _, r := range d.DeletesAdded {
 		if !told[r.Identity] {
@@ -165,7 +165,7 @@ func (t *diffText) add(o DiffObject, sign, note string, fields ...string) {
 	t.groups[g] = append(t.groups[g], diffEntry{line: sign + " " + objectText(o.Identity) + note, fields: fields})
 }
 
-func (t *diffText) fields(c ChangedObject) []string {
+func (t *diffText) fields(c DiffObject) []string {
 	var lines []string
 	for _, f := range c.Fields {
 		lines = append(lines, t.field(f)...)

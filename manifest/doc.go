@@ -94,7 +94,7 @@
 //
 // What is loaded is read-only and safe for concurrent use: payloads, manifests,
 // their objects, tasks, graphs, verdicts, diffs, findings and errors. Options and filters are too
-// as long as nobody changes them. [BuildNames] is not.
+// as long as nobody changes them.
 //
 // # Sources
 //

@@ -1,14 +1,10 @@
 package manifest_test
 
 import (
-	"fmt"
-	"regexp"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -51,40 +47,4 @@ func TestMermaidOfRealPayload(t *testing.T) {
 	if n := strings.Count(text, " --> "); n != 115 || len(text) > 50_000 {
 		t.Errorf("%d edges, %d bytes", n, len(text))
 	}
-}
-
-var mermaidNode = regexp.MustCompile(`^  n[0-9]+\["([^"]*)"\]$`)
-
-// mermaidEntity reads what Mermaid reads: names of HTML and decimal numbers.
-var mermaidEntity = strings.NewReplacer("#35;", "#", "#amp;", "&", "#quot;", `"`, "#lt;", "<", "#gt;", ">", "#96;", "`", "#37;", "%", "#92;", `\`)
-
-// FuzzMermaid: whatever an object's name is, a node is one line, in which a
-// reader finds the name again, but for quotes and control characters.
-func FuzzMermaid(f *testing.F) {
-	for _, name := range []string{"dns", "system:openshift", `a"]`, "a#quot;b", "`bold`", "%%{init: {}}%%", "<br>", "a\nn1 --> n0", "é\\", "\u2028", "\xff", "#35;", "&amp;"} {
-		f.Add(name)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		m, err := manifest.New("x", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": name}}})
-		if err != nil || name == "" {
-			return
-		}
-		lines := strings.Split(manifest.UpdateGraph(manifest.NewTasks([]*manifest.Manifest{m})).Mermaid(), "\n")
-		if len(lines) != 3 || lines[0] != "flowchart TD" || lines[2] != "" {
-			t.Fatalf("%q", lines)
-		}
-		label := mermaidNode.FindStringSubmatch(lines[1])
-		if label == nil || strings.ContainsAny(label[1], "<>`%\\") {
-			t.Fatalf("%q", lines[1])
-		}
-		want := strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-				return ' '
-			}
-			return r
-		}, strings.ReplaceAll(name, `"`, ""))
-		if got := mermaidEntity.Replace(label[1]); got != fmt.Sprintf("k %s (1 of 1)", want) {
-			t.Errorf("%q is shown as %q", name, got)
-		}
-	})
 }

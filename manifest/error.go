@@ -56,33 +56,9 @@ const (
 	// maxFaultText is how long the text of one fault may be: those of the JSON
 	// decoder quote the whole object.
 	maxFaultText = 4 << 10
-	// maxErrorText is how long the text about all faults of a payload may be.
-	maxErrorText = 32 << 10
 	// maxWarningText is how long the message of a warning may be.
 	maxWarningText = 1 << 10
 )
-
-// aggregate joins faults into one error: equal texts once, a single one as it
-// is, several as "[a, b]". It is nil for none.
-func aggregate[E error](faults []E) error {
-	var texts []string
-	seen := make(map[string]bool)
-	errs := make([]error, len(faults))
-	for i, f := range faults {
-		errs[i] = f
-		if text := f.Error(); !seen[text] {
-			seen[text] = true
-			texts = append(texts, text)
-		}
-	}
-	switch len(texts) {
-	case 0:
-		return nil
-	case 1:
-		return &textError{text: texts[0], errs: errs}
-	}
-	return &textError{text: "[" + bounded.Join(texts, ", ", maxErrorText-2) + "]", errs: errs}
-}
 
 // short cuts the text of an error.
 func short(err error) error {
@@ -90,14 +66,14 @@ func short(err error) error {
 	if len(text) <= maxFaultText {
 		return err
 	}
-	return &textError{text: bounded.Text(text, maxFaultText), errs: []error{err}}
+	return &textError{text: bounded.Text(text, maxFaultText), err: err}
 }
 
-// textError is errors with a text of their own.
+// textError is an error with a text of its own.
 type textError struct {
 	text string
-	errs []error
+	err  error
 }
 
-func (e *textError) Error() string   { return e.text }
-func (e *textError) Unwrap() []error { return e.errs }
+func (e *textError) Error() string { return e.text }
+func (e *textError) Unwrap() error { return e.err }

@@ -101,20 +101,24 @@ func (f Filter) checks() checks {
 	}
 }
 
-// Rule is a check that excludes a manifest.
+// Rule is a check that excludes a manifest: Annotations (it has none),
+// ExcludeIdentifier (it excludes itself for the identifier), Features (it names a
+// feature set and feature gates, of which one is allowed), FeatureSet, FeatureGate,
+// MajorVersion, Profile, Capability or Override. They are checked in this order.
 type Rule string
 
-// The rules, in the order in which they are checked.
 const (
-	RuleAnnotations       Rule = "Annotations"       // it has none
-	RuleExcludeIdentifier Rule = "ExcludeIdentifier" // it excludes itself for the identifier
-	RuleFeatures          Rule = "Features"          // it names a feature set and feature gates, of which one is allowed
-	RuleFeatureSet        Rule = "FeatureSet"
-	RuleFeatureGate       Rule = "FeatureGate"
-	RuleMajorVersion      Rule = "MajorVersion"
-	RuleProfile           Rule = "Profile"
-	RuleCapability        Rule = "Capability"
-	RuleOverride          Rule = "Override" // the cluster's owner has taken it over
+	ruleAnnotations       Rule = "Annotations"
+	ruleExcludeIdentifier Rule = "ExcludeIdentifier"
+	ruleFeatures          Rule = "Features"
+	ruleFeatureSet        Rule = "FeatureSet"
+	ruleFeatureGate       Rule = "FeatureGate"
+	ruleMajorVersion      Rule = "MajorVersion"
+	ruleProfile           Rule = "Profile"
+	ruleCapability        Rule = "Capability"
+
+	// RuleOverride excludes what the cluster's owner has taken over.
+	RuleOverride Rule = "Override"
 )
 
 // Verdict says whether a manifest applies to a cluster. The zero value says that
@@ -153,11 +157,11 @@ type checks struct {
 func (f *checks) judge(m *Manifest) Verdict {
 	annotations := m.Annotations()
 	if annotations == nil {
-		return excluded(RuleAnnotations, "no annotations")
+		return excluded(ruleAnnotations, "no annotations")
 	}
 	if f.excludeIdentifier != "" {
 		if key := annotationExcludePrefix + f.excludeIdentifier; annotations[key] == "true" {
-			return excluded(RuleExcludeIdentifier, key+"=true")
+			return excluded(ruleExcludeIdentifier, key+"=true")
 		}
 	}
 	if v := f.judgeFeatures(annotations); !v.Included {
@@ -166,21 +170,21 @@ func (f *checks) judge(m *Manifest) Verdict {
 	if f.majorVersion != nil {
 		if value, ok := annotations[annotationMajorVersion]; ok {
 			if reason := excludedByMajorVersion(m.GVK().GroupKind(), value, *f.majorVersion); reason != "" {
-				return excluded(RuleMajorVersion, reason)
+				return excluded(ruleMajorVersion, reason)
 			}
 		}
 	}
 	if f.profile != nil {
 		key := annotationIncludePrefix + *f.profile
 		if value, ok := annotations[key]; !ok {
-			return excluded(RuleProfile, key+" unset")
+			return excluded(ruleProfile, key+" unset")
 		} else if value != "true" {
-			return excluded(RuleProfile, "unrecognized value "+key+"="+value)
+			return excluded(ruleProfile, "unrecognized value "+key+"="+value)
 		}
 	}
 	if f.capabilities != nil {
 		if reason := f.excludedByCapabilities(annotations); reason != "" {
-			return excluded(RuleCapability, reason)
+			return excluded(ruleCapability, reason)
 		}
 	}
 	if f.overridden(m.Identity()) {
@@ -193,16 +197,16 @@ func (f *checks) judgeFeatures(annotations map[string]string) Verdict {
 	set, hasSet := annotations[annotationFeatureSet]
 	gates, hasGates := annotations[annotationFeatureGate]
 	if hasSet && hasGates && f.featureSet != nil && f.gates != nil {
-		return excluded(RuleFeatures, "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both")
+		return excluded(ruleFeatures, "both feature set and feature gate annotations are present: manifests may specify either a feature set or a feature gate, but not both")
 	}
 	if hasSet && f.featureSet != nil {
 		if reason := excludedByFeatureSet(set, *f.featureSet); reason != "" {
-			return excluded(RuleFeatureSet, reason)
+			return excluded(ruleFeatureSet, reason)
 		}
 	}
 	if hasGates && f.gates != nil {
 		if reason := excludedByGates(gates, f.gates); reason != "" {
-			return excluded(RuleFeatureGate, reason)
+			return excluded(ruleFeatureGate, reason)
 		}
 	}
 	return Verdict{Included: true}
@@ -323,7 +327,8 @@ func requiredCapabilities(annotations map[string]string) []string {
 func trimmedItems(value string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for item := range strings.SplitSeq(value, ",") {
-			if item = strings.TrimSpace(item); item != "" && !yield(item) {
+			item = strings.TrimSpace(item)
+			if item != "" && !yield(item) {
 				return
 			}
 		}

@@ -205,15 +205,15 @@ func TestVerdictNamesTheRule(t *testing.T) {
 		return m
 	}
 	for rule, a := range map[manifest.Rule]map[string]string{
-		manifest.RuleAnnotations:       nil,
-		manifest.RuleExcludeIdentifier: annotations(manifest.AnnotationExcludePrefix+"x", "true", manifest.AnnotationFeatureSet, "OKD"),
-		manifest.RuleFeatures:          annotations(manifest.AnnotationFeatureGate, "Off"),
-		manifest.RuleFeatureSet:        annotations(manifest.AnnotationFeatureSet, "OKD", manifest.AnnotationMajorVersion, "5"),
-		manifest.RuleFeatureGate:       annotations(manifest.AnnotationFeatureSet, "", manifest.AnnotationFeatureGate, "Off", manifest.AnnotationMajorVersion, "5"),
-		manifest.RuleMajorVersion:      annotations(manifest.AnnotationMajorVersion, "5", manifest.AnnotationIncludePrefix+"p", ""),
-		manifest.RuleProfile:           annotations(manifest.AnnotationIncludePrefix+"p", "", manifest.AnnotationCapability, "B"),
-		manifest.RuleCapability:        annotations(manifest.AnnotationCapability, "B"),
-		manifest.RuleOverride:          annotations(),
+		"Annotations":         nil,
+		"ExcludeIdentifier":   annotations(manifest.AnnotationExcludePrefix+"x", "true", manifest.AnnotationFeatureSet, "OKD"),
+		"Features":            annotations(manifest.AnnotationFeatureGate, "Off"),
+		"FeatureSet":          annotations(manifest.AnnotationFeatureSet, "OKD", manifest.AnnotationMajorVersion, "5"),
+		"FeatureGate":         annotations(manifest.AnnotationFeatureSet, "", manifest.AnnotationFeatureGate, "Off", manifest.AnnotationMajorVersion, "5"),
+		"MajorVersion":        annotations(manifest.AnnotationMajorVersion, "5", manifest.AnnotationIncludePrefix+"p", ""),
+		"Profile":             annotations(manifest.AnnotationIncludePrefix+"p", "", manifest.AnnotationCapability, "B"),
+		"Capability":          annotations(manifest.AnnotationCapability, "B"),
+		manifest.RuleOverride: annotations(),
 	} {
 		v := in.judge(annotated(t, "apiextensions.k8s.io/CustomResourceDefinition", a))
 		if v.Included || v.Rule != rule || v.Reason == "" || v.String() != string(rule)+": "+v.Reason {
@@ -243,16 +243,5 @@ func TestReleaseGates(t *testing.T) {
 		if got := fmt.Sprint(set, " ", sets.List(gates)); got != tt.want || gates == nil {
 			t.Errorf("%s: %s", tt.version, got)
 		}
-	}
-	if _, _, err := manifest.RenderGates(fg); err == nil {
-		t.Error("two entries must be an error")
-	}
-	fg.Status.FeatureGates = fg.Status.FeatureGates[:1]
-	if set, gates, err := manifest.RenderGates(fg); err != nil || set != "TechPreviewNoUpgrade" || len(gates) != 2 {
-		t.Error(set, gates, err)
-	}
-	fg.Status.FeatureGates = nil
-	if _, gates, err := manifest.RenderGates(fg); err != nil || gates == nil || len(gates) != 0 {
-		t.Error(gates, err)
 	}
 }

@@ -33,8 +33,8 @@ type Node struct {
 // components of one side by side, the manifests of each one after another.
 // Jobs are barriers, as in the graphs below.
 //
-// Only neighbours in the list are grouped; [ValidateOrder] reports a list where
-// that loses an order.
+// Only neighbours in the list are grouped; rule component-split of [Lint] finds a
+// list where that loses an order.
 func UpdateGraph(tasks []*Task) *Graph { return newGraph(tasks, byNumberAndComponent) }
 
 // FlatGraph returns the order of an installation: all components of all
@@ -188,10 +188,22 @@ func (g *Graph) checkEdges() error {
 }
 
 func (g *Graph) checkCycles() error {
+	if _, done := g.depths(); done < len(g.Nodes) {
+		return fmt.Errorf("%d of %d nodes are in or after a cycle", len(g.Nodes)-done, len(g.Nodes))
+	}
+	return nil
+}
+
+// depths are how many nodes there are before each one, on the longest way. done
+// counts the nodes that are neither in a cycle nor after one. An edge to a node
+// that does not exist counts for nothing.
+func (g *Graph) depths() (depths []int, done int) {
+	exists := func(i int) bool { return i >= 0 && i < len(g.Nodes) }
+	depths = make([]int, len(g.Nodes))
 	waits := make([]int, len(g.Nodes))
 	for _, n := range g.Nodes {
 		for _, j := range n.Out {
-			if j >= 0 && j < len(g.Nodes) {
+			if exists(j) {
 				waits[j]++
 			}
 		}
@@ -202,23 +214,21 @@ func (g *Graph) checkCycles() error {
 			ready = append(ready, i)
 		}
 	}
-	done := 0
 	for ; len(ready) > 0; done++ {
 		i := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
 		for _, j := range g.Nodes[i].Out {
-			if j < 0 || j >= len(g.Nodes) {
+			if !exists(j) {
 				continue
 			}
-			if waits[j]--; waits[j] == 0 {
+			depths[j] = max(depths[j], depths[i]+1)
+			waits[j]--
+			if waits[j] == 0 {
 				ready = append(ready, j)
 			}
 		}
 	}
-	if done < len(g.Nodes) {
-		return fmt.Errorf("%d of %d nodes are in or after a cycle", len(g.Nodes)-done, len(g.Nodes))
-	}
-	return nil
+	return depths, done
 }
 
 func (g *Graph) checkTasks() error {

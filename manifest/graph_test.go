@@ -1,7 +1,6 @@
 package manifest_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand"
@@ -348,25 +347,29 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestValidateOrder(t *testing.T) {
+func TestSplitComponents(t *testing.T) {
 	for input, want := range map[string]string{
 		"10_a 10_b 20_a":                     "",
-		"10_a 10_b 10_a":                     "10 a",
+		"10_a 10_b 10_a":                     "component a comes back in runlevel 10",
 		"10_a x 10_a 10_b":                   "",
-		"10_a 10_b 10_c 10_b":                "10 b",
+		"10_a 10_b 10_c 10_b":                "component b comes back in runlevel 10",
 		"x x 010_a 10_b 10_a":                "",
 		"10_a 10_job 10_a":                   "", // a Job is a barrier
-		"10_a 10_b 10_beta 10_a 10_job 10_b": "10 a",
-		"10_a 10_job 10_b 10_c 10_b":         "10 b",
+		"10_a 10_b 10_beta 10_a 10_job 10_b": "component a comes back in runlevel 10",
+		"10_a 10_job 10_b 10_c 10_b":         "component b comes back in runlevel 10",
 	} {
-		var order *manifest.OrderError
-		err := manifest.ValidateOrder(list(input))
-		got := ""
-		if errors.As(err, &order) {
-			got = order.Level + " " + order.Component
+		p := &manifest.Payload{}
+		for _, task := range list(input) {
+			p.Manifests = append(p.Manifests, task.Manifest)
 		}
-		if got != want || (err == nil) != (want == "") {
-			t.Errorf("%s: %v", input, err)
+		got := ""
+		for _, f := range manifest.Lint(p, manifest.Filter{}) {
+			if f.Rule == "component-split" && got == "" {
+				got = f.Message
+			}
+		}
+		if (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q", input, got)
 		}
 	}
 }

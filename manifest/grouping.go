@@ -49,7 +49,7 @@ func levelRun(list []chunk, from int) int {
 //
 // Only neighbours are grouped: in a list that is not sorted by file name, a
 // component that comes back within a level is two nodes, without an order
-// between them. See [ValidateOrder].
+// between them: see splits.
 func byNumberAndComponent(tasks []*Task) [][][]*Task {
 	if len(tasks) < 2 {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // Inclusion says of each manifest of a release whether it applies to a cluster.
@@ -45,7 +45,7 @@ func (p *Payload) Inclusion(f Filter) *Inclusion {
 	add := func(m *Manifest, v Verdict) {
 		out.Manifests = append(out.Manifests, JudgedManifest{
 			Identity: m.Identity(), File: m.Filename, Document: m.Document,
-			Included: v.Included, Rule: v.Rule, Reason: v.Reason, Deletes: deleted(m), Manifest: m,
+			Included: v.Included, Rule: v.Rule, Reason: v.Reason, Deletes: m.Deletes(), Manifest: m,
 		})
 	}
 	included, excluded := p.Included(f)
@@ -93,31 +93,28 @@ func (o InclusionTextOptions) shows(m JudgedManifest) bool {
 // excludes it or "included", the object, the file and the reason. Below stand the
 // counts, the rules in the order in which they are checked. An error is that of w.
 func (i *Inclusion) WriteText(w io.Writer, o InclusionTextOptions) error {
-	rows := [][4]string{{"VERDICT", "OBJECT", "FILE", "REASON"}}
+	var table, out strings.Builder
+	t := text.NewTable(&table, 0, 2)
+	t.Row("VERDICT", "OBJECT", "FILE", "REASON")
+	shown := false
 	for _, m := range i.Manifests {
 		if !o.shows(m) {
 			continue
 		}
-		row := [4]string{string(m.Rule), objectText(m.Identity), fieldchange.Plain(m.File), fieldchange.Plain(m.Reason)}
+		verdict, object := string(m.Rule), objectText(m.Identity)
 		if m.Included {
-			row[0] = "included"
+			verdict = "included"
 		}
 		if m.Deletes {
-			row[1] += " (deletes it)"
+			object += " (deletes it)"
 		}
-		rows = append(rows, row)
+		t.Row(verdict, object, fieldchange.Plain(m.File), fieldchange.Plain(m.Reason))
+		shown = true
 	}
-	var widths [4]int
-	for _, row := range rows {
-		for k, cell := range row {
-			widths[k] = max(widths[k], utf8.RuneCountInString(cell))
-		}
-	}
-	var out strings.Builder
-	if len(rows) > 1 {
-		for _, r := range rows {
-			line := fmt.Sprintf("%-*s  %-*s  %-*s  %s", widths[0], r[0], widths[1], r[1], widths[2], r[2], r[3])
-			out.WriteString(strings.TrimRight(line, " ") + "\n")
+	t.Flush() // to memory
+	if shown {
+		for line := range strings.Lines(table.String()) {
+			out.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
 		out.WriteString("\n")
 	}
@@ -128,7 +125,7 @@ func (i *Inclusion) WriteText(w io.Writer, o InclusionTextOptions) error {
 
 // ruleOrder has the rules as they are checked.
 var ruleOrder = [...]Rule{
-	RuleAnnotations, RuleExcludeIdentifier, RuleFeatures, RuleFeatureSet, RuleFeatureGate, RuleMajorVersion, RuleProfile, RuleCapability, RuleOverride,
+	ruleAnnotations, ruleExcludeIdentifier, ruleFeatures, ruleFeatureSet, ruleFeatureGate, ruleMajorVersion, ruleProfile, ruleCapability, RuleOverride,
 }
 
 // summary counts in a line.
@@ -140,7 +137,7 @@ func (i *Inclusion) summary() string {
 			rules = append(rules, fmt.Sprintf("%s %d", r, excluded[r]))
 		}
 	}
-	text := fmt.Sprintf("%s of %s: %d included, %d excluded", fieldchange.Plural(len(i.Manifests), "manifest"), fieldchange.Plain(i.Version), included, len(i.Manifests)-included)
+	text := fmt.Sprintf("%s of %s: %d included, %d excluded", text.Plural(len(i.Manifests), "manifest"), fieldchange.Plain(i.Version), included, len(i.Manifests)-included)
 	if len(rules) > 0 {
 		text += ": " + strings.Join(rules, ", ")
 	}

@@ -2,10 +2,8 @@ package manifest_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"reflect"
 	"runtime"
@@ -16,7 +14,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"pgregory.net/rapid"
 )
 
 // TestLimits feeds an input just above each limit of the table in doc.go.
@@ -119,15 +116,7 @@ func TestAliasesOfAPayload(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	}
-	var paths []string
-	for i := range 40 {
-		paths = append(paths, fmt.Sprintf("release-manifests/%02d.yaml", i))
-		files[paths[i]] = expanding(fmt.Sprint("a", i), 450<<10)
-	}
 	var limit *manifest.LimitError
-	if _, err := manifest.LoadFiles(t.Context(), paths, manifest.FilesOptions{Open: openFiles(files), Limits: limits}); !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
-		t.Errorf("LoadFiles: %v", err)
-	}
 	if _, err := manifest.Parse("a", []byte(expanding("a", 600<<10)+"---\n"+expanding("b", 600<<10)), limits); !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
 		t.Errorf("Parse: %v", err)
 	}
@@ -137,31 +126,6 @@ func TestAliasesOfAPayload(t *testing.T) {
 	// The JSON counts in TotalSize.
 	if _, err := manifest.Load(t.Context(), payload(files), manifest.LoadOptions{Limits: manifest.Limits{ExpandedSize: 1 << 40, TotalSize: 4 << 20}}); !errors.As(err, &limit) || limit.Limit != "TotalSize" || !strings.Contains(err.Error(), "release-manifests/08.yaml: ") {
 		t.Errorf("TotalSize: %v", err)
-	}
-}
-
-// TestManyParts: aliases that multiply parts instead of bytes do not make a
-// load decode each file to its end.
-func TestManyParts(t *testing.T) {
-	var parts strings.Builder
-	parts.WriteString("kind: K\nmetadata: {name: a}\na0: &a0 [1,1,1,1,1,1,1,1,1]\n")
-	for i := range 8 {
-		fmt.Fprintf(&parts, "a%d: &a%d [%s]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 9))
-	}
-	files := map[string]string{}
-	for i := range 500 {
-		files[fmt.Sprintf("release-manifests/%03d.yaml", i)] = parts.String()
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := manifest.Load(t.Context(), payload(files), manifest.LoadOptions{Workers: 2})
-	runtime.ReadMemStats(&after)
-	var limit *manifest.LimitError
-	if !errors.As(err, &limit) || limit.Limit != "ExpandedSize" {
-		t.Errorf("%.300v", err)
-	}
-	if spent := after.TotalAlloc - before.TotalAlloc; spent > 2<<30 {
-		t.Errorf("%d MiB allocated", spent>>20)
 	}
 }
 
@@ -295,16 +259,12 @@ func TestRenderedSizeCounts(t *testing.T) {
 		if !errors.As(err, &limit) || limit.Limit != "TotalSize" {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := manifest.Render(t.Context(), payload(files), manifest.RenderOptions{Limits: manifest.Limits{TotalSize: 500_000}}); name == "result" && (!errors.As(err, &limit) || limit.Limit != "TotalSize") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
 // TestNegativeLimits: each negative number is an error that names its field.
 func TestNegativeLimits(t *testing.T) {
 	fsys := payload(map[string]string{"release-manifests/a.yaml": object("a", included)})
-	open := func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader([]byte(configMap))), nil }
 	for i := range reflect.TypeFor[manifest.Limits]().NumField() {
 		var limits manifest.Limits
 		field := reflect.ValueOf(&limits).Elem().Field(i)
@@ -312,10 +272,8 @@ func TestNegativeLimits(t *testing.T) {
 		name := reflect.TypeFor[manifest.Limits]().Field(i).Name
 		want := name + " is negative: -1"
 		_, loaded := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits})
-		_, rendered := manifest.Render(t.Context(), fsys, manifest.RenderOptions{Limits: limits})
-		_, files := manifest.LoadFiles(t.Context(), []string{"a"}, manifest.FilesOptions{Open: open, Limits: limits})
 		_, parsed := manifest.Parse("a", []byte(configMap), limits)
-		for _, err := range []error{loaded, rendered, files, parsed} {
+		for _, err := range []error{loaded, parsed} {
 			if err == nil || !strings.HasPrefix(err.Error(), "manifest.") || !strings.HasSuffix(err.Error(), "Options: Limits."+want) && !strings.HasSuffix(err.Error(), "Limits: "+want) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -341,44 +299,6 @@ func TestOtherImageStream(t *testing.T) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
-}
-
-// TestValuesOfJSON: what is counted before JSON is decoded is what it has.
-func TestValuesOfJSON(t *testing.T) {
-	var value func(depth int) *rapid.Generator[any]
-	value = func(depth int) *rapid.Generator[any] {
-		scalars := rapid.OneOf(rapid.Just(any(nil)), rapid.Bool().AsAny(), rapid.Int32().AsAny(), rapid.String().AsAny())
-		if depth == 0 {
-			return scalars
-		}
-		inner := rapid.Deferred(func() *rapid.Generator[any] { return value(depth - 1) })
-		return rapid.OneOf(scalars, rapid.SliceOfN(inner, 0, 4).AsAny(), rapid.MapOfN(rapid.StringMatching(`[a-z"\\,:{\[]{0,3}`), inner, 0, 4).AsAny())
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		object := map[string]any{"kind": "K", "metadata": map[string]any{"name": "a"}, "x": value(3).Draw(t, "x")}
-		var data []byte
-		var err error
-		if rapid.Bool().Draw(t, "indented") {
-			data, err = json.MarshalIndent(object, " ", "\t")
-		} else {
-			data, err = json.Marshal(object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		manifests, err := manifest.Parse("a", data, manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := values(manifests[0].Object().Object)
-		if _, err := manifest.Parse("a", data, manifest.Limits{Values: n}); err != nil {
-			t.Errorf("%d values: %v\n%s", n, err, data)
-		}
-		var limit *manifest.LimitError
-		if _, err := manifest.Parse("a", data, manifest.Limits{Values: n - 1}); !errors.As(err, &limit) || limit.Limit != "Values" {
-			t.Errorf("%d values: %v\n%s", n, err, data)
-		}
-	})
 }
 
 // breaking is a file system whose files break off after some bytes.

@@ -9,22 +9,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 )
 
-// Severity is how bad a [Finding] is.
-type Severity string
-
-// The severities, the worst first.
-const (
-	SeverityError   Severity = "Error"   // something is not applied, or not as it is meant
-	SeverityWarning Severity = "Warning" // it is applied late, or not always as it is meant
-	SeverityInfo    Severity = "Info"    // worth to know
-)
-
 // Finding is something about a payload that its makers hardly meant. It is plain
 // data: safe to copy.
 type Finding struct {
 	// Rule is the name of the rule: see [LintRules].
-	Rule     string   `json:"rule"`
-	Severity Severity `json:"severity"`
+	Rule string `json:"rule"`
+	// Severity is Error, if something is not applied, or not as it is meant;
+	// Warning, if it is applied late, or not always as it is meant; else Info.
+	Severity string `json:"severity"`
 	// File is the base name of the file, or the path within the payload where
 	// no object of it was read.
 	File string `json:"file"`
@@ -50,8 +42,8 @@ func (f Finding) String() string {
 // LintRule is a rule of [Lint]. It is plain data: safe to copy.
 type LintRule struct {
 	// Name is in lower case, with hyphens.
-	Name     string   `json:"name"`
-	Severity Severity `json:"severity"`
+	Name     string `json:"name"`
+	Severity string `json:"severity"` // as that of a [Finding]
 	// Doc says what the rule finds, and why that matters.
 	Doc string `json:"doc"`
 }
@@ -63,7 +55,7 @@ func (r LintRule) String() string { return fmt.Sprintf("%s (%s): %s", r.Name, r.
 func LintRules() []LintRule {
 	var rules []LintRule
 	for _, c := range lintChecks {
-		rules = append(rules, c.LintRule)
+		rules = append(rules, c.rule)
 	}
 	slices.SortFunc(rules, func(a, b LintRule) int { return strings.Compare(a.Name, b.Name) })
 	return rules
@@ -79,7 +71,7 @@ func Lint(p *Payload, f Filter) []Finding {
 	}
 	l := newLinter(p, f)
 	for _, c := range lintChecks {
-		l.rule = c.LintRule
+		l.rule = c.rule
 		c.check(l)
 	}
 	slices.SortStableFunc(l.findings, func(a, b Finding) int {
@@ -106,7 +98,7 @@ func newLinter(p *Payload, f Filter) *linter {
 	l := &linter{payload: p, filter: f}
 	included, excluded := p.Included(f)
 	for _, m := range included {
-		if deleted(m) {
+		if m.Deletes() {
 			l.deletes = append(l.deletes, m)
 		} else {
 			l.applied = append(l.applied, m)

@@ -245,8 +245,8 @@ func TestLintFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []manifest.Finding{
-		{Rule: "file-name", Severity: manifest.SeverityWarning, File: "x.yaml", Message: "the name has no runlevel and component, as in 0000_50_dns_namespace.yaml"},
-		{Rule: "delete-value", Severity: manifest.SeverityError, File: "x.yaml", Document: 2, Identity: manifest.Identity{Kind: "Service", Namespace: "ns", Name: "s"},
+		{Rule: "file-name", Severity: "Warning", File: "x.yaml", Message: "the name has no runlevel and component, as in 0000_50_dns_namespace.yaml"},
+		{Rule: "delete-value", Severity: "Error", File: "x.yaml", Document: 2, Identity: manifest.Identity{Kind: "Service", Namespace: "ns", Name: "s"},
 			Message: `release.openshift.io/delete is "\n", not true`},
 	}
 	got := manifest.Lint(p, manifest.Filter{})

@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // servedGroups are the API groups that a cluster serves without a definition in
@@ -31,7 +33,7 @@ func (l *linter) definitions() map[schema.GroupKind][]*Manifest {
 	out := make(map[schema.GroupKind][]*Manifest)
 	for _, m := range l.applied {
 		if m.GVK().GroupKind() == crdKind {
-			gk := crdNames(m.Object())
+			gk := crdschema.Kind(m.Object().Object)
 			out[gk] = append(out[gk], m)
 		}
 	}
@@ -58,7 +60,7 @@ func (l *linter) checkDefinitions() {
 	excluded := make(map[schema.GroupKind]string)
 	for _, e := range l.excluded {
 		if e.Manifest.GVK().GroupKind() == crdKind {
-			gk := crdNames(e.Manifest.Object())
+			gk := crdschema.Kind(e.Manifest.Object().Object)
 			if _, ok := excluded[gk]; !ok {
 				excluded[gk] = e.Reason
 			}
@@ -69,7 +71,7 @@ func (l *linter) checkDefinitions() {
 		if reason, ok := excluded[gk]; ok {
 			note = ", the definition is excluded: " + reason
 		}
-		l.report(objects[gk][0], "nothing defines %s (%s)%s", gk, fieldchange.Plural(len(objects[gk]), "object"), note)
+		l.report(objects[gk][0], "nothing defines %s (%s)%s", gk, text.Plural(len(objects[gk]), "object"), note)
 	}
 }
 
@@ -123,7 +125,7 @@ func (l *linter) checkNamespaces() {
 		objects[name] = append(objects[name], m)
 	}
 	for _, name := range missing {
-		l.report(objects[name][0], "nothing makes the namespace %s (%s)", name, fieldchange.Plural(len(objects[name]), "object"))
+		l.report(objects[name][0], "nothing makes the namespace %s (%s)", name, text.Plural(len(objects[name]), "object"))
 	}
 }
 

@@ -14,35 +14,13 @@ func (l *linter) places() places {
 	}
 	g := UpdateGraph(l.payload.Tasks())
 	l.order = make(places, len(l.payload.Manifests))
-	depths := g.depths()
+	depths, _ := g.depths()
 	for i, n := range g.Nodes {
 		for j, t := range n.Tasks {
 			l.order[t.Manifest] = graphPlace{depth: depths[i], node: i, index: j}
 		}
 	}
 	return l.order
-}
-
-// depths are how many nodes there are before each one, on the longest way.
-func (g *Graph) depths() []int {
-	depths, waits := make([]int, len(g.Nodes)), make([]int, len(g.Nodes))
-	var ready []int
-	for i, n := range g.Nodes {
-		if waits[i] = len(n.In); waits[i] == 0 {
-			ready = append(ready, i)
-		}
-	}
-	for len(ready) > 0 {
-		i := ready[len(ready)-1]
-		ready = ready[:len(ready)-1]
-		for _, j := range g.Nodes[i].Out {
-			depths[j] = max(depths[j], depths[i]+1)
-			if waits[j]--; waits[j] == 0 {
-				ready = append(ready, j)
-			}
-		}
-	}
-	return depths
 }
 
 // before reports whether an update applies p before q, whatever its workers do.

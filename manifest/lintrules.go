@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -20,29 +19,29 @@ const (
 
 // lintCheck is a rule with what checks it.
 type lintCheck struct {
-	LintRule
+	rule  LintRule
 	check func(*linter)
 }
 
 var lintChecks = []lintCheck{
-	{LintRule{"annotations", SeverityError, "An annotation that is not a string. All annotations of the object count as absent then, so that it is excluded from every cluster. Of all manifests."}, (*linter).checkAnnotations},
-	{LintRule{"capability", SeverityError, "A capability in the annotation capability.openshift.io/name that is not known. Clusters that do not know it exclude the object. Of all manifests."}, (*linter).checkCapabilities},
-	{LintRule{"component-split", SeverityWarning, "A component that comes back within its runlevel, with others between. An update has no order between its parts. Of all that is loaded."}, (*linter).checkSplit},
-	{LintRule{"crd-missing", SeverityError, "A kind that no CustomResourceDefinition of the release defines and that neither Kubernetes nor OpenShift's API servers serve. One finding for each kind that is applied."}, (*linter).checkDefinitions},
-	{LintRule{"crd-order", SeverityWarning, "A custom resource that an update may apply before its CustomResourceDefinition. It fails until the definition is there. Of what is applied."}, (*linter).checkDefinitionOrder},
-	{LintRule{"crd-version", SeverityError, "A custom resource in a version that its CustomResourceDefinition does not serve. Of what is applied."}, (*linter).checkVersions},
-	{LintRule{"delete-conflict", SeverityError, "A manifest that deletes an object which another one applies. The object comes and goes. Of what is included."}, (*linter).checkDeleteConflicts},
-	{LintRule{"delete-value", SeverityError, "An annotation release.openshift.io/delete with another value than true. Applying it fails. Of what is included."}, (*linter).checkDeleteValues},
-	{LintRule{"duplicate", SeverityWarning, "Several manifests of one object. What the object becomes depends on their order, which may be none. Of what is applied."}, (*linter).checkDuplicates},
-	{LintRule{"file-name", SeverityWarning, "A file name without runlevel and component, as in 0000_50_dns_namespace.yaml. Such a file is a barrier between those before and after it. Of all manifests."}, (*linter).checkNames},
-	{LintRule{"image", SeverityError, "A pull spec in a field image, in an environment variable, or with a digest anywhere, that is neither the release image nor among the images of image-references. Who mirrors the release does not get it. Of what is applied."}, (*linter).checkImages},
-	{LintRule{lintMissingImage, SeverityError, "A template that looks up an image that the payload does not have, as by index .Images: it becomes the empty text. What a condition around it asks for is not meant. Of all files of manifests/."}, (*linter).checkMissingImages},
-	{LintRule{"level-width", SeverityWarning, "A runlevel with more or fewer digits than most. Runlevels are in the order of texts, so that 100 comes before 20. Of all manifests."}, (*linter).checkWidths},
-	{LintRule{"namespace-missing", SeverityInfo, "A namespace that no manifest makes, apart from those that every cluster has. Something else has to make it before the object can be applied. One finding for each namespace of what is applied."}, (*linter).checkNamespaces},
-	{LintRule{"namespace-order", SeverityWarning, "An object that an update may apply before its Namespace. It fails until the namespace is there. Of what is applied."}, (*linter).checkNamespaceOrder},
-	{LintRule{lintNoValue, SeverityError, "The text <no value> in what a template became: it refers to an image that the payload does not have. Of all files of manifests/."}, (*linter).checkNoValue},
-	{LintRule{"operator-versions", SeverityError, "A ClusterOperator without versions in its status. An update fails at it, since it cannot tell when the operator is done. Of what is applied."}, (*linter).checkOperators},
-	{LintRule{lintTemplate, SeverityError, "A template that does not parse or execute: the whole file is skipped. Of all files of manifests/."}, (*linter).checkTemplates},
+	{LintRule{"annotations", "Error", "An annotation that is not a string. All annotations of the object count as absent then, so that it is excluded from every cluster. Of all manifests."}, (*linter).checkAnnotations},
+	{LintRule{"capability", "Error", "A capability in the annotation capability.openshift.io/name that is not known. Clusters that do not know it exclude the object. Of all manifests."}, (*linter).checkCapabilities},
+	{LintRule{"component-split", "Warning", "A component that comes back within its runlevel, with others between. An update has no order between its parts. Of all that is loaded."}, (*linter).checkSplit},
+	{LintRule{"crd-missing", "Error", "A kind that no CustomResourceDefinition of the release defines and that neither Kubernetes nor OpenShift's API servers serve. One finding for each kind that is applied."}, (*linter).checkDefinitions},
+	{LintRule{"crd-order", "Warning", "A custom resource that an update may apply before its CustomResourceDefinition. It fails until the definition is there. Of what is applied."}, (*linter).checkDefinitionOrder},
+	{LintRule{"crd-version", "Error", "A custom resource in a version that its CustomResourceDefinition does not serve. Of what is applied."}, (*linter).checkVersions},
+	{LintRule{"delete-conflict", "Error", "A manifest that deletes an object which another one applies. The object comes and goes. Of what is included."}, (*linter).checkDeleteConflicts},
+	{LintRule{"delete-value", "Error", "An annotation release.openshift.io/delete with another value than true. Applying it fails. Of what is included."}, (*linter).checkDeleteValues},
+	{LintRule{"duplicate", "Warning", "Several manifests of one object. What the object becomes depends on their order, which may be none. Of what is applied."}, (*linter).checkDuplicates},
+	{LintRule{"file-name", "Warning", "A file name without runlevel and component, as in 0000_50_dns_namespace.yaml. Such a file is a barrier between those before and after it. Of all manifests."}, (*linter).checkNames},
+	{LintRule{"image", "Error", "A pull spec in a field image, in an environment variable, or with a digest anywhere, that is neither the release image nor among the images of image-references. Who mirrors the release does not get it. Of what is applied."}, (*linter).checkImages},
+	{LintRule{lintMissingImage, "Error", "A template that looks up an image that the payload does not have, as by index .Images: it becomes the empty text. What a condition around it asks for is not meant. Of all files of manifests/."}, (*linter).checkMissingImages},
+	{LintRule{"level-width", "Warning", "A runlevel with more or fewer digits than most. Runlevels are in the order of texts, so that 100 comes before 20. Of all manifests."}, (*linter).checkWidths},
+	{LintRule{"namespace-missing", "Info", "A namespace that no manifest makes, apart from those that every cluster has. Something else has to make it before the object can be applied. One finding for each namespace of what is applied."}, (*linter).checkNamespaces},
+	{LintRule{"namespace-order", "Warning", "An object that an update may apply before its Namespace. It fails until the namespace is there. Of what is applied."}, (*linter).checkNamespaceOrder},
+	{LintRule{lintNoValue, "Error", "The text <no value> in what a template became: it refers to an image that the payload does not have. Of all files of manifests/."}, (*linter).checkNoValue},
+	{LintRule{"operator-versions", "Error", "A ClusterOperator without versions in its status. An update fails at it, since it cannot tell when the operator is done. Of what is applied."}, (*linter).checkOperators},
+	{LintRule{lintTemplate, "Error", "A template that does not parse or execute: the whole file is skipped. Of all files of manifests/."}, (*linter).checkTemplates},
 }
 
 func (l *linter) checkAnnotations() {
@@ -68,14 +67,8 @@ func (l *linter) checkCapabilities() {
 }
 
 func (l *linter) checkSplit() {
-	joined, _ := ValidateOrder(l.payload.Tasks()).(interface{ Unwrap() []error })
-	if joined == nil {
-		return
-	}
-	for _, err := range joined.Unwrap() {
-		if split, ok := errors.AsType[*OrderError](err); ok {
-			l.report(split.Again.Manifest, "component %s comes back in runlevel %s: no order after %s", split.Component, split.Level, split.First.Manifest.Filename)
-		}
+	for _, s := range splits(l.payload.Tasks()) {
+		l.report(s.again.Manifest, "component %s comes back in runlevel %s: no order after %s", s.component, s.level, s.first.Manifest.Filename)
 	}
 }
 
@@ -93,7 +86,7 @@ func (l *linter) checkDeleteConflicts() {
 
 func (l *linter) checkDeleteValues() {
 	for _, m := range l.deletes {
-		if value := m.Annotations()["release.openshift.io/delete"]; value != "true" {
+		if value := m.Annotations()[annotationDelete]; value != "true" {
 			l.report(m, "release.openshift.io/delete is %q, not true", value)
 		}
 	}
@@ -151,7 +144,7 @@ func (l *linter) checkWidths() {
 
 func (l *linter) checkOperators() {
 	for _, m := range l.applied {
-		if m.GVK().GroupKind() == clusterOperatorKind && len(operandVersions(m)) == 0 {
+		if m.GVK().GroupKind() == clusterOperatorKind && len(m.OperandVersions()) == 0 {
 			l.report(m, "status.versions has no version")
 		}
 	}

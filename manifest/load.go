@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 
+	"github.com/clusterupdate/clusterupdate/internal/aggregate"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/internal/release"
@@ -95,16 +97,14 @@ func load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 		return nil, err
 	}
 	if len(l.faults) > 0 {
-		dir := o.Dir
-		if dir == "" {
-			dir = o.Image
+		errs := make([]error, len(l.faults))
+		for i, f := range l.faults {
+			errs[i] = f
 		}
-		if dir == "" {
-			dir = "payload"
-		}
+		dir := cmp.Or(o.Dir, o.Image, "payload")
 		return nil, &Error{
 			Reason: ReasonPayloadIntegrity,
-			Err:    fmt.Errorf("Error loading manifests from %s: %w", dir, aggregate(l.faults)), // a text that users search for
+			Err:    fmt.Errorf("Error loading manifests from %s: %w", dir, aggregate.Errors(errs)), // a text that users search for
 			Faults: l.faults,
 		}
 	}
@@ -121,7 +121,8 @@ func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, erro
 	if err != nil {
 		return nil, short(err)
 	}
-	if data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.FileSize); err != nil {
+	data, err = readFile(ctx, fsys, imagesFile, nil, o.Limits.FileSize)
+	if err != nil {
 		return nil, err
 	}
 	images, err := decodeImages(data, m.Version, o.Limits)

@@ -208,7 +208,8 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 	}
 	d.buf = data[:0]
 	if f.dir == ownDir {
-		if data, err = l.render(ctx, f, data); data == nil {
+		data, err = l.render(ctx, f, data)
+		if data == nil {
 			return 0, err
 		}
 	}
@@ -311,4 +312,26 @@ func readAll(ctx context.Context, fsys fs.FS, name string, buf []byte, limit int
 			data = slices.Grow(data, 1)
 		}
 	}
+}
+
+// contextReader reads until ctx ends, or until nothing comes any more.
+type contextReader struct {
+	ctx   context.Context
+	r     io.Reader
+	empty int
+}
+
+func (r *contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, contextError(r.ctx)
+	}
+	n, err := r.r.Read(p)
+	r.empty++
+	if n > 0 {
+		r.empty = 0
+	}
+	if err == nil && r.empty > 100 {
+		err = io.ErrNoProgress
+	}
+	return n, err
 }

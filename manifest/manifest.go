@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -85,6 +88,35 @@ func (m *Manifest) GVK() schema.GroupVersionKind { return m.meta.gvk }
 // nor null; an empty map is not nil, and a value null reads as the empty
 // string. Inclusion depends on each of these (see [LoadFilter.Judge]).
 func (m *Manifest) Annotations() map[string]string { return m.meta.annotations }
+
+const (
+	annotationDelete     = "release.openshift.io/delete"
+	annotationCreateOnly = "release.openshift.io/create-only"
+)
+
+// Deletes reports whether the manifest asks for its object to be gone: whatever
+// the annotation's value, such an object is never applied. On a ClusterOperator
+// the annotation means nothing.
+func (m *Manifest) Deletes() bool {
+	_, ok := m.Annotations()[annotationDelete]
+	return ok && m.GVK() != clusterOperatorKind.WithVersion("v1")
+}
+
+// CreatesOnly reports whether the manifest asks for its object to be created, but
+// left alone where it exists. On a ClusterOperator the annotation means nothing.
+func (m *Manifest) CreatesOnly() bool {
+	return strings.EqualFold(m.Annotations()[annotationCreateOnly], "true") && m.GVK() != clusterOperatorKind.WithVersion("v1")
+}
+
+// OperandVersions returns the status.versions of a ClusterOperator, which are those
+// that it has to report; nil where they are not of the right form.
+func (m *Manifest) OperandVersions() []configv1.OperandVersion {
+	var co configv1.ClusterOperator
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object().Object, &co); err != nil {
+		return nil
+	}
+	return co.Status.Versions
+}
 
 // String returns the form that errors use, with the namespace if there is one
 // and the file if it is known:

@@ -84,21 +84,6 @@ func TestPanicsInTheFileSystem(t *testing.T) {
 			}
 		})
 	}
-	for _, at := range [][2]string{{"readdir", "manifests"}, {"open", "manifests/a.yaml"}, {"read", "release-manifests/image-references"}} {
-		var caught *clusterapi.PanicError
-		if _, err := manifest.Render(t.Context(), trap{fsys, at[0], at[1], func() { panic(failure) }}, manifest.RenderOptions{}); !errors.As(err, &caught) || !errors.Is(err, failure) {
-			t.Errorf("Render, %s: %v", at, err)
-		}
-	}
-	for _, verb := range []string{"open", "read", "close"} {
-		s := trap{fsys, verb, "release-manifests/b.yaml", func() { panic(failure) }}
-		_, err := manifest.LoadFiles(t.Context(), []string{"release-manifests/b.yaml", "release-manifests/c.yaml"}, manifest.FilesOptions{Open: func(path string) (io.ReadCloser, error) { return s.Open(path) }})
-		var caught *clusterapi.PanicError
-		var fault *manifest.Error
-		if !errors.As(err, &caught) || !errors.As(err, &fault) || len(fault.Faults) != 1 || fault.Faults[0].File != "release-manifests/b.yaml" {
-			t.Errorf("LoadFiles, %s: %v", verb, err)
-		}
-	}
 }
 
 // TestContextCause: why a context ended comes back along with its error.
@@ -112,24 +97,27 @@ func TestContextCause(t *testing.T) {
 			t.Errorf("Load, %s: %v", at, err)
 		}
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(replaced)
-	if _, err := manifest.Render(ctx, fsys, manifest.RenderOptions{}); !errors.Is(err, context.Canceled) || !errors.Is(err, replaced) {
-		t.Errorf("Render: %v", err)
-	}
-	if _, err := manifest.LoadFiles(ctx, []string{"a"}, manifest.FilesOptions{Open: openFiles(map[string]string{"a": configMap})}); !errors.Is(err, context.Canceled) || !errors.Is(err, replaced) {
-		t.Errorf("LoadFiles: %v", err)
-	}
 }
 
 // TestReaderWithoutProgress: a file that never yields anything is an error.
 func TestReaderWithoutProgress(t *testing.T) {
-	_, err := manifest.LoadFiles(t.Context(), []string{"a"}, manifest.FilesOptions{Open: func(string) (io.ReadCloser, error) { return io.NopCloser(idle{}), nil }})
+	_, err := manifest.Load(t.Context(), idle{payload(nil)}, manifest.LoadOptions{})
 	if !errors.Is(err, io.ErrNoProgress) {
 		t.Error(err)
 	}
 }
 
-type idle struct{}
+// idle is a file system whose release-metadata never yields anything.
+type idle struct{ fs.FS }
 
-func (idle) Read([]byte) (int, error) { return 0, nil }
+func (i idle) Open(name string) (fs.File, error) {
+	f, err := i.FS.Open(name)
+	if name == "release-manifests/release-metadata" {
+		f = idleFile{f}
+	}
+	return f, err
+}
+
+type idleFile struct{ fs.File }
+
+func (idleFile) Read([]byte) (int, error) { return 0, nil }

@@ -3,10 +3,10 @@ package manifest
 import (
 	"encoding/base64"
 	"fmt"
+	"hash/fnv"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -121,10 +121,10 @@ func (p *Payload) Operators() []Operator {
 		switch {
 		case gk == clusterOperatorKind:
 			operators = append(operators, Operator{
-				Name: m.Identity().Name, Versions: operandVersions(m), Component: component, Manifest: m,
+				Name: m.Identity().Name, Versions: m.OperandVersions(), Component: component, Manifest: m,
 				Workloads: slices.Clip(workloads[component]),
 			})
-		case component != "" && isWorkload(gk) && !deleted(m):
+		case component != "" && isWorkload(gk) && !m.Deletes():
 			workloads[component] = append(workloads[component], m)
 		}
 	}
@@ -143,54 +143,13 @@ func isWorkload(gk schema.GroupKind) bool {
 	return false
 }
 
-// deleted reports whether a manifest asks for its object to be deleted. The
-// annotation's value does not matter: such an object is never applied. On a
-// ClusterOperator the annotation means nothing.
-func deleted(m *Manifest) bool {
-	_, ok := m.Annotations()["release.openshift.io/delete"]
-	return ok && m.GVK() != clusterOperatorKind.WithVersion("v1")
-}
-
-// operandVersions reads status.versions; what is not of the right form counts
-// as absent.
-func operandVersions(m *Manifest) []configv1.OperandVersion {
-	var co configv1.ClusterOperator
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object().Object, &co); err != nil {
-		return nil
-	}
-	return co.Status.Versions
-}
-
 // hashOf returns what stands for a list of manifests: the 64-bit FNV-1 of their
 // raw bytes one after another, big-endian, in base64 with the alphabet for
 // URLs, padded to 12 characters.
 func hashOf(manifests []*Manifest) string {
-	h := newHash()
+	h := fnv.New64()
 	for _, m := range manifests {
-		h.add(m.Raw)
+		_, _ = h.Write(m.Raw) // never fails
 	}
-	return h.String()
-}
-
-// hash is FNV-1, written out because the loop over hash/fnv's state costs
-// three times as much.
-type hash uint64
-
-func newHash() hash { return 14695981039346656037 }
-
-func (h *hash) add(data []byte) {
-	sum := uint64(*h)
-	for _, c := range data {
-		sum *= 1099511628211
-		sum ^= uint64(c)
-	}
-	*h = hash(sum)
-}
-
-func (h hash) String() string {
-	b := make([]byte, 8)
-	for i := range b {
-		b[i] = byte(h >> (56 - 8*i))
-	}
-	return base64.URLEncoding.EncodeToString(b)
+	return base64.URLEncoding.EncodeToString(h.Sum(nil))
 }

@@ -23,6 +23,9 @@ func NewTasks(manifests []*Manifest) []*Task {
 	return tasks
 }
 
+// MarshalText returns the text of String, which is the task in JSON. It has no error.
+func (t *Task) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // String returns the task's short text, such as
 //
 //	deployment "openshift-dns/dns" (3 of 806)

@@ -147,12 +147,12 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 
 // execution is one run of one template.
 type execution struct {
-	*renderer
-	ctx     context.Context
-	file    string
-	defined func(template string) bool
-	steps   int
-	text    int64 // made by functions
+	renderer *renderer
+	ctx      context.Context
+	file     string
+	defined  func(template string) bool
+	steps    int
+	text     int64 // made by functions
 }
 
 // step counts steps.
@@ -160,8 +160,9 @@ func (e *execution) step(n int) error {
 	if e.ctx.Err() != nil {
 		return contextError(e.ctx)
 	}
-	if e.steps += n; e.steps > e.limits.TemplateSteps || e.steps < 0 {
-		return &LimitError{Limit: "TemplateSteps", Max: int64(e.limits.TemplateSteps), What: "steps of a template"}
+	e.steps += n
+	if e.steps > e.renderer.limits.TemplateSteps || e.steps < 0 {
+		return &LimitError{Limit: "TemplateSteps", Max: int64(e.renderer.limits.TemplateSteps), What: "steps of a template"}
 	}
 	return nil
 }
@@ -242,7 +243,7 @@ func (e *execution) ranges(tree *parse.Tree, node *parse.RangeNode) (steps int, 
 		return 0, err
 	}
 	node.List.Nodes = append([]parse.Node{count}, node.List.Nodes...)
-	return 1 + len(e.data.Images) + otherwise, nil
+	return 1 + len(e.renderer.data.Images) + otherwise, nil
 }
 
 // overField reports whether a pipeline is a field, as .Images or $.Images.
@@ -271,7 +272,7 @@ func (e *execution) pipe(pipe *parse.PipeNode) int {
 			steps++
 			switch arg := arg.(type) {
 			case *parse.IdentifierNode:
-				steps += e.longest / 1024
+				steps += e.renderer.longest / 1024
 			case *parse.PipeNode:
 				steps += e.pipe(arg)
 			case *parse.ChainNode:
@@ -337,8 +338,8 @@ func (e *execution) make(size int64, f func() string) (string, error) {
 	if err := e.step(1); err != nil {
 		return "", err
 	}
-	if size > e.limits.TemplateText-e.text {
-		return "", &LimitError{Limit: "TemplateText", Max: e.limits.TemplateText, What: "bytes of text made by the functions of a template"}
+	if size > e.renderer.limits.TemplateText-e.text {
+		return "", &LimitError{Limit: "TemplateText", Max: e.renderer.limits.TemplateText, What: "bytes of text made by the functions of a template"}
 	}
 	s := f()
 	e.text += int64(len(s))
@@ -353,9 +354,9 @@ func (e *execution) sizeOf(values []any) int64 {
 		case string:
 			n += int64(len(v))
 		case map[string]string:
-			n += e.imageBytes
+			n += e.renderer.imageBytes
 		case templateData:
-			n += e.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
+			n += e.renderer.imageBytes + int64(len(v.ReleaseImage)+len(v.ClusterProfile))
 		}
 		n += 64
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -99,9 +98,6 @@ func TestTemplateRefused(t *testing.T) {
 			}
 			if want := fmt.Sprintf("manifests/own.yaml:%d: {{%s}}: ", tt.line, tt.what); !strings.Contains(err.Error(), want) {
 				t.Errorf("%s\nis not in %v", want, err)
-			}
-			if _, err := manifest.Render(t.Context(), payload(own(tt.source)), manifest.RenderOptions{}); !errors.As(err, &refused) || !strings.Contains(err.Error(), "render template own.yaml from manifests: ") {
-				t.Errorf("rendered: %v", err)
 			}
 		})
 	}
@@ -293,60 +289,8 @@ func TestContextWithinAFile(t *testing.T) {
 			if asked := -ctx.left.Load(); asked > 100 {
 				t.Errorf("went on for %d looks at the context", asked)
 			}
-			open := openFiles(files)
-			ctx = endsAfter(t.Context(), 1000)
-			if name == "template" {
-				_, err = manifest.Render(ctx, payload(files), manifest.RenderOptions{Limits: manifest.Limits{TemplateSteps: 1 << 40}})
-			} else {
-				_, err = manifest.LoadFiles(ctx, []string{firstKey(files)}, manifest.FilesOptions{Open: open})
-			}
-			if asked := -ctx.left.Load(); !errors.Is(err, context.Canceled) || asked > 100 {
-				t.Errorf("%v after %d looks", err, asked)
-			}
 		})
 	}
-}
-
-func firstKey(files map[string]string) string {
-	for name := range files {
-		return path.Clean(name)
-	}
-	return ""
-}
-
-// FuzzTemplate: whatever a template is, a load ends within its limits, and
-// what it renders is what text/template alone does.
-func FuzzTemplate(f *testing.F) {
-	for _, source := range []string{
-		"{{.ReleaseImage}}", "{{range $k, $v := .Images}}{{$k}}{{break}}{{end}}", `{{printf "%5s" .ClusterProfile | html}}`,
-		"{{range 9000000000000}}{{end}}", `{{define "a"}}{{template "a"}}{{end}}{{template "a"}}`, `{{"}}"}}`, "{{/* }} */}}", `{{if and true (lt 1 2)}}{{else}}{{end}}`,
-	} {
-		f.Add(source)
-	}
-	f.Fuzz(func(t *testing.T, source string) {
-		source = "^" + source + "$"
-		if !printable(source) || !strings.Contains(source, "{{") {
-			return
-		}
-		limits := manifest.Limits{TemplateSteps: 2_000, FileSize: 1 << 16}
-		p, err := manifest.Load(t.Context(), payload(own("x: |\n  "+source)), manifest.LoadOptions{Image: "i", Limits: limits})
-		if err != nil || len(p.Manifests) == 0 {
-			return
-		}
-		parsed, err := template.New("own.yaml").Parse(source)
-		if err != nil {
-			t.Fatalf("%q: rendered, but text/template says %v", source, err)
-		}
-		var out bytes.Buffer
-		data := templateData{"i", manifest.DefaultProfile, map[string]string{"a-b": "example.com/ab@sha256:2", "cli": "example.com/cli@sha256:1"}}
-		if err := parsed.Execute(&out, data); err != nil {
-			t.Fatalf("%q: rendered, but text/template says %v", source, err)
-		}
-		want := strings.ReplaceAll(out.String(), "manifest_test.templateData", "manifest.templateData")
-		if got := p.Manifests[0].Object().Object["x"]; printable(want) && got != want+"\n" {
-			t.Errorf("%q: %q\nwant %q", source, got, want)
-		}
-	})
 }
 
 func printable(s string) bool {

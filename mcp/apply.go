@@ -118,13 +118,20 @@ func matters(a, b *nodeRecord) bool {
 		x.Taints != y.Taints || !maps.Equal(a.labels, b.labels)
 }
 
-func (s *State) applyMachineConfigNode(o *mcfgv1.MachineConfigNode, deleted bool) []string {
-	old := s.mcns[o.Name]
+// replace puts an object into a map, or deletes what has its name, and returns what
+// was there.
+func replace[T any](m map[string]*T, name string, o *T, deleted bool) *T {
+	old := m[name]
 	if deleted {
-		delete(s.mcns, o.Name)
+		delete(m, name)
 	} else {
-		s.mcns[o.Name] = o.DeepCopy()
+		m[name] = o
 	}
+	return old
+}
+
+func (s *State) applyMachineConfigNode(o *mcfgv1.MachineConfigNode, deleted bool) []string {
+	old := replace(s.mcns, o.Name, o.DeepCopy(), deleted)
 	n := s.nodes[o.Name]
 	if n == nil || n.pool == nil {
 		return nil
@@ -138,12 +145,7 @@ func (s *State) applyMachineConfigNode(o *mcfgv1.MachineConfigNode, deleted bool
 }
 
 func (s *State) applyMachineOSConfig(o *mcfgv1.MachineOSConfig, deleted bool) []string {
-	old := s.configs[o.Name]
-	if deleted {
-		delete(s.configs, o.Name)
-	} else {
-		s.configs[o.Name] = o.DeepCopy()
-	}
+	old := replace(s.configs, o.Name, o.DeepCopy(), deleted)
 	s.readBuilds()
 	queue := []string{o.Spec.MachineConfigPool.Name}
 	if old != nil {
@@ -157,12 +159,7 @@ func (s *State) applyMachineOSConfig(o *mcfgv1.MachineOSConfig, deleted bool) []
 }
 
 func (s *State) applyMachineOSBuild(o *mcfgv1.MachineOSBuild, deleted bool) []string {
-	old := s.builds[o.Name]
-	if deleted {
-		delete(s.builds, o.Name)
-	} else {
-		s.builds[o.Name] = o.DeepCopy()
-	}
+	old := replace(s.builds, o.Name, o.DeepCopy(), deleted)
 	changed := s.readBuilds()
 	if old != nil && !deleted && equality.Semantic.DeepEqual(old.Spec, o.Spec) &&
 		equality.Semantic.DeepEqual(buildEvents(old), buildEvents(o)) {

@@ -68,7 +68,7 @@ func TestOrderBudgets(t *testing.T) {
 	if sel := s.Candidates("worker"); !slices.Equal(sel.Nodes, []string{"b", "d"}) {
 		t.Error(sel.Nodes)
 	}
-	if v := s.Explain("worker", "a"); v.Kind != mcp.VerdictNoCapacity {
+	if v := s.Explain("worker", "a"); v.Kind != "NoCapacity" {
 		t.Errorf("%+v", v)
 	}
 }

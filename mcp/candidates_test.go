@@ -144,7 +144,7 @@ func TestOperatorNode(t *testing.T) {
 		t.Errorf("two candidates: %+v", sel)
 	}
 	s := mcp.NewState(in.Objects, in.Options)
-	if v := s.Explain("master", "m0"); v.Kind != mcp.VerdictDeferredOperatorNode || v.Text != "Deferring update of machine config operator node m0" {
+	if v := s.Explain("master", "m0"); v.Kind != "DeferredOperatorNode" || v.Text != "Deferring update of machine config operator node m0" {
 		t.Errorf("%+v", v)
 	}
 	// With the other one done it is the only candidate.
@@ -186,7 +186,7 @@ func TestCustomPoolBoot(t *testing.T) {
 		c.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineConfigPool", Name: owner}}
 		return c
 	}
-	first := mcptest.Annotate(mcp.AnnotationFirstPivotConfig, "I0")
+	first := mcptest.Annotate("machineconfiguration.openshift.io/firstPivotConfig", "I0")
 	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N"), infraPool), mcptest.Worker("a", first), mcptest.Worker("b"))
 	in.MachineConfigs = []mcfgv1.MachineConfig{config("I0", "infra"), config("W0", "worker")}
 	sel := mcp.Candidates(in, "worker")
@@ -198,14 +198,14 @@ func TestCustomPoolBoot(t *testing.T) {
 		t.Errorf("nodes = %v", sel.Nodes)
 	}
 	s := mcp.NewState(in.Objects, in.Options)
-	if v := s.Explain("worker", "a"); v.Kind != mcp.VerdictCustomPoolBoot {
+	if v := s.Explain("worker", "a"); v.Kind != "CustomPoolBoot" {
 		t.Errorf("%+v", v)
 	}
 	for name, change := range map[string]mcptest.Change{
 		"labels applied":        mcptest.Annotate(mcp.AnnotationCustomPoolLabelsApplied, ""),
-		"booted into worker":    mcptest.Annotate(mcp.AnnotationFirstPivotConfig, "W0"),
-		"config is not known":   mcptest.Annotate(mcp.AnnotationFirstPivotConfig, "X"),
-		"did not boot directly": mcptest.Without(mcp.AnnotationFirstPivotConfig),
+		"booted into worker":    mcptest.Annotate("machineconfiguration.openshift.io/firstPivotConfig", "W0"),
+		"config is not known":   mcptest.Annotate("machineconfiguration.openshift.io/firstPivotConfig", "X"),
+		"did not boot directly": mcptest.Without("machineconfiguration.openshift.io/firstPivotConfig"),
 	} {
 		n := mcptest.Worker("a", first, change)
 		s.Apply(mcp.Change{Object: &n})
@@ -214,7 +214,7 @@ func TestCustomPoolBoot(t *testing.T) {
 		}
 	}
 	// The config's owner may come to be known later.
-	n := mcptest.Worker("a", mcptest.Annotate(mcp.AnnotationFirstPivotConfig, "late"))
+	n := mcptest.Worker("a", mcptest.Annotate("machineconfiguration.openshift.io/firstPivotConfig", "late"))
 	s.Apply(mcp.Change{Object: &n})
 	late := config("late", "infra")
 	if changed := s.Apply(mcp.Change{Object: &late}); !cmp.Equal(changed, []string{"worker"}) || len(s.Candidates("worker").Boots) != 1 {
@@ -223,7 +223,7 @@ func TestCustomPoolBoot(t *testing.T) {
 	// Without capacity nobody is labelled.
 	down := mcptest.Worker("b", mcptest.Cordoned)
 	s.Apply(mcp.Change{Object: &down})
-	if v := s.Explain("worker", "a"); v.Kind != mcp.VerdictNoCapacity || len(s.Candidates("worker").Boots) > 0 {
+	if v := s.Explain("worker", "a"); v.Kind != "NoCapacity" || len(s.Candidates("worker").Boots) > 0 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -262,7 +262,7 @@ func TestArbiter(t *testing.T) {
 			mcptest.Cordoned(&in.Nodes[1])
 		}, "1 nodes of pool master are unavailable", nil},
 		{"no pool master", func(in *mcp.Snapshot) { in.Pools = in.Pools[1:] }, "there is no pool master", nil},
-		{"another topology", func(in *mcp.Snapshot) { in.ControllerConfig = mcptest.Topology(mcp.TopologyHighlyAvailable) },
+		{"another topology", func(in *mcp.Snapshot) { in.ControllerConfig = mcptest.Topology("HighlyAvailable") },
 			"the control plane topology is not HighlyAvailableArbiter", []string{"m0"}},
 		{"masters done, but no sync of theirs can end", func(in *mcp.Snapshot) {
 			for i := range 3 {
@@ -315,7 +315,7 @@ func TestArbiter(t *testing.T) {
 	in = mcptest.Snapshot(mcptest.Pools(mcptest.Pool("master", "N"), mcptest.Pool("arbiter", "N")), mcptest.Master("m0"), arbiter("a0", mcptest.Cordoned))
 	in.ControllerConfig = mcptest.Topology(mcp.TopologyHighlyAvailableArbiter)
 	v := mcp.NewState(in.Objects, in.Options).Explain("master", "m0")
-	if v.Kind != mcp.VerdictNoCapacity || !cmp.Equal(v.Holders, []string{"a0"}) {
+	if v.Kind != "NoCapacity" || !cmp.Equal(v.Holders, []string{"a0"}) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -328,7 +328,7 @@ func TestExplain(t *testing.T) {
 		if sel := s.Candidates("worker"); sel.Block.Kind != kind || sel.Block.Text == "" || len(sel.Nodes) > 0 {
 			t.Errorf("%s: %+v", kind, sel)
 		}
-		if v := s.Explain("worker", "a"); v.Kind != mcp.VerdictPoolBlocked || v.Block.Kind != kind || v.Text == "" {
+		if v := s.Explain("worker", "a"); v.Kind != "PoolBlocked" || v.Block.Kind != kind || v.Text == "" {
 			t.Errorf("%s: %+v", kind, v)
 		}
 	}
@@ -374,10 +374,10 @@ func TestExplain(t *testing.T) {
 	if v := s.Explain("worker", "cordoned"); v.Text != "node cordoned is reporting Unschedulable" {
 		t.Errorf("%+v", v)
 	}
-	if v := s.Explain("infra", "twice"); v.Kind != mcp.VerdictNotInPool || !strings.HasPrefix(v.Text, "node twice belongs to 2 custom roles, cannot proceed with this Node") {
+	if v := s.Explain("infra", "twice"); v.Kind != "NotInPool" || !strings.HasPrefix(v.Text, "node twice belongs to 2 custom roles, cannot proceed with this Node") {
 		t.Errorf("%+v", v)
 	}
-	if v := s.Explain("worker", "nobody"); v.Kind != mcp.VerdictNotInPool {
+	if v := s.Explain("worker", "nobody"); v.Kind != "NotInPool" {
 		t.Errorf("%+v", v)
 	}
 	var c *mcp.PoolConflictError
@@ -401,16 +401,16 @@ func TestTaintsAndTopology(t *testing.T) {
 		mcptest.Worker("targeted-has", mcptest.Desired("N"), mcptest.Taint), mcptest.Updated(mcptest.Worker("done")), mcptest.Updated(mcptest.Worker("leaves-layering", both)),
 	}
 	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), nodes...)
-	in.ControllerConfig = mcptest.Topology(mcp.TopologyHighlyAvailable)
+	in.ControllerConfig = mcptest.Topology("HighlyAvailable")
 	s := mcp.NewState(in.Objects, in.Options)
 	want := []mcp.TaintChange{{"down", true}, {"failing", true}, {"leaves-layering", true}, {"new", true}, {"targeted-has", false}, {"waits", true}}
 	if diff := cmp.Diff(want, s.Taints("worker")); diff != "" {
 		t.Error(diff)
 	}
-	right := mcptest.Updated(mcptest.Worker("done", mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable)))
+	right := mcptest.Updated(mcptest.Worker("done", mcptest.Annotate(mcp.AnnotationControlPlaneTopology, "HighlyAvailable")))
 	s.Apply(mcp.Change{Object: &right})
 	names, top := s.Topology("worker")
-	if len(names) != len(nodes)-1 || top != mcp.TopologyHighlyAvailable {
+	if len(names) != len(nodes)-1 || top != "HighlyAvailable" {
 		t.Errorf("%v %s", names, top)
 	}
 	p := mcptest.Pool("worker", "N", mcptest.Paused)

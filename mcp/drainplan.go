@@ -242,7 +242,8 @@ func (d *drainPlanner) share() {
 		slices.SortFunc(queue, func(x, y *drainPod) int { return strings.Compare(x.Pod.Name, y.Pod.Name) })
 		together := atOnceOf(b)
 		for i, p := range queue {
-			if p.wave = i / together; p.wave > 0 {
+			p.wave = i / together
+			if p.wave > 0 {
 				p.Verdict, p.Before = DrainEvictsAfter, i
 				p.Text = fmt.Sprintf("budget %s allows %d at a time, and %d go before it", b.Name, together, i)
 			}

@@ -94,7 +94,8 @@ func (s *State) inOrder(p *poolRecord) []*nodeRecord {
 			first = append(first, n)
 		}
 	}
-	if first = append(first, last...); operator != nil {
+	first = append(first, last...)
+	if operator != nil {
 		first = append(first, operator)
 	}
 	return first

@@ -8,53 +8,53 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// VerdictKind says what a decision made of one node.
-type VerdictKind string
-
-// The kinds of a [Verdict]; the first that holds, in this order.
+// The kinds of a [Verdict], in the order in which they are tried.
 const (
-	// VerdictNotInPool: the node does not exist or another pool, or none,
+	// verdictNotInPool: the node does not exist or another pool, or none,
 	// counts it. (Of a pool that is blocked because of its selector, all nodes
-	// are VerdictPoolBlocked.)
-	VerdictNotInPool VerdictKind = "NotInPool"
-	// VerdictPoolBlocked: nothing of the pool is updated now.
-	VerdictPoolBlocked VerdictKind = "PoolBlocked"
-	// VerdictDeleting: the node is being deleted.
-	VerdictDeleting VerdictKind = "Deleting"
-	// VerdictUpToDate: the node has what the pool wants.
-	VerdictUpToDate VerdictKind = "UpToDate"
-	// VerdictFailing: the node fails on its way there and takes capacity.
-	VerdictFailing VerdictKind = "Failing"
-	// VerdictInProgress: the node is on its way.
-	VerdictInProgress VerdictKind = "InProgress"
-	// VerdictNotReady: the node is to be updated but not fit for it.
-	VerdictNotReady VerdictKind = "NotReady"
-	// VerdictDeferredOperatorNode: the node runs the machine-config operator
+	// are PoolBlocked.)
+	verdictNotInPool = "NotInPool"
+	// verdictPoolBlocked: nothing of the pool is updated now.
+	verdictPoolBlocked = "PoolBlocked"
+	// verdictDeleting: the node is being deleted.
+	verdictDeleting = "Deleting"
+	// verdictUpToDate: the node has what the pool wants.
+	verdictUpToDate = "UpToDate"
+	// verdictFailing: the node fails on its way there and takes capacity.
+	verdictFailing = "Failing"
+	// verdictInProgress: the node is on its way.
+	verdictInProgress = "InProgress"
+	// verdictNotReady: the node is to be updated but not fit for it.
+	verdictNotReady = "NotReady"
+	// verdictDeferredOperatorNode: the node runs the machine-config operator
 	// and goes last.
-	VerdictDeferredOperatorNode VerdictKind = "DeferredOperatorNode"
-	// VerdictCustomPoolBoot: the node booted into a custom pool and gets its
+	verdictDeferredOperatorNode = "DeferredOperatorNode"
+	// verdictCustomPoolBoot: the node booted into a custom pool and gets its
 	// labels first.
-	VerdictCustomPoolBoot VerdictKind = "CustomPoolBoot"
-	// VerdictNoCapacity: others go first.
-	VerdictNoCapacity VerdictKind = "NoCapacity"
-	// VerdictSelected: the node is to be targeted now.
-	VerdictSelected VerdictKind = "Selected"
+	verdictCustomPoolBoot = "CustomPoolBoot"
+	// verdictNoCapacity: others go first.
+	verdictNoCapacity = "NoCapacity"
+	// verdictSelected: the node is to be targeted now.
+	verdictSelected = "Selected"
 )
 
-// HintStuckFailing marks a node that failed, is cordoned, and so is not given a
+// hintStuckFailing marks a node that failed, is cordoned, and so is not given a
 // corrected config until somebody uncordons it.
-const HintStuckFailing = "StuckFailing"
+const hintStuckFailing = "StuckFailing"
 
 // Verdict is what a decision made of one node, and why.
 type Verdict struct {
-	Kind VerdictKind
-	// Block says which, for VerdictPoolBlocked.
+	// Kind is NotInPool, PoolBlocked, Deleting, UpToDate, Failing, InProgress,
+	// NotReady, DeferredOperatorNode, CustomPoolBoot, NoCapacity or Selected: the
+	// first that holds.
+	Kind string
+	// Block says which, for PoolBlocked.
 	Block Block
 	// Text is the reason in words.
 	Text string
-	// Hint is HintStuckFailing or empty.
+	// Hint is StuckFailing or empty.
 	Hint string
-	// Holders names the nodes that have the capacity, for VerdictNoCapacity:
+	// Holders names the nodes that have the capacity, for NoCapacity:
 	// those that take it, those that are held, those that are selected. It may
 	// be shared with other verdicts: do not change it.
 	Holders []string
@@ -99,41 +99,41 @@ func (s *State) newExplainer(pool string) *explainer {
 // explain walks down the table of verdicts.
 func (e *explainer) explain(node string) Verdict {
 	n, p := e.s.nodes[node], e.pool
-	blocked := Verdict{Kind: VerdictPoolBlocked, Block: e.sel.Block, Text: e.sel.Block.Text}
+	blocked := Verdict{Kind: verdictPoolBlocked, Block: e.sel.Block, Text: e.sel.Block.Text}
 	if p == nil || n == nil || n.pool != p {
 		if k := e.sel.Block.Kind; n != nil && (k == BlockSelectingAll || k == BlockInvalidSelector) {
 			return blocked // why no node is in it
 		}
-		return Verdict{Kind: VerdictNotInPool, Block: e.sel.Block, Text: e.s.whyNotInPool(e.sel.Pool, n, node)}
+		return Verdict{Kind: verdictNotInPool, Block: e.sel.Block, Text: e.s.whyNotInPool(e.sel.Pool, n, node)}
 	}
 	c, st := &n.class, &n.state
 	switch {
 	case e.sel.Block.Kind != BlockNone:
 		return blocked
 	case st.Deleting && !e.s.o.Compat:
-		return Verdict{Kind: VerdictDeleting, Text: fmt.Sprintf("node %s is being deleted", node)}
+		return Verdict{Kind: verdictDeleting, Text: fmt.Sprintf("node %s is being deleted", node)}
 	case !c.candidate && st.Done():
-		return Verdict{Kind: VerdictUpToDate, Text: fmt.Sprintf("node %s has %s", node, p.goal.Target())}
+		return Verdict{Kind: verdictUpToDate, Text: fmt.Sprintf("node %s has %s", node, p.goal.Target())}
 	case !c.candidate && c.mcdFailing:
-		return Verdict{Kind: VerdictFailing, Text: fmt.Sprintf("node %s is %s and takes a unit of capacity: %s", node, st.State, st.Reason)}
+		return Verdict{Kind: verdictFailing, Text: fmt.Sprintf("node %s is %s and takes a unit of capacity: %s", node, st.State, st.Reason)}
 	case !c.candidate:
 		phase, stuck := e.s.Phase(node)
-		return Verdict{Kind: VerdictInProgress, Text: fmt.Sprintf("node %s is on its way to %s: %s", node, p.goal.Target(), phase.In(stuck))}
+		return Verdict{Kind: verdictInProgress, Text: fmt.Sprintf("node %s is on its way to %s: %s", node, p.goal.Target(), phase.In(stuck))}
 	case !c.eligible:
-		v := Verdict{Kind: VerdictNotReady, Text: st.NotReadyText()}
+		v := Verdict{Kind: verdictNotReady, Text: st.NotReadyText()}
 		if c.mcdFailing && st.Unschedulable {
-			v.Hint = HintStuckFailing
+			v.Hint = hintStuckFailing
 			v.Text += "; it is " + st.State + " and cordoned, so a corrected config does not reach it: uncordon it"
 		}
 		return v
 	case node == e.sel.Deferred:
-		return Verdict{Kind: VerdictDeferredOperatorNode, Text: fmt.Sprintf(TextDeferring, node)}
+		return Verdict{Kind: verdictDeferredOperatorNode, Text: fmt.Sprintf(TextDeferring, node)}
 	case e.boots[node] != "":
-		return Verdict{Kind: VerdictCustomPoolBoot, Text: fmt.Sprintf("node %s booted into pool %s and gets its labels first", node, e.boots[node])}
+		return Verdict{Kind: verdictCustomPoolBoot, Text: fmt.Sprintf("node %s booted into pool %s and gets its labels first", node, e.boots[node])}
 	case !e.selected.Has(node):
 		return e.noCapacity()
 	}
-	return Verdict{Kind: VerdictSelected, Text: fmt.Sprintf("node %s is next for %s", node, e.sel.Target)}
+	return Verdict{Kind: verdictSelected, Text: fmt.Sprintf("node %s is next for %s", node, e.sel.Target)}
 }
 
 func (e *explainer) noCapacity() Verdict {
@@ -143,7 +143,7 @@ func (e *explainer) noCapacity() Verdict {
 		if len(holders) > 0 {
 			text += ", taken by " + strings.Join(holders, ", ")
 		}
-		e.full = Verdict{Kind: VerdictNoCapacity, Text: text, Holders: holders}
+		e.full = Verdict{Kind: verdictNoCapacity, Text: text, Holders: holders}
 	}
 	return e.full
 }

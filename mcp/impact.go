@@ -109,10 +109,12 @@ type configDiff struct {
 func newConfigDiff(old, new *mcfgv1.MachineConfig, o ImpactOptions) (*configDiff, error) {
 	d := &configDiff{old: old, new: new}
 	var err error
-	if d.oldIgn, err = ignition.Parse(old.Spec.Config.Raw); err != nil {
+	d.oldIgn, err = ignition.Parse(old.Spec.Config.Raw)
+	if err != nil {
 		return nil, fmt.Errorf("parsing old Ignition config failed with error: %w", err)
 	}
-	if d.newIgn, err = ignition.Parse(new.Spec.Config.Raw); err != nil {
+	d.newIgn, err = ignition.Parse(new.Spec.Config.Raw)
+	if err != nil {
 		return nil, fmt.Errorf("parsing new Ignition config failed with error: %w", err)
 	}
 	if err := d.reconcilable(o); err != nil {
@@ -212,7 +214,8 @@ func (d *configDiff) byPolicy(p opv1.NodeDisruptionPolicyClusterStatus) (Impact,
 		if err != nil {
 			return Impact{}, err
 		}
-		if out.Drain = unsafe != ""; out.Drain {
+		out.Drain = unsafe != ""
+		if out.Drain {
 			out.Reasons = append(out.Reasons, fmt.Sprintf("the change of %s needs a drain: %s", registriesPath, unsafe))
 		}
 	}

@@ -117,7 +117,7 @@ func TestInvalidSelector(t *testing.T) {
 		t.Errorf("a pool with an invalid selector says: %s", mcptest.Brief(st))
 	}
 	// The selector is why the pool has no nodes.
-	if v := mcp.NewState(in.Objects, in.Options).Explain("infra", "w"); v.Kind != mcp.VerdictPoolBlocked || v.Block.Kind != mcp.BlockInvalidSelector {
+	if v := mcp.NewState(in.Objects, in.Options).Explain("infra", "w"); v.Kind != "PoolBlocked" || v.Block.Kind != mcp.BlockInvalidSelector {
 		t.Errorf("%+v", v)
 	}
 	if got := mcp.NewState(in.Objects, in.Options).Issues(); len(got) != 1 || got[0].Pool != "infra" {

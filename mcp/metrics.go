@@ -11,14 +11,14 @@ import (
 // The metrics of the machine-config operator, controller (MCC) and daemons (MCD) that
 // can be told from objects.
 const (
-	MetricPoolAlert    = "mcc_pool_alert"   // {node}: a custom role of a control plane node is ignored
-	MetricDrainError   = "mcc_drain_err"    // {node}: its drain has been failing for more than an hour
-	MetricState        = "mcd_state"        // {node,state,reason}: the time of the sample, in seconds
-	MetricConfigDrift  = "mcd_config_drift" // {node}: likewise where files have drifted; 0 elsewhere
-	MetricMachines     = "mco_machine_count"
-	MetricUpdated      = "mco_updated_machine_count"
-	MetricDegraded     = "mco_degraded_machine_count"
-	MetricUnavailable  = "mco_unavailable_machine_count"
+	metricPoolAlert    = "mcc_pool_alert"   // {node}: a custom role of a control plane node is ignored
+	metricDrainError   = "mcc_drain_err"    // {node}: its drain has been failing for more than an hour
+	metricState        = "mcd_state"        // {node,state,reason}: the time of the sample, in seconds
+	metricConfigDrift  = "mcd_config_drift" // {node}: likewise where files have drifted; 0 elsewhere
+	metricMachines     = "mco_machine_count"
+	metricUpdated      = "mco_updated_machine_count"
+	metricDegraded     = "mco_degraded_machine_count"
+	metricUnavailable  = "mco_unavailable_machine_count"
 	metricRebootFailed = "mcd_reboots_failed_total"
 	metricPivotErrors  = "mcd_pivot_errors_total"
 	metricKubelet      = "mcd_kubelet_state"
@@ -60,13 +60,13 @@ func (s *State) Metrics(in MetricsInput) []clusterapi.Sample {
 	slices.Sort(errors)
 	for _, node := range slices.Compact(errors) {
 		if s.nodes[node] != nil { // it goes with its node
-			add(MetricDrainError, 1, "node", node)
+			add(metricDrainError, 1, "node", node)
 		}
 	}
 	nodes := sortedValues(s.nodes)
 	for _, n := range nodes {
 		if n.assign.Alert {
-			add(MetricPoolAlert, 1, "node", n.state.Name)
+			add(metricPoolAlert, 1, "node", n.state.Name)
 		}
 	}
 	for _, n := range nodes {
@@ -75,7 +75,7 @@ func (s *State) Metrics(in MetricsInput) []clusterapi.Sample {
 			if drifted(n.state) {
 				drift = now
 			}
-			add(MetricConfigDrift, drift, "node", n.state.Name)
+			add(metricConfigDrift, drift, "node", n.state.Name)
 		}
 	}
 	for _, n := range nodes {
@@ -85,7 +85,7 @@ func (s *State) Metrics(in MetricsInput) []clusterapi.Sample {
 			if state == "" {
 				state = StateDone
 			}
-			add(MetricState, now, "node", n.state.Name, "state", state, "reason", n.state.Reason)
+			add(metricState, now, "node", n.state.Name, "state", state, "reason", n.state.Reason)
 		}
 	}
 	pools := sortedValues(s.pools)
@@ -93,10 +93,10 @@ func (s *State) Metrics(in MetricsInput) []clusterapi.Sample {
 		name string
 		of   func(*poolRecord) int32
 	}{
-		{MetricDegraded, func(p *poolRecord) int32 { return p.pool.Status.DegradedMachineCount }},
-		{MetricMachines, func(p *poolRecord) int32 { return p.pool.Status.MachineCount }},
-		{MetricUnavailable, func(p *poolRecord) int32 { return p.pool.Status.UnavailableMachineCount }},
-		{MetricUpdated, func(p *poolRecord) int32 { return p.pool.Status.UpdatedMachineCount }},
+		{metricDegraded, func(p *poolRecord) int32 { return p.pool.Status.DegradedMachineCount }},
+		{metricMachines, func(p *poolRecord) int32 { return p.pool.Status.MachineCount }},
+		{metricUnavailable, func(p *poolRecord) int32 { return p.pool.Status.UnavailableMachineCount }},
+		{metricUpdated, func(p *poolRecord) int32 { return p.pool.Status.UpdatedMachineCount }},
 	} {
 		for _, p := range pools {
 			add(m.name, float64(m.of(p)), "pool", p.name)
@@ -112,8 +112,8 @@ func drifted(n NodeState) bool {
 		(strings.Contains(n.Reason, "content mismatch for file") || strings.Contains(n.Reason, "mode mismatch for file"))
 }
 
-// Alert is an alerting rule that clusters have.
-type Alert struct {
+// AlertingRule is an alerting rule that clusters have.
+type AlertingRule struct {
 	Name string
 	// Expr is the expression, in the language of Prometheus, and For how long it
 	// must hold.
@@ -126,12 +126,12 @@ type Alert struct {
 
 // Alerts returns the alerting rules on the metrics of pools and nodes of a cluster of
 // a version, its minor number such as 18 for 4.18: which exist depends on it.
-func Alerts(minor int) []Alert {
+func Alerts(minor int) []AlertingRule {
 	const critical, warning = "critical", "warning"
-	all := []Alert{
-		{"MCCDrainError", MetricDrainError + " > 0", 0, warning,
+	all := []AlertingRule{
+		{"MCCDrainError", metricDrainError + " > 0", 0, warning,
 			"the drain of a node has been failing for more than an hour; see what blocks it and the events DrainFailed of the node"},
-		{"MCCPoolAlert", MetricPoolAlert + " > 0", 0, warning,
+		{"MCCPoolAlert", metricPoolAlert + " > 0", 0, warning,
 			"a control plane node has the role of a custom pool, which is ignored: remove the label"},
 		{"MCDRebootError", metricRebootFailed + " > 0", 5 * time.Minute, critical,
 			"a node could not be rebooted, and its update is stuck: reboot it"},
@@ -141,11 +141,11 @@ func Alerts(minor int) []Alert {
 			"the kubelet of a node does not answer"},
 	}
 	if minor == 17 || minor == 18 {
-		all = append(all, Alert{"MissingMachineConfig", metricMissing + " > 0", 0, warning,
+		all = append(all, AlertingRule{"MissingMachineConfig", metricMissing + " > 0", 0, warning,
 			"a node wants a MachineConfig that does not exist: restore it, or give the node another one"})
 	}
 	if minor >= 10 && minor <= pausedCertificates {
-		all = append(all, Alert{"MachineConfigControllerPausedPoolKubeletCA", metricPausedCA + " > 0", time.Hour, warning,
+		all = append(all, AlertingRule{"MachineConfigControllerPausedPoolKubeletCA", metricPausedCA + " > 0", time.Hour, warning,
 			"a new certificate authority of kubelets waits for a paused pool: unpause it"})
 	}
 	return all

@@ -97,11 +97,11 @@ const PostConfigActionRebooting = "Rebooting"
 
 // Values of [AnnotationControlPlaneTopology].
 const (
-	TopologyHighlyAvailable        = "HighlyAvailable"
+	topologyHighlyAvailable        = "HighlyAvailable"
 	TopologySingleReplica          = "SingleReplica"
 	TopologyHighlyAvailableArbiter = "HighlyAvailableArbiter"
-	TopologyDualReplica            = "DualReplica"
-	TopologyExternal               = "External"
+	topologyDualReplica            = "DualReplica"
+	topologyExternal               = "External"
 )
 
 // The taint, without value and with effect PreferNoSchedule, of nodes that
@@ -120,5 +120,5 @@ const (
 	LabelApp      = "k8s-app"
 	AppOperator   = "machine-config-operator"
 	AppController = "machine-config-controller"
-	AppDaemon     = "machine-config-daemon"
+	appDaemon     = "machine-config-daemon"
 )

@@ -75,7 +75,7 @@ func genNode(t *rapid.T, name string) corev1.Node {
 	case 5:
 		mcptest.Annotate(mcp.AnnotationDesiredImage, "i")(&n)
 	case 6:
-		mcptest.Annotate(mcp.AnnotationFirstPivotConfig, rapid.SampledFrom(configs).Draw(t, "pivot"))(&n)
+		mcptest.Annotate("machineconfiguration.openshift.io/firstPivotConfig", rapid.SampledFrom(configs).Draw(t, "pivot"))(&n)
 	case 7:
 		mcptest.Reason("bad N")(&n)
 	}
@@ -438,7 +438,7 @@ func checkPrefix(t *rapid.T, s *mcp.State, o mcp.Options, pool string, sel mcp.S
 	var list []candidate
 	for name, v := range s.Explanations(pool) {
 		switch v.Kind {
-		case mcp.VerdictSelected, mcp.VerdictNoCapacity:
+		case "Selected", "NoCapacity":
 			n, _, _ := s.Node(name)
 			c := candidate{NodeState: n, held: 1}
 			named := n.Unreconcilable() && n.Reason == "bad N" && n.DesiredConfig == "N"

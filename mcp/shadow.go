@@ -27,34 +27,32 @@ func graceOr(d, usual time.Duration) time.Duration {
 	return max(d, 0)
 }
 
-// DifferenceKind says in what another controller decided otherwise.
-type DifferenceKind string
-
 // The kinds of a [Difference].
 const (
-	// DifferenceNotSelected: a node was targeted that would have had to wait.
-	DifferenceNotSelected DifferenceKind = "NotSelected"
-	// DifferenceTarget: a node was given something else than its pool's target.
-	DifferenceTarget DifferenceKind = "Target"
-	// DifferenceIdle: a node was not targeted although it was its turn.
-	DifferenceIdle DifferenceKind = "Idle"
-	// DifferenceStatus: counts or conditions of a pool are others.
-	DifferenceStatus DifferenceKind = "Status"
-	// DifferenceTaint: a node has the taint UpdateInProgress and should not, or the
+	// differenceNotSelected: a node was targeted that would have had to wait.
+	differenceNotSelected = "NotSelected"
+	// differenceTarget: a node was given something else than its pool's target.
+	differenceTarget = "Target"
+	// differenceIdle: a node was not targeted although it was its turn.
+	differenceIdle = "Idle"
+	// differenceStatus: counts or conditions of a pool are others.
+	differenceStatus = "Status"
+	// differenceTaint: a node has the taint UpdateInProgress and should not, or the
 	// other way round.
-	DifferenceTaint DifferenceKind = "Taint"
+	differenceTaint = "Taint"
 )
 
 // Difference is a decision that another controller took and that would have been
 // another one here.
 type Difference struct {
-	Kind DifferenceKind
+	// Kind is NotSelected, Target, Idle, Status or Taint.
+	Kind string
 	// Time is when it was taken, as far as that was seen.
 	Time time.Time
 	Pool string
 	Node string // empty for a pool's status
 	// Theirs and Ours say what each decided, and Verdict what is made of the node
-	// here, and why. Verdict is empty for DifferenceStatus.
+	// here, and why. Verdict is empty for Status.
 	Theirs, Ours string
 	Verdict      Verdict
 }
@@ -186,10 +184,10 @@ func (h *Shadow) claimOf(now time.Time, n NodeState) *claim {
 		return nil
 	}
 	c := &claim{target: target, before: old, until: now.Add(h.skew)}
-	c.diff = Difference{Kind: DifferenceNotSelected, Time: now, Pool: assign.Primary, Node: n.Name,
+	c.diff = Difference{Kind: differenceNotSelected, Time: now, Pool: assign.Primary, Node: n.Name,
 		Theirs: "targeted to " + target.String(), Verdict: h.state.Explain(assign.Primary, n.Name)}
 	if goal := h.state.Goal(assign.Primary).Target(); assign.Primary != "" && goal != target {
-		c.diff.Kind, c.diff.Ours = DifferenceTarget, "its pool's target is "+goal.String()
+		c.diff.Kind, c.diff.Ours = differenceTarget, "its pool's target is "+goal.String()
 	} else {
 		c.diff.Ours = string(c.diff.Verdict.Kind) + ": " + c.diff.Verdict.Text
 	}

@@ -206,15 +206,15 @@ func TestShadowTells(t *testing.T) {
 	f := follow(mcp.ShadowOptions{Grace: -1, Skew: -1}, 1)
 	b := mcptest.Worker("b", mcptest.Age(2), mcptest.Desired("N"))
 	_, found := f.Apply(f.now, mcp.Change{Object: &b})
-	want := []mcp.Difference{{Kind: mcp.DifferenceNotSelected, Time: mcptest.Epoch, Pool: "worker", Node: "b",
+	want := []mcp.Difference{{Kind: "NotSelected", Time: mcptest.Epoch, Pool: "worker", Node: "b",
 		Theirs: "targeted to MachineConfig N", Ours: "NoCapacity: maxUnavailable is 1, taken by a",
-		Verdict: mcp.Verdict{Kind: mcp.VerdictNoCapacity, Text: "maxUnavailable is 1, taken by a", Holders: []string{"a"}}}}
+		Verdict: mcp.Verdict{Kind: "NoCapacity", Text: "maxUnavailable is 1, taken by a", Holders: []string{"a"}}}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
 	}
 	f.status(func(p *mcfgv1.MachineConfigPool) { p.Status.UpdatedMachineCount = 7 })
 	found = f.Check(f.now)
-	if len(found) == 0 || found[0].Kind != mcp.DifferenceStatus || found[0].Theirs != "updatedMachineCount 7" || found[0].Ours != "updatedMachineCount 0" {
+	if len(found) == 0 || found[0].Kind != "Status" || found[0].Theirs != "updatedMachineCount 7" || found[0].Ours != "updatedMachineCount 0" {
 		t.Errorf("%+v", found)
 	}
 }

@@ -40,7 +40,7 @@ func (h *Shadow) idle(now time.Time, pool string, p *shadowPool) (Difference, bo
 		return Difference{}, false
 	}
 	node := p.sel.Nodes[0]
-	return Difference{Kind: DifferenceIdle, Time: p.idle.since, Pool: pool, Node: node, Theirs: "not targeted",
+	return Difference{Kind: differenceIdle, Time: p.idle.since, Pool: pool, Node: node, Theirs: "not targeted",
 		Ours: "to be targeted to " + p.sel.Target.String(), Verdict: h.state.Explain(pool, node)}, true
 }
 
@@ -59,7 +59,7 @@ func (h *Shadow) wrongTaints(now time.Time, pool string, p *shadowPool) (found [
 			continue
 		}
 		has := map[bool]string{true: "taint " + TaintUpdateInProgress + " is there", false: "taint " + TaintUpdateInProgress + " is absent"}
-		found = append(found, Difference{Kind: DifferenceTaint, Time: d.since, Pool: pool, Node: change.Node,
+		found = append(found, Difference{Kind: differenceTaint, Time: d.since, Pool: pool, Node: change.Node,
 			Theirs: has[!change.Add], Ours: has[change.Add], Verdict: h.state.Explain(pool, change.Node)})
 	}
 	for change := range p.taints {
@@ -105,7 +105,7 @@ func (h *Shadow) unlike(now time.Time, pool string, p *shadowPool) (Difference, 
 	stored := &h.state.pools[pool].pool.Status
 	ours := h.state.Status(pool, *stored, now)
 	a, b := lessEqual(strings.Split(statusText(stored), "\n"), strings.Split(statusText(&ours), "\n"))
-	return Difference{Kind: DifferenceStatus, Time: p.unlike.since, Pool: pool, Theirs: a, Ours: b}, true
+	return Difference{Kind: differenceStatus, Time: p.unlike.since, Pool: pool, Theirs: a, Ours: b}, true
 }
 
 // lessEqual leaves out the lines that both have.

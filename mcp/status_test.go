@@ -124,9 +124,9 @@ func TestDrift(t *testing.T) {
 
 	for _, n := range []struct {
 		max  int
-		want mcp.VerdictKind
+		want string
 		sel  []string
-	}{{1, mcp.VerdictNoCapacity, nil}, {2, mcp.VerdictSelected, []string{"k"}}} {
+	}{{1, "NoCapacity", nil}, {2, "Selected", []string{"k"}}} {
 		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N2", mcptest.AtMost(n.max))), in.Nodes...)
 		s := mcp.NewState(in.Objects, in.Options)
 		if got := s.Candidates("worker").Nodes; !cmp.Equal(got, n.sel) {
@@ -244,7 +244,7 @@ func TestPoolSynchronizers(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	at := metav1.NewTime(mcptest.Epoch)
 	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
-	in.ControllerConfig = mcptest.Topology(mcp.TopologyHighlyAvailable)
+	in.ControllerConfig = mcptest.Topology("HighlyAvailable")
 	in.ControllerConfig.Status.ControllerCertificates = []mcfgv1.ControllerCertificate{
 		{BundleFile: "KubeAPIServerServingCAData", Subject: "s", NotAfter: &at}, {BundleFile: "RootCAData", Subject: "t"}}
 	want := []mcfgv1.CertExpiry{{Bundle: "KubeAPIServerServingCAData", Subject: "s", Expiry: &at}}

@@ -24,93 +24,56 @@ type adversary struct {
 
 func everything(n int) int { return n }
 
+// layers are packages of twenty versions; each version needs the next package at its
+// own version, five deep. With one way through, only the oldest version of the last
+// layer is there: every version but the first fails, deep down.
+func layers(oneWay bool) func(entries int) (lines, subs []string) {
+	const versions, depth = 20, 5
+	return func(entries int) (lines, subs []string) {
+		packages := entries / versions
+		if oneWay {
+			packages = packages / depth * depth
+		}
+		for p := range packages {
+			for v := 1; v <= versions; v++ {
+				line := fmt.Sprintf("p%04d.v%d P%dV%d", p, v, p, v)
+				if v > 1 {
+					line += fmt.Sprintf(" >p%04d.v%d", p, v-1)
+				}
+				switch {
+				case p%depth != depth-1 && p+1 < packages:
+					line += fmt.Sprintf(" -P%dV%d", p+1, v)
+				case oneWay && v > 1:
+					line += " -Missing"
+				}
+				lines = append(lines, line)
+			}
+		}
+		for p := 0; p < packages && len(subs) < 20; p += depth {
+			subs = append(subs, fmt.Sprintf("p%04d", p))
+		}
+		return lines, subs
+	}
+}
+
+// needs is operators each of which needs another one.
+func needs(next func(i, entries int) int, subs ...string) func(entries int) ([]string, []string) {
+	return func(entries int) ([]string, []string) {
+		var lines []string
+		for i := range entries {
+			lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, next(i, entries)))
+		}
+		return lines, subs
+	}
+}
+
 func adversaries() []adversary {
 	return []adversary{
-		{
-			// Packages of twenty versions; each version needs the next package at
-			// its own version, five deep.
-			name: "layers",
-			lines: func(entries int) (lines, subs []string) {
-				const versions, depth = 20, 5
-				packages := entries / versions
-				for p := range packages {
-					for v := 1; v <= versions; v++ {
-						line := fmt.Sprintf("p%04d.v%d P%dV%d", p, v, p, v)
-						if v > 1 {
-							line += fmt.Sprintf(" >p%04d.v%d", p, v-1)
-						}
-						if p%depth != depth-1 && p+1 < packages {
-							line += fmt.Sprintf(" -P%dV%d", p+1, v)
-						}
-						lines = append(lines, line)
-					}
-				}
-				for p := 0; p < packages && len(subs) < 20; p += depth {
-					subs = append(subs, fmt.Sprintf("p%04d", p))
-				}
-				return lines, subs
-			},
-			served: everything,
-		},
-		{
-			// As layers, but only the oldest version of the last layer is there:
-			// every version but the first fails, deep down.
-			name: "layers with one way through",
-			lines: func(entries int) (lines, subs []string) {
-				const versions, depth = 20, 5
-				packages := entries / versions / depth * depth
-				for p := range packages {
-					for v := 1; v <= versions; v++ {
-						line := fmt.Sprintf("p%04d.v%d P%dV%d", p, v, p, v)
-						if v > 1 {
-							line += fmt.Sprintf(" >p%04d.v%d", p, v-1)
-						}
-						switch {
-						case p%depth != depth-1:
-							line += fmt.Sprintf(" -P%dV%d", p+1, v)
-						case v > 1:
-							line += " -Missing"
-						}
-						lines = append(lines, line)
-					}
-				}
-				for p := 0; p < packages && len(subs) < 20; p += depth {
-					subs = append(subs, fmt.Sprintf("p%04d", p))
-				}
-				return lines, subs
-			},
-			served: everything,
-		},
-		{
-			name: "one deep chain",
-			lines: func(entries int) (lines, subs []string) {
-				for i := range entries {
-					lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, min(i+1, entries-1)))
-				}
-				return lines, []string{"p0000"}
-			},
-			served: everything,
-		},
-		{
-			name: "a deep chain that breaks at its end",
-			lines: func(entries int) (lines, subs []string) {
-				for i := range entries {
-					lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, i+1))
-				}
-				return lines, []string{"p0000"}
-			},
-			served: func(int) int { return 0 },
-		},
-		{
-			name: "a ring",
-			lines: func(entries int) (lines, subs []string) {
-				for i := range entries {
-					lines = append(lines, fmt.Sprintf("p%04d.v1 A%d -A%d", i, i, (i+1)%entries))
-				}
-				return lines, []string{"p0000", "p0001"}
-			},
-			served: everything,
-		},
+		{name: "layers", served: everything, lines: layers(false)},
+		{name: "layers with one way through", served: everything, lines: layers(true)},
+		{name: "one deep chain", served: everything, lines: needs(func(i, entries int) int { return min(i+1, entries-1) }, "p0000")},
+		{name: "a deep chain that breaks at its end", served: func(int) int { return 0 }, lines: needs(func(i, _ int) int { return i + 1 }, "p0000")},
+		{name: "a ring", served: everything, lines: needs(func(i, entries int) int { return (i + 1) % entries }, "p0000", "p0001")},
 		{
 			name: "wide alternatives of which the last works",
 			lines: func(entries int) (lines, subs []string) {
@@ -227,7 +190,7 @@ func TestAdversaries(t *testing.T) {
 			}
 			served := 0
 			for _, slot := range g.Slots {
-				if slot.Outcome == olm.AddedForSubscription {
+				if slot.Outcome == "AddedForSubscription" {
 					served++
 				}
 			}
@@ -270,7 +233,7 @@ func pigeons(t testing.TB, n int) olm.Snapshot {
 func TestLimit(t *testing.T) {
 	s := pigeons(t, 14)
 	_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxConflicts: 1000})
-	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 || limit.What != "" {
+	if limit := (*olm.LimitError)(nil); !errors.As(err, &limit) || limit.Max != 1000 || limit.Where != "" {
 		t.Errorf("error %v, want a LimitError of 1000", err)
 	}
 	if _, err := olm.Resolve(context.Background(), s, olm.Options{MaxConflicts: -1}); err == nil || !strings.Contains(err.Error(), "MaxConflicts is negative") {
@@ -305,7 +268,7 @@ func TestGiveUp(t *testing.T) {
 			given[h.Subscription] = limit.Error()
 		}
 	}
-	if want := map[string]string{"s13": "gave up on subscription s13 after 1000 conflicts (MaxConflicts)"}; !maps.Equal(given, want) {
+	if want := map[string]string{"s13": "gave up on subscription s13: more than 1000 conflicts (limit MaxConflicts)"}; !maps.Equal(given, want) {
 		t.Errorf("gave up on %v, want %v", given, want)
 	}
 	if got := len(g.Operators); got != 2*13+3 {
@@ -322,9 +285,9 @@ func TestGiveUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "nothing for subscription s13\n" +
-		"  gave up on subscription s13 after 1000 conflicts (MaxConflicts)\n" +
+		"  gave up on subscription s13: more than 1000 conflicts (limit MaxConflicts)\n" +
 		"  s13.v1 not taken\n" +
-		"    no answer within 1000 conflicts (MaxConflicts)\n"
+		"    more than 1000 conflicts (limit MaxConflicts)\n"
 	if got := e.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("explanation:\n%s\nwant\n%s", got, want)
 	}

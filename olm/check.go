@@ -20,7 +20,7 @@ func (g *Generation) check() error {
 	var members []*Slot
 	for i := range g.Slots {
 		s := &g.Slots[i]
-		if s.Current != nil && !(s.Outcome == Kept && p.leaving[s.Current.Name]) {
+		if s.Current != nil && !(s.Outcome == outcomeKept && p.leaving[s.Current.Name]) {
 			after.add(s.Current)
 			members = append(members, s)
 		}
@@ -33,7 +33,7 @@ func (g *Generation) check() error {
 				continue
 			}
 			switch {
-			case s.Outcome != Kept:
+			case s.Outcome != outcomeKept:
 				errs = append(errs, fmt.Errorf("%s would lack an operator %s", s.Current.Name, r))
 			case before.satisfies(r, p.options.CEL):
 				errs = append(errs, fmt.Errorf("%s would lose an operator %s", s.Current.Name, r))
@@ -70,7 +70,7 @@ func clashes(members []*Slot) []error {
 			}
 			o := byTrait[t]
 			rival := o.changed
-			if s.Outcome == Kept {
+			if s.Outcome == outcomeKept {
 				o.kept = s.Current.Name
 			} else {
 				rival, o.changed = cmp.Or(rival, o.kept), s.Current.Name

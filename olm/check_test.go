@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 		{"nothing", func(*olm.Generation, func(string, string) *olm.Slot) {}, nil},
 		{"an unchanged operator loses an API", func(g *olm.Generation, add func(string, string) *olm.Slot) {
 			s := add("a", "a.v2")
-			s.Outcome, s.Previous = olm.Updated, g.Slots[0].Previous
+			s.Outcome, s.Previous = "Updated", g.Slots[0].Previous
 			g.Slots = append(g.Slots[1:2], *s)
 		}, []string{"z.v1 would lose an operator providing an API with group: g, version: v1, kind: Old"}},
 		{"a new operator lacks an API", func(g *olm.Generation, add func(string, string) *olm.Slot) {
@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 		}, []string{"a.v2 and a.v2 originate from package a", "a.v2 and a.v2 have the name a.v2"}},
 		{"an update without an edge", func(g *olm.Generation, add func(string, string) *olm.Slot) {
 			s := add("a", "a.v2")
-			s.Outcome, s.Previous = olm.Updated, g.Slots[1].Previous
+			s.Outcome, s.Previous = "Updated", g.Slots[1].Previous
 			s.AlsoReplaced = []*olm.Bundle{{Name: "y.v1"}}
 			g.Slots[1] = *s
 		}, []string{"a.v2 does not replace z.v1", "a.v2 does not replace y.v1"}},
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 			}
 			tc.change(g, func(pkg, name string) *olm.Slot {
 				e := read.Package(pkg).Channel("c").Entry(name)
-				return &olm.Slot{Outcome: olm.AddedForRequirement, Current: e.Bundle, Operator: &olm.Operator{Name: name, Bundle: e.Bundle, Entry: e}}
+				return &olm.Slot{Outcome: "AddedForRequirement", Current: e.Bundle, Operator: &olm.Operator{Name: name, Bundle: e.Bundle, Entry: e}}
 			})
 			err = olm.Check(g)
 			if len(tc.want) == 0 && err == nil {

@@ -112,7 +112,7 @@ func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersi
 	if !ok {
 		return nil, "", nil
 	}
-	properties, err := ParsePropertiesAnnotation(text)
+	properties, err := parsePropertiesAnnotation(text)
 	if err != nil {
 		return nil, "", err
 	}

@@ -13,9 +13,9 @@ import (
 // Kinds of facts that a search adds: what it decided before. Only explanations
 // of what was held back speak of them.
 const (
-	factSubscriptionTook FactKind = "SubscriptionTook"
-	factRequirementTook  FactKind = "RequirementTook"
-	factPromise          FactKind = "Promise"
+	factSubscriptionTook = "SubscriptionTook"
+	factRequirementTook  = "RequirementTook"
+	factPromise          = "Promise"
 )
 
 // factSet gives each constraint of a formula a literal that puts it into force,
@@ -32,7 +32,7 @@ type rule struct {
 	shared   trait // by the members
 	need     *need // of a requirement or a Subscription
 	node     int   // that the fact is about; none if it is about several
-	replaced int   // node that the node replaces, with FactReplaces
+	replaced int   // node that the node replaces, with Replaces
 }
 
 // rule adds a fact and returns its literal.
@@ -49,12 +49,12 @@ func (s *factSet) of(l sat.Lit) *rule {
 }
 
 func (s *factSet) newGroup(f *formula, t trait) sat.Group {
-	fact := Fact{Kind: FactSameName, Member: t.name}
+	fact := Fact{Kind: factSameName, Member: t.name}
 	switch t.kind {
 	case traitAPI:
-		fact = Fact{Kind: FactSameAPI, API: t.api}
+		fact = Fact{Kind: factSameAPI, API: t.api}
 	case traitPackage:
-		fact = Fact{Kind: FactSamePackage, Package: t.name}
+		fact = Fact{Kind: factSamePackage, Package: t.name}
 	}
 	l := s.rule(f, fact)
 	s.rules[len(s.rules)-1].shared = t
@@ -98,7 +98,7 @@ func (s *factSet) finish(f *formula) {
 // requestFact says what a Subscription needs.
 func (f *formula) requestFact(n *need) Fact {
 	name := f.p.requests[n.request].sub.Name
-	fact := Fact{Kind: FactSubscriptionNeeds, Subscription: name}
+	fact := Fact{Kind: factSubscriptionNeeds, Subscription: name}
 	lits := n.lits
 	if n.last != noLit {
 		lits = append(slices.Clone(lits), n.last)
@@ -137,7 +137,7 @@ func (p *problem) conflict(ctx context.Context) error {
 	var cores [][]Fact
 	for rules := f.inForce(nil); ; {
 		core, err := f.minimalCore(ctx, rules)
-		if limit := (*LimitError)(nil); errors.As(err, &limit) && len(cores) > 0 {
+		if gaveUp(err) && len(cores) > 0 {
 			break // what was found still holds
 		}
 		if err != nil {
@@ -160,7 +160,7 @@ func (f *formula) coreFacts(core []*rule) []Fact {
 	facts := make([]Fact, len(core))
 	for i, r := range core {
 		facts[i] = r.fact
-		if r.fact.Kind == FactRequirement {
+		if r.fact.Kind == factRequirement {
 			for _, l := range r.need.lits {
 				facts[i].IDs = append(facts[i].IDs, f.id(f.subjects[l/2].node))
 			}
@@ -249,23 +249,23 @@ func (f *Fact) weight() int {
 		return 2
 	case factSubscriptionTook:
 		return 3
-	case FactSameName:
+	case factSameName:
 		return 4
-	case FactReplaces:
+	case factReplaces:
 		return 5
-	case FactSameAPI:
+	case factSameAPI:
 		return 6
-	case FactSamePackage:
+	case factSamePackage:
 		return 7
-	case FactDeprecated:
+	case factDeprecated:
 		return 8
-	case FactRequirement:
+	case factRequirement:
 		return 9
-	case FactSubscriptionNeeds:
+	case factSubscriptionNeeds:
 		return 10
-	case FactFreestanding:
+	case factFreestanding:
 		return 11
-	case FactSubscription:
+	case factSubscription:
 		return 13
 	}
 	return 12

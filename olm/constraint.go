@@ -11,25 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ConstraintKind says which part of a [Constraint] counts.
-type ConstraintKind string
-
 // Kinds of constraints.
 const (
-	ConstraintGVK     ConstraintKind = "gvk"
-	ConstraintPackage ConstraintKind = "package"
-	ConstraintLabel   ConstraintKind = "label"
-	ConstraintAll     ConstraintKind = "all"
-	ConstraintAny     ConstraintKind = "any"
-	ConstraintNot     ConstraintKind = "not"
-	ConstraintCEL     ConstraintKind = "cel"
+	constraintGVK     = "gvk"
+	constraintPackage = "package"
+	constraintLabel   = "label"
+	constraintAll     = "all"
+	constraintAny     = "any"
+	constraintNot     = "not"
+	constraintCEL     = "cel"
 )
 
 // Constraint is a test of one bundle. Compound constraints test the same
 // bundle with all their parts: two operators cannot satisfy one constraint
 // between them.
 type Constraint struct {
-	Kind    ConstraintKind
+	Kind    string                  // gvk, package, label, all, any, not or cel
 	GVK     schema.GroupVersionKind // gvk: the API that it must own
 	Package string                  // package: its package
 	Range   Range                   // package: its version
@@ -112,7 +109,7 @@ func (r *Requirement) named(err error) error {
 }
 
 func (c *Constraint) check(eval CELEvaluator) error {
-	if c.Kind == ConstraintCEL {
+	if c.Kind == constraintCEL {
 		_, err := c.compile(eval)
 		return err
 	}
@@ -128,29 +125,29 @@ func (c *Constraint) check(eval CELEvaluator) error {
 // if the test meets no cel rule; the error is a [*CELError].
 func (c *Constraint) Matches(b *Bundle, eval CELEvaluator) (bool, error) {
 	switch c.Kind {
-	case ConstraintGVK:
+	case constraintGVK:
 		return b.provides(c.GVK), nil
-	case ConstraintPackage:
+	case constraintPackage:
 		return b.inPackage(c.Package) && b.inRange(c.Range), nil
-	case ConstraintLabel:
+	case constraintLabel:
 		return b.labelled(c.Label), nil
-	case ConstraintCEL:
+	case constraintCEL:
 		test, err := c.compile(eval)
 		if err != nil {
 			return false, err
 		}
 		return test(b.Properties), nil
-	case ConstraintAll, ConstraintAny, ConstraintNot:
+	case constraintAll, constraintAny, constraintNot:
 		for i := range c.Parts {
 			ok, err := c.Parts[i].Matches(b, eval)
 			if err != nil {
 				return false, err
 			}
-			if ok != (c.Kind == ConstraintAll) {
-				return c.Kind == ConstraintAny, nil
+			if ok != (c.Kind == constraintAll) {
+				return c.Kind == constraintAny, nil
 			}
 		}
-		return c.Kind != ConstraintAny, nil
+		return c.Kind != constraintAny, nil
 	}
 	return false, nil
 }
@@ -208,19 +205,19 @@ func (b *Bundle) inRange(r Range) bool {
 func (c *Constraint) String() string {
 	var text string
 	switch c.Kind {
-	case ConstraintGVK:
+	case constraintGVK:
 		text = fmt.Sprintf("providing an API with group: %s, version: %s, kind: %s", c.GVK.Group, c.GVK.Version, c.GVK.Kind)
-	case ConstraintPackage:
+	case constraintPackage:
 		text = fmt.Sprintf("with package: %s and with version in range: %s", c.Package, c.Range)
-	case ConstraintLabel:
+	case constraintLabel:
 		text = "with label: " + c.Label
-	case ConstraintCEL:
+	case constraintCEL:
 		return fmt.Sprintf("with constraint: %q and message: %q", c.Rule, c.FailureMessage)
-	case ConstraintAll:
+	case constraintAll:
 		text = c.joined(" and ")
-	case ConstraintAny:
+	case constraintAny:
 		text = c.joined(" or ")
-	case ConstraintNot:
+	case constraintNot:
 		text = c.joined(" and not ")
 	}
 	switch {
@@ -296,7 +293,7 @@ type wireRule struct {
 // constraint takes the first key of an element and notes the others.
 func (w *wireConstraint) constraint() (Constraint, error) {
 	c := Constraint{FailureMessage: w.FailureMessage}
-	take := func(kind ConstraintKind, present bool) bool {
+	take := func(kind string, present bool) bool {
 		switch {
 		case !present:
 			return false
@@ -307,10 +304,10 @@ func (w *wireConstraint) constraint() (Constraint, error) {
 		c.Kind = kind
 		return true
 	}
-	if take(ConstraintGVK, w.GVK != nil) {
+	if take(constraintGVK, w.GVK != nil) {
 		c.GVK = w.GVK.gvk()
 	}
-	if take(ConstraintPackage, w.Package != nil) {
+	if take(constraintPackage, w.Package != nil) {
 		r, err := ParseRange(w.Package.VersionRange)
 		if err != nil {
 			return Constraint{}, err
@@ -318,9 +315,9 @@ func (w *wireConstraint) constraint() (Constraint, error) {
 		c.Package, c.Range = w.Package.PackageName, r
 	}
 	for _, compound := range []struct {
-		kind ConstraintKind
+		kind string
 		wire *wireCompound
-	}{{ConstraintAll, w.All}, {ConstraintAny, w.Any}, {ConstraintNot, w.Not}} {
+	}{{constraintAll, w.All}, {constraintAny, w.Any}, {constraintNot, w.Not}} {
 		if !take(compound.kind, compound.wire != nil) {
 			continue
 		}
@@ -332,7 +329,7 @@ func (w *wireConstraint) constraint() (Constraint, error) {
 			c.Parts = append(c.Parts, part)
 		}
 	}
-	if take(ConstraintCEL, w.CEL != nil) {
+	if take(constraintCEL, w.CEL != nil) {
 		c.Rule = w.CEL.Rule
 	}
 	if c.Kind == "" {

@@ -41,8 +41,8 @@ func requirement(t testing.TB, kind, value string) *olm.Requirement {
 func TestRequirementMatches(t *testing.T) {
 	etcd, err := olm.NewBundle("etcd", "etcd.v1.2.3", "1.2.3", []olm.Property{
 		property(olm.PropertyPackage, `{"packageName":"etcd","version":"1.2.3"}`),
-		property(olm.PropertyGVK, `{"group":"etcd.io","version":"v1","kind":"Cluster"}`),
-		property(olm.PropertyLabel, `{"label":"certified"}`),
+		property("olm.gvk", `{"group":"etcd.io","version":"v1","kind":"Cluster"}`),
+		property("olm.label", `{"label":"certified"}`),
 		property("custom", `{"x":1}`),
 	})
 	if err != nil {
@@ -137,7 +137,7 @@ func TestConstraintIgnoresLaterKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (schema.GroupVersionKind{Group: "g", Version: "v", Kind: "K"}); c.Kind != olm.ConstraintGVK || c.GVK != want {
+	if want := (schema.GroupVersionKind{Group: "g", Version: "v", Kind: "K"}); c.Kind != "gvk" || c.GVK != want {
 		t.Errorf("%s %s", c.Kind, c.GVK)
 	}
 	if diff := cmp.Diff([]string{"package", "all", "any", "not", "cel"}, c.Ignored); diff != "" {
@@ -176,7 +176,7 @@ func TestConstraintErrors(t *testing.T) {
 }
 
 func TestCELErrors(t *testing.T) {
-	b, err := olm.NewBundle("p", "b", "1.0.0", []olm.Property{property(olm.PropertyGVK, `{"group":"g","version":"v","kind":"K"}`)})
+	b, err := olm.NewBundle("p", "b", "1.0.0", []olm.Property{property("olm.gvk", `{"group":"g","version":"v","kind":"K"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

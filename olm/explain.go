@@ -150,7 +150,7 @@ func (s *Slot) reason(g *Generation) *Explanation {
 		e.Children = append(e.Children, &Explanation{Text: fmt.Sprintf(format, args...)})
 	}
 	switch s.Outcome {
-	case Kept:
+	case outcomeKept:
 		for _, u := range g.InProgress {
 			if s.Current.Name == u.Old || s.Current.Name == u.New {
 				because("%s is being replaced by %s; its subscription waits until %[1]s is gone", u.Old, u.New)
@@ -165,7 +165,7 @@ func (s *Slot) reason(g *Generation) *Explanation {
 		default:
 			because("nothing in its channel replaces it")
 		}
-	case Updated:
+	case outcomeUpdated:
 		en, old := s.Operator.Entry, s.Previous
 		switch {
 		case en.Replaces == old.Name:
@@ -175,7 +175,7 @@ func (s *Slot) reason(g *Generation) *Explanation {
 		default:
 			because("the skipRange %s of %s contains the version %s", en.SkipRange, en.Name, old.Version)
 		}
-	case AddedForSubscription:
+	case addedForSubscription:
 		en := s.Operator.Entry
 		switch {
 		case s.Operator.StartingCSV != "":
@@ -235,8 +235,8 @@ func (x *explainer) against(ctx context.Context, h *HeldBack, k int) (*Explanati
 		return root, nil
 	}
 	r, err := x.contradiction(ctx, h, o)
-	if limit := (*LimitError)(nil); errors.As(err, &limit) {
-		root.Children = append(root.Children, &Explanation{Text: limit.Error()})
+	if gaveUp(err) {
+		root.Children = append(root.Children, &Explanation{Text: err.Error()})
 		return root, nil
 	}
 	if err != nil {
@@ -264,7 +264,7 @@ func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*
 	if err != nil {
 		return nil, err
 	}
-	if limit := (*LimitError)(nil); rules == nil && errors.As(h.Err, &limit) {
+	if rules == nil && gaveUp(h.Err) {
 		return nil, nil
 	}
 	if rules == nil {

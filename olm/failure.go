@@ -7,37 +7,39 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// FactKind is the kind of a [Fact].
-type FactKind string
+	"github.com/clusterupdate/clusterupdate/internal/limit"
+)
 
 // The kinds of facts.
 const (
-	FactSubscription      FactKind = "Subscription"      // the Subscription exists
-	FactSubscriptionNeeds FactKind = "SubscriptionNeeds" // the operators that it can have
-	FactNoCatalogEntries  FactKind = "NoCatalogEntries"  // its catalog has nothing
-	FactNoPackage         FactKind = "NoPackage"         // its package is not there
-	FactNoChannel         FactKind = "NoChannel"         // its channel is not there
-	FactNoStartingCSV     FactKind = "NoStartingCSV"     // its startingCSV is not there
-	FactNoMatch           FactKind = "NoMatch"           // nothing can be chosen for it
-	FactFreestanding      FactKind = "Freestanding"      // an installed operator without Subscription
-	FactRequirement       FactKind = "Requirement"       // an operator requires another
-	FactDeprecated        FactKind = "Deprecated"        // an operator may not be chosen
-	FactSameAPI           FactKind = "SameAPI"           // operators that own one API
-	FactSamePackage       FactKind = "SamePackage"       // operators of one package
-	FactSameName          FactKind = "SameName"          // operators of one name
-	FactReplaces          FactKind = "Replaces"          // an update and the operator that it replaces
+	factSubscription      = "Subscription"      // the Subscription exists
+	factSubscriptionNeeds = "SubscriptionNeeds" // the operators that it can have
+	factNoCatalogEntries  = "NoCatalogEntries"  // its catalog has nothing
+	factNoPackage         = "NoPackage"         // its package is not there
+	factNoChannel         = "NoChannel"         // its channel is not there
+	factNoStartingCSV     = "NoStartingCSV"     // its startingCSV is not there
+	factNoMatch           = "NoMatch"           // nothing can be chosen for it
+	factFreestanding      = "Freestanding"      // an installed operator without Subscription
+	factRequirement       = "Requirement"       // an operator requires another
+	factDeprecated        = "Deprecated"        // an operator may not be chosen
+	factSameAPI           = "SameAPI"           // operators that own one API
+	factSamePackage       = "SamePackage"       // operators of one package
+	factSameName          = "SameName"          // operators of one name
+	factReplaces          = "Replaces"          // an update and the operator that it replaces
 )
 
 // Fact is a part of the explanation why something cannot be.
 type Fact struct {
-	Kind         FactKind
+	// Kind is Subscription, SubscriptionNeeds, NoCatalogEntries, NoPackage, NoChannel,
+	// NoStartingCSV, NoMatch, Freestanding, Requirement, Deprecated, SameAPI,
+	// SamePackage, SameName or Replaces.
+	Kind         string
 	Subscription string                  // kinds that speak of a Subscription
 	Member       string                  // the operator that the fact is about, as in messages: its identifier or name
-	Requirement  *Requirement            // FactRequirement
-	API          schema.GroupVersionKind // FactSameAPI
-	Package      string                  // FactSamePackage, FactNoPackage
+	Requirement  *Requirement            // Requirement
+	API          schema.GroupVersionKind // SameAPI
+	Package      string                  // SamePackage, NoPackage
 	IDs          []string                // identifiers of further operators: options in order, or rivals sorted
 	Message      string                  // in the words of OLM
 }
@@ -124,21 +126,17 @@ func (e *CatalogError) Error() string {
 // Unwrap returns the cause.
 func (e *CatalogError) Unwrap() error { return e.Err }
 
-// LimitError says that a search passed [Options.MaxConflicts]. It says nothing
-// about whether there is what it looked for.
-type LimitError struct {
-	Limit int // contradictions
-	// What was looked for: "subscription NAME", or an operator and what it
-	// requires. Empty: any generation at all.
-	What string
-}
+// LimitError reports that a search passed [Options.MaxConflicts]. It says nothing
+// about whether there is what it looked for. Where names what the search gave up on,
+// and is empty for any generation at all. A catalog that is too large is one, too.
+type LimitError = limit.LimitError
 
-// Error names the limit, and what was given up.
-func (e *LimitError) Error() string {
-	if e.What == "" {
-		return fmt.Sprintf("no answer within %d conflicts (MaxConflicts)", e.Limit)
-	}
-	return fmt.Sprintf("gave up on %s after %d conflicts (MaxConflicts)", e.What, e.Limit)
+const nameMaxConflicts = "MaxConflicts"
+
+// gaveUp reports whether a search passed [Options.MaxConflicts].
+func gaveUp(err error) bool {
+	past, ok := errors.AsType[*LimitError](err)
+	return ok && past.Limit == nameMaxConflicts
 }
 
 // ErrSnapshot is wrapped by errors about a Snapshot that contradicts itself.

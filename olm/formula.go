@@ -85,7 +85,7 @@ func newFormula(p *problem, facts *factSet) *formula {
 		if p.mandatory(i) {
 			f.require(f.nodes[f.installed[i]].lit, f.installed[i], func() Fact {
 				name := p.installed[i].Bundle.Name
-				return Fact{Kind: FactFreestanding, Member: name,
+				return Fact{Kind: factFreestanding, Member: name,
 					Message: fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription", name)}
 			})
 		}
@@ -212,7 +212,7 @@ func (f *formula) require(l sat.Lit, node int, fact func() Fact) {
 // forbid rules out a deprecated operator.
 func (f *formula) forbid(n int) {
 	f.require(f.nodes[n].lit.Not(), n, func() Fact {
-		return Fact{Kind: FactDeprecated, Member: f.id(n), Message: fmt.Sprintf("bundle %s is deprecated", f.id(n))}
+		return Fact{Kind: factDeprecated, Member: f.id(n), Message: fmt.Sprintf("bundle %s is deprecated", f.id(n))}
 	})
 }
 
@@ -223,7 +223,7 @@ func (f *formula) addRequest(i int) {
 	f.requests = append(f.requests, n)
 	n.lit = f.newVar(subject{node: none})
 	f.require(n.lit, none, func() Fact {
-		return Fact{Kind: FactSubscription, Subscription: w.sub.Name, Message: fmt.Sprintf("subscription %s exists", w.sub.Name)}
+		return Fact{Kind: factSubscription, Subscription: w.sub.Name, Message: fmt.Sprintf("subscription %s exists", w.sub.Name)}
 	})
 	switch {
 	case w.installed != none:
@@ -267,7 +267,7 @@ func (f *formula) exclude(update, installed int) {
 	lits := []sat.Lit{f.nodes[update].lit.Not(), f.nodes[installed].lit.Not()}
 	if f.facts != nil {
 		u, i := f.id(update), f.id(installed)
-		rule := f.facts.rule(f, Fact{Kind: FactReplaces, Member: u, IDs: []string{i}, Message: u + " conflicts with " + i})
+		rule := f.facts.rule(f, Fact{Kind: factReplaces, Member: u, IDs: []string{i}, Message: u + " conflicts with " + i})
 		r := f.facts.of(rule)
 		r.node, r.replaced = update, installed
 		lits = append(lits, rule.Not())
@@ -322,9 +322,15 @@ func (f *formula) solve(ctx context.Context, budget *int, assumptions ...sat.Lit
 }
 
 // maxConflicts is the budget of one choice.
-func (p *problem) maxConflicts() int { return cmp.Or(p.options.MaxConflicts, DefaultMaxConflicts) }
+func (p *problem) maxConflicts() int { return cmp.Or(p.options.MaxConflicts, defaultMaxConflicts) }
 
-func (p *problem) limitError(what string) *LimitError { return &LimitError{p.maxConflicts(), what} }
+// limitError is the error of a search for something, "" for any generation.
+func (p *problem) limitError(what string) *LimitError {
+	if what != "" {
+		what = "gave up on " + what
+	}
+	return &LimitError{Where: what, Limit: nameMaxConflicts, Max: int64(p.maxConflicts()), What: "conflicts"}
+}
 
 // inModel reports whether the last generation that was found has a positive
 // literal. It has not if the variable is younger.

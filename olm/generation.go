@@ -6,21 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Outcome says what becomes of a [Slot].
-type Outcome string
-
 // The outcomes of a slot.
 const (
-	Kept                 Outcome = "Kept"                 // the installed operator stays
-	Updated              Outcome = "Updated"              // the installed operator is replaced
-	AddedForSubscription Outcome = "AddedForSubscription" // a Subscription without operator gets one
-	AddedForRequirement  Outcome = "AddedForRequirement"  // needed by another operator; gets a new Subscription
-	NotInstalled         Outcome = "NotInstalled"         // a Subscription without operator stays so
+	outcomeKept          = "Kept"                 // the installed operator stays
+	outcomeUpdated       = "Updated"              // the installed operator is replaced
+	addedForSubscription = "AddedForSubscription" // a Subscription without operator gets one
+	addedForRequirement  = "AddedForRequirement"  // needed by another operator; gets a new Subscription
+	outcomeNotInstalled  = "NotInstalled"         // a Subscription without operator stays so
 )
 
 // Slot is the place of one operator in a generation.
 type Slot struct {
-	Outcome Outcome
+	// Outcome is Kept, Updated, AddedForSubscription, AddedForRequirement or
+	// NotInstalled.
+	Outcome string
 
 	// Subscriptions are the names of those that the slot serves, sorted. Empty
 	// for freestanding operators and those added for a requirement. Several
@@ -137,20 +136,17 @@ type Generation struct {
 	problem *problem
 }
 
-// BrokenKind says what was broken.
-type BrokenKind string
-
 // The kinds of [Broken].
 const (
-	BrokenRequirement BrokenKind = "Requirement" // an installed operator lacks what it requires
-	BrokenAPI         BrokenKind = "API"         // several installed operators own one API
-	BrokenPackage     BrokenKind = "Package"     // several installed operators are of one package
-	BrokenDeprecated  BrokenKind = "Deprecated"  // an installed operator is deprecated
+	brokenRequirement = "Requirement" // an installed operator lacks what it requires
+	brokenAPI         = "API"         // several installed operators own one API
+	brokenPackage     = "Package"     // several installed operators are of one package
+	brokenDeprecated  = "Deprecated"  // an installed operator is deprecated
 )
 
 // Broken is something that was wrong before and stays.
 type Broken struct {
-	Kind        BrokenKind
+	Kind        string       // Requirement, API, Package or Deprecated
 	Operators   []string     // names of the installed operators concerned, sorted
 	Requirement *Requirement // kind Requirement
 	Subject     string       // kinds API and Package: the API as KIND (GROUP/VERSION), the package

@@ -53,13 +53,13 @@ func namedBefore(ids []Identity, pkg string) bool {
 // constraint: a superset, in order, each once. exact means no others.
 func (x *index) candidates(c *Constraint) (entries []*Entry, exact bool) {
 	switch c.Kind {
-	case ConstraintGVK:
+	case constraintGVK:
 		return x.gvk[c.GVK], true
-	case ConstraintLabel:
+	case constraintLabel:
 		return x.label[c.Label], true
-	case ConstraintPackage:
+	case constraintPackage:
 		return x.pkg[c.Package], false
-	case ConstraintAll:
+	case constraintAll:
 		entries = x.all
 		for i := range c.Parts {
 			if part, _ := x.candidates(&c.Parts[i]); len(part) < len(entries) {
@@ -67,12 +67,13 @@ func (x *index) candidates(c *Constraint) (entries []*Entry, exact bool) {
 			}
 		}
 		return entries, len(c.Parts) == 0
-	case ConstraintAny:
+	case constraintAny:
 		n := 0
 		parts := make([][]*Entry, len(c.Parts))
 		for i := range c.Parts {
 			parts[i], _ = x.candidates(&c.Parts[i])
-			if n += len(parts[i]); n >= len(x.all) {
+			n += len(parts[i])
+			if n >= len(x.all) {
 				return x.all, false
 			}
 		}

@@ -144,7 +144,7 @@ func (csv *ClusterServiceVersion) copiedTo(namespace string) bool {
 	if _, ok := csv.Labels[LabelCopiedFrom]; ok {
 		return true
 	}
-	if csv.Status.Reason == CSVReasonCopied {
+	if csv.Status.Reason == csvReasonCopied {
 		return true
 	}
 	ns, ok := csv.Annotations["olm.operatorNamespace"]
@@ -177,7 +177,7 @@ func installedBundle(csv *ClusterServiceVersion, owners []*Subscription) (*Bundl
 	}
 	var props []Property
 	if text, ok := csv.Annotations[AnnotationProperties]; ok {
-		props, err = ParsePropertiesAnnotation(text)
+		props, err = parsePropertiesAnnotation(text)
 		if err != nil {
 			return nil, fmt.Errorf("failed to retrieve properties of csv %q: %w", csv.Name, err)
 		}
@@ -197,9 +197,9 @@ func installedBundle(csv *ClusterServiceVersion, owners []*Subscription) (*Bundl
 	return b, nil
 }
 
-// ParsePropertiesAnnotation reads the value of [AnnotationProperties].
+// parsePropertiesAnnotation reads the value of [AnnotationProperties].
 // The error is about JSON of another form.
-func ParsePropertiesAnnotation(text string) ([]Property, error) {
+func parsePropertiesAnnotation(text string) ([]Property, error) {
 	var list struct {
 		Properties []Property `json:"properties"`
 	}
@@ -228,7 +228,7 @@ func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
 		return nil
 	}
 	crds, services := csv.Spec.CustomResourceDefinitions, csv.Spec.APIServiceDefinitions
-	err := add(PropertyGVK, crds.Owned, services.Owned)
+	err := add(propertyGVK, crds.Owned, services.Owned)
 	if err == nil {
 		err = add(PropertyGVKRequired, crds.Required, services.Required)
 	}
@@ -252,7 +252,8 @@ func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property,
 	}
 	version := csv.Spec.Version
 	if v, err := semver.ParseTolerant(version); err == nil {
-		if version = v.String(); v.Equals(semver.Version{}) {
+		version = v.String()
+		if v.Equals(semver.Version{}) {
 			version = ""
 		}
 	}
@@ -271,7 +272,7 @@ func failsForward(namespace string, groups []OperatorGroup) (bool, error) {
 	case 0:
 		return false, nil
 	case 1:
-		return of[0].Spec.UpgradeStrategy == UpgradeStrategyFailForward, nil
+		return of[0].Spec.UpgradeStrategy == upgradeStrategyFailForward, nil
 	}
 	return false, fmt.Errorf("found %d operatorGroups, expected 1", len(of))
 }

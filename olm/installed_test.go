@@ -102,7 +102,7 @@ func TestInstalledVersion(t *testing.T) {
 // Copies and operators of other namespaces are not installed.
 func TestInstalledSet(t *testing.T) {
 	labelled := func(c *olm.ClusterServiceVersion) { c.Labels = map[string]string{"olm.copiedFrom": ""} }
-	copied := func(c *olm.ClusterServiceVersion) { c.Status.Reason = olm.CSVReasonCopied }
+	copied := func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" }
 	elsewhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "other" }
 	nowhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "" } // means the one that is read
 	in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{
@@ -166,7 +166,7 @@ func TestInstalledOf(t *testing.T) {
 }
 
 func TestFailForward(t *testing.T) {
-	group := func(strategy olm.UpgradeStrategy) []olm.OperatorGroup {
+	group := func(strategy string) []olm.OperatorGroup {
 		return []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}, Spec: olm.OperatorGroupSpec{UpgradeStrategy: strategy}}}
 	}
 	v1, v2, v3 := "a.v1", "a.v2", "a.v3"
@@ -177,16 +177,16 @@ func TestFailForward(t *testing.T) {
 		want   string // installed names, or the error
 	}{
 		{"not asked for", group(""), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"default", group(olm.UpgradeStrategyDefault), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"default", group("Default"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
 		{"unknown strategy", group("Brave"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
 		{"no group", nil, []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"failed", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v2"},
-		{"not failed", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Installing"))}, "a.v1 a.v2"},
-		{"long chain", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v3, withReplaces(v2), inPhase("Failed")), newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "a.v3"},
-		{"failed alone", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Failed"))}, "a.v1"},
-		{"wrong phase", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "csv ops/a.v1 in phase Succeeded instead of Replacing"},
+		{"failed", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v2"},
+		{"not failed", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Installing"))}, "a.v1 a.v2"},
+		{"long chain", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v3, withReplaces(v2), inPhase("Failed")), newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "a.v3"},
+		{"failed alone", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Failed"))}, "a.v1"},
+		{"wrong phase", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "csv ops/a.v1 in phase Succeeded instead of Replacing"},
 		{"wrong phase, not asked for", group(""), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"loop", group(olm.UpgradeStrategyFailForward), []olm.ClusterServiceVersion{newCSV(v1, withReplaces(v2), inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "csv ops/a.v1 has already been seen"},
+		{"loop", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, withReplaces(v2), inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "csv ops/a.v1 has already been seen"},
 		{"two groups", append(group(""), group("")...), nil, "found 2 operatorGroups, expected 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -55,7 +55,7 @@ type SubscriptionState string
 // The states of a Subscription.
 const (
 	StateNone             SubscriptionState = ""
-	StateUpgradeAvailable SubscriptionState = "UpgradeAvailable"
+	stateUpgradeAvailable SubscriptionState = "UpgradeAvailable"
 	StateUpgradePending   SubscriptionState = "UpgradePending"
 	StateAtLatestKnown    SubscriptionState = "AtLatestKnown"
 	// StateUpgradeFailed occurs only where an OperatorGroup lets updates fail
@@ -164,7 +164,7 @@ type InstallStrategyDetails struct {
 }
 
 // Permission is what a service account of an operator may do. Its JSON is part
-// of the names of roles: see [RoleName].
+// of the names of roles.
 type Permission struct {
 	ServiceAccountName string              `json:"serviceAccountName"`
 	Rules              []rbacv1.PolicyRule `json:"rules"`
@@ -176,7 +176,7 @@ const (
 	CSVPhaseDeleting  = "Deleting"
 	CSVPhaseFailed    = "Failed"
 	CSVPhaseSucceeded = "Succeeded"
-	CSVReasonCopied   = "Copied"
+	csvReasonCopied   = "Copied"
 )
 
 // ClusterServiceVersionStatus says how far an operator version has come.
@@ -237,20 +237,17 @@ func (*OperatorGroup) APIKind() schema.GroupVersionKind { return olmKind("v1", "
 
 // OperatorGroupSpec says how the operators of a namespace are treated.
 type OperatorGroupSpec struct {
-	TargetNamespaces []string        `json:"targetNamespaces,omitempty"`
-	UpgradeStrategy  UpgradeStrategy `json:"upgradeStrategy,omitempty"`
+	TargetNamespaces []string `json:"targetNamespaces,omitempty"`
+	UpgradeStrategy  string   `json:"upgradeStrategy,omitempty"`
 	// ServiceAccountName is the account whose rights bound what InstallPlans
 	// of the namespace may do; empty means that nothing does.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
-// UpgradeStrategy says whether a failed update may be replaced.
-type UpgradeStrategy string
-
 // The upgrade strategies; any other value means the default.
 const (
-	UpgradeStrategyDefault     UpgradeStrategy = "Default"
-	UpgradeStrategyFailForward UpgradeStrategy = "TechPreviewUnsafeFailForward"
+	upgradeStrategyDefault     = "Default"
+	upgradeStrategyFailForward = "TechPreviewUnsafeFailForward"
 )
 
 // AnnotationExcludeGlobal on an OperatorGroup, when exactly "true", hides the
@@ -283,7 +280,7 @@ type InstallPlanPhase string
 // The phases of an InstallPlan.
 const (
 	PlanPhaseNone             InstallPlanPhase = ""
-	PlanPhasePlanning         InstallPlanPhase = "Planning"
+	planPhasePlanning         InstallPlanPhase = "Planning"
 	PlanPhaseRequiresApproval InstallPlanPhase = "RequiresApproval"
 	PlanPhaseInstalling       InstallPlanPhase = "Installing"
 	PlanPhaseComplete         InstallPlanPhase = "Complete"
@@ -320,7 +317,7 @@ const (
 	StepNotPresent          StepStatus = "NotPresent"
 	StepPresent             StepStatus = "Present"
 	StepCreated             StepStatus = "Created"
-	StepNotCreated          StepStatus = "NotCreated"
+	stepNotCreated          StepStatus = "NotCreated"
 	StepWaitingForAPI       StepStatus = "WaitingForApi"
 	StepUnsupportedResource StepStatus = "UnsupportedResource"
 )

@@ -143,7 +143,7 @@ kind: OperatorGroup
 metadata: {name: og, namespace: ops}
 spec: {targetNamespaces: [ops], upgradeStrategy: TechPreviewUnsafeFailForward}
 `)
-	if g.Spec.UpgradeStrategy != olm.UpgradeStrategyFailForward {
+	if g.Spec.UpgradeStrategy != "TechPreviewUnsafeFailForward" {
 		t.Errorf("%+v", g)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // LegacyBundle is what registries older than file-based catalogs tell of a
-// bundle. Its properties go into a [BundleBlob] or [NewBundle].
+// bundle. Its properties go into a catalog.BundleBlob or [NewBundle].
 type LegacyBundle struct {
 	ProvidedAPIs []schema.GroupVersionKind
 	RequiredAPIs []schema.GroupVersionKind
@@ -30,7 +30,7 @@ func (b *LegacyBundle) AllProperties() ([]Property, error) {
 	properties := slices.Clone(b.Properties)
 	if len(properties) == 0 {
 		for _, gvk := range b.ProvidedAPIs {
-			properties = append(properties, gvkProperty(PropertyGVK, gvk))
+			properties = append(properties, gvkProperty(propertyGVK, gvk))
 		}
 	}
 	var required []Property
@@ -60,7 +60,7 @@ func (b *LegacyBundle) AllProperties() ([]Property, error) {
 // known type.
 func requiredProperty(d Property) (p Property, ok bool, err error) {
 	switch d.Type {
-	case PropertyGVK:
+	case propertyGVK:
 		var w wireGVK
 		err := json.Unmarshal(d.Value, &w)
 		return newProperty(PropertyGVKRequired, w), true, err
@@ -68,7 +68,7 @@ func requiredProperty(d Property) (p Property, ok bool, err error) {
 		var w wirePackage
 		err := json.Unmarshal(d.Value, &w)
 		return newProperty(PropertyPackageRequired, wirePackageRequired{PackageName: w.PackageName, VersionRange: w.Version}), true, err
-	case PropertyLabel:
+	case propertyLabel:
 		return Property{Type: PropertyLabelRequired, Value: d.Value}, true, nil
 	case PropertyConstraint:
 		return d, true, nil

@@ -104,7 +104,7 @@ func (f *formula) expand(id int) {
 				continue
 			}
 			if f.facts != nil {
-				n.rule = f.facts.rule(f, Fact{Kind: FactRequirement, Member: f.id(id), Requirement: n.req,
+				n.rule = f.facts.rule(f, Fact{Kind: factRequirement, Member: f.id(id), Requirement: n.req,
 					Message: fmt.Sprintf("bundle %s requires an operator %s", b.Name, n.req)})
 				r := f.facts.of(n.rule)
 				r.need, r.node = n, id

@@ -90,7 +90,8 @@ func (ch *Channel) order() {
 	var walk []*Entry
 	for _, head := range ch.Heads {
 		var cyclic bool
-		if walk, cyclic = walkDown(head, byName); cyclic {
+		walk, cyclic = walkDown(head, byName)
+		if cyclic {
 			fault.Cycle = head.Name
 			ch.Err = fault
 			return

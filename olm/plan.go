@@ -47,7 +47,7 @@ type NamespacePlan struct {
 type PlannedChange struct {
 	// Generation counts from 1.
 	Generation int
-	Outcome    Outcome
+	Outcome    string // as of a [Slot]
 	// From is empty for a new operator.
 	From, To string
 	// Package, Channel and Catalog are those of To.
@@ -89,33 +89,31 @@ type TargetPlan struct {
 	Warnings []string
 }
 
-// TargetAnswer says whether an operator gets out of the way.
-type TargetAnswer string
-
 // The answers for an operator.
 const (
-	// TargetMoves: the resolutions that follow bring a version that supports
+	// targetMoves: the resolutions that follow bring a version that supports
 	// the target.
-	TargetMoves TargetAnswer = "Moves"
-	// TargetWithheld: its channel leads to such a version, but other operators
+	targetMoves = "Moves"
+	// targetWithheld: its channel leads to such a version, but other operators
 	// keep it from being taken, or it is passed over.
-	TargetWithheld TargetAnswer = "Withheld"
-	// TargetOtherChannel: only another channel of its package leads there.
-	TargetOtherChannel TargetAnswer = "OtherChannel"
-	// TargetNoPath: the catalogs know no way.
-	TargetNoPath TargetAnswer = "NoPath"
-	// TargetFreestanding: no Subscription updates it.
-	TargetFreestanding TargetAnswer = "Freestanding"
+	targetWithheld = "Withheld"
+	// targetOtherChannel: only another channel of its package leads there.
+	targetOtherChannel = "OtherChannel"
+	// targetNoPath: the catalogs know no way.
+	targetNoPath = "NoPath"
+	// targetFreestanding: no Subscription updates it.
+	targetFreestanding = "Freestanding"
 )
 
 // TargetOperator is an installed operator that does not support the target.
 type TargetOperator struct {
 	BlockingOperator
 	Subscriptions []string // that have it installed, by name
-	Answer        TargetAnswer
+	// Answer is Moves, Withheld, OtherChannel, NoPath or Freestanding.
+	Answer string
 	// Generations is the number of generations after which it is out of the
 	// way, and By the operator that has then taken its place, empty if it just
-	// went. Both are set if Answer is TargetMoves.
+	// went. Both are set if Answer is Moves.
 	Generations int
 	By          string
 	// Path is the shortest way through its channel, the need of other operators
@@ -131,7 +129,7 @@ type TargetOperator struct {
 // one namespace are part of its plan.
 //
 // For the question about a target, the snapshots should be those of all
-// namespaces with installed operators: see [ReadSnapshots].
+// namespaces with installed operators: see install.ReadSnapshots.
 func Plan(ctx context.Context, snapshots []*Snapshot, o PlanOptions) (*ClusterPlan, error) {
 	out := &ClusterPlan{}
 	if o.Target != "" {
@@ -245,7 +243,7 @@ func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, st
 		o.Subscriptions = append(o.Subscriptions, sub.Name)
 	}
 	if len(o.Subscriptions) == 0 {
-		o.Answer = TargetFreestanding
+		o.Answer = targetFreestanding
 		return o
 	}
 	channels := map[string]bool{}
@@ -259,17 +257,17 @@ func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, st
 		name = successor(generations[i-1], name)
 		stillThere := slices.ContainsFunc(checks[i].Blocking, func(x BlockingOperator) bool { return x.Name == name })
 		if !stillThere {
-			o.Answer, o.Generations, o.By = TargetMoves, i, name
+			o.Answer, o.Generations, o.By = targetMoves, i, name
 			return o
 		}
 	}
 	switch {
 	case o.Path != nil:
-		o.Answer = TargetWithheld
+		o.Answer = targetWithheld
 	case len(o.Channels) > 0:
-		o.Answer = TargetOtherChannel
+		o.Answer = targetOtherChannel
 	default:
-		o.Answer = TargetNoPath
+		o.Answer = targetNoPath
 	}
 	return o
 }
@@ -329,17 +327,17 @@ func (o *TargetOperator) findPaths(s *Snapshot, sub *Subscription, target OpenSh
 func (o TargetOperator) String() string {
 	what := o.BlockingOperator.String() + ": "
 	switch o.Answer {
-	case TargetMoves:
+	case targetMoves:
 		plural := "s"
 		if o.Generations == 1 {
 			plural = ""
 		}
 		return fmt.Sprintf("%sgoes on to %s after %d generation%s", what, o.By, o.Generations, plural)
-	case TargetWithheld:
+	case targetWithheld:
 		return fmt.Sprintf("%scould go on to %s, but that is withheld", what, o.Path[len(o.Path)-1].To)
-	case TargetOtherChannel:
+	case targetOtherChannel:
 		return what + "needs another channel: " + strings.Join(o.Channels, ", ")
-	case TargetFreestanding:
+	case targetFreestanding:
 		return what + "no Subscription updates it"
 	}
 	return what + "its catalog has no update that supports the target"

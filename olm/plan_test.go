@@ -138,12 +138,12 @@ func TestPlanTargetCatalogs(t *testing.T) {
 	old, fresh := contents(t, "a.v1 X"+limit("4.18")), contents(t, "a.v1 X"+limit("4.18"), "a.v2 X >a.v1")
 	for _, tc := range []struct {
 		sub  olm.Subscription
-		want olm.TargetAnswer
+		want string
 	}{
-		{sub("a", "a.v1"), olm.TargetNoPath},
-		{sub("a", "a.v1", source("d", "olm")), olm.TargetMoves},
-		{sub("a", "a.v1", source("e", "olm")), olm.TargetNoPath},
-		{sub("a", "a.v1", source("", "")), olm.TargetMoves},
+		{sub("a", "a.v1"), "NoPath"},
+		{sub("a", "a.v1", source("d", "olm")), "Moves"},
+		{sub("a", "a.v1", source("e", "olm")), "NoPath"},
+		{sub("a", "a.v1", source("", "")), "Moves"},
 	} {
 		s := snapshot(old, installed("a.v1 X"+limit("4.18")), tc.sub)
 		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "d"), Contents: fresh}, olm.SnapshotCatalog{Key: clusterapi.Key("olm", "e"), Contents: contents(t, "b.v1 Y")})

@@ -370,9 +370,9 @@ func (p *problem) providers(own int, r *Requirement) (entryList, error) {
 // shown where it comes first.
 func (r *Requirement) key() string {
 	switch c := &r.Constraint; c.Kind {
-	case ConstraintGVK:
+	case constraintGVK:
 		return "api " + c.GVK.String()
-	case ConstraintPackage, ConstraintLabel:
+	case constraintPackage, constraintLabel:
 		return r.String()
 	}
 	return string(r.Property.Value)
@@ -381,7 +381,7 @@ func (r *Requirement) key() string {
 // same reports whether two requirements ask for the same.
 func (r *Requirement) same(o *Requirement) bool {
 	a, b := &r.Constraint, &o.Constraint
-	if a.Kind == ConstraintGVK && b.Kind == ConstraintGVK {
+	if a.Kind == constraintGVK && b.Kind == constraintGVK {
 		return a.GVK == b.GVK
 	}
 	return r.key() == o.key()

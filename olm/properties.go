@@ -13,13 +13,13 @@ import (
 // Types of properties that the resolver knows, and of bundle contents.
 const (
 	PropertyPackage         = "olm.package"
-	PropertyGVK             = "olm.gvk"
-	PropertyLabel           = "olm.label"
+	propertyGVK             = "olm.gvk"
+	propertyLabel           = "olm.label"
 	PropertyGVKRequired     = "olm.gvk.required"
 	PropertyPackageRequired = "olm.package.required"
 	PropertyLabelRequired   = "olm.label.required"
 	PropertyConstraint      = "olm.constraint"
-	PropertyDeprecated      = "olm.deprecated"
+	propertyDeprecated      = "olm.deprecated"
 	PropertyMaxOpenShift    = "olm.maxOpenShiftVersion"
 	PropertyBundleObject    = "olm.bundle.object"
 	PropertyCSVMetadata     = "olm.csv.metadata"
@@ -135,7 +135,7 @@ func (r *BundleReader) Read(b *Bundle) {
 // tools check it.
 func (r *BundleReader) property(b *Bundle, p Property) error {
 	switch p.Type {
-	case PropertyGVK:
+	case propertyGVK:
 		w, err := r.gvk(p.Value)
 		if err == nil && !slices.Contains(r.gvks, w.gvk()) {
 			r.gvks = append(r.gvks, w.gvk())
@@ -150,7 +150,7 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 		return nil
 	case PropertyGVKRequired:
 		w, err := r.gvk(p.Value)
-		b.require(p, Constraint{Kind: ConstraintGVK, GVK: w.gvk()}, err)
+		b.require(p, Constraint{Kind: constraintGVK, GVK: w.gvk()}, err)
 		return err
 	case PropertyPackageRequired:
 		var w wirePackageRequired
@@ -158,7 +158,7 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 			b.require(p, Constraint{}, err)
 			return err
 		}
-		c := Constraint{Kind: ConstraintPackage, Package: w.PackageName}
+		c := Constraint{Kind: constraintPackage, Package: w.PackageName}
 		versions, err := r.ranges.parse(w.VersionRange)
 		if err == nil {
 			c.Range = *versions
@@ -171,7 +171,7 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 		return json.Unmarshal(p.Value, new(wireCSVMetadata))
 	case propertyChannel:
 		return json.Unmarshal(p.Value, new(wireChannel))
-	case PropertyLabel:
+	case propertyLabel:
 		var w wireLabel
 		if json.Unmarshal(p.Value, &w) == nil && !slices.Contains(b.Labels, w.Label) {
 			b.Labels = append(b.Labels, w.Label)
@@ -179,11 +179,11 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 	case PropertyLabelRequired:
 		var w wireLabel
 		err := json.Unmarshal(p.Value, &w)
-		b.require(p, Constraint{Kind: ConstraintLabel, Label: w.Label}, err)
+		b.require(p, Constraint{Kind: constraintLabel, Label: w.Label}, err)
 	case PropertyConstraint:
 		c, err := ParseConstraint(p.Value)
 		b.require(p, c, err)
-	case PropertyDeprecated:
+	case propertyDeprecated:
 		b.Deprecated = true
 	case PropertyMaxOpenShift:
 		b.MaxOpenShift = append(b.MaxOpenShift, p.Value)

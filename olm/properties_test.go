@@ -12,17 +12,17 @@ import (
 
 func TestNewBundle(t *testing.T) {
 	b, err := olm.NewBundle("p", "p.v1", "v1.2", []olm.Property{
-		property(olm.PropertyGVK, `{"group":"g","version":"v1","kind":"A"}`),
-		property(olm.PropertyGVK, `{"kind":"A","version":"v1","group":"g"}`),
-		property(olm.PropertyGVK, `{"GROUP":"g","version":"v1","kind":"B","more":true}`),
-		property(olm.PropertyGVK, `{"group":7}`),
-		property(olm.PropertyGVK, `{"group":"g","version":"v1","kind":"caf\u00e9"}`),
-		property(olm.PropertyLabel, `{"label":"x"}`),
-		property(olm.PropertyLabel, `{"label":"x"}`),
-		property(olm.PropertyLabel, `"y"`),
+		property("olm.gvk", `{"group":"g","version":"v1","kind":"A"}`),
+		property("olm.gvk", `{"kind":"A","version":"v1","group":"g"}`),
+		property("olm.gvk", `{"GROUP":"g","version":"v1","kind":"B","more":true}`),
+		property("olm.gvk", `{"group":7}`),
+		property("olm.gvk", `{"group":"g","version":"v1","kind":"caf\u00e9"}`),
+		property("olm.label", `{"label":"x"}`),
+		property("olm.label", `{"label":"x"}`),
+		property("olm.label", `"y"`),
 		property(olm.PropertyPackage, `{"packageName":"p","version":"1.2.0","release":"3"}`),
 		property(olm.PropertyPackage, `[]`),
-		property(olm.PropertyDeprecated, `{}`),
+		property("olm.deprecated", `{}`),
 		property(olm.PropertyMaxOpenShift, `"4.15"`),
 		property(olm.PropertyMaxOpenShift, `4.10`),
 		property(olm.PropertyLabelRequired, `{"label":"l"}`),
@@ -127,7 +127,7 @@ func TestMalformedRequirement(t *testing.T) {
 	}
 	for _, test := range tests {
 		b, err := olm.NewBundle("p", "p.v1", "1.0.0", []olm.Property{
-			property(olm.PropertyGVK, `{"group":"g","version":"v","kind":"K"}`),
+			property("olm.gvk", `{"group":"g","version":"v","kind":"K"}`),
 			property(test.kind, test.value),
 			property(olm.PropertyLabelRequired, `{"label":"fine"}`),
 		})

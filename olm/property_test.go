@@ -257,7 +257,7 @@ func TestPhases(t *testing.T) {
 			csv.Spec.Replaces = s.Installed[rapid.IntRange(0, len(s.Installed)-1).Draw(t, "replaces")].Name
 		}
 		if rapid.Bool().Draw(t, "fail forward") {
-			s.OperatorGroups[0].Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+			s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 		}
 		o := olm.Options{Greedy: rapid.Bool().Draw(t, "greedy")}
 		g, err := olm.Resolve(context.Background(), s, o)
@@ -318,13 +318,13 @@ func TestConflictIsMinimal(t *testing.T) {
 		for _, f := range unsat.Facts {
 			without := w
 			switch f.Kind {
-			case olm.FactSubscription:
+			case "Subscription":
 				i := slices.IndexFunc(w.subs, func(s olm.Subscription) bool { return s.Name == f.Subscription })
 				if slices.ContainsFunc(w.installed, func(l string) bool { return strings.Fields(l)[0] == w.subs[i].Status.InstalledCSV }) {
 					continue // its operator would become freestanding
 				}
 				without.subs = slices.Delete(slices.Clone(w.subs), i, i+1)
-			case olm.FactDeprecated:
+			case "Deprecated":
 				name := f.Member[strings.LastIndex(f.Member, "/")+1:]
 				catalog := f.Member[:strings.Index(f.Member, "/")]
 				allow := func(lines []string) (out []string) {
@@ -420,7 +420,7 @@ func TestDefaultServesAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, slot := range g.Slots {
-			if slot.Outcome == olm.NotInstalled {
+			if slot.Outcome == "NotInstalled" {
 				t.Fatalf("%s\n%s\n%s", &slot, g, &w)
 			}
 		}

@@ -86,7 +86,7 @@ func TestCommunityAlone(t *testing.T) {
 			if err == nil && slots(strict) != slots(g) {
 				t.Errorf("all or nothing:\n%s\nsearch:\n%s", strict, g)
 			}
-			if g.Slots[0].Outcome == olm.AddedForSubscription {
+			if g.Slots[0].Outcome == "AddedForSubscription" {
 				served++
 			} else if err == nil {
 				t.Errorf("%s is not installed, though it could be", p.Name)

@@ -23,7 +23,7 @@ func (g *Generation) remedies(ctx context.Context, h *HeldBack, x *explainer) ([
 	var rules []*rule
 	if len(h.NotTaken) > 0 && !p.options.Greedy {
 		r, err := x.contradiction(ctx, h, h.NotTaken[0])
-		if limit := (*LimitError)(nil); err != nil && !errors.As(err, &limit) {
+		if err != nil && !gaveUp(err) {
 			return nil, err
 		}
 		if r != nil {
@@ -158,7 +158,7 @@ func (p *problem) changes(facts []Fact, self string) []change {
 		}
 	}
 	for i := range facts {
-		if csv := facts[i].Member; facts[i].Kind == FactFreestanding {
+		if csv := facts[i].Member; facts[i].Kind == factFreestanding {
 			try("remove the operator "+csv+", which no subscription has", func(s *Snapshot) { remove(s, csv) })
 		}
 	}

@@ -27,7 +27,7 @@ func newRenderer(f *formula, option int, rules []*rule) *renderer {
 				s.mentioned[n] = true
 			}
 		}
-		if r.fact.Kind == FactSubscription {
+		if r.fact.Kind == factSubscription {
 			s.told[r] = true // needs no words
 		}
 	}
@@ -59,16 +59,16 @@ func (s *renderer) whyNot(node int) []*Explanation {
 			continue
 		}
 		switch r.fact.Kind {
-		case FactDeprecated:
+		case factDeprecated:
 			if r.node == node {
 				s.told[r] = true
 				out = append(out, &Explanation{Text: s.name(node) + " is deprecated"})
 			}
-		case FactRequirement:
+		case factRequirement:
 			if r.node == node {
 				out = append(out, s.tellNeed(r))
 			}
-		case FactReplaces:
+		case factReplaces:
 			if r.node == node || r.replaced == node {
 				s.told[r] = true
 				rival := r.node
@@ -77,7 +77,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 				}
 				out = append(out, &Explanation{Text: s.name(r.node) + " replaces " + s.name(r.replaced), Children: s.whyThere(rival)})
 			}
-		case FactSameAPI, FactSamePackage, FactSameName:
+		case factSameAPI, factSamePackage, factSameName:
 			if !slices.Contains(r.members, node) {
 				continue
 			}
@@ -88,7 +88,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 					rivals = append(rivals, s.whyThere(m)...)
 				}
 			}
-			if r.fact.Kind != FactSameAPI && len(rivals) > 0 {
+			if r.fact.Kind != factSameAPI && len(rivals) > 0 {
 				out = append(out, rivals...) // everybody knows that versions exclude each other
 				continue
 			}
@@ -133,7 +133,7 @@ func (s *renderer) whyThere(node int) []*Explanation {
 			continue
 		}
 		switch r.fact.Kind {
-		case FactFreestanding:
+		case factFreestanding:
 			if r.node == node {
 				s.told[r] = true
 				out = append(out, &Explanation{Text: s.name(node) + " is installed and no subscription has it, so it stays"})
@@ -143,11 +143,11 @@ func (s *renderer) whyThere(node int) []*Explanation {
 				s.told[r] = true
 				out = append(out, &Explanation{Text: r.fact.Message})
 			}
-		case FactSubscriptionNeeds, factPromise:
+		case factSubscriptionNeeds, factPromise:
 			if options := s.options(r.need); slices.Contains(options, node) {
 				out = append(out, s.tellRequest(r))
 			}
-		case FactRequirement:
+		case factRequirement:
 			if slices.Contains(s.options(r.need), node) {
 				e := s.tellNeed(r)
 				e.Children = append(s.whyThere(r.node), e.Children...)
@@ -195,13 +195,13 @@ func (s *renderer) rest() []*Explanation {
 			continue
 		}
 		switch r.fact.Kind {
-		case FactRequirement:
+		case factRequirement:
 			e := s.tellNeed(r)
 			e.Children = append(s.whyThere(r.node), e.Children...)
 			out = append(out, e)
-		case FactSubscriptionNeeds, factPromise:
+		case factSubscriptionNeeds, factPromise:
 			out = append(out, s.tellRequest(r))
-		case FactSameAPI, FactSamePackage, FactSameName:
+		case factSameAPI, factSamePackage, factSameName:
 			s.told[r] = true
 			out = append(out, &Explanation{Text: s.clash(r)})
 		default:
@@ -253,7 +253,7 @@ func firstNames(n int, name func(i int) string) []string {
 
 // apiOf is what a requirement asks for, as briefly as it can be said.
 func apiOf(r *Requirement) string {
-	if r.Constraint.Kind == ConstraintGVK {
+	if r.Constraint.Kind == constraintGVK {
 		return apiText(r.Constraint.GVK)
 	}
 	return "an operator " + strings.TrimSpace(r.String())

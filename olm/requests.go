@@ -108,20 +108,20 @@ func (p *problem) findCandidates(w *request) {
 	}
 	w.stuck = listed && !head && w.candidates.length == 0 && w.err == nil
 
-	fact := func(kind FactKind, format string, args ...any) {
+	fact := func(kind string, format string, args ...any) {
 		w.fact = &Fact{Kind: kind, Subscription: w.sub.Name, Package: spec.Package, Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case !catalogs:
-		fact(FactNoCatalogEntries, "no operators found from catalog %s in namespace %s referenced by subscription %s", spec.Source, spec.SourceNamespace, w.sub.Name)
+		fact(factNoCatalogEntries, "no operators found from catalog %s in namespace %s referenced by subscription %s", spec.Source, spec.SourceNamespace, w.sub.Name)
 	case !packages:
-		fact(FactNoPackage, "no operators found in package %s in the catalog referenced by subscription %s", spec.Package, w.sub.Name)
+		fact(factNoPackage, "no operators found in package %s in the catalog referenced by subscription %s", spec.Package, w.sub.Name)
 	case !channels:
-		fact(FactNoChannel, "no operators found in channel %s of package %s in the catalog referenced by subscription %s", spec.Channel, spec.Package, w.sub.Name)
+		fact(factNoChannel, "no operators found in channel %s of package %s in the catalog referenced by subscription %s", spec.Channel, spec.Package, w.sub.Name)
 	case starting != "" && !named:
-		fact(FactNoStartingCSV, "no operators found with name %s in channel %s of package %s in the catalog referenced by subscription %s", starting, spec.Channel, spec.Package, w.sub.Name)
+		fact(factNoStartingCSV, "no operators found with name %s in channel %s of package %s in the catalog referenced by subscription %s", starting, spec.Channel, spec.Package, w.sub.Name)
 	case w.installed == none && w.candidates.length == 0 && w.err == nil:
-		fact(FactNoMatch, "no operators found matching the criteria of subscription %s", w.sub.Name)
+		fact(factNoMatch, "no operators found matching the criteria of subscription %s", w.sub.Name)
 	}
 }
 

@@ -54,7 +54,7 @@ type Options struct {
 	// how many contradictions it may meet. Where it meets more, it gives up on
 	// what it looked for, takes the best that it found before and goes on; the
 	// [HeldBack] has a *LimitError. With AllOrNothing the resolution fails with
-	// the *LimitError. 0 means DefaultMaxConflicts; a negative number is an error.
+	// the *LimitError. 0 means 10,000; a negative number is an error.
 	// Greedy needs no bound.
 	MaxConflicts int
 
@@ -62,10 +62,10 @@ type Options struct {
 	CEL CELEvaluator
 }
 
-// DefaultMaxConflicts is the number of contradictions after which a search gives
+// defaultMaxConflicts is the number of contradictions after which a search gives
 // up on a Subscription or a requirement unless [Options.MaxConflicts] says
 // otherwise. Most take none at all; this many take a fraction of a second.
-const DefaultMaxConflicts = 10_000
+const defaultMaxConflicts = 10_000
 
 // Resolve decides the next generation of a namespace: what stays, what is
 // updated, what is added, and what is held back. It depends on its arguments
@@ -85,7 +85,8 @@ func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
 	case len(p.requests) == 0:
 		r = &result{} // nobody asks for anything
 	case o.Greedy:
-		if r, err = p.greedy(ctx); err != nil {
+		r, err = p.greedy(ctx)
+		if err != nil {
 			return nil, err
 		}
 	default:

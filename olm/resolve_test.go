@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the wanted generations of testdat
 //
 //	catalog NAME        operators, a line each (see package olmtest); priorities fall from file to file
 //	installed           operators in the same form
-//	subscriptions       NAME [INSTALLED] [@CHANNEL], of the package NAME in catalog c
+//	subscriptions       a line each (see parseSub)
 //	generation          what the resolution comes to
 //	all or nothing      the same with Options.AllOrNothing
 //	explain NAME        why the operator is as it is
@@ -56,16 +56,7 @@ func TestResolveFiles(t *testing.T) {
 					s.Installed = installed(lines...)
 				case "subscriptions":
 					for _, line := range lines {
-						words := strings.Fields(line)
-						x := sub(words[0], "")
-						for _, w := range words[1:] {
-							if ch, ok := strings.CutPrefix(w, "@"); ok {
-								x.Spec.Channel = ch
-							} else {
-								x.Status.InstalledCSV, x.Status.CurrentCSV = w, w
-							}
-						}
-						s.Subscriptions = append(s.Subscriptions, x)
+						s.Subscriptions = append(s.Subscriptions, parseSub(line))
 					}
 				case "generation":
 					result = resolve(t, s, olm.Options{}).String()

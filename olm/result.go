@@ -142,7 +142,7 @@ func (p *problem) addSlots(g *Generation, r *result) {
 			}
 			placed[w.installed] = true
 			if b := p.installed[w.installed].Bundle; s.Previous == nil {
-				s.Previous, s.Outcome, s.Operator.Replaces = b, Updated, b.Name
+				s.Previous, s.Outcome, s.Operator.Replaces = b, outcomeUpdated, b.Name
 			} else {
 				s.AlsoReplaced = append(s.AlsoReplaced, b)
 			}
@@ -155,14 +155,14 @@ func (p *problem) addSlots(g *Generation, r *result) {
 		}
 		switch {
 		case x == nothing:
-			s.Outcome = NotInstalled
+			s.Outcome = outcomeNotInstalled
 		case x.entry == nil:
-			s.Outcome = Kept
+			s.Outcome = outcomeKept
 		default:
-			s.Outcome = AddedForSubscription
+			s.Outcome = addedForSubscription
 			s.Operator = p.operator(x)
 			if s.Previous != nil {
-				s.Outcome, s.Operator.Replaces = Updated, s.Previous.Name
+				s.Outcome, s.Operator.Replaces = outcomeUpdated, s.Previous.Name
 			}
 		}
 		byPick[x] = len(g.Slots)
@@ -171,13 +171,13 @@ func (p *problem) addSlots(g *Generation, r *result) {
 	for i := range p.installed {
 		if !placed[i] {
 			b := p.installed[i].Bundle
-			g.Slots = append(g.Slots, Slot{Outcome: Kept, Previous: b, Current: b})
+			g.Slots = append(g.Slots, Slot{Outcome: outcomeKept, Previous: b, Current: b})
 		}
 	}
 	for i := range r.additions {
 		a := &r.additions[i]
 		op := p.operator(a.member)
-		g.Slots = append(g.Slots, Slot{Outcome: AddedForRequirement, Current: a.entry.Bundle, Operator: op, RequiredBy: &a.by})
+		g.Slots = append(g.Slots, Slot{Outcome: addedForRequirement, Current: a.entry.Bundle, Operator: op, RequiredBy: &a.by})
 		g.NewSubscriptions = append(g.NewSubscriptions, *NewSubscription(p.snapshot.Namespace, op))
 	}
 	for i := range g.Slots {
@@ -241,13 +241,13 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 func (p *problem) addBroken(g *Generation) {
 	stays := map[*Bundle]bool{}
 	for i := range g.Slots {
-		if g.Slots[i].Outcome == Kept {
+		if g.Slots[i].Outcome == outcomeKept {
 			stays[g.Slots[i].Current] = true
 		}
 	}
 	var members memberIndex
 	for i := range g.Slots {
-		if b := g.Slots[i].Current; b != nil && !(g.Slots[i].Outcome == Kept && p.leaving[b.Name]) {
+		if b := g.Slots[i].Current; b != nil && !(g.Slots[i].Outcome == outcomeKept && p.leaving[b.Name]) {
 			members.add(b)
 		}
 	}
@@ -257,11 +257,11 @@ func (p *problem) addBroken(g *Generation) {
 			continue
 		}
 		if b.Deprecated {
-			g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: BrokenDeprecated, Operators: []string{b.Name}})
+			g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: brokenDeprecated, Operators: []string{b.Name}})
 		}
 		for j := range b.Requires {
 			if r := &b.Requires[j]; !members.satisfies(r, p.options.CEL) {
-				g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: BrokenRequirement, Operators: []string{b.Name}, Requirement: r})
+				g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: brokenRequirement, Operators: []string{b.Name}, Requirement: r})
 			}
 		}
 	}
@@ -281,9 +281,9 @@ func (p *problem) addBroken(g *Generation) {
 	}
 	slices.SortFunc(shared, compareTraits)
 	for _, t := range shared {
-		broken := Broken{Kind: BrokenPackage, Operators: byTrait[t], Subject: t.name}
+		broken := Broken{Kind: brokenPackage, Operators: byTrait[t], Subject: t.name}
 		if t.kind == traitAPI {
-			broken.Kind, broken.Subject = BrokenAPI, apiText(t.api)
+			broken.Kind, broken.Subject = brokenAPI, apiText(t.api)
 		}
 		g.BrokenBefore = append(g.BrokenBefore, broken)
 	}
@@ -306,7 +306,7 @@ func (m *memberIndex) add(b *Bundle) {
 }
 
 func (m *memberIndex) satisfies(r *Requirement, eval CELEvaluator) bool {
-	if r.Constraint.Kind == ConstraintGVK {
+	if r.Constraint.Kind == constraintGVK {
 		return m.apis[r.Constraint.GVK]
 	}
 	return slices.ContainsFunc(m.bundles, func(b *Bundle) bool { return matches(r, b, eval) })
@@ -331,13 +331,13 @@ func (s *Slot) String() string {
 		who = " for subscription " + strings.Join(s.Subscriptions, ", ")
 	}
 	switch s.Outcome {
-	case Kept:
+	case outcomeKept:
 		return "kept " + s.Current.Name + who
-	case Updated:
+	case outcomeUpdated:
 		return "updated " + s.Previous.Name + " to " + s.Operator.where() + who
-	case AddedForSubscription:
+	case addedForSubscription:
 		return "added " + s.Operator.where() + who
-	case AddedForRequirement:
+	case addedForRequirement:
 		return fmt.Sprintf("added %s: %s requires an operator %s", s.Operator.where(), s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement)
 	}
 	return "nothing" + who
@@ -378,11 +378,11 @@ func (h *HeldBack) String() string {
 func (b *Broken) String() string {
 	who := strings.Join(b.Operators, ", ")
 	switch b.Kind {
-	case BrokenRequirement:
+	case brokenRequirement:
 		return fmt.Sprintf("broken before: %s requires an operator %s", who, b.Requirement)
-	case BrokenAPI:
+	case brokenAPI:
 		return fmt.Sprintf("broken before: %s provide %s", who, b.Subject)
-	case BrokenPackage:
+	case brokenPackage:
 		return fmt.Sprintf("broken before: %s originate from package %s", who, b.Subject)
 	}
 	return fmt.Sprintf("broken before: %s is deprecated", who)

@@ -2,7 +2,6 @@ package olm
 
 import (
 	"context"
-	"errors"
 
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
@@ -95,7 +94,7 @@ func (s *search) firstModel(ctx context.Context, promises []sat.Lit) error {
 	f.s.Prefer(promises...)
 	budget := f.p.maxConflicts()
 	ok, err := f.solve(ctx, &budget)
-	if limit := (*LimitError)(nil); !errors.As(err, &limit) {
+	if !gaveUp(err) {
 		return inconsistent(ok, err)
 	}
 	f.s.Prefer()
@@ -164,7 +163,8 @@ func (s *search) decide(ctx context.Context, n *need) error {
 		if !f.inModel(n.last) { // it has one option, and no other
 			return errInconsistent
 		}
-		if node = f.subjects[n.last/2].node; node != none {
+		node = f.subjects[n.last/2].node
+		if node != none {
 			s.choose(node)
 		} else {
 			f.s.Add(n.last)
@@ -210,7 +210,7 @@ func (s *search) possible(ctx context.Context, n *need, l sat.Lit) (bool, error)
 		return false, nil
 	}
 	ok, err := f.solve(ctx, &n.budget, l)
-	if limit := (*LimitError)(nil); errors.As(err, &limit) && f.p.lenient() {
+	if gaveUp(err) && f.p.lenient() {
 		n.gaveUp = true
 		return false, nil
 	}

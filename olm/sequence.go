@@ -60,7 +60,8 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 		if len(g.Operators) == 0 {
 			return out, nil
 		}
-		if s, err = Apply(s, g); err != nil {
+		s, err = Apply(s, g)
+		if err != nil {
 			return out, err
 		}
 	}

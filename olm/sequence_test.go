@@ -10,76 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSequence(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		installed []string
-		subs      []olm.Subscription
-		catalog   []string
-		want      []string
-	}{
-		{
-			name:      "one edge after the other",
-			installed: []string{"a.v1"},
-			subs:      []olm.Subscription{sub("a", "a.v1")},
-			catalog:   []string{"a.v1", "a.v2 >a.v1", "a.v3 >a.v2"},
-			want:      []string{"a.v2", "a.v3", "a.v3"},
-		},
-		{
-			name:    "what was added for a requirement is updated, too",
-			subs:    []olm.Subscription{sub("a", "", startingCSV("a.v1"))},
-			catalog: []string{"a.v1 -K1", "a.v2 -K2 >a.v1", "k.v1 K1", "k.v2 K2 >k.v1"},
-			want:    []string{"a.v1 k.v1", "a.v2 k.v2", "a.v2 k.v2"},
-		},
-		{
-			name:      "an API that is taken over frees the next step",
-			installed: []string{"a.v1 -B", "b.v1 B"},
-			subs:      []olm.Subscription{sub("a", "a.v1"), sub("b", "b.v1")},
-			catalog:   []string{"a.v1 -B", "a.v2 -B -C >a.v1", "a.v3 -C >a.v2", "b.v1 B", "b.v2 B C >b.v1", "b.v3 C >b.v2"},
-			want:      []string{"a.v2 b.v2", "a.v3 b.v3", "a.v3 b.v3"},
-		},
-		{
-			name:      "one entry replaces two operators",
-			installed: []string{"old.v1 K", "older.v1 L"},
-			subs:      []olm.Subscription{sub("a", "old.v1"), sub("a", "older.v1", named("a2"))},
-			catalog:   []string{"a.v2 K L >old.v1 ~older.v1", "a.v3 >a.v2"},
-			want:      []string{"a.v2", "a.v3", "a.v3"},
-		},
-		{
-			name:      "nothing to do",
-			installed: []string{"a.v1"},
-			subs:      []olm.Subscription{sub("a", "a.v1")},
-			catalog:   []string{"a.v1"},
-			want:      []string{"a.v1"},
-		},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := snapshot(contents(t, tc.catalog...), installed(tc.installed...), tc.subs...)
-			generations, err := olm.Sequence(context.Background(), s, olm.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, g := range generations {
-				got = append(got, members(g))
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("generations (-want +got):\n%s", diff)
-			}
-			if len(s.Subscriptions) != len(tc.subs) || len(s.Installed) != len(tc.installed) {
-				t.Error("the snapshot was changed")
-			}
-		})
-	}
-}
-
 // TestSequenceFailingForward: what a failed operator was to replace leaves with
 // it.
 func TestSequenceFailingForward(t *testing.T) {
 	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
 	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olm.CSVPhaseReplacing, olm.CSVPhaseReplacing, olm.CSVPhaseFailed)
 	s := snapshot(c, csvs, sub("a", "a.v3"))
-	s.OperatorGroups[0].Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+	s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 	for _, o := range []olm.Options{{}, {AllOrNothing: true}, {Greedy: true}} {
 		generations, err := olm.Sequence(context.Background(), s, o)
 		if err != nil {

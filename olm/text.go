@@ -15,16 +15,16 @@ func (g *Generation) Text() string {
 		s := &g.Slots[i]
 		subs := strings.Join(s.Subscriptions, ", ")
 		switch s.Outcome {
-		case Kept:
+		case outcomeKept:
 			fmt.Fprintf(&b, "  %s stays\n", s.Current.Name)
-		case Updated:
+		case outcomeUpdated:
 			fmt.Fprintf(&b, "  %s replaces %s\n", s.Current.Name, s.Previous.Name)
-		case AddedForSubscription:
+		case addedForSubscription:
 			fmt.Fprintf(&b, "  %s is installed for %s\n", s.Current.Name, subs)
-		case AddedForRequirement:
+		case addedForRequirement:
 			fmt.Fprintf(&b, "  %s is installed for %s, which requires an operator %s; new Subscription %s\n",
 				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, NewSubscription(g.Namespace, s.Operator).Name)
-		case NotInstalled:
+		case outcomeNotInstalled:
 			fmt.Fprintf(&b, "  nothing is installed for %s\n", subs)
 		}
 	}

@@ -56,11 +56,11 @@ func (b *Bundle) traits() []trait {
 // that is not a single trait.
 func (r *Requirement) trait() (trait, bool) {
 	switch c := &r.Constraint; {
-	case c.Kind == ConstraintGVK:
+	case c.Kind == constraintGVK:
 		return trait{kind: traitAPI, api: c.GVK}, true
-	case c.Kind == ConstraintPackage && c.Package != "":
+	case c.Kind == constraintPackage && c.Package != "":
 		return trait{kind: traitPackage, name: c.Package}, true
-	case c.Kind == ConstraintLabel:
+	case c.Kind == constraintLabel:
 		return trait{kind: traitLabel, name: c.Label}, true
 	}
 	return trait{}, false

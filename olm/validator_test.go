@@ -44,7 +44,7 @@ func validate(s olm.Snapshot, g *olm.Generation) (errs []error) {
 	}
 	for i := range g.Slots {
 		slot := &g.Slots[i]
-		if slot.Outcome == olm.Updated {
+		if slot.Outcome == "Updated" {
 			e := slot.Operator.Entry
 			inRange := false
 			if r, err := olm.ParseRange(e.SkipRange); err == nil && e.SkipRange != "" && slot.Previous.Version != nil {
@@ -74,15 +74,15 @@ func validate(s olm.Snapshot, g *olm.Generation) (errs []error) {
 	met := func(r *olm.Requirement, in map[string]*olm.Bundle) bool {
 		for _, b := range in {
 			switch r.Constraint.Kind {
-			case olm.ConstraintGVK:
+			case "gvk":
 				if slices.Contains(b.Provides, r.Constraint.GVK) {
 					return true
 				}
-			case olm.ConstraintLabel:
+			case "label":
 				if slices.Contains(b.Labels, r.Constraint.Label) {
 					return true
 				}
-			case olm.ConstraintPackage:
+			case "package":
 				for _, id := range b.Identities {
 					if id.Package == r.Constraint.Package && id.Version != nil && r.Constraint.Range.Contains(*id.Version) {
 						return true
@@ -133,7 +133,7 @@ func validate(s olm.Snapshot, g *olm.Generation) (errs []error) {
 	// What was added for a requirement is asked for, and has a Subscription.
 	added := 0
 	for _, slot := range g.Slots {
-		if slot.Outcome != olm.AddedForRequirement {
+		if slot.Outcome != "AddedForRequirement" {
 			continue
 		}
 		added++

@@ -7,9 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 const badFormat = `has invalid format; must comply with "^ack-([4-5][.][0-9]{1,})-[^-]"`
@@ -69,40 +67,6 @@ func TestOpenGates(t *testing.T) {
 		if diff := cmp.Diff(tt.want, strings.Join(keys, " ")); diff != "" {
 			t.Errorf("%s, %v: %s", tt.minor, tt.acks, diff)
 		}
-	}
-}
-
-func TestPayloadGates(t *testing.T) {
-	cm := func(namespace, name string, data map[string]any) *manifest.Manifest {
-		m, err := manifest.New("0000_00_x_"+name+".yaml", &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": namespace, "name": name}, "data": data,
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.Document = 1
-		return m
-	}
-	p := &manifest.Payload{Manifests: []*manifest.Manifest{
-		cm("openshift-config", "admin-gates", map[string]any{"ack-4.19-other": "x"}),
-		cm("openshift-config-managed", "admin-gates", map[string]any{"ack-4.19-b": "b", "ack-4.19-a": "a", "ack-4.19": "no"}),
-	}}
-	gates, err := preconditions.PayloadGates(p)
-	var keys []string
-	for _, g := range gates {
-		keys = append(keys, g.Key)
-	}
-	if diff := cmp.Diff([]string{"ack-4.19", "ack-4.19-a", "ack-4.19-b"}, keys); diff != "" {
-		t.Error(diff)
-	}
-	if err == nil || !strings.Contains(err.Error(), "gate name ack-4.19 has invalid format") || !strings.Contains(err.Error(), "0000_00_x_admin-gates.yaml") {
-		t.Errorf("error %v", err)
-	}
-	if want := `oc -n openshift-config patch cm admin-acks --patch '{"data":{"ack-4.19-a":"true"}}' --type=merge`; gates[1].Acknowledge() != want {
-		t.Error(gates[1].Acknowledge())
-	}
-	if _, err := preconditions.PayloadGates(nil); err == nil {
-		t.Error("no payload, no error")
 	}
 }
 

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -66,7 +65,7 @@ func richVersion() *configv1.ClusterVersion {
 
 func richInput(r clusterapi.Reader) *preconditions.Input {
 	in := input(r, richVersion(), "4.19.1@"+targetImage)
-	in.Now, in.Alerts, in.Signatures = checkTime, alerts{all: []risk.Alert{}}, store{has: true}
+	in.Now, in.Alerts, in.Signatures = checkTime, alerts{all: []clusterapi.Alert{}}, store{has: true}
 	in.VSphere = vSphere{versions: &preconditions.VSphereVersions{Hardware: map[string]int{"a": 15}}}
 	in.TargetPayload = &manifest.Payload{Release: configv1.Release{Version: "4.19.1", Image: targetImage}, Previous: []string{"4.18.5"}}
 	in.CurrentPayload = &manifest.Payload{Release: configv1.Release{Version: "4.18.5", Image: "A"}}
@@ -133,7 +132,7 @@ func TestReadsFail(t *testing.T) {
 				if read && passes && !notNeeded[rule.Name+" "+gvk.Kind] {
 					t.Errorf("%s, %s of %s: %s", rule.Name, name, gvk.Kind, text(result))
 				}
-				if name == "forbidden" && result.State == preconditions.Unknown && result.Findings[0].Reason != preconditions.ReasonNotAllowed {
+				if name == "forbidden" && result.State == preconditions.Unknown && result.Findings[0].Reason != "NotAllowed" {
 					t.Errorf("%s, %s of %s: %s", rule.Name, name, gvk.Kind, text(result))
 				}
 			}
@@ -197,7 +196,7 @@ func TestOddObjects(t *testing.T) {
 			report := run(t, preconditions.Default(), richInput(reader(t, objects...)))
 			for _, result := range report.Results {
 				for _, f := range result.Findings {
-					if f.Reason == preconditions.ReasonPanicked {
+					if f.Reason == "CheckPanicked" {
 						t.Errorf("%s, %s: %s: %s", odd.GetKind(), name, result.Check, f.Message)
 					}
 				}

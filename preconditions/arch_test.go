@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
 func TestMultiArch(t *testing.T) {
@@ -38,62 +37,35 @@ func TestMultiArch(t *testing.T) {
 	const door = "Failed\nBlocking MultiToSingleArchitecture: A cluster with the payload for several architectures cannot go back to that of one"
 	const noChange = "NotApplicable\nInfo NotApplicable: the architecture of the release does not change"
 	const notRetrieved = "Blocking MultiUpdatesNotRetrieved: The update service has to be reached for the migration, and the condition RetrievedUpdates is "
-	for _, tt := range []struct {
-		name    string
-		current string // default 4.18.5@A
-		edits   []cvEdit
-		target  configv1.Release
-		payload *manifest.Payload
-		running *manifest.Payload
-		objects []any
-		fail    map[string]error
-		want    string
-	}{
-		{name: "single to single", target: configv1.Release{Version: "4.18.6"}, want: noChange},
-		{name: "multi to multi", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6", Architecture: multi}, want: "NotApplicable"},
-		{name: "multi to multi by payload", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(multi), want: noChange},
-		{name: "multi to single by payload", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(""), want: door},
-		{name: "names the nodes", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(""),
+	runCases(t, checkNamed(t, "MultiArch"), []checkCase{
+		{name: "single to single", target: "4.18.6", want: noChange},
+		{name: "multi to multi", edits: []cvEdit{arch(multi)}, target: "4.18.6", arch: multi, want: "NotApplicable"},
+		{name: "multi to multi by payload", edits: []cvEdit{arch(multi)}, target: "4.18.6", payload: payload(multi), want: noChange},
+		{name: "multi to single by payload", edits: []cvEdit{arch(multi)}, target: "4.18.6", payload: payload(""), want: door},
+		{name: "names the nodes", edits: []cvEdit{arch(multi)}, target: "4.18.6", payload: payload(""),
 			objects: []any{node("b", "worker", nodeArch("arm64")), node("a", "master", nodeArch("amd64"))}, want: door + ": a (amd64), b (arm64)"},
-		{name: "nodes of one architecture", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(""), objects: []any{node("a", "master", nodeArch("amd64"))}, want: door},
-		{name: "nodes not known", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.6"}, payload: payload(""), fail: map[string]error{"Node": errors.New("boom")}, want: door},
-		{name: "multi to single of the same version", edits: []cvEdit{arch(multi)}, target: configv1.Release{Version: "4.18.5", Image: "S"}, payload: &manifest.Payload{Release: configv1.Release{Version: "4.18.5"}}, want: door},
-		{name: "multi to single by the offer", edits: []cvEdit{arch(multi), offered("S", "")}, target: configv1.Release{Version: "4.18.6", Image: "S"}, want: door},
-		{name: "multi to what is not known", edits: []cvEdit{arch(multi), offered("S", "")}, target: configv1.Release{Version: "4.18.6", Image: "X"},
+		{name: "nodes of one architecture", edits: []cvEdit{arch(multi)}, target: "4.18.6", payload: payload(""), objects: []any{node("a", "master", nodeArch("amd64"))}, want: door},
+		{name: "nodes not known", edits: []cvEdit{arch(multi)}, target: "4.18.6", payload: payload(""), fail: map[string]error{"Node": errors.New("boom")}, want: door},
+		{name: "multi to single of the same version", edits: []cvEdit{arch(multi)}, target: "4.18.5@S", payload: &manifest.Payload{Release: configv1.Release{Version: "4.18.5"}}, want: door},
+		{name: "multi to single by the offer", edits: []cvEdit{arch(multi), offered("S", "")}, target: "4.18.6@S", want: door},
+		{name: "multi to what is not known", edits: []cvEdit{arch(multi), offered("S", "")}, target: "4.18.6@X",
 			want: "Unknown\nWarning NoSource: no source given for TargetPayload, which would tell whether it is for several architectures, as that of the cluster is"},
-		{name: "the cluster does not tell", target: configv1.Release{Version: "4.18.6", Architecture: multi}, running: payload(multi), payload: payload(multi), want: noChange},
-		{name: "and goes to single", target: configv1.Release{Image: "S"}, running: payload(multi), payload: payload(""), want: door},
-		{name: "migration", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.18.5", Image: "M", Architecture: multi}, objects: []any{onPlatform("AWS")}, want: "Passed"},
-		{name: "on each platform", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.18.5", Image: "M", Architecture: multi}, objects: []any{onPlatform("None")}, want: "Passed"},
-		{name: "on another platform", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.18.5", Image: "M", Architecture: multi}, objects: []any{onPlatform("OpenStack")},
+		{name: "the cluster does not tell", target: "4.18.6", arch: multi, running: payload(multi), payload: payload(multi), want: noChange},
+		{name: "and goes to single", target: "@S", running: payload(multi), payload: payload(""), want: door},
+		{name: "migration", edits: []cvEdit{retrieved}, target: "4.18.5@M", arch: multi, objects: []any{onPlatform("AWS")}, want: "Passed"},
+		{name: "on each platform", edits: []cvEdit{retrieved}, target: "4.18.5@M", arch: multi, objects: []any{onPlatform("None")}, want: "Passed"},
+		{name: "on another platform", edits: []cvEdit{retrieved}, target: "4.18.5@M", arch: multi, objects: []any{onPlatform("OpenStack")},
 			want: "Failed\nWarning MultiPlatform: Nodes of several architectures are not supported on platform \"OpenStack\""},
-		{name: "4.12", current: "4.12.9@A", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.12.9", Architecture: multi}, want: "Failed\nBlocking MultiNotSupported: Release 4.12.9 cannot be migrated to several architectures: 4.13.0 is the first that can"},
-		{name: "before 4.13.0", current: "4.13.0-rc.1@A", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.13.0-rc.1", Architecture: multi}, want: "Failed\nBlocking MultiNotSupported: Release 4.13.0-rc.1 cannot be migrated to several architectures: 4.13.0 is the first that can"},
-		{name: "4.13.0", current: "4.13.0@A", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.13.0", Architecture: multi}, want: "Passed"},
-		{name: "not retrieved", edits: []cvEdit{cond("RetrievedUpdates", "False", "R", "m")}, target: configv1.Release{Version: "4.18.5", Architecture: multi}, want: "Failed\n" + notRetrieved + "False"},
-		{name: "no condition", target: configv1.Release{Version: "4.18.5", Architecture: multi}, want: "Failed\n" + notRetrieved + "missing"},
-		{name: "with another version", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.18.6", Architecture: multi},
+		{name: "4.12", current: "4.12.9@A", edits: []cvEdit{retrieved}, target: "4.12.9", arch: multi, want: "Failed\nBlocking MultiNotSupported: Release 4.12.9 cannot be migrated to several architectures: 4.13.0 is the first that can"},
+		{name: "before 4.13.0", current: "4.13.0-rc.1@A", edits: []cvEdit{retrieved}, target: "4.13.0-rc.1", arch: multi, want: "Failed\nBlocking MultiNotSupported: Release 4.13.0-rc.1 cannot be migrated to several architectures: 4.13.0 is the first that can"},
+		{name: "4.13.0", current: "4.13.0@A", edits: []cvEdit{retrieved}, target: "4.13.0", arch: multi, want: "Passed"},
+		{name: "not retrieved", edits: []cvEdit{cond("RetrievedUpdates", "False", "R", "m")}, target: "4.18.5", arch: multi, want: "Failed\n" + notRetrieved + "False"},
+		{name: "no condition", target: "4.18.5", arch: multi, want: "Failed\n" + notRetrieved + "missing"},
+		{name: "with another version", edits: []cvEdit{retrieved}, target: "4.18.6", arch: multi,
 			want: "Failed\nBlocking MultiVersionChange: A migration to several architectures keeps the version: that to 4.18.6 would be left out"},
-		{name: "Infrastructure not known", edits: []cvEdit{retrieved}, target: configv1.Release{Version: "4.18.5", Architecture: multi}, fail: map[string]error{"Infrastructure": clusterapi.ErrNotCollected},
+		{name: "Infrastructure not known", edits: []cvEdit{retrieved}, target: "4.18.5", arch: multi, fail: map[string]error{"Infrastructure": clusterapi.ErrNotCollected},
 			want: "Unknown\nWarning NotCollected: Infrastructure: not collected in this recording"},
-		{name: "ClusterVersion not known", target: configv1.Release{Version: "4.18.5", Architecture: multi}, fail: map[string]error{"ClusterVersion": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			current := tt.current
-			if current == "" {
-				current = "4.18.5@A"
-			}
-			cv := clusterVersion(current, tt.edits...)
-			r := reader(t, append([]any{cv}, tt.objects...)...)
-			for what, err := range tt.fail {
-				r.failing(what, err)
-			}
-			in := &preconditions.Input{Reader: r, TargetPayload: tt.payload, CurrentPayload: tt.running, Transition: preconditions.NewTransition(cv, tt.target, false, preconditions.Full)}
-			if got := brief(run(t, []preconditions.Check{checkNamed(t, "MultiArch")}, in).Results[0]); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
+	})
 }
 
 func TestMachineHealthChecks(t *testing.T) {
@@ -162,6 +134,5 @@ func TestOperatorCompatibility(t *testing.T) {
 		{name: "target not known", target: "x@T", objects: []any{csv("a", "a.v1", upTo(`"4.18"`))}, want: held + "a/a.v1 (up to 4.18)"},
 		{name: "nor current", current: "x@A", target: "x@T", objects: []any{csv("a", "a.v1", upTo(`"4.18"`))}, want: "Unknown\nWarning UnknownError: current version \"x\": No Major.Minor.Patch elements found"},
 		{name: "no OLM", fail: map[string]error{"ClusterServiceVersion": noKind("ClusterServiceVersion")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterServiceVersions"},
-		{name: "not collected", fail: map[string]error{"ClusterServiceVersion": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: ClusterServiceVersion: not collected in this recording"},
 	})
 }

@@ -15,7 +15,7 @@ func tellOnce(results []Result) {
 		for i, f := range r.Findings {
 			switch {
 			case r.saysUnknown(i) || f.Severity < Blocking:
-			case r.Check == ClusterVersionUpgradeable:
+			case r.Check == checkUpgradeable:
 				byVersion = f.Message
 			case r.Check == "ClusterOperators" && f.Reason == "ClusterOperatorNotUpgradeable":
 				operators = f.Message
@@ -37,7 +37,7 @@ func tellOnce(results []Result) {
 	for i := range results {
 		for j := range results[i].Findings {
 			if f := &results[i].Findings[j]; f.ToldBy == "ClusterOperators" {
-				f.ToldBy = ClusterVersionUpgradeable
+				f.ToldBy = checkUpgradeable
 			}
 		}
 	}
@@ -60,14 +60,14 @@ func teller(check string, f Finding, byVersion, operators string) string {
 		told = strings.Contains(byVersion, "An update is already in progress")
 	}
 	if told {
-		return ClusterVersionUpgradeable
+		return checkUpgradeable
 	}
 	reason := operatorReason(check)
 	switch {
 	case reason == "" || f.Reason == "CredentialsSecretMissing" || !strings.Contains(operators, reason):
 		return ""
 	case strings.Contains(byVersion, reason):
-		return ClusterVersionUpgradeable
+		return checkUpgradeable
 	}
 	return "ClusterOperators"
 }
@@ -101,5 +101,5 @@ func (d Decision) tells(check string) bool {
 }
 
 func isTeller(check string, f Finding) bool {
-	return f.Severity >= Blocking && (check == ClusterVersionUpgradeable || f.Reason == "ClusterOperatorNotUpgradeable")
+	return f.Severity >= Blocking && (check == checkUpgradeable || f.Reason == "ClusterOperatorNotUpgradeable")
 }

@@ -147,6 +147,7 @@ type Object struct {
 	FieldPath       string // such as spec.paused; empty for the whole object
 	Value           string // what was observed there
 	Note            string
+	ResourceVersion string // of what was read, in Report.Seen alone
 }
 
 // MarshalJSON writes the kind as apiVersion and kind, like Kubernetes does.
@@ -160,7 +161,8 @@ func (o Object) MarshalJSON() ([]byte, error) {
 		FieldPath  string `json:"fieldPath,omitempty"`
 		Value      string `json:"value,omitempty"`
 		Note       string `json:"note,omitempty"`
-	}{apiVersion, kind, o.Namespace, o.Name, o.FieldPath, o.Value, o.Note})
+		Version    string `json:"resourceVersion,omitempty"`
+	}{apiVersion, kind, o.Namespace, o.Name, o.FieldPath, o.Value, o.Note, o.ResourceVersion})
 }
 
 // NotApplicableError is what Run of a [Check] returns when its question does not

@@ -3,6 +3,7 @@ package preconditions
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -83,7 +84,7 @@ func (r *Report) Decide(p Policy) Decision {
 	for i := range d.Results {
 		result := &d.Results[i]
 		result.Findings = p.adjust(*result)
-		if result.State == Passed && slices.ContainsFunc(result.Findings, func(f Finding) bool { return f.Severity >= Warning }) {
+		if result.State == Passed && result.warns() {
 			result.State = Failed // raised by the policy
 		}
 		shown := 0
@@ -134,10 +135,8 @@ func stateAfter(r Result, counting int) State {
 	if r.State != Failed && r.State != Unknown || counting > 0 {
 		return r.State
 	}
-	for _, f := range r.Findings {
-		if f.Severity >= Warning {
-			return Bypassed
-		}
+	if r.warns() {
+		return Bypassed
 	}
 	return Passed // lowered to Info by the policy
 }
@@ -146,8 +145,8 @@ func stateAfter(r Result, counting int) State {
 // failed read of its four checks.
 func line(r Result, i int) string {
 	reason, message := r.Findings[i].Reason, r.Findings[i].Message
-	if r.saysUnknown(i) && isOperatorCheck(r.Check) && reason != ReasonTimedOut && reason != ReasonPanicked && reason != ReasonCancelled {
-		reason, message = ReasonUnknownError, r.Err.Error()
+	if r.saysUnknown(i) && isOperatorCheck(r.Check) && reason != reasonTimedOut && reason != reasonPanicked && reason != reasonCancelled {
+		reason, message = reasonUnknownError, r.Err.Error()
 	}
 	return fmt.Sprintf("Precondition %q failed because of %q: %v", r.Check, reason, message)
 }
@@ -164,7 +163,7 @@ func summary(lines []string) string {
 }
 
 func unknownSeverity(check string, p Policy) Severity {
-	if slices.Contains(p.UnknownBlocks, check) || isOperatorCheck(check) && check != ClusterVersionRecommendedUpdate {
+	if slices.Contains(p.UnknownBlocks, check) || isOperatorCheck(check) && check != checkRecommended {
 		return Blocking
 	}
 	return Warning
@@ -231,12 +230,7 @@ func (r *Report) checkNames(p Policy) error {
 			errs = append(errs, fmt.Errorf("UnknownBlocks: unknown check %q", name))
 		}
 	}
-	keys := make([]string, 0, len(p.Severities))
-	for key := range p.Severities {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(p.Severities)) {
 		name, _, _ := strings.Cut(key, "/")
 		if !r.has(name) {
 			errs = append(errs, fmt.Errorf("Severities: unknown check %q", name))

@@ -86,7 +86,6 @@ func TestDisconnected(t *testing.T) {
 		{name: "no digest", target: "4.19.1@quay.io/ocp/release:4.19.1", input: stores(true, nil), want: "Unknown\nWarning TargetImageUnknown: the image of the target is not known by its digest: \"quay.io/ocp/release:4.19.1\""},
 		{name: "no image", target: "4.19.1", input: stores(true, nil), want: "Unknown\nWarning TargetImageUnknown: the image of the target is not known by its digest: \"\""},
 		{name: "what runs", target: "4.18.5@A", input: stores(false, nil), want: "Passed"},
-		{name: "ClusterVersion not known", fail: map[string]error{"ClusterVersion": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 	}
 	for i := range cases {
 		if cases[i].target == "" {
@@ -113,32 +112,17 @@ func TestDisconnectedProxy(t *testing.T) {
 	}
 	const fault = "Failed\nWarning UpdateServiceNotReached: The update service at %s does not answer, which is asked through the proxy proxy.example:3128"
 	failed := cond("RetrievedUpdates", "False", "RemoteFailed", "http://bob:secret@proxy.example:3128 refused")
-	for _, tt := range []struct {
-		name    string
-		edits   []cvEdit
-		objects []any
-		fail    error
-		want    string
-	}{
-		{name: "fails", edits: []cvEdit{failed}, objects: []any{proxy("http://bob:secret@proxy.example:3128", "")}, want: fmt.Sprintf(fault, "api.openshift.com")},
-		{name: "own service", edits: []cvEdit{failed, func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "https://updates.example/graph" }}, objects: []any{proxy("http://proxy.example:3128", "")}, want: fmt.Sprintf(fault, "updates.example")},
-		{name: "reached directly", edits: []cvEdit{failed}, objects: []any{proxy("http://proxy.example:3128", ".openshift.com")}, want: "Passed"},
-		{name: "no proxy", edits: []cvEdit{failed}, objects: []any{proxy("", "")}, want: "Passed"},
-		{name: "no Proxy", edits: []cvEdit{failed}, want: "Passed"},
-		{name: "answers", edits: []cvEdit{cond("RetrievedUpdates", "True", "", "")}, objects: []any{proxy("http://proxy.example:3128", "")}, want: "Passed"},
-		{name: "another fault", edits: []cvEdit{cond("RetrievedUpdates", "False", "VersionNotFound", "")}, objects: []any{proxy("http://proxy.example:3128", "")}, want: "Passed"},
-		{name: "not a proxy", edits: []cvEdit{failed}, objects: []any{proxy("http://bob:secret@[", "")}, want: "Unknown\nWarning UnknownError: the cluster's proxy is not a valid URL"},
-		{name: "Proxy not known", edits: []cvEdit{failed}, fail: errors.New("boom"), want: "Unknown\nWarning UnknownError: boom"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			cv := clusterVersion("4.18.5@A", tt.edits...)
-			r := reader(t, append([]any{cv}, tt.objects...)...).failing("Proxy", tt.fail)
-			in := input(r, cv, "4.19.1@"+targetImage)
-			in.Signatures = store{has: true}
-			result := run(t, []preconditions.Check{checkNamed(t, "Disconnected")}, in).Results[0]
-			if got := brief(result); got != tt.want || strings.Contains(fmt.Sprintf("%+v", result), "secret") {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
+	signed := func(in *preconditions.Input) { in.Signatures = store{has: true} }
+	image := "4.19.1@" + targetImage
+	runCases(t, checkNamed(t, "Disconnected"), []checkCase{
+		{input: signed, target: image, name: "fails", edits: []cvEdit{failed}, objects: []any{proxy("http://bob:secret@proxy.example:3128", "")}, want: fmt.Sprintf(fault, "api.openshift.com")},
+		{input: signed, target: image, name: "own service", edits: []cvEdit{failed, func(cv *configv1.ClusterVersion) { cv.Spec.Upstream = "https://updates.example/graph" }}, objects: []any{proxy("http://proxy.example:3128", "")}, want: fmt.Sprintf(fault, "updates.example")},
+		{input: signed, target: image, name: "reached directly", edits: []cvEdit{failed}, objects: []any{proxy("http://proxy.example:3128", ".openshift.com")}, want: "Passed"},
+		{input: signed, target: image, name: "no proxy", edits: []cvEdit{failed}, objects: []any{proxy("", "")}, want: "Passed"},
+		{input: signed, target: image, name: "no Proxy", edits: []cvEdit{failed}, want: "Passed"},
+		{input: signed, target: image, name: "answers", edits: []cvEdit{cond("RetrievedUpdates", "True", "", "")}, objects: []any{proxy("http://proxy.example:3128", "")}, want: "Passed"},
+		{input: signed, target: image, name: "another fault", edits: []cvEdit{cond("RetrievedUpdates", "False", "VersionNotFound", "")}, objects: []any{proxy("http://proxy.example:3128", "")}, want: "Passed"},
+		{input: signed, target: image, name: "not a proxy", edits: []cvEdit{failed}, objects: []any{proxy("http://bob:secret@[", "")}, want: "Unknown\nWarning UnknownError: the cluster's proxy is not a valid URL"},
+		{input: signed, target: image, name: "Proxy not known", edits: []cvEdit{failed}, fail: map[string]error{"Proxy": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
+	})
 }

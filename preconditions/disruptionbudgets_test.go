@@ -2,10 +2,8 @@ package preconditions_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,11 +160,6 @@ func TestDisruptionBudgets(t *testing.T) {
 
 		// Reads.
 		{name: "no pools served", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
-		{name: "pools unreadable", objects: cluster(), fail: map[string]error{"MachineConfigPool": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "nodes unreadable", objects: cluster(), fail: map[string]error{"Node": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "pods unreadable", objects: cluster(), fail: map[string]error{"Pod": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "budgets unreadable", objects: cluster(), fail: map[string]error{"PodDisruptionBudget": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "budgets not collected", objects: cluster(), fail: map[string]error{"PodDisruptionBudget": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: PodDisruptionBudget: not collected in this recording"},
 		{name: "topology unreadable", objects: cluster(replica("p1", "a", "x"), budgetFor("p", "x", 1, 1, 1)), fail: map[string]error{"Infrastructure": errors.New("boom")},
 			want: "Failed\nWarning " + never + "node a (budget ns/p of pods ns/p1: " + needs + ")\nWarning UnknownError: boom"},
 		{name: "a malformed budget", objects: cluster(replica("p1", "a", "x"), budgetFor("p", "x", 1, 1, 1), malformed("policy/v1", "PodDisruptionBudget", "bad")),
@@ -174,19 +167,13 @@ func TestDisruptionBudgets(t *testing.T) {
 		{name: "a malformed pod", objects: cluster(malformed("v1", "Pod", "bad")), want: "Unknown\nWarning UnknownError: Pod bad: spec: got a JSON string, want v1.PodSpec"},
 		{name: "a malformed node may take replacements", objects: []any{poolOf("worker"), node("a", "worker"), malformed("v1", "Node", "bad"), replica("p1", "a", "x")}, want: "Unknown\nWarning UnknownError: Node bad: spec: got a JSON string, want v1.NodeSpec"},
 	})
-	blocking := []preconditions.Check{preconditions.DisruptionBudgets{BlockWorkers: true}}
-	runCases(t, blocking[0], []checkCase{
-		{name: "workers block", objects: cluster(replica("p1", "a", "x"), budgetFor("p", "x", 1, 1, 1)), want: "Failed\nBlocking " + never + "node a (budget ns/p of pods ns/p1: " + needs + ")"},
-		{name: "workers, exhausted", objects: cluster(replica("p1", "a", "x"), budgetFor("p", "x", 3, 2, 2)),
-			want: "Failed\nWarning " + exhausted + "node a (budget ns/p of pods ns/p1: The disruption budget p needs 2 healthy pods and has 2 currently)"},
-	})
 }
 
 // TestDisruptionBudgetsObjects: node, budget and pods, in this order.
 func TestDisruptionBudgetsObjects(t *testing.T) {
 	cv := clusterVersion("4.18.5")
 	r := reader(t, cv, poolOf("worker"), node("b", "worker"), node("a", "worker"), replica("p2", "b", "x"), replica("p1", "b", "x"), replica("p3", "a", "x"), budgetFor("p", "x", 3, 3, 3))
-	result := run(t, []preconditions.Check{preconditions.DisruptionBudgets{}}, input(r, cv, "4.18.6")).Results[0]
+	result := run(t, []preconditions.Check{checkNamed(t, "DisruptionBudgets")}, input(r, cv, "4.18.6")).Results[0]
 	if len(result.Findings) != 1 {
 		t.Fatalf("%+v", result)
 	}
@@ -241,48 +228,6 @@ func TestDrainOrder(t *testing.T) {
 	}
 }
 
-// TestDisruptionBudgetsReads: the rule names what is read, each kind is listed
-// once, and the order of lists does not matter.
-func TestDisruptionBudgetsReads(t *testing.T) {
-	cv := clusterVersion("4.18.5")
-	objects := []any{cv, infrastructure(), poolOf("master"), poolOf("worker"), node("m0", "master"), node("a", "worker"), node("b", "worker"),
-		replica("vm1", "a", "vm1"), budgetFor("p", "vm1", 1, 1, 1, ofMachine("vm1")), machine("vm1", "True"),
-		replica("vm2", "a", "vm2"), budgetFor("p2", "vm2", 1, 1, 1, ofMachine("vm2")), machine("vm2", "False"),
-		replica("x1", "m0", "x"), replica("x2", "b", "x"), budgetFor("x", "x", 2, 2, 2), replica("y1", "a", "y"), budgetFor("y", "y", 1, 1, 1, stale)}
-	check := preconditions.DisruptionBudgets{}
-	var first []byte
-	for range 2 {
-		r := reader(t, objects...)
-		result := run(t, []preconditions.Check{check}, input(r, cv, "4.18.6")).Results[0]
-		data, err := json.Marshal(result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first != nil && string(data) != string(first) {
-			t.Errorf("%s\n%s", first, data)
-		}
-		first = data
-		var reads []string
-		for call, n := range r.calls {
-			if n != 1 {
-				t.Errorf("%s %d times", call, n)
-			}
-			kind, _, _ := strings.Cut(strings.Fields(call)[1], "/")
-			reads = append(reads, kind)
-		}
-		var rule []string
-		for _, gvk := range check.Rule().Reads {
-			rule = append(rule, gvk.Kind)
-		}
-		slices.Sort(reads)
-		slices.Sort(rule)
-		if diff := cmp.Diff(rule, reads); diff != "" {
-			t.Error(diff)
-		}
-		slices.Reverse(objects)
-	}
-}
-
 // partly lists a kind and says that there may be more.
 type partly struct {
 	*fakeReader
@@ -315,7 +260,7 @@ func TestDisruptionBudgetsPartly(t *testing.T) {
 		{"PodDisruptionBudget", nil, "Unknown NotCollected"},
 	} {
 		objects := append([]any{cv, infrastructure(), poolOf("worker"), node("a", "worker"), node("b", "worker")}, tt.objects...)
-		result := run(t, []preconditions.Check{preconditions.DisruptionBudgets{}}, input(partly{reader(t, objects...), tt.kind}, cv, "4.18.6")).Results[0]
+		result := run(t, []preconditions.Check{checkNamed(t, "DisruptionBudgets")}, input(partly{reader(t, objects...), tt.kind}, cv, "4.18.6")).Results[0]
 		got := string(result.State)
 		for _, f := range result.Findings {
 			got += " " + f.Reason

@@ -35,7 +35,7 @@
 //   - ClusterVersionRecommendedUpdate: warns where the update service does not
 //     recommend the target.
 //
-// [AtLoad] adds [ReleasePrevious] and [ReleaseNewer], which look at the release
+// [AtLoad] adds ReleasePrevious and ReleaseNewer, which look at the release
 // itself, and refuses a way back from several architectures to one.
 //
 // # What the documentation asks for
@@ -43,7 +43,8 @@
 // [Documented] are the checks that the documentation asks an administrator to make:
 // of pools and their nodes, kubelets, disruption budgets and spare capacity, cloud
 // credentials, alerts, removed APIs, operators, backups, mirrors and more. [Default]
-// has all checks.
+// has all checks. A check with an option has a function of its own: [AllowUnlisted],
+// [EtcdBackup], [PlatformAlerts], [VolumeSnapshots].
 //
 // Each is [Described]: its [Rule] says, as data, which steps it concerns, which
 // kinds it reads and what else it needs, how severe its findings can be, and where to
@@ -51,9 +52,8 @@
 // found for certain counts also where it could not look at everything: of a list that
 // is known in part, two budgets that block are two budgets that block.
 //
-// A [Decision] is written for people by WriteText and WriteMarkdown; [Report] is JSON,
-// and [Report.Readiness] has the form of the operator's readiness data. Package
-// preconditions/remedy does what makes findings go away.
+// A [Decision] is written for people by WriteText and WriteMarkdown; [Report] is JSON.
+// Package preconditions/remedy does what makes findings go away.
 //
 // # Upgradeable
 //

@@ -47,7 +47,7 @@ func Example() {
 	fmt.Println(decision.Blocked, decision.Summary)
 
 	decision = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{
-		Check: preconditions.ClusterVersionUpgradeable, By: "ann", Why: "CHG42", Image: target.Image,
+		Check: "ClusterVersionUpgradeable", By: "ann", Why: "CHG42", Image: target.Image,
 	}}})
 	fmt.Println(decision.Blocked, decision.AcceptedRisks)
 	// Output:

@@ -1,7 +1,4 @@
 package preconditions
 
-// What the tests of package preconditions_test use.
-var (
-	ParseVersion = parseVersion
-	DecodePods   = decodePods
-)
+// DecodePods is what the tests of package preconditions_test use.
+var DecodePods = decodePods

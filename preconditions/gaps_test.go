@@ -1,48 +1,21 @@
 package preconditions_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
-
-// noting notes the kinds that are read.
-type noting struct {
-	clusterapi.Reader
-	mu    sync.Mutex
-	kinds map[string]bool
-}
-
-func (n *noting) note(gvk schema.GroupVersionKind) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.kinds[gvk.Kind] = true
-}
-
-func (n *noting) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	n.note(gvk)
-	return n.Reader.Get(ctx, gvk, key)
-}
-
-func (n *noting) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	n.note(gvk)
-	return n.Reader.List(ctx, gvk, o)
-}
 
 // mustGather lays out parts of a recorded cluster as oc adm must-gather does.
 func mustGather(t *testing.T, name string, parts map[string]string) *clusterdump.Recording {
@@ -74,10 +47,9 @@ func TestMustGatherWithGaps(t *testing.T) {
 	}
 	looked := map[string]int{}
 	for _, check := range append(preconditions.Operator(), preconditions.Documented()...) {
-		reader := &noting{Reader: recording, kinds: map[string]bool{}}
-		report := run(t, []preconditions.Check{check}, input(reader, cv, "4.15.0"))
+		report := run(t, []preconditions.Check{check}, input(recording, cv, "4.15.0"))
 		for _, kind := range []string{"Node", "MachineConfigPool", "MachineConfig", "APIRequestCount", "CustomResourceDefinition", "FeatureGate", "Infrastructure"} {
-			if !reader.kinds[kind] {
+			if !slices.ContainsFunc(check.(preconditions.Described).Rule().Reads, kindIs(kind)) {
 				continue
 			}
 			looked[kind]++
@@ -127,7 +99,7 @@ func TestAssumed(t *testing.T) {
 		}
 	}
 	// What a list shows is not assumed.
-	heap, cv := recorded(t, "4.14.1-degraded")
+	heap, cv := recorded(t, "clusters/4.14.1-degraded")
 	if got := run(t, checks, input(heap, cv, "4.15.0")).Assumed; len(got) > 0 {
 		t.Error(got)
 	}

@@ -1,12 +1,15 @@
 package preconditions_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -216,6 +220,61 @@ func run(t testing.TB, checks []preconditions.Check, in *preconditions.Input) *p
 		checkRules(t, checks, r, report)
 	}
 	return report
+}
+
+// checkCase is a cluster and what a check says of it.
+type checkCase struct {
+	check, name      string                   // check: that of runCases
+	cv               *configv1.ClusterVersion // default: of current and edits
+	current          string                   // default 4.18.5@A
+	edits            []cvEdit
+	target           string // default 4.19.1@T
+	arch             configv1.ClusterVersionArchitecture
+	plan             preconditions.Plan
+	planTarget       string
+	payload, running *manifest.Payload
+	objects          []any
+	fail             map[string]error
+	input            func(*preconditions.Input)
+	want             string
+	remedy           string // what the first one contains
+}
+
+// runCases runs a check on each case. No result has a password of the objects.
+func runCases(t *testing.T, check preconditions.Check, cases []checkCase) {
+	t.Helper()
+	for _, tt := range cases {
+		t.Run(tt.check+tt.name, func(t *testing.T) {
+			check := check
+			if tt.check != "" {
+				check = checkNamed(t, tt.check)
+			}
+			cv := tt.cv
+			if cv == nil {
+				cv = clusterVersion(cmp.Or(tt.current, "4.18.5@A"), tt.edits...)
+			}
+			r := reader(t, append([]any{cv}, tt.objects...)...)
+			for what, err := range tt.fail {
+				r.failing(what, err)
+			}
+			version, image, _ := strings.Cut(cmp.Or(tt.target, "4.19.1@T"), "@")
+			release := configv1.Release{Version: version, Image: image, Architecture: tt.arch}
+			in := &preconditions.Input{Reader: r, Transition: preconditions.NewTransition(cv, release, false, tt.plan), TargetPayload: tt.payload, CurrentPayload: tt.running}
+			if tt.planTarget != "" {
+				in.PlanTarget = semver.MustParse(tt.planTarget)
+			}
+			if tt.input != nil {
+				tt.input(in)
+			}
+			result := run(t, []preconditions.Check{check}, in).Results[0]
+			if got := brief(result); got != tt.want || strings.Contains(fmt.Sprintf("%+v", result), "secret@") {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if tt.remedy != "" && !strings.Contains(result.Findings[0].Remedy, tt.remedy) {
+				t.Errorf("remedy %s", result.Findings[0].Remedy)
+			}
+		})
+	}
 }
 
 // text renders findings as SEVERITY REASON: MESSAGE lines.

@@ -1,14 +1,12 @@
 package preconditions_test
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -61,9 +59,8 @@ func TestKernelModules(t *testing.T) {
 			want: failed + "b/x (stage build)\nWarning PreflightPending: preflight validation p has not verified yet: b/y (not reported)"},
 		{name: "the newest counts", objects: []any{module("b", "x"), preflight("v1beta2", "a", 1, byImage, modules(result("b", "x", "build", "false", ""))), preflight("v1beta2", "b", 2, byImage, modules(result("b", "x", "image", "true", "")))}, want: done},
 		{name: "preflights not known", objects: []any{module("b", "x")}, fail: map[string]error{"PreflightValidationOCP": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
-		{name: "not collected", fail: map[string]error{"Module": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Module: not collected in this recording"},
 		{name: "malformed preflight", objects: []any{module("b", "x"), malformed("kmm.sigs.x-k8s.io/v1beta2", "PreflightValidationOCP", "p")},
-			want: "Unknown\nWarning UnknownError: PreflightValidationOCP p: spec: got a JSON string, want preconditions.PreflightValidationSpec"},
+			want: "Unknown\nWarning UnknownError: PreflightValidationOCP p: spec: got a JSON string, want operators.PreflightSpec"},
 	}
 	for i := range cases {
 		cases[i].target = target
@@ -81,24 +78,4 @@ func TestKernelModules(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-}
-
-func FuzzPreflightStatus(f *testing.F) {
-	f.Add([]byte(`{"modules":[{"name":"x","namespace":"b","verificationStatus":"true"}]}`))
-	f.Add([]byte(`{"crStatuses":{"b/x":{"verificationStatus":"False","verificationStage":"Build"}}}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var status preconditions.PreflightValidationStatus
-		if json.Unmarshal(data, &status) != nil {
-			return
-		}
-		m, ok := status.Result("b", "x")
-		if !ok && m != (preconditions.PreflightModule{}) {
-			t.Errorf("%+v is not reported", m)
-		}
-		switch m.State() {
-		case preconditions.PreflightVerified, preconditions.PreflightFailed, preconditions.PreflightPending:
-		default:
-			t.Errorf("state %s", m.State())
-		}
-	})
 }

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -33,7 +32,6 @@ func TestCgroupV1(t *testing.T) {
 		{name: "to 4.18", current: "4.17.9@A", target: "4.18.1@T", objects: []any{nodes("v1")}, want: "NotApplicable"},
 		{name: "from 4.19", current: "4.19.9@A", target: "4.20.1@T", objects: []any{nodes("v1")}, want: "NotApplicable"},
 		{name: "not served", fail: map[string]error{"Node": noKind("Node")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no configuration of nodes"},
-		{name: "not collected", fail: map[string]error{"Node": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Node: not collected in this recording"},
 	})
 }
 
@@ -97,8 +95,6 @@ func TestRunc(t *testing.T) {
 		}()}, want: old + "c" + byC},
 		{name: "configs not served", objects: []any{poolOf("worker", labelled)}, fail: map[string]error{"ContainerRuntimeConfig": noKind("ContainerRuntimeConfig")}, want: "Passed"},
 		{name: "no pools", fail: map[string]error{"MachineConfigPool": noKind("MachineConfigPool")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no machine config pools"},
-		{name: "pools unreadable", fail: map[string]error{"MachineConfigPool": errors.New("boom")}, want: reading},
-		{name: "configs unreadable", objects: []any{poolOf("worker")}, fail: map[string]error{"ContainerRuntimeConfig": errors.New("boom")}, want: reading},
 		{name: "streams unreadable", objects: []any{poolOf("worker", labelled), config("c", "runc", "worker", 0)}, fail: map[string]error{"OSImageStream": errors.New("boom")},
 			want: old + "c" + byC + "\nWarning UnknownError: boom"},
 		{name: "streams not served", objects: []any{poolOf("worker", labelled), config("c", "runc", "worker", 0)}, fail: map[string]error{"OSImageStream": noKind("OSImageStream")}, want: old + "c" + byC},

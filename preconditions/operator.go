@@ -2,93 +2,76 @@ package preconditions
 
 import (
 	"context"
-
-	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"fmt"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Names of the checks that the cluster-version operator runs.
 const (
-	ClusterVersionRollback          = "ClusterVersionRollback"
-	ClusterVersionGiantHop          = "ClusterVersionGiantHop"
-	ClusterVersionUpgradeable       = "ClusterVersionUpgradeable"
-	ClusterVersionRecommendedUpdate = "ClusterVersionRecommendedUpdate"
+	checkRollback    = "ClusterVersionRollback"
+	checkGiantHop    = "ClusterVersionGiantHop"
+	checkUpgradeable = "ClusterVersionUpgradeable"
+	checkRecommended = "ClusterVersionRecommendedUpdate"
 )
 
 // Operator returns exactly the checks of the cluster-version operator, in its
-// order. They read one object, the ClusterVersion "version"; where there is
-// none they pass. An unreadable one is Unknown, which blocks in the first three.
+// order: ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable and
+// ClusterVersionRecommendedUpdate. They read one object, the ClusterVersion "version"; if
+// there is none they pass. An unreadable one is Unknown, which blocks in the first three.
 func Operator() []Check {
 	return []Check{
-		operatorCheck{ClusterVersionRollback, rollback},
-		operatorCheck{ClusterVersionGiantHop, giantHop},
-		operatorCheck{ClusterVersionUpgradeable, upgradeable},
-		operatorCheck{ClusterVersionRecommendedUpdate, recommendedUpdate},
+		operatorCheck(checkRollback, rollback),
+		operatorCheck(checkGiantHop, giantHop),
+		operatorCheck(checkUpgradeable, upgradeable),
+		operatorCheck(checkRecommended, recommendedUpdate),
 	}
 }
 
 // AtLoad returns the checks for a payload that has just been loaded: those of
-// [Operator], then [ReleasePrevious] and [ReleaseNewer], then MultiArch of
-// [Documented], without which an image could take a cluster back from several
-// architectures to one.
+// [Operator], then ReleasePrevious and ReleaseNewer, which look at the release itself,
+// then MultiArch of [Documented], without which an image could take a cluster back from
+// several architectures to one.
 func AtLoad() []Check {
-	return append(Operator(), ReleasePrevious{}, ReleaseNewer{}, multiArchCheck())
+	return append(Operator(), releasePreviousCheck(false), releaseNewerCheck(), documentedBy("MultiArch", multiArch))
 }
 
-// Default returns all checks of this package: those of [Operator],
-// [ReleasePrevious], [ReleaseNewer], then those of [Documented].
+// Default returns all checks of this package: those of [Operator], ReleasePrevious,
+// ReleaseNewer, then those of [Documented].
 func Default() []Check {
-	return append(append(Operator(), ReleasePrevious{}, ReleaseNewer{}), Documented()...)
+	return append(append(Operator(), releasePreviousCheck(false), releaseNewerCheck()), Documented()...)
 }
 
 func isOperatorCheck(name string) bool {
 	switch name {
-	case ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable, ClusterVersionRecommendedUpdate:
+	case checkRollback, checkGiantHop, checkUpgradeable, checkRecommended:
 		return true
 	}
 	return false
 }
 
-// operatorCheck is a decision about a ClusterVersion and the text of the
+// operatorCheck makes a check of a decision about a ClusterVersion and the text of the
 // target's version; nil means that it passes.
-type operatorCheck struct {
-	name   string
-	decide func(cv *configv1.ClusterVersion, target string) *Finding
-}
-
-func (c operatorCheck) Name() string            { return c.name }
-func (c operatorCheck) Applies(Transition) bool { return true }
-
-func (c operatorCheck) Run(ctx context.Context, in *Input) ([]Finding, error) {
-	cv, err := getClusterVersion(ctx, in.Reader)
-	if err != nil || cv == nil {
-		return nil, err
+func operatorCheck(name string, decide func(cv *configv1.ClusterVersion, target string) *Finding) check {
+	rule := Rule{
+		Name: name, Severities: []Severity{Warning, Blocking}, Reads: []schema.GroupVersionKind{gvkOf[configv1.ClusterVersion]()},
+		Source: "cluster-version operator, precondition " + name,
 	}
-	f := c.decide(cv, in.targetVersion())
-	if f == nil {
-		return nil, nil
-	}
-	f.Source = "cluster-version operator, precondition " + c.name
-	f.Objects = []Object{{GVK: configv1.GroupVersion.WithKind("ClusterVersion"), Name: clusterVersionName}}
-	return []Finding{*f}, nil
-}
-
-// clusterVersionName is the name of the one ClusterVersion that counts.
-const clusterVersionName = "version"
-
-// getClusterVersion returns nil where there is none, or no such kind. The
-// result must not be changed.
-func getClusterVersion(ctx context.Context, r clusterapi.Reader) (*configv1.ClusterVersion, error) {
-	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", clusterVersionName))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	return cv, err
+	return check{rule, func(ctx context.Context, in *Input) ([]Finding, error) {
+		cv, err := getClusterVersion(ctx, in.Reader)
+		if cv == nil {
+			return nil, err
+		}
+		f := decide(cv, in.targetVersion())
+		if f == nil {
+			return nil, nil
+		}
+		f.Objects = []Object{clusterVersionObject("", "")}
+		return []Finding{*f}, nil
+	}}
 }
 
 // parseBoth parses the versions that a check compares. A bad current version
@@ -106,21 +89,154 @@ func parseBoth(current, target string) (c, t *semver.Version, f *Finding) {
 	return c, t, nil
 }
 
-// condition returns the condition of a type, or nil.
-func condition(conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
-	for i := range conditions {
-		if conditions[i].Type == t {
-			return &conditions[i]
+// rollback lets an older version pass only if it is the one that the cluster
+// ran before, within one minor version.
+func rollback(cv *configv1.ClusterVersion, targetText string) *Finding {
+	currentText := cv.Status.Desired.Version
+	current, target, fault := parseBoth(currentText, targetText)
+	if fault != nil {
+		return fault
+	}
+	if !target.LessThan(current) {
+		return nil
+	}
+	previous, entry := previousVersion(cv)
+	f := &Finding{Severity: Blocking, Reason: "LowDesiredVersion", Remedy: "ask for a version that is not older than " + currentText}
+	switch {
+	case previous == nil:
+		f.Message = fmt.Sprintf("%s is less than the current target %s, and the cluster has no previous Semantic Version", targetText, currentText)
+	case !target.Equal(previous):
+		f.Message = fmt.Sprintf("%s is less than the current target %s, and the only supported rollback is to the cluster's previous version %s (%s)", targetText, currentText, entry.Version, entry.Image)
+	case sameMinor(previous, current):
+		return nil
+	default:
+		f.Message = fmt.Sprintf("%s is less than the current target %s and matches the cluster's previous version, but rollbacks that change major or minor versions are not recommended", targetText, currentText)
+	}
+	return f
+}
+
+// previousVersion returns the newest history entry of another release than the
+// current one. If its version is not a semantic version there is none; older
+// entries are not tried.
+func previousVersion(cv *configv1.ClusterVersion) (*semver.Version, configv1.UpdateHistory) {
+	for _, entry := range cv.Status.History {
+		if entry.Version != cv.Status.Desired.Version || entry.Image != cv.Status.Desired.Image {
+			return versionOrNil(entry.Version), entry
+		}
+	}
+	return nil, configv1.UpdateHistory{}
+}
+
+// giantHop stops updates that skip a minor version, or change the major one
+// otherwise than from 4 to 5.0. The minor that such a step starts from is not
+// looked at.
+func giantHop(cv *configv1.ClusterVersion, targetText string) *Finding {
+	currentText := cv.Status.Desired.Version
+	current, target, fault := parseBoth(currentText, targetText)
+	if fault != nil {
+		return fault
+	}
+	if target.Major() > current.Major() {
+		fromFourToFive := current.Major() == 4 && target.Major() == 5
+		supported := "within the current major version"
+		if fromFourToFive {
+			if target.Minor() == 0 {
+				return nil
+			}
+			supported += " or to 5.0"
+		}
+		return &Finding{
+			Severity: Blocking, Reason: "MajorVersionUpdate",
+			Message: fmt.Sprintf("%s has a larger major version than the current target %s (%d > %d), and only updates %s are supported.",
+				targetText, currentText, target.Major(), current.Major(), supported),
+			Remedy: "ask for a version of a supported step first",
+		}
+	}
+	if target.Minor() > current.Minor() && target.Minor()-current.Minor() > 1 {
+		remedy := fmt.Sprintf("update to %d.%d first", current.Major(), current.Minor()+1)
+		if target.Major() < current.Major() { // majors are not compared downward
+			remedy = "ask for a version that is not older than " + currentText
+		}
+		return &Finding{
+			Severity: Blocking, Reason: "MultipleMinorVersionsUpdate",
+			Message: fmt.Sprintf("%s is more than one minor version beyond the current target %s (%d.%d > %d.(%d+1)), and only updates within the current minor version or to the next minor version are supported.",
+				targetText, currentText, target.Major(), target.Minor(), current.Major(), current.Minor()),
+			Remedy: remedy,
 		}
 	}
 	return nil
 }
 
-func hasUnmanagedOverride(cv *configv1.ClusterVersion) bool {
-	for _, o := range cv.Spec.Overrides {
-		if o.Unmanaged {
-			return true
+// upgradeable stops updates to another minor or major version while the
+// condition Upgradeable is False. Others pass, some with a warning.
+func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
+	c := condition(cv.Status.Conditions, configv1.OperatorUpgradeable)
+	if !isFalse(c) {
+		return nil
+	}
+	currentText := cv.Status.Desired.Version
+	current, target, fault := parseBoth(currentText, targetText)
+	if fault != nil {
+		return fault
+	}
+	same := sameMinor(target, current)
+	harmless := same || !target.GreaterThan(current)
+
+	if harmless && hasUnmanagedOverride(cv) {
+		return &Finding{
+			Severity: Warning, Reason: "ClusterVersionOverridesSet",
+			Message: fmt.Sprintf("Retarget from %s to %s is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides: %s",
+				currentText, targetText, overridesPreventUpgrades),
+			Remedy: "remove spec.overrides",
 		}
 	}
-	return false
+	if same && isTrue(condition(cv.Status.Conditions, configv1.OperatorProgressing)) {
+		if step, from := stepInProgress(cv, current); step != "" {
+			return &Finding{
+				Severity: Warning, Reason: strings.ToUpper(step[:1]) + step[1:] + "VersionClusterUpdateInProgress",
+				Message: fmt.Sprintf("Retarget to %s while a %s version update from %s to %s is in progress", targetText, step, from, currentText),
+			}
+		}
+	}
+	if harmless {
+		return nil
+	}
+	return &Finding{
+		Severity: Blocking, Reason: c.Reason, Message: c.Message, Risk: riskOfReason(c.Reason),
+		Remedy: "resolve what the message names; updates within the current minor version are not affected",
+	}
+}
+
+// overridesPreventUpgrades is worded differently in the Upgradeable condition
+// itself ("updates"): both texts are in use.
+const overridesPreventUpgrades = "Disabling ownership via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a minor or major version update."
+
+// stepInProgress returns whether the update that is going on changes the
+// "major" or the "minor" version, and from what version; "" if neither.
+func stepInProgress(cv *configv1.ClusterVersion, current *semver.Version) (step, from string) {
+	from, ok := completedVersion(cv.Status.History)
+	if n := len(cv.Status.History); !ok && n > 0 {
+		from = cv.Status.History[n-1].Version
+	}
+	completed := versionOrNil(from)
+	switch {
+	case completed == nil:
+		return "", ""
+	case completed.Major() < current.Major():
+		return "major", from
+	case completed.Major() == current.Major() && completed.Minor() < current.Minor():
+		return "minor", from
+	}
+	return "", ""
+}
+
+// riskOfReason returns the name of the one risk that a reason of the condition
+// Upgradeable stands for. Reasons that stand for several, or for a whole
+// source, name none.
+func riskOfReason(reason string) string {
+	switch reason {
+	case sourceUpdating, sourceOverrides, sourceDeletions, sourceDeletions + "Unknown", sourceAdminAck + "Unknown", sourceOperators + "Unknown":
+		return reason
+	}
+	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,7 +58,7 @@ func TestOperatorOrder(t *testing.T) {
 
 func TestRollback(t *testing.T) {
 	const low = "Failed\nBlocking LowDesiredVersion: "
-	runOperatorCases(t, preconditions.ClusterVersionRollback, []operatorCase{
+	runOperatorCases(t, "ClusterVersionRollback", []operatorCase{
 		{"newer", clusterVersion("4.2.3@B"), "4.2.4", "Passed"},
 		{"equal", clusterVersion("4.2.3@B"), "4.2.3", "Passed"},
 		{"equal but for build metadata", clusterVersion("4.2.3+b@B"), "4.2.3+a", "Passed"},
@@ -92,7 +93,7 @@ func TestRollback(t *testing.T) {
 }
 
 func TestGiantHop(t *testing.T) {
-	runOperatorCases(t, preconditions.ClusterVersionGiantHop, []operatorCase{
+	runOperatorCases(t, "ClusterVersionGiantHop", []operatorCase{
 		{"patch", clusterVersion("4.2.3"), "4.2.9", "Passed"},
 		{"minor", clusterVersion("4.2.3"), "4.3.1", "Passed"},
 		{"older", clusterVersion("4.2.3"), "4.1.1", "Passed"},
@@ -126,7 +127,7 @@ func TestUpgradeableCheck(t *testing.T) {
 		return "Failed\nWarning ClusterVersionOverridesSet: Retarget from " + from + " to " + to + " is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides: Disabling ownership via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a minor or major version update."
 	}
 	const blocked = "Failed\nBlocking R: m"
-	runOperatorCases(t, preconditions.ClusterVersionUpgradeable, []operatorCase{
+	runOperatorCases(t, "ClusterVersionUpgradeable", []operatorCase{
 		{"no condition", clusterVersion("4.2.3"), "4.3.1", "Passed"},
 		{"no condition, bad versions", clusterVersion("x"), "y", "Passed"},
 		{"True", clusterVersion("4.2.3", cond("Upgradeable", "True", "", "")), "4.3.1", "Passed"},
@@ -173,7 +174,7 @@ func TestRecommendedUpdate(t *testing.T) {
 		return metav1.Condition{Type: "Recommended", Status: metav1.ConditionStatus(status), Reason: reason, Message: message}
 	}
 	const from = "from 4.2.3 to 4.3.1"
-	runOperatorCases(t, preconditions.ClusterVersionRecommendedUpdate, []operatorCase{
+	runOperatorCases(t, "ClusterVersionRecommendedUpdate", []operatorCase{
 		{"available", clusterVersion("4.2.3", available("4.2.4", "4.3.1")), "4.3.1", "Passed"},
 		{"available as well as conditional", clusterVersion("4.2.3", available("4.3.1"), conditional("4.3.1", recommended("False", "R", "m"))), "4.3.1", "Passed"},
 		{"compared as text", clusterVersion("4.2.3", available("4.3.1+a"), channel("")), "4.3.1",
@@ -270,11 +271,7 @@ func TestTargetVersion(t *testing.T) {
 		t.Error(got)
 	}
 	// A Transition written by hand has but the parsed version.
-	v, err := preconditions.ParseVersion("4.5.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	in = &preconditions.Input{Reader: reader(t, cv), Transition: preconditions.Transition{Target: v}}
+	in = &preconditions.Input{Reader: reader(t, cv), Transition: preconditions.Transition{Target: semver.MustParse("4.5.0")}}
 	if got := run(t, preconditions.Operator()[1:2], in).Results[0].State; got != preconditions.Failed {
 		t.Error(got)
 	}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -62,7 +61,6 @@ func TestNetworkPlugin(t *testing.T) {
 		{name: "no such kind", fail: map[string]error{"Network": noKind("Network")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no Networks"},
 		{name: "malformed", objects: []any{malformed("config.openshift.io/v1", "Network", "cluster")}, want: "Unknown\nWarning UnknownError: Network cluster: spec: got a JSON string, want v1.NetworkSpec"},
 		{name: "forbidden", fail: map[string]error{"Network": forbidden("networks")}, want: "Unknown\nWarning NotAllowed: not allowed to get networks.config.openshift.io: networks is forbidden: no"},
-		{name: "not collected", fail: map[string]error{"Network": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Network: not collected in this recording"},
 	}
 	for i := range cases {
 		if cases[i].current == "" {
@@ -73,18 +71,18 @@ func TestNetworkPlugin(t *testing.T) {
 }
 
 type alerts struct {
-	all []risk.Alert
+	all []clusterapi.Alert
 	err error
 }
 
-func (a alerts) Firing(context.Context) ([]risk.Alert, error) { return a.all, a.err }
+func (a alerts) Firing(context.Context) ([]clusterapi.Alert, error) { return a.all, a.err }
 
-func alert(name, namespace, severity, state string) risk.Alert {
-	return risk.Alert{Labels: map[string]string{"alertname": name, "namespace": namespace, "severity": severity}, State: state}
+func alert(name, namespace, severity, state string) clusterapi.Alert {
+	return clusterapi.Alert{Labels: map[string]string{"alertname": name, "namespace": namespace, "severity": severity}, State: state}
 }
 
 func TestCriticalAlerts(t *testing.T) {
-	firing := func(all ...risk.Alert) func(*preconditions.Input) {
+	firing := func(all ...clusterapi.Alert) func(*preconditions.Input) {
 		return func(in *preconditions.Input) { in.Alerts = alerts{all: all} }
 	}
 	precheck := alert("Mine", "", "info", "firing")
@@ -99,7 +97,7 @@ func TestCriticalAlerts(t *testing.T) {
 		{name: "others that bear on updates", target: "4.18.6@T", input: firing(alert("PodDisruptionBudgetAtLimit", "a", "warning", "firing"), alert("KubeNodeNotReady", "", "warning", "firing"), precheck),
 			want: "Failed\nWarning AlertBeforeUpdate: Alerts fire that tell of slow drains, or that ask to be looked at before an update: KubeNodeNotReady, Mine, a/PodDisruptionBudgetAtLimit"},
 	})
-	runCases(t, preconditions.CriticalAlerts{Platform: true}, []checkCase{
+	runCases(t, preconditions.PlatformAlerts(), []checkCase{
 		{name: "of the platform", input: firing(alert("A", "openshift-etcd", "critical", "firing"), alert("B", "kube-system", "critical", "firing"), alert("C", "default", "critical", "firing"),
 			alert("D", "mine-openshift-x", "critical", "firing"), alert("E", "", "critical", "firing"), alert("F", "defaults", "critical", "firing")),
 			want: "Failed\nBlocking CriticalAlert: Critical alerts fire: default/C, kube-system/B, openshift-etcd/A"},
@@ -205,7 +203,6 @@ func TestDeprecatedAPIs(t *testing.T) {
 		{name: "5.0 by table", current: "4.22.5@A", target: "5.0.1@T", input: func(in *preconditions.Input) { in.KubernetesMinors = map[string]uint64{"5.0": 37} },
 			objects: append(quiet, requestCount("a", "1.36", 5, "bob")), want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.36, 5 requests by bob)"},
 		{name: "not served", fail: map[string]error{"APIRequestCount": noKind("APIRequestCount")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no APIRequestCounts"},
-		{name: "not collected", fail: map[string]error{"APIRequestCount": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: APIRequestCount: not collected in this recording"},
 		{name: "current not known", current: "x@A", objects: quiet, want: "Unknown\nWarning UnknownError: current version \"x\": No Major.Minor.Patch elements found"},
 	})
 }
@@ -232,9 +229,7 @@ func TestGatewayAPI(t *testing.T) {
 		{name: "not of the set", objects: []any{crd("tcproutes."+group, group, "v1.2.0", "standard"), crd("x.gateway.networking.x-k8s.io", "gateway.networking.x-k8s.io", "v1.2.0", "standard"), ack},
 			want: "Failed\n" + differ + "tcproutes." + group + " (not of the standard set), x.gateway.networking.x-k8s.io (not of the standard set)"},
 		{name: "both", objects: []any{crd("gateways."+group, group, "", "")}, want: "Failed\n" + have + "gateways." + group + "\n" + differ + "gateways." + group + ` (bundle-version "", channel "")`},
-		{name: "acks not known", objects: []any{good}, fail: map[string]error{"ConfigMap": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 		{name: "acks not needed", fail: map[string]error{"ConfigMap": errors.New("boom")}, want: "Passed"},
-		{name: "not collected", fail: map[string]error{"CustomResourceDefinition": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: CustomResourceDefinition: not collected in this recording"},
 		{name: "malformed", objects: []any{malformed("apiextensions.k8s.io/v1", "CustomResourceDefinition", "x")}, want: "Passed"},
 		{name: "from 4.19", current: "4.19.1@A", target: "4.20.1@T", objects: []any{good}, want: "NotApplicable"},
 	})
@@ -260,7 +255,6 @@ func TestUnsupportedOverrides(t *testing.T) {
 		{name: "not served", fail: map[string]error{"OLM": noKind("OLM"), "ClusterCSIDriver": noKind("ClusterCSIDriver")}, want: "Passed"},
 		{name: "partly known", objects: []any{object(operator, "Etcd", "", "cluster", yes)}, fail: map[string]error{"OLM": forbidden("olms")},
 			want: "Failed\nBlocking " + set + "cluster (Etcd)\nWarning NotAllowed: not allowed to get olms.operator.openshift.io: OLM: olms is forbidden: no"},
-		{name: "not collected", fail: map[string]error{"Storage": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Storage: not collected in this recording"},
 	})
 	// Every kind of the rule is looked at.
 	for _, gvk := range checkNamed(t, "UnsupportedOverrides").(preconditions.Described).Rule().Reads {
@@ -328,10 +322,9 @@ func TestEtcdBackup(t *testing.T) {
 		{name: "no time", objects: []any{bare}, input: func(in *preconditions.Input) { in.Backups = backups{at: checkTime} }, want: "Unknown\nWarning NoSource: no source given for Now"},
 		{name: "hosted", want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"},
 		{name: "unreadable", fail: map[string]error{"ClusterOperator": errors.New("boom")}, want: "Failed\nWarning UnableToGetEtcdOperator: RecentBackup: Unable to get etcd operator, err=boom\nWarning UnknownError: boom"},
-		{name: "not collected", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: ClusterOperator: not collected in this recording"},
 		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil), want: "Passed"},
 	})
-	runCases(t, preconditions.EtcdBackup{MaxAge: time.Hour}, []checkCase{
+	runCases(t, preconditions.EtcdBackup(time.Hour), []checkCase{
 		{name: "age of the caller's", objects: []any{bare}, input: taken(2*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 		{name: "age of the caller's, condition", objects: []any{since(2*time.Hour, "True", "R", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 	})
@@ -354,8 +347,6 @@ func TestVolumeSnapshots(t *testing.T) {
 		{name: "not covered", objects: []any{claim("b", "y"), claim("a", "x"), claim("a", "z"), snapshot("a", "x", false, time.Hour), snapshot("b", "x", true, time.Hour), snapshot("a", "z", true, 24*time.Hour)}, want: bare + "a/x, a/z, b/y"},
 		{name: "from other sources", objects: []any{claim("a", "x"), object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a", "s", nil)}, want: bare + "a/x"},
 		{name: "no snapshots here", objects: []any{claim("a", "x")}, fail: map[string]error{"VolumeSnapshot": noKind("VolumeSnapshot")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no volume snapshots"},
-		{name: "snapshots not known", objects: []any{claim("a", "x")}, fail: map[string]error{"VolumeSnapshot": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: VolumeSnapshot: not collected in this recording"},
-		{name: "claims not known", fail: map[string]error{"PersistentVolumeClaim": errors.New("boom")}, want: "Unknown\nWarning UnknownError: boom"},
 		{name: "malformed", objects: []any{malformed("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "x")}, want: "Unknown\nWarning UnknownError: VolumeSnapshot x: spec: got a JSON string, want preconditions.volumeSnapshotSpec"},
 	}
 	for i := range cases {
@@ -363,7 +354,7 @@ func TestVolumeSnapshots(t *testing.T) {
 	}
 	cases = append(cases, checkCase{name: "no time", want: "Unknown\nWarning NoSource: no source given for Now"})
 	runCases(t, checkNamed(t, "VolumeSnapshots"), cases)
-	runCases(t, preconditions.VolumeSnapshots{MaxAge: 72 * time.Hour}, []checkCase{
+	runCases(t, preconditions.VolumeSnapshots(72*time.Hour), []checkCase{
 		{name: "older", objects: []any{claim("a", "x"), snapshot("a", "x", true, 48*time.Hour)}, input: atCheckTime, want: "Passed"},
 	})
 }
@@ -409,7 +400,6 @@ func TestVSphere(t *testing.T) {
 	runCases(t, checkNamed(t, "VSphere"), []checkCase{
 		{name: "elsewhere", objects: []any{infrastructure()}, want: "NotApplicable\nInfo NotApplicable: the cluster is not on vSphere"},
 		{name: "no Infrastructure", want: "NotApplicable\nInfo NotApplicable: the cluster is not on vSphere"},
-		{name: "Infrastructure not known", fail: map[string]error{"Infrastructure": clusterapi.ErrNotCollected}, want: "Unknown\nWarning NotCollected: Infrastructure: not collected in this recording"},
 		{name: "no source", objects: []any{onVSphere}, want: "Unknown\nWarning NoSource: no source given for VSphere"},
 		{name: "no source on an old cluster", objects: []any{old}, want: "Unknown\nWarning NoSource: no source given for VSphere"},
 		{name: "source fails", objects: []any{onVSphere}, input: func(in *preconditions.Input) { in.VSphere = vSphere{err: errors.New("no route")} }, want: "Unknown\nWarning UnknownError: no route"},

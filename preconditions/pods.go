@@ -27,45 +27,31 @@ func listPods(ctx context.Context, in *Input) ([]*corev1.Pod, error) {
 	}
 	decode := func() ([]*corev1.Pod, error) { return decodePods(objects) }
 	if m, ok := in.Reader.(*memoReader); ok {
-		decode = m.pods(objects)
+		decode = m.pods(decode)
 	}
 	pods, malformed := decode()
 	return pods, joinErrors(err, malformed)
 }
 
 // pods decodes the pods of a run, which all are from one list, once.
-func (m *memoReader) pods(objects []*clusterapi.Object) func() ([]*corev1.Pod, error) {
+func (m *memoReader) pods(decode func() ([]*corev1.Pod, error)) func() ([]*corev1.Pod, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.decodedPods == nil {
-		m.decodedPods = sync.OnceValues(func() ([]*corev1.Pod, error) { return decodePods(objects) })
+		m.decodedPods = sync.OnceValues(decode)
 	}
 	return m.decodedPods
 }
 
 func decodePods(objects []*clusterapi.Object) ([]*corev1.Pod, error) {
-	pods := make([]*corev1.Pod, 0, len(objects))
 	d := podDecoder{quantities: map[string]resource.Quantity{}}
-	var first error
-	malformed := 0
-	for _, o := range objects {
+	return decodeAll(objects, func(o *clusterapi.Object) (*corev1.Pod, error) {
 		d.odd = false
-		p := d.pod(o.Unstructured())
-		if d.odd { // what is wrong with it, or else what it is after all
-			var err error
-			if p, err = clusterapi.As[corev1.Pod](o); err != nil {
-				if malformed++; first == nil {
-					first = err
-				}
-				continue
-			}
+		if p := d.pod(o.Unstructured()); !d.odd {
+			return p, nil
 		}
-		pods = append(pods, p)
-	}
-	if malformed > 1 {
-		first = fmt.Errorf("%d objects of kind Pod are malformed, the first: %w", malformed, first)
-	}
-	return pods, first
+		return clusterapi.As[corev1.Pod](o) // what is wrong with it, or else what it is after all
+	})
 }
 
 // podDecoder reads pods by hand.
@@ -75,69 +61,63 @@ type podDecoder struct {
 }
 
 func (d *podDecoder) pod(u *unstructured.Unstructured) *corev1.Pod {
-	meta, spec, status := d.object(u.Object, "metadata"), d.object(u.Object, "spec"), d.object(u.Object, "status")
+	meta, spec, status := field[map[string]any](d, u.Object, "metadata"), field[map[string]any](d, u.Object, "spec"), field[map[string]any](d, u.Object, "status")
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: d.text(meta, "name"), Namespace: d.text(meta, "namespace"), UID: types.UID(d.text(meta, "uid")),
+			Name: field[string](d, meta, "name"), Namespace: field[string](d, meta, "namespace"), UID: types.UID(field[string](d, meta, "uid")),
 			Labels: d.texts(meta, "labels"), Annotations: d.texts(meta, "annotations"), DeletionTimestamp: d.time(meta, "deletionTimestamp"),
 		},
 		Spec: corev1.PodSpec{
-			NodeName: d.text(spec, "nodeName"), NodeSelector: d.texts(spec, "nodeSelector"),
+			NodeName: field[string](d, spec, "nodeName"), NodeSelector: d.texts(spec, "nodeSelector"),
 			InitContainers: d.containers(spec, "initContainers"), Containers: d.containers(spec, "containers"), Overhead: d.resources(spec, "overhead"),
 		},
-		Status: corev1.PodStatus{Phase: corev1.PodPhase(d.text(status, "phase"))},
+		Status: corev1.PodStatus{Phase: corev1.PodPhase(field[string](d, status, "phase"))},
 	}
-	for _, name := range d.list(meta, "finalizers") {
-		text, ok := name.(string)
-		d.odd = d.odd || !ok
-		p.Finalizers = append(p.Finalizers, text)
+	for _, name := range field[[]any](d, meta, "finalizers") {
+		p.Finalizers = append(p.Finalizers, is[string](d, name))
 	}
-	for _, item := range d.list(meta, "ownerReferences") {
-		m := d.item(item)
-		r := metav1.OwnerReference{APIVersion: d.text(m, "apiVersion"), Kind: d.text(m, "kind"), Name: d.text(m, "name"), UID: types.UID(d.text(m, "uid"))}
-		if v, ok := m["controller"]; ok && v != nil {
-			controller, ok := v.(bool)
-			d.odd = d.odd || !ok
+	for _, item := range field[[]any](d, meta, "ownerReferences") {
+		m := is[map[string]any](d, item)
+		r := metav1.OwnerReference{APIVersion: field[string](d, m, "apiVersion"), Kind: field[string](d, m, "kind"), Name: field[string](d, m, "name"), UID: types.UID(field[string](d, m, "uid"))}
+		if controller := field[bool](d, m, "controller"); m["controller"] != nil {
 			r.Controller = &controller
 		}
 		p.OwnerReferences = append(p.OwnerReferences, r)
 	}
-	for _, item := range d.list(spec, "tolerations") {
-		m := d.item(item)
-		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: d.text(m, "key"), Operator: corev1.TolerationOperator(d.text(m, "operator")),
-			Value: d.text(m, "value"), Effect: corev1.TaintEffect(d.text(m, "effect"))})
+	for _, item := range field[[]any](d, spec, "tolerations") {
+		m := is[map[string]any](d, item)
+		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: field[string](d, m, "key"), Operator: corev1.TolerationOperator(field[string](d, m, "operator")),
+			Value: field[string](d, m, "value"), Effect: corev1.TaintEffect(field[string](d, m, "effect"))})
 	}
-	for _, item := range d.list(spec, "volumes") {
-		m := d.item(item)
-		if name := d.text(m, "name"); d.object(m, "emptyDir") != nil {
+	for _, item := range field[[]any](d, spec, "volumes") {
+		m := is[map[string]any](d, item)
+		if name := field[string](d, m, "name"); field[map[string]any](d, m, "emptyDir") != nil {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 		}
 	}
-	if v, ok := spec["terminationGracePeriodSeconds"]; ok && v != nil {
-		seconds, ok := v.(int64)
-		d.odd = d.odd || !ok
+	if seconds := field[int64](d, spec, "terminationGracePeriodSeconds"); spec["terminationGracePeriodSeconds"] != nil {
 		p.Spec.TerminationGracePeriodSeconds = &seconds
 	}
-	if m := d.object(spec, "affinity"); m != nil {
+	if m := field[map[string]any](d, spec, "affinity"); m != nil {
 		p.Spec.Affinity = &corev1.Affinity{}
 		d.odd = d.odd || runtime.DefaultUnstructuredConverter.FromUnstructured(m, p.Spec.Affinity) != nil
 	}
-	if m := d.object(spec, "resources"); m != nil {
+	if m := field[map[string]any](d, spec, "resources"); m != nil {
 		p.Spec.Resources = &corev1.ResourceRequirements{Requests: d.resources(m, "requests")}
 	}
-	for _, item := range d.list(status, "conditions") {
-		m := d.item(item)
-		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(d.text(m, "type")), Status: corev1.ConditionStatus(d.text(m, "status"))})
+	for _, item := range field[[]any](d, status, "conditions") {
+		m := is[map[string]any](d, item)
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodConditionType(field[string](d, m, "type")), Status: corev1.ConditionStatus(field[string](d, m, "status"))})
 	}
 	return p
 }
 
 func (d *podDecoder) containers(in map[string]any, key string) []corev1.Container {
 	var out []corev1.Container
-	for _, item := range d.list(in, key) {
-		m := d.item(item)
-		c := corev1.Container{Resources: corev1.ResourceRequirements{Requests: d.resources(d.object(m, "resources"), "requests")}}
-		if policy := d.text(m, "restartPolicy"); m["restartPolicy"] != nil {
+	for _, item := range field[[]any](d, in, key) {
+		m := is[map[string]any](d, item)
+		c := corev1.Container{Resources: corev1.ResourceRequirements{Requests: d.resources(field[map[string]any](d, m, "resources"), "requests")}}
+		if policy := field[string](d, m, "restartPolicy"); m["restartPolicy"] != nil {
 			c.RestartPolicy = (*corev1.ContainerRestartPolicy)(&policy)
 		}
 		out = append(out, c)
@@ -146,7 +126,7 @@ func (d *podDecoder) containers(in map[string]any, key string) []corev1.Containe
 }
 
 func (d *podDecoder) resources(in map[string]any, key string) corev1.ResourceList {
-	m := d.object(in, key)
+	m := field[map[string]any](d, in, key)
 	if m == nil {
 		return nil
 	}
@@ -158,11 +138,12 @@ func (d *podDecoder) resources(in map[string]any, key string) corev1.ResourceLis
 		}
 		q, known := d.quantities[text]
 		if !known {
-			var err error
-			if q, err = resource.ParseQuantity(text); err != nil {
+			parsed, err := resource.ParseQuantity(text)
+			if err != nil {
 				d.odd = true
 				return nil
 			}
+			q = parsed
 			d.quantities[text] = q
 		}
 		out[corev1.ResourceName(name)] = q
@@ -170,56 +151,35 @@ func (d *podDecoder) resources(in map[string]any, key string) corev1.ResourceLis
 	return out
 }
 
-func (d *podDecoder) object(in map[string]any, key string) map[string]any {
-	v, ok := in[key]
-	if !ok || v == nil {
-		return nil
-	}
-	return d.item(v)
+// is asserts the type of a value.
+func is[T any](d *podDecoder, v any) T {
+	out, ok := v.(T)
+	d.odd = d.odd || !ok
+	return out
 }
 
-func (d *podDecoder) item(v any) map[string]any {
-	m, ok := v.(map[string]any)
-	d.odd = d.odd || !ok
-	return m
-}
-
-func (d *podDecoder) list(in map[string]any, key string) []any {
-	v, ok := in[key]
-	if !ok || v == nil {
-		return nil
+// field is a field of an object; without it, or if it is null, it is empty.
+func field[T any](d *podDecoder, in map[string]any, key string) (out T) {
+	if v := in[key]; v != nil {
+		out = is[T](d, v)
 	}
-	l, ok := v.([]any)
-	d.odd = d.odd || !ok
-	return l
-}
-
-func (d *podDecoder) text(in map[string]any, key string) string {
-	v, ok := in[key]
-	if !ok || v == nil {
-		return ""
-	}
-	s, ok := v.(string)
-	d.odd = d.odd || !ok
-	return s
+	return out
 }
 
 func (d *podDecoder) texts(in map[string]any, key string) map[string]string {
-	m := d.object(in, key)
+	m := field[map[string]any](d, in, key)
 	if m == nil {
 		return nil
 	}
 	out := make(map[string]string, len(m))
 	for k, v := range m {
-		s, ok := v.(string)
-		d.odd = d.odd || !ok
-		out[k] = s
+		out[k] = is[string](d, v)
 	}
 	return out
 }
 
 func (d *podDecoder) time(in map[string]any, key string) *metav1.Time {
-	text := d.text(in, key)
+	text := field[string](d, in, key)
 	if text == "" {
 		return nil
 	}

@@ -6,10 +6,10 @@ import (
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 const controlPlanePool = "master"
@@ -20,15 +20,49 @@ func listPools(ctx context.Context, in *Input) ([]*mcfgv1.MachineConfigPool, err
 }
 
 func poolObject(name, field, value, note string) Object {
-	return Object{GVK: mcfgv1.GroupVersion.WithKind("MachineConfigPool"), Name: name, FieldPath: field, Value: value, Note: note}
+	return object[mcfgv1.MachineConfigPool]("", name, field, value, note)
 }
 
-func poolsPausedCheck() Check {
-	return documented{Rule{
-		Name: "PoolsPaused", Severities: []Severity{Info, Warning, Blocking},
-		Source: "Preparing to update a cluster", Link: docsPreparing,
-		Reads: []schema.GroupVersionKind{gvkOf[mcfgv1.MachineConfigPool]()},
-	}, poolsPaused}
+func nodeObject(n *corev1.Node, field, value, note string) Object {
+	return object[corev1.Node]("", n.Name, field, value, note)
+}
+
+// poolNodes are a pool and the nodes whose primary pool it is.
+type poolNodes struct {
+	*mcfgv1.MachineConfigPool
+	nodes []*corev1.Node // by name
+	known bool           // these are all
+}
+
+// readPools returns the pools, by name, with their nodes. The error is for pools and
+// nodes that are not known; without machine config pools it is a
+// [NotApplicableError].
+func readPools(ctx context.Context, in *Input) ([]*poolNodes, error) {
+	pools, err := listPools(ctx, in)
+	if err != nil && len(pools) == 0 {
+		return nil, err
+	}
+	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	values := make([]mcfgv1.MachineConfigPool, len(pools))
+	byName := make(map[string]*poolNodes, len(pools))
+	out := make([]*poolNodes, len(pools))
+	for i, p := range pools {
+		values[i] = *p
+		out[i] = &poolNodes{MachineConfigPool: p, known: nodesErr == nil}
+		byName[p.Name] = out[i]
+	}
+	members, issues := mcp.NewMembership(values)
+	for _, n := range nodes {
+		if p := byName[members.Of(n.Labels).Primary]; p != nil {
+			p.nodes = append(p.nodes, n)
+		}
+	}
+	errs := []error{err, nodesErr}
+	for _, issue := range issues {
+		byName[issue.Pool].known = false
+		errs = append(errs, issue.Err)
+	}
+	return out, joinErrors(errs...)
 }
 
 // poolsPaused: the nodes of a paused pool are not updated. That is a fault in
@@ -37,49 +71,35 @@ func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
 	pools, err := listPools(ctx, in)
 	var controlPlane, others []Object
 	for _, p := range pools {
-		if !p.Spec.Paused {
-			continue
-		}
 		o := poolObject(p.Name, "spec.paused", "true", "")
-		if p.Name == controlPlanePool {
+		switch {
+		case !p.Spec.Paused:
+		case p.Name == controlPlanePool:
 			controlPlane = append(controlPlane, o)
-		} else {
+		default:
 			others = append(others, o)
 		}
 	}
-	sortObjects(others)
-	const remedy = "Unpause with: oc patch mcp NAME --type=merge -p '{\"spec\":{\"paused\":false}}'"
-	var findings []Finding
-	if len(controlPlane) > 0 {
-		findings = append(findings, newFinding(Blocking, "ControlPlanePoolPaused", "The pool of the control plane is paused, its nodes would not be updated", controlPlane, remedy))
-	}
-	if len(others) > 0 {
-		severity, meaning := Warning, "Pools are paused, their nodes are not updated until they are unpaused"
-		switch in.Plan {
-		case Canary:
-			severity, meaning = Info, "Pools are paused, as a canary update wants it"
-		case ControlPlaneOnly:
-			end := in.PlanTarget
-			switch {
-			case end != nil && !openshift.EUS(end.Major(), end.Minor()):
-				meaning = fmt.Sprintf("Pools are paused for a control-plane-only update, but %d.%d, where it ends, is not a minor version with extended update support", end.Major(), end.Minor())
-			case end == nil && in.Target != nil && !openshift.EUS(in.Target.Major(), in.Target.Minor()):
-				severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it, which goes on from here to a minor version with extended update support"
-			default:
-				severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it"
-			}
+	severity, meaning := Warning, "Pools are paused, their nodes are not updated until they are unpaused"
+	switch in.Plan {
+	case Canary:
+		severity, meaning = Info, "Pools are paused, as a canary update wants it"
+	case ControlPlaneOnly:
+		severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it"
+		end := in.PlanTarget
+		switch {
+		case end != nil && !openshift.EUS(end.Major(), end.Minor()):
+			severity = Warning
+			meaning = fmt.Sprintf("Pools are paused for a control-plane-only update, but %d.%d, where it ends, is not a minor version with extended update support", end.Major(), end.Minor())
+		case end == nil && in.Target != nil && !openshift.EUS(in.Target.Major(), in.Target.Minor()):
+			meaning += ", which goes on from here to a minor version with extended update support"
 		}
-		findings = append(findings, newFinding(severity, "PoolPaused", meaning, others, remedy))
 	}
-	return findings, err
-}
-
-func poolsDegradedCheck() Check {
-	return documented{Rule{
-		Name: "PoolsDegraded", Severities: []Severity{Warning, Blocking},
-		Source: "Performing a Control Plane Only update", Link: docsPerforming,
-		Reads: []schema.GroupVersionKind{gvkOf[mcfgv1.MachineConfigPool]()},
-	}, poolsDegraded}
+	const remedy = "Unpause with: oc patch mcp NAME --type=merge -p '{\"spec\":{\"paused\":false}}'"
+	var found findings
+	found.add(Blocking, "ControlPlanePoolPaused", "The pool of the control plane is paused, its nodes would not be updated", controlPlane, remedy)
+	found.add(severity, "PoolPaused", meaning, others, remedy)
+	return found, err
 }
 
 // poolsDegraded: a pool that cannot apply its configuration now will not apply
@@ -89,29 +109,163 @@ func poolsDegraded(ctx context.Context, in *Input) ([]Finding, error) {
 	var bad []Object
 	for _, p := range pools {
 		for _, t := range []mcfgv1.MachineConfigPoolConditionType{mcfgv1.MachineConfigPoolDegraded, mcfgv1.MachineConfigPoolRenderDegraded, mcfgv1.MachineConfigPoolNodeDegraded} {
-			if c := poolCondition(p, t); c != nil && c.Status == corev1.ConditionTrue {
-				note := string(t)
-				if c.Message != "" {
-					note += ": " + c.Message
-				}
-				bad = append(bad, poolObject(p.Name, "status.conditions", "True", note))
+			if c := poolCondition(p, t); c.Status == corev1.ConditionTrue {
+				bad = append(bad, poolObject(p.Name, "status.conditions", "True", withText(string(t), c.Message)))
 				break // one entry a pool
 			}
 		}
 	}
-	if len(bad) == 0 {
-		return nil, err
-	}
-	sortObjects(bad)
-	return []Finding{newFinding(blockMinor(in.Transition), "DegradedPool", "Machine config pools are degraded", bad,
-		"Look at the conditions with: oc describe mcp NAME")}, err
+	var found findings
+	found.add(blockMinor(in.Transition), "DegradedPool", "Machine config pools are degraded", bad, "Look at the conditions with: oc describe mcp NAME")
+	return found, err
 }
 
-func poolCondition(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolConditionType) *mcfgv1.MachineConfigPoolCondition {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == t {
-			return &p.Status.Conditions[i]
+// withText adds a text, if there is one, after a colon.
+func withText(what, text string) string {
+	if text == "" {
+		return what
+	}
+	return what + ": " + text
+}
+
+// poolCondition returns the condition of a type, which is empty if there is none.
+func poolCondition(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolConditionType) mcfgv1.MachineConfigPoolCondition {
+	for _, c := range p.Status.Conditions {
+		if c.Type == t {
+			return c
 		}
 	}
-	return nil
+	return mcfgv1.MachineConfigPoolCondition{}
+}
+
+// poolsUpdating: nodes that are still on their way to the last configuration. It
+// stops another minor version where they are of the control plane, and elsewhere
+// where the plan has the others skip a version.
+func poolsUpdating(ctx context.Context, in *Input) ([]Finding, error) {
+	pools, err := listPools(ctx, in)
+	var blocking, others []Object
+	for _, p := range pools {
+		updating := poolCondition(p, mcfgv1.MachineConfigPoolUpdating).Status == corev1.ConditionTrue
+		if p.Spec.Paused || !updating && poolCondition(p, mcfgv1.MachineConfigPoolUpdated).Status == corev1.ConditionTrue {
+			continue
+		}
+		o := poolObject(p.Name, "status.conditions", "Updated is not True", fmt.Sprintf("%d of %d machines updated", p.Status.UpdatedMachineCount, p.Status.MachineCount))
+		if updating {
+			o.Value = "Updating=True"
+		}
+		if in.leavesMinor() && (p.Name == controlPlanePool || in.Plan == ControlPlaneOnly) {
+			blocking = append(blocking, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	const remedy = "Wait until the pools are updated: oc get mcp"
+	var found findings
+	found.add(Blocking, "PoolUpdating", "Machine config pools are being updated, which this update has to wait for", blocking, remedy)
+	found.add(Warning, "PoolUpdating", "Machine config pools are being updated", others, remedy)
+	return found, err
+}
+
+// maxUnavailable: the control plane goes down one node at a time. All at once take
+// etcd and the API with them.
+func maxUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
+	pools, err := readPools(ctx, in)
+	var found findings
+	for _, p := range pools {
+		if p.Name != controlPlanePool {
+			continue
+		}
+		limit, _, limitErr := mcp.MaxUnavailable(p.MachineConfigPool, len(p.nodes))
+		if limitErr != nil {
+			return nil, fmt.Errorf("pool %s: %w", p.Name, limitErr)
+		}
+		if limit <= 1 {
+			continue
+		}
+		severity := Warning
+		if len(p.nodes) > 1 && limit >= len(p.nodes) && p.known {
+			severity = Blocking
+		}
+		value := p.Spec.MaxUnavailable.String()
+		found.add(severity, "ControlPlaneMaxUnavailable",
+			fmt.Sprintf("%d of the %d nodes of the control plane may be updated at a time", limit, len(p.nodes)),
+			[]Object{poolObject(p.Name, "spec.maxUnavailable", value, "maxUnavailable "+value)},
+			"Set it back to 1: oc patch mcp master --type=merge -p '{\"spec\":{\"maxUnavailable\":1}}'")
+	}
+	return found, err
+}
+
+// nodesUnavailable finds nodes that take the place of nodes that could be updated. A
+// pool in which they take all places stands still. A node that the machine-config
+// operator is updating does not count: that is a rollout at work, which ends by itself.
+func nodesUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
+	pools, err := readPools(ctx, in)
+	if pools == nil {
+		return nil, err
+	}
+	if onlyNode(ctx, in) != "" {
+		return nil, &NotApplicableError{Why: "the cluster has a single node"}
+	}
+	var found findings
+	for _, p := range pools {
+		if !p.Spec.Paused {
+			p.unavailable(in.Transition, &found)
+		}
+	}
+	return found, err
+}
+
+// unavailable judges one pool.
+func (p *poolNodes) unavailable(t Transition, found *findings) {
+	var down []Object
+	cordoned := false
+	for _, n := range p.nodes {
+		state := mcp.NodeStateOf(n)
+		if state.Unavailable() && !inHand(state) {
+			down = append(down, unavailableNode(n, state))
+			cordoned = cordoned || state.Unschedulable
+		}
+	}
+	noRoom := Warning
+	if p.Name == controlPlanePool {
+		noRoom = blockMinor(t)
+	}
+	limit, _, limitErr := mcp.MaxUnavailable(p.MachineConfigPool, len(p.nodes))
+	if limitErr != nil { // not one node is updated until it is put right
+		at := poolObject(p.Name, "spec.maxUnavailable", p.Spec.MaxUnavailable.String(), "")
+		*found = append(*found, newFinding(noRoom, "NoRoomToUpdate", fmt.Sprintf("Not one node of pool %s would be updated: %v", p.Name, limitErr),
+			append(down, at), "Correct spec.maxUnavailable of the pool"))
+		return
+	}
+	remedy := "Bring these nodes back: oc describe node NAME"
+	if cordoned {
+		remedy += "; those that an administrator cordoned: oc adm uncordon NAME"
+	}
+	if len(down) >= limit {
+		found.add(noRoom, "NoRoomToUpdate",
+			fmt.Sprintf("Not one node of pool %s would be updated: %d are unavailable, and %d may be", p.Name, len(down), limit), down, remedy)
+		return
+	}
+	found.add(Warning, "NodesUnavailable",
+		fmt.Sprintf("%d of %d nodes of pool %s are unavailable, of which %d may be", len(down), len(p.nodes), p.Name, limit), down, remedy)
+}
+
+// inHand reports whether the machine-config operator is taking a node from one
+// configuration to another and has not failed.
+func inHand(s mcp.NodeState) bool {
+	if s.Degraded() || s.Unreconcilable() {
+		return false
+	}
+	return s.CurrentConfig != s.DesiredConfig || !s.ImageDone() || s.DesiredDrain != s.LastAppliedDrain
+}
+
+// unavailableNode tells why a node is unavailable.
+func unavailableNode(n *corev1.Node, state mcp.NodeState) Object {
+	switch {
+	case state.Ready():
+		return nodeObject(n, "metadata.annotations", "", "its machine config daemon is not done")
+	case n.Spec.Unschedulable:
+		return nodeObject(n, "spec.unschedulable", "true", "unschedulable")
+	}
+	return nodeObject(n, "status.conditions", "", state.NotReadyText())
 }

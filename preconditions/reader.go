@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +31,7 @@ func (e *readError) Unwrap() error { return e.err }
 
 // list reads all objects of a kind as Ts that must not be changed, sorted by
 // namespace and name. The error is for those that are not known: a check goes on
-// with what there is, and returns it beside what it has found. A malformed object
+// with what there is, and returns it with what it has found. A malformed object
 // is not known; a kind that the cluster does not serve is an error that
 // meta.IsNoMatchError recognises.
 func list[T any](ctx context.Context, in *Input, opts clusterapi.ListOptions) ([]*T, error) {
@@ -40,11 +40,17 @@ func list[T any](ctx context.Context, in *Input, opts clusterapi.ListOptions) ([
 		return nil, err
 	}
 	objects, err := clusterapi.ListShared(ctx, in.Reader, gvk, opts)
+	out, malformed := decodeAll(objects, clusterapi.As[T])
+	return out, joinErrors(err, malformed)
+}
+
+// decodeAll decodes the objects that can be. The error is for the others.
+func decodeAll[T any](objects []*clusterapi.Object, decode func(*clusterapi.Object) (*T, error)) ([]*T, error) {
 	var first error
 	malformed := 0
 	out := make([]*T, 0, len(objects))
 	for _, o := range objects {
-		typed, err := clusterapi.As[T](o)
+		typed, err := decode(o)
 		if err == nil {
 			out = append(out, typed)
 			continue
@@ -53,13 +59,46 @@ func list[T any](ctx context.Context, in *Input, opts clusterapi.ListOptions) ([
 			first = err
 		}
 	}
-	switch {
-	case malformed == 0:
-		return out, err
-	case malformed > 1:
-		first = fmt.Errorf("%d objects of kind %s are malformed, the first: %w", malformed, gvk.Kind, first)
+	if malformed > 1 {
+		first = fmt.Errorf("%d objects of kind %s are malformed, the first: %w", malformed, gvkOf[T]().Kind, first)
 	}
-	return out, errors.Join(err, first)
+	return out, first
+}
+
+// readOrNil reads an object that must not be changed; nil: there is none, or no such
+// kind.
+func readOrNil[T any](ctx context.Context, r clusterapi.Reader, namespace, name string) (*T, error) {
+	o, err := clusterapi.Read[T](ctx, r, clusterapi.Key(namespace, name))
+	return o, unlessMissing(err)
+}
+
+// readCluster reads the object of a kind that is called cluster; nil: there is none. A
+// kind that is not served is a [NotApplicableError].
+func readCluster[T any](ctx context.Context, in *Input, what string) (*T, error) {
+	o, err := clusterapi.Read[T](ctx, in.Reader, clusterapi.Key("", "cluster"))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, optionalAPI(err, what)
+}
+
+// isMissing reports whether an object, or its kind, is not there.
+func isMissing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
+
+// unlessMissing is the error unless an object, or its kind, is not there.
+func unlessMissing(err error) error {
+	if isMissing(err) {
+		return nil
+	}
+	return err
+}
+
+// optionalAPI turns "no such API" into "not applicable".
+func optionalAPI(err error, what string) error {
+	if meta.IsNoMatchError(err) {
+		return &NotApplicableError{Why: "the cluster has no " + what}
+	}
+	return err
 }
 
 // joinErrors is errors.Join without those whose text is there already: what cannot
@@ -213,7 +252,22 @@ func (m *memoReader) ask(key readKey, r *read, ask func() ([]*clusterapi.Object,
 	}
 }
 
-// seen returns the objects that were read, each once, in order.
+// answered yields the reads that have an answer: others were given up on.
+func (m *memoReader) answered(yield func(readKey, *read) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, r := range m.reads {
+		select {
+		case <-r.done:
+		default:
+			continue
+		}
+		if !yield(key, r) {
+			return
+		}
+	}
+}
+
 // assumer is a reader that takes some kinds for complete though it has not seen
 // that they are, such as a recording.
 type assumer interface {
@@ -227,51 +281,28 @@ func (m *memoReader) assumed() []string {
 	if !ok {
 		return nil
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	kinds := make(map[string]bool)
-	for key, r := range m.reads {
-		select {
-		case <-r.done:
-		default:
-			continue // given up on; still under way
-		}
-		if key.verb == "list" && r.err == nil || apierrors.IsNotFound(r.err) {
-			if by.Assumed(key.gvk) {
-				kinds[key.gvk.GroupKind().String()] = true
-			}
+	for key, r := range m.answered {
+		if (key.verb == "list" && r.err == nil || apierrors.IsNotFound(r.err)) && by.Assumed(key.gvk) {
+			kinds[key.gvk.GroupKind().String()] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-func (m *memoReader) seen() []ObjectVersion {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var all []ObjectVersion
-	for key, r := range m.reads {
-		select {
-		case <-r.done:
-		default:
-			continue // given up on; still under way
-		}
+// seen returns the objects that were read, each once, in order.
+func (m *memoReader) seen() []Object {
+	var all []Object
+	for key, r := range m.answered {
 		for _, o := range r.objects {
 			at := o.Key()
-			all = append(all, ObjectVersion{GVK: key.gvk, Namespace: at.Namespace, Name: at.Name, ResourceVersion: o.ResourceVersion()})
+			all = append(all, Object{GVK: key.gvk, Namespace: at.Namespace, Name: at.Name, ResourceVersion: o.ResourceVersion()})
 		}
 	}
-	slices.SortFunc(all, ObjectVersion.compare)
+	slices.SortFunc(all, func(a, b Object) int {
+		return slices.Compare(
+			[]string{a.GVK.Group, a.GVK.Version, a.GVK.Kind, a.Namespace, a.Name, a.ResourceVersion},
+			[]string{b.GVK.Group, b.GVK.Version, b.GVK.Kind, b.Namespace, b.Name, b.ResourceVersion})
+	})
 	return slices.Compact(all)
-}
-
-func (v ObjectVersion) compare(w ObjectVersion) int {
-	for _, pair := range [][2]string{
-		{v.GVK.Group, w.GVK.Group}, {v.GVK.Version, w.GVK.Version}, {v.GVK.Kind, w.GVK.Kind},
-		{v.Namespace, w.Namespace}, {v.Name, w.Name}, {v.ResourceVersion, w.ResourceVersion},
-	} {
-		if c := strings.Compare(pair[0], pair[1]); c != 0 {
-			return c
-		}
-	}
-	return 0
 }

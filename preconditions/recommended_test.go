@@ -1,21 +1,18 @@
 package preconditions_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
 // checkNamed returns a check of the documentation.
 func checkNamed(t testing.TB, name string) preconditions.Check {
 	t.Helper()
-	for _, c := range preconditions.Documented() {
+	for _, c := range preconditions.Default() {
 		if c.Name() == name {
 			return c
 		}
@@ -52,7 +49,7 @@ func TestRecommendedRemedy(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cv := clusterVersion("4.18.5@A", tt.edits...)
-			result, _ := run(t, preconditions.Operator(), input(reader(t, cv), cv, tt.target)).Result(preconditions.ClusterVersionRecommendedUpdate)
+			result, _ := run(t, preconditions.Operator(), input(reader(t, cv), cv, tt.target)).Result("ClusterVersionRecommendedUpdate")
 			var remedies []string
 			for _, f := range result.Findings {
 				remedies = append(remedies, f.Remedy)
@@ -65,12 +62,7 @@ func TestRecommendedRemedy(t *testing.T) {
 }
 
 func TestBootLoader(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		cv   *configv1.ClusterVersion
-		err  error
-		want string
-	}{
+	runCases(t, checkNamed(t, "BootLoader"), []checkCase{
 		{name: "4.4", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.4.9@Z C")), want: "Passed\nInfo BootLoaderNotAdopted: The cluster was installed with 4.4.9, so bootupd may not manage the boot loader of its nodes"},
 		{name: "4.1", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.1.0@Z C")), want: "Passed\nInfo BootLoaderNotAdopted: The cluster was installed with 4.1.0, so bootupd may not manage the boot loader of its nodes"},
 		{name: "4.5", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.5.0-rc.1@Z C")), want: "Passed"},
@@ -79,19 +71,6 @@ func TestBootLoader(t *testing.T) {
 		{name: "no history", cv: clusterVersion("4.18.5@A"), want: "Passed"},
 		{name: "not a version", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "@Z C")), want: `Unknown
 Warning UnknownError: the oldest version of the history, "": Version string empty`},
-		{name: "forbidden", err: noKind("ClusterVersion"), want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
-		{name: "not collected", err: clusterapi.ErrNotCollected, want: "Unknown\nWarning NotCollected: ClusterVersion: not collected in this recording"},
-		{name: "unreadable", err: errors.New("boom"), want: "Unknown\nWarning UnknownError: boom"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := reader(t)
-			if tt.cv != nil {
-				r = reader(t, tt.cv)
-			}
-			r.failing("ClusterVersion", tt.err)
-			if got := brief(run(t, []preconditions.Check{checkNamed(t, "BootLoader")}, input(r, tt.cv, "4.19.1")).Results[0]); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
+		{name: "forbidden", fail: map[string]error{"ClusterVersion": noKind("ClusterVersion")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
+	})
 }

@@ -11,13 +11,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
+
+// recorded opens a recording of a real cluster.
+func recorded(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVersion) {
+	t.Helper()
+	recording, err := clusterdump.Open(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), name)), clusterdump.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return recording, cv
+}
 
 // collected is a cluster of which only some kinds are recorded.
 type collected struct {
@@ -33,7 +49,7 @@ func (c collected) List(ctx context.Context, gvk schema.GroupVersionKind, o clus
 }
 
 // insights reads the kinds of the recorded Insights archive that checks look at.
-func insights(t *testing.T) (clusterapi.Reader, *configv1.ClusterVersion) {
+func insights(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVersion) {
 	t.Helper()
 	c := collected{reader(t), map[schema.GroupVersionKind]bool{}}
 	for pattern, gvk := range map[string]schema.GroupVersionKind{
@@ -47,7 +63,7 @@ func insights(t *testing.T) (clusterapi.Reader, *configv1.ClusterVersion) {
 		"containerruntimeconfigs/*.json": {Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "ContainerRuntimeConfig"},
 		"machinehealthchecks/*/*.json":   {Group: "machine.openshift.io", Version: "v1beta1", Kind: "MachineHealthCheck"},
 	} {
-		files, err := filepath.Glob(filepath.Join(testdata.Dir(t), "insights-4.7", "config", filepath.FromSlash(pattern)))
+		files, err := filepath.Glob(filepath.Join(testdata.Dir(t), name, "config", filepath.FromSlash(pattern)))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files %s: %v", pattern, err)
 		}
@@ -70,6 +86,25 @@ func insights(t *testing.T) (clusterapi.Reader, *configv1.ClusterVersion) {
 		t.Fatal(err)
 	}
 	return c, cv
+}
+
+// TestRealUpgradeable: the recorded condition of an older operator, written in
+// its style from the recorded ClusterOperators.
+func TestRealUpgradeable(t *testing.T) {
+	r, cv := recorded(t, "clusters/4.14.1-degraded")
+	operators := preconditions.Sources(preconditions.RiskOptions{Reader: r, OwnVersion: "4.14.1"})[4:]
+	got := preconditions.Upgradeable(t.Context(), operators, nil, preconditions.Legacy, nil)
+	for _, want := range cv.Status.Conditions {
+		if want.Type != configv1.OperatorUpgradeable {
+			continue
+		}
+		want.LastTransitionTime = metav1.Time{}
+		if diff := cmp.Diff(&want, got.Condition); diff != "" || len(got.Risks) != 2 {
+			t.Error(diff)
+		}
+		return
+	}
+	t.Error("the recording has no condition Upgradeable")
 }
 
 // TestRecordings lists every finding of every check over each recorded cluster, for its
@@ -96,23 +131,23 @@ func TestRecordings(t *testing.T) {
 		cluster, target string
 		want            list
 	}{
-		{"4.14.1-degraded", "4.14.2", list{w(recommended), w(down), w(degraded), w(candidate), w(going)}},
-		{"4.14.1-degraded", "4.15.0", list{b(held), w(recommended), w(kubelets), b(down), b(degraded), b(heldBy) + byVersion, w(candidate), w(behind), b(going)}},
-		{"4.14.1-workers-started-updating-multiple-pools", "4.14.2", list{w(rollout), w(down), w(candidate), w(going)}},
-		{"4.14.1-workers-started-updating-multiple-pools", "4.15.0", list{w(recommended), b(rollout) + byOperators, w(rollout) + byOperators, w(kubelets), b(down), b(heldBy), w(candidate), w(behind), b(going)}},
-		{"4.15.0-ec2-early", "4.15.0", list{w(recommended), w(candidate), w(going)}},
-		{"4.15.0-ec2-early", "4.16.0", list{w(recommended), w(kubelets), w(candidate), w(behind), b(going)}},
-		{"not-upgrading", "4.14.2", list{w(recommended), w(candidate)}},
-		{"not-upgrading", "4.15.0", list{w(recommended), w(kubelets), w(candidate), w(behind)}},
-		{"recommend", "4.14.2", list{w(candidate), w(going)}},
-		{"recommend", "4.15.0", list{w(recommended), w(candidate), w(behind), b(going)}},
+		{"clusters/4.14.1-degraded", "4.14.2", list{w(recommended), w(down), w(degraded), w(candidate), w(going)}},
+		{"clusters/4.14.1-degraded", "4.15.0", list{b(held), w(recommended), w(kubelets), b(down), b(degraded), b(heldBy) + byVersion, w(candidate), w(behind), b(going)}},
+		{"clusters/4.14.1-workers-started-updating-multiple-pools", "4.14.2", list{w(rollout), w(down), w(candidate), w(going)}},
+		{"clusters/4.14.1-workers-started-updating-multiple-pools", "4.15.0", list{w(recommended), b(rollout) + byOperators, w(rollout) + byOperators, w(kubelets), b(down), b(heldBy), w(candidate), w(behind), b(going)}},
+		{"clusters/4.15.0-ec2-early", "4.15.0", list{w(recommended), w(candidate), w(going)}},
+		{"clusters/4.15.0-ec2-early", "4.16.0", list{w(recommended), w(kubelets), w(candidate), w(behind), b(going)}},
+		{"clusters/not-upgrading", "4.14.2", list{w(recommended), w(candidate)}},
+		{"clusters/not-upgrading", "4.15.0", list{w(recommended), w(kubelets), w(candidate), w(behind)}},
+		{"clusters/recommend", "4.14.2", list{w(candidate), w(going)}},
+		{"clusters/recommend", "4.15.0", list{w(recommended), w(candidate), w(behind), b(going)}},
 		{"insights-4.7", "4.7.17", list{w(recommended), w(degraded)}},
 		{"insights-4.7", "4.8.0", list{b(held), w(recommended), b(degraded), b(heldBy) + byVersion, w(behind)}},
 	} {
 		t.Run(tt.cluster+" to "+tt.target, func(t *testing.T) {
 			open := recorded
 			if tt.cluster == "insights-4.7" {
-				open = func(t *testing.T, _ string) (clusterapi.Reader, *configv1.ClusterVersion) { return insights(t) }
+				open = insights
 			}
 			r, cv := open(t, tt.cluster)
 			in := input(r, cv, tt.target)
@@ -173,7 +208,7 @@ func TestToldOnce(t *testing.T) {
 	if text := b.String(); !d.Blocked || !strings.Contains(text, "1 blocking, ") || !strings.Contains(text, "    PoolsDegraded DegradedPool: ") || !strings.Contains(text, "    AdminAcks AdminAckRequired: ") {
 		t.Errorf("blocked %v:\n%s", d.Blocked, text)
 	}
-	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: preconditions.ClusterVersionUpgradeable, By: "ann", Why: "a test"}}})
+	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "ClusterVersionUpgradeable", By: "ann", Why: "a test"}}})
 	for _, line := range repeats {
 		if !d.Blocked || !strings.Contains(d.Summary, line) {
 			t.Errorf("the summary lacks %s:\n%s", line, d.Summary)

@@ -7,53 +7,38 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
 func TestReleasePrevious(t *testing.T) {
 	const refused = "Failed\nBlocking ReleaseNotApplicable: "
-	for _, tt := range []struct {
-		name     string
-		cv       *configv1.ClusterVersion
-		target   string
-		payload  *manifest.Payload
-		unlisted bool
-		want     string
-	}{
-		{"listed", clusterVersion("4.18.5@A"), "4.18.6@B", payload("4.18.6", "4.18.4", "4.18.5"), false, "Passed"},
-		{"listed by precedence", clusterVersion("4.18.5+x@A"), "4.18.6@B", payload("4.18.6", "4.18.5+y"), false, "Passed"},
-		{"not listed", clusterVersion("4.18.5@A"), "4.18.6@B", payload("4.18.6", "4.18.4", "4.18.3"), false, refused + "release 4.18.6 lists 2 previous versions and 4.18.5 is not among them"},
-		{"not listed, minor", clusterVersion("4.18.5@A"), "4.19.6@B", payload("4.19.6", "4.18.4"), false, refused + "release 4.19.6 lists 1 previous versions and 4.18.5 is not among them"},
-		{"not listed, major", clusterVersion("4.22.5@A"), "5.0.6@B", payload("5.0.6", "4.18.4"), false, refused + "release 5.0.6 lists 1 previous versions and 4.22.5 is not among them"},
-		{"empty list", clusterVersion("4.18.5@A"), "4.18.6@B", payload("4.18.6"), false, "Passed\nInfo ReleaseApplicable: release 4.18.6 lists no previous versions"},
-		{"rollback", clusterVersion("4.18.5@A"), "4.18.4@B", payload("4.18.4", "4.18.3"), false, "NotApplicable"},
-		{"same version", clusterVersion("4.18.5@A"), "4.18.5@B", payload("4.18.5", "4.18.3"), false, "NotApplicable"},
-		{"no payload", clusterVersion("4.18.5@A"), "4.18.6@B", nil, false, "Unknown\nWarning NoSource: no source given for TargetPayload"},
-		{"offered", clusterVersion("4.18.5@A", available("4.18.6@B")), "4.18.6@B", payload("4.18.6", "4.18.4"), false, "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
-		{"offered conditionally", clusterVersion("4.18.5@A", conditional("4.18.6")), "4.18.6@B", payload("4.18.6", "4.18.4"), false, "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
-		{"another image is offered", clusterVersion("4.18.5@A", available("4.18.6@C")), "4.18.6@B", payload("4.18.6", "4.18.4"), false, refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
-		{"retarget: completed version is listed", clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), "4.18.6@B", payload("4.18.6", "4.18.4"), false, "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.18.4, the version that the update in progress started from, but not 4.18.5"},
-		{"retarget of a minor update within the new minor", clusterVersion("4.18.5@A", history("4.18.5@A P", "4.17.4@Z C")), "4.18.6@B", payload("4.18.6", "4.17.4"), false, "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.17.4, the version that the update in progress started from, but not 4.18.5"},
-		{"retarget to another minor", clusterVersion("4.18.5@A", history("4.18.5@A P", "4.17.4@Z C")), "4.19.6@B", payload("4.19.6", "4.17.4"), false, refused + "release 4.19.6 lists 1 previous versions and 4.18.5 is not among them"},
-		{"completed long ago", clusterVersion("4.18.5@A", history("4.18.5@A C", "4.18.4@Z C")), "4.18.6@B", payload("4.18.6", "4.18.4"), false, refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
-		{"hotfix", clusterVersion("4.18.5@A"), "4.18.6@B", payload("4.18.6", "4.18.4"), true, "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions; unlisted versions are allowed"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			in := input(reader(t, tt.cv), tt.cv, tt.target)
-			in.TargetPayload = tt.payload
-			got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{AllowUnlisted: tt.unlisted}}, in).Results[0])
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	runCases(t, checkNamed(t, "ReleasePrevious"), []checkCase{
+		{name: "listed", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4", "4.18.5"), want: "Passed"},
+		{name: "listed by precedence", cv: clusterVersion("4.18.5+x@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.5+y"), want: "Passed"},
+		{name: "not listed", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4", "4.18.3"), want: refused + "release 4.18.6 lists 2 previous versions and 4.18.5 is not among them"},
+		{name: "not listed, minor", cv: clusterVersion("4.18.5@A"), target: "4.19.6@B", payload: payload("4.19.6", "4.18.4"), want: refused + "release 4.19.6 lists 1 previous versions and 4.18.5 is not among them"},
+		{name: "not listed, major", cv: clusterVersion("4.22.5@A"), target: "5.0.6@B", payload: payload("5.0.6", "4.18.4"), want: refused + "release 5.0.6 lists 1 previous versions and 4.22.5 is not among them"},
+		{name: "empty list", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists no previous versions"},
+		{name: "rollback", cv: clusterVersion("4.18.5@A"), target: "4.18.4@B", payload: payload("4.18.4", "4.18.3"), want: "NotApplicable"},
+		{name: "same version", cv: clusterVersion("4.18.5@A"), target: "4.18.5@B", payload: payload("4.18.5", "4.18.3"), want: "NotApplicable"},
+		{name: "no payload", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", want: "Unknown\nWarning NoSource: no source given for TargetPayload"},
+		{name: "offered", cv: clusterVersion("4.18.5@A", available("4.18.6@B")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
+		{name: "offered conditionally", cv: clusterVersion("4.18.5@A", conditional("4.18.6")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions, but the update service offers it"},
+		{name: "another image is offered", cv: clusterVersion("4.18.5@A", available("4.18.6@C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
+		{name: "retarget: completed version is listed", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.18.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.18.4, the version that the update in progress started from, but not 4.18.5"},
+		{name: "retarget of a minor update within the new minor", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.17.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.17.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 lists 4.17.4, the version that the update in progress started from, but not 4.18.5"},
+		{name: "retarget to another minor", cv: clusterVersion("4.18.5@A", history("4.18.5@A P", "4.17.4@Z C")), target: "4.19.6@B", payload: payload("4.19.6", "4.17.4"), want: refused + "release 4.19.6 lists 1 previous versions and 4.18.5 is not among them"},
+		{name: "completed long ago", cv: clusterVersion("4.18.5@A", history("4.18.5@A C", "4.18.4@Z C")), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: refused + "release 4.18.6 lists 1 previous versions and 4.18.5 is not among them"},
+	})
+	runCases(t, preconditions.AllowUnlisted(), []checkCase{
+		{name: "hotfix", cv: clusterVersion("4.18.5@A"), target: "4.18.6@B", payload: payload("4.18.6", "4.18.4"), want: "Passed\nInfo ReleaseApplicable: release 4.18.6 does not list 4.18.5 among its 1 previous versions; unlisted versions are allowed"},
+	})
 	cv := clusterVersion("4.18.5@A")
 	broken := reader(t).failing("ClusterVersion", errors.New("boom"))
 	// Where the release lists the version nothing else matters.
 	in := input(broken, cv, "4.18.6@B")
 	in.TargetPayload = payload("4.18.6", "4.18.5")
-	if got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0]); got != "Passed" {
+	if got := text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]); got != "Passed" {
 		t.Error(got)
 	}
 	// A Transition that knows of no current version: that of the cluster counts.
@@ -67,42 +52,26 @@ func TestReleasePrevious(t *testing.T) {
 		{nil, "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
 	} {
 		in = &preconditions.Input{Reader: reader(t, tt.objects...), TargetPayload: payload("4.18.6", "4.18.4")}
-		if diff := cmp.Diff(tt.want, text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0])); diff != "" {
+		if diff := cmp.Diff(tt.want, text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0])); diff != "" {
 			t.Error(diff)
 		}
 	}
 	in = input(broken, cv, "4.18.6@B")
 	in.TargetPayload = payload("4.18.6", "4.18.4")
-	if got := text(run(t, []preconditions.Check{preconditions.ReleasePrevious{}}, in).Results[0]); got != "Unknown\nWarning UnknownError: boom" {
+	if got := text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]); got != "Unknown\nWarning UnknownError: boom" {
 		t.Error(got)
 	}
 }
 
 func TestReleaseNewer(t *testing.T) {
-	const multi = configv1.ClusterVersionArchitectureMulti
-	for _, tt := range []struct {
-		current, target string
-		arch            configv1.ClusterVersionArchitecture
-		want            string
-	}{
-		{"4.18.5@A", "4.18.5@B", "", "Failed\nWarning SameVersionOtherImage: release 4.18.5 is the version that the cluster runs, but of another image: B instead of A"},
-		{"4.18.5@A", "4.18.5@A", "", "Passed"},
-		{"4.18.5@", "4.18.5@B", "", "Passed"},
-		{"4.18.5@A", "4.18.5@B", multi, "NotApplicable"},
-		{"4.18.5@A", "4.18.6@B", "", "NotApplicable"},
-		{"4.18.5@A", "4.18.4@B", "", "NotApplicable"},
-	} {
-		cv := clusterVersion(tt.current)
-		in := input(reader(t, cv), cv, tt.target)
-		target := configv1.Release{Version: "4.18.5", Image: in.TargetImage, Architecture: tt.arch}
-		if in.Target.String() == "4.18.5" {
-			in.Transition = preconditions.NewTransition(cv, target, false, 0)
-		}
-		got := text(run(t, []preconditions.Check{preconditions.ReleaseNewer{}}, in).Results[0])
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s to %s: %s", tt.current, tt.target, diff)
-		}
-	}
+	runCases(t, checkNamed(t, "ReleaseNewer"), []checkCase{
+		{name: "another image", target: "4.18.5@B", want: "Failed\nWarning SameVersionOtherImage: release 4.18.5 is the version that the cluster runs, but of another image: B instead of A"},
+		{name: "the same image", target: "4.18.5@A", want: "Passed"},
+		{name: "image not known", current: "4.18.5", target: "4.18.5@B", want: "Passed"},
+		{name: "to several architectures", target: "4.18.5@B", arch: configv1.ClusterVersionArchitectureMulti, want: "NotApplicable"},
+		{name: "newer", target: "4.18.6@B", want: "NotApplicable"},
+		{name: "older", target: "4.18.4@B", want: "NotApplicable"},
+	})
 }
 
 func TestSets(t *testing.T) {

@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -29,16 +28,16 @@ const (
 )
 
 // Reasons of the one finding that an Unknown result has, and of the last one of
-// a Failed result with an Err.
+// a Failed result with an Err; an [UnknownError] has its own.
 const (
-	ReasonUnknownError  = "UnknownError"   // a read or the check failed
-	ReasonTimedOut      = "CheckTimedOut"  // no answer in time
-	ReasonPanicked      = "CheckPanicked"  // a fault of the check
-	ReasonNotAllowed    = "NotAllowed"     // a read was forbidden
-	ReasonNoSource      = "NoSource"       // the Input lacks what it needs
-	ReasonNotCollected  = "NotCollected"   // the recording lacks the kind
-	ReasonLimitExceeded = "LimitExceeded"  // a list was longer than Options.MaxItems
-	ReasonCancelled     = "CheckCancelled" // the run was cancelled
+	reasonUnknownError  = "UnknownError"   // a read or the check failed
+	reasonTimedOut      = "CheckTimedOut"  // no answer in time
+	reasonPanicked      = "CheckPanicked"  // a fault of the check
+	reasonNotAllowed    = "NotAllowed"     // a read was forbidden
+	reasonNoSource      = "NoSource"       // the Input lacks what it needs
+	reasonNotCollected  = "NotCollected"   // the recording lacks the kind
+	reasonLimitExceeded = "LimitExceeded"  // a list was longer than Options.MaxItems
+	reasonCancelled     = "CheckCancelled" // the run was cancelled
 )
 
 // Result is the outcome of one check.
@@ -78,38 +77,19 @@ type Report struct {
 	// Seen are the objects that were read, with the versions that the
 	// results depend on, sorted by kind, namespace and name. A report is
 	// stale once one of them has changed.
-	Seen []ObjectVersion `json:"seen,omitempty"`
+	Seen []Object `json:"seen,omitempty"`
 	// Assumed are the kinds (KIND.GROUP, sorted) of which a recording is assumed
 	// to have all objects, and on which results depend.
 	Assumed []string `json:"assumed,omitempty"`
 }
 
-// ObjectVersion names one state of an object.
-type ObjectVersion struct {
-	GVK                              schema.GroupVersionKind
-	Namespace, Name, ResourceVersion string
-}
-
-// MarshalJSON writes the kind as apiVersion and kind, like Kubernetes does.
-func (v ObjectVersion) MarshalJSON() ([]byte, error) {
-	apiVersion, kind := v.GVK.ToAPIVersionAndKind()
-	return json.Marshal(struct {
-		APIVersion      string `json:"apiVersion"`
-		Kind            string `json:"kind"`
-		Namespace       string `json:"namespace,omitempty"`
-		Name            string `json:"name"`
-		ResourceVersion string `json:"resourceVersion"`
-	}{apiVersion, kind, v.Namespace, v.Name, v.ResourceVersion})
-}
-
 // Result returns the result of the named check.
 func (r *Report) Result(check string) (Result, bool) {
-	for _, result := range r.Results {
-		if result.Check == check {
-			return result, true
-		}
+	i := slices.IndexFunc(r.Results, func(result Result) bool { return result.Check == check })
+	if i < 0 {
+		return Result{}, false
 	}
-	return Result{}, false
+	return r.Results[i], true
 }
 
 // PanicError is the Err of a check that panicked. Its text does not include the
@@ -135,10 +115,8 @@ func judge(check string, findings []Finding, err error) Result {
 		return Result{Check: check, State: NotApplicable, Findings: []Finding{{Severity: Info, Reason: string(NotApplicable), Message: inapplicable.Why}}}
 	}
 	r := Result{Check: check, State: Passed, Findings: findings}
-	for _, f := range findings {
-		if f.Severity >= Warning {
-			r.State = Failed
-		}
+	if r.warns() {
+		r.State = Failed
 	}
 	switch {
 	case err != nil && r.State == Failed:
@@ -153,6 +131,11 @@ func judge(check string, findings []Finding, err error) Result {
 // unknown makes the result of a check that could not be evaluated.
 func unknown(check string, err error) Result {
 	return Result{Check: check, State: Unknown, Findings: []Finding{unknownFinding(err)}, Err: err}
+}
+
+// warns reports whether there is more than Info.
+func (r Result) warns() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity >= Warning })
 }
 
 // saysUnknown reports whether finding i only says that something is not known.
@@ -170,7 +153,7 @@ func about(kind string, err error) error {
 
 // unknownFinding says what could not be found out, and why.
 func unknownFinding(err error) Finding {
-	f := Finding{Severity: Warning, Reason: ReasonUnknownError, Message: err.Error()}
+	f := Finding{Severity: Warning, Reason: reasonUnknownError, Message: err.Error()}
 	var (
 		read     *readError
 		panicked *PanicError
@@ -183,12 +166,12 @@ func unknownFinding(err error) Finding {
 	case errors.As(err, &stopped):
 		f.Reason = stopped.reason
 	case errors.As(err, &panicked):
-		f.Reason = ReasonPanicked
+		f.Reason = reasonPanicked
 		f.Remedy = "report the fault; other checks are not affected"
 	case errors.As(err, &named):
 		f.Reason = named.Reason
 	case apierrors.IsForbidden(err):
-		f.Reason = ReasonNotAllowed
+		f.Reason = reasonNotAllowed
 		f.Remedy = "grant the permission"
 		if errors.As(err, &read) {
 			resource, _ := meta.UnsafeGuessKindToResource(read.gvk)
@@ -196,14 +179,14 @@ func unknownFinding(err error) Finding {
 			f.Remedy = fmt.Sprintf("grant the permission to %s %s", read.verb, resource.GroupResource())
 		}
 	case errors.As(err, &noSource):
-		f.Reason = ReasonNoSource
+		f.Reason = reasonNoSource
 	case errors.Is(err, clusterapi.ErrNotCollected):
-		f.Reason = ReasonNotCollected
+		f.Reason = reasonNotCollected
 		if errors.As(err, &read) {
 			f.Message = about(read.gvk.Kind, err).Error()
 		}
 	case errors.As(err, &limit):
-		f.Reason = ReasonLimitExceeded
+		f.Reason = reasonLimitExceeded
 		f.Remedy = "raise Options.MaxItems"
 	}
 	return f

@@ -1,6 +1,7 @@
 package preconditions
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,8 +10,15 @@ import (
 // Rule is what a check says of itself, as data: for permissions, for what a
 // recording must contain, for documentation.
 type Rule struct {
-	Name  string
-	Scope Scope
+	Name string
+	// Kinds are the kinds of steps that it concerns. Nil: any.
+	Kinds []Kind
+	// Crossing is a minor version such as 4.17: the rule concerns only steps from
+	// below it to it or beyond. Empty: any.
+	Crossing string
+	// ArchitectureChange: the rule concerns only steps between a release for one
+	// architecture and one for several.
+	ArchitectureChange bool
 	// Severities are those that its findings can have, ascending.
 	Severities []Severity
 	// Reads are the kinds that it reads from the cluster.
@@ -22,50 +30,54 @@ type Rule struct {
 	Source, Link string
 }
 
-// Scope says which steps a check concerns. The zero value: any. It is safe for
-// concurrent use.
-type Scope struct {
-	// Kinds are the kinds of steps. Nil: any.
-	Kinds []Kind
-	// Crossing is a minor version such as 4.17: only steps from below it to it
-	// or beyond. Empty: any.
-	Crossing string
-	// ArchitectureChange: only steps between a release for one architecture and
-	// one for several.
-	ArchitectureChange bool
-}
-
-// Covers reports whether the check concerns a step. Where a version of the step
-// is not known it does, as far as this hangs on it.
-func (s Scope) Covers(t Transition) bool {
-	if s.Kinds != nil && t.Kind != "" && !slices.Contains(s.Kinds, t.Kind) {
+// covers reports whether the rule concerns a step. If a version of the step is not
+// known it does, as far as this hangs on it.
+func (r Rule) covers(t Transition) bool {
+	if r.Kinds != nil && t.Kind != "" && !slices.Contains(r.Kinds, t.Kind) {
 		return false
 	}
 	// A cluster can leave out the architecture: only Multi is certain.
-	if s.ArchitectureChange && t.CurrentArchitecture == multi && t.TargetArchitecture == multi {
+	if r.ArchitectureChange && t.CurrentArchitecture == multi && t.TargetArchitecture == multi {
 		return false
 	}
-	return s.Crossing == "" || t.crosses(s.Crossing)
+	return r.Crossing == "" || t.crosses(r.Crossing)
 }
 
 // crosses reports whether the step may lead from below a minor version to it, or
 // beyond: pre-releases of it count as it.
 func (t Transition) crosses(minor string) bool {
 	edge := versionOrNil(minor + ".0")
-	if edge == nil {
-		return false
-	}
-	below := func(major, minor uint64) bool {
-		return major < edge.Major() || major == edge.Major() && minor < edge.Minor()
-	}
-	return (t.Current == nil || below(t.Current.Major(), t.Current.Minor())) &&
-		(t.Target == nil || !below(t.Target.Major(), t.Target.Minor()))
+	return edge != nil && (t.Current == nil || minorOf(t.Current) < minorOf(edge)) && (t.Target == nil || minorOf(t.Target) >= minorOf(edge))
 }
 
 // Described is an optional ability of a [Check]: it says of itself, as data, what
-// it concerns and reads. The checks of [Documented] have it. It must be safe for
+// it concerns and reads. The checks of this package have it. It must be safe for
 // concurrent use.
 type Described interface {
 	// Rule returns the description; it is always the same.
 	Rule() Rule
+}
+
+// judgeFunc judges an input by a rule. Its results are those of Run of a [Check].
+type judgeFunc func(context.Context, *Input) ([]Finding, error)
+
+// check is a rule with what judges by it. Its findings come from where its rule comes
+// from.
+type check struct {
+	rule  Rule
+	judge judgeFunc
+}
+
+func (c check) Name() string              { return c.rule.Name }
+func (c check) Rule() Rule                { return c.rule }
+func (c check) Applies(t Transition) bool { return c.rule.covers(t) }
+
+func (c check) Run(ctx context.Context, in *Input) ([]Finding, error) {
+	found, err := c.judge(ctx, in)
+	for i := range found {
+		if found[i].Source == "" {
+			found[i].Source = c.rule.Source
+		}
+	}
+	return found, err
 }

@@ -61,7 +61,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	}
 	o = o.withDefaults()
 
-	r := &running{Options: o, outer: ctx}
+	r := &running{options: o, outer: ctx}
 	var stop context.CancelFunc
 	r.ctx, stop = reconcile.WithTimeout(reconcile.WithClock(ctx, o.Clock), o.Total)
 	defer stop()
@@ -83,7 +83,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	tellOnce(results)
 	report := &Report{Transition: in.Transition, Time: in.Now, Results: results, Seen: memo.seen(), Assumed: memo.assumed()}
 	for _, r := range results {
-		if r.State == Unknown && r.Findings[0].Reason == ReasonCancelled {
+		if r.State == Unknown && r.Findings[0].Reason == reasonCancelled {
 			return report, fmt.Errorf("preconditions: not all checks have run: %w", context.Cause(ctx))
 		}
 	}
@@ -126,9 +126,9 @@ func nameOf(check Check) (name string, err error) {
 
 // running is a run under way.
 type running struct {
-	Options
-	outer context.Context // the caller's
-	ctx   context.Context // ends with the time for all checks
+	options Options
+	outer   context.Context // the caller's
+	ctx     context.Context // ends with the time for all checks
 }
 
 type answer struct {
@@ -140,7 +140,7 @@ type answer struct {
 // one runs one check with its time-out.
 func (r *running) one(name string, check Check, in *Input) Result {
 	start := r.now()
-	ctx, stop := reconcile.WithTimeout(r.ctx, r.PerCheck)
+	ctx, stop := reconcile.WithTimeout(r.ctx, r.options.PerCheck)
 	defer stop()
 	a, err := reconcile.Await(ctx, func() (answer, error) { return ask(ctx, name, check, in), nil })
 	var result Result
@@ -159,8 +159,8 @@ func (r *running) one(name string, check Check, in *Input) Result {
 }
 
 func (r *running) now() time.Time {
-	if r.Clock != nil {
-		return r.Clock.Now()
+	if r.options.Clock != nil {
+		return r.options.Clock.Now()
 	}
 	return time.Now()
 }
@@ -170,11 +170,11 @@ func (r *running) stopCause() error {
 	switch {
 	case r.outer.Err() != nil:
 		cause := context.Cause(r.outer)
-		return &stopError{reason: ReasonCancelled, message: "the run was cancelled: " + cause.Error(), err: cause}
+		return &stopError{reason: reasonCancelled, message: "the run was cancelled: " + cause.Error(), err: cause}
 	case r.ctx.Err() != nil:
-		return &stopError{reason: ReasonTimedOut, message: fmt.Sprintf("the checks together took longer than %s", r.Total), err: context.DeadlineExceeded}
+		return &stopError{reason: reasonTimedOut, message: fmt.Sprintf("the checks together took longer than %s", r.options.Total), err: context.DeadlineExceeded}
 	}
-	return &stopError{reason: ReasonTimedOut, message: fmt.Sprintf("no answer within %s", r.PerCheck), err: context.DeadlineExceeded}
+	return &stopError{reason: reasonTimedOut, message: fmt.Sprintf("no answer within %s", r.options.PerCheck), err: context.DeadlineExceeded}
 }
 
 // ask calls the check and turns a panic into an error.

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -154,21 +150,6 @@ func TestRunReadsOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// restless gives another name at each call.
-type restless struct {
-	stub
-	calls *atomic.Int32
-}
-
-func (r restless) Name() string { return fmt.Sprint("N", r.calls.Add(1)) }
-
-func TestRunAsksNamesOnce(t *testing.T) {
-	check := restless{stub{err: errors.New("boom")}, new(atomic.Int32)}
-	if r := run(t, []preconditions.Check{check}, nil).Results[0]; r.Check != "N1" {
-		t.Errorf("called %s", r.Check)
 	}
 }
 
@@ -363,86 +344,43 @@ func (s *slowReader) Get(ctx context.Context, gvk schema.GroupVersionKind, key t
 // TestRunDeterministic: whatever the order in which checks complete and however
 // many run at once, the report is the same, byte for byte.
 func TestRunDeterministic(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		n := rapid.IntRange(1, 12).Draw(rt, "checks")
-		kinds := rapid.SliceOfN(rapid.IntRange(0, 5), n, n).Draw(rt, "kinds")
-		objects := []any{clusterVersion("4.18.5"), clusterOperator("a"), clusterOperator("b")}
-		one := func(order []int, workers int) string {
-			synced := newTurns(order)
-			var checks []preconditions.Check
-			for i, kind := range kinds {
-				checks = append(checks, stub{name: fmt.Sprint("C", i), run: func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
-					if workers >= n {
-						synced.wait(i)
-						defer synced.done()
-					}
-					switch kind {
-					case 0:
-						return getCV(ctx, in)
-					case 1:
-						return listCO(ctx, in)
-					case 2:
-						return nil, errors.New("boom")
-					case 3:
-						panic("oops")
-					case 4:
-						return []preconditions.Finding{finding(preconditions.Warning, "W", fmt.Sprint(i))}, nil
-					default:
-						return nil, &preconditions.NotApplicableError{Why: "not here"}
-					}
-				}})
-			}
-			report, err := preconditions.Run(context.Background(), checks, &preconditions.Input{Reader: reader(t, objects...)}, preconditions.Options{Workers: workers})
-			if err != nil {
-				rt.Fatal(err)
-			}
-			data, err := json.Marshal(report)
-			if err != nil {
-				rt.Fatal(err)
-			}
-			return string(data) + report.Decide(preconditions.Policy{}).Summary
-		}
-		order := make([]int, n)
-		for i := range order {
-			order[i] = i
-		}
-		first := one(order, n)
-		if second := one(rapid.Permutation(order).Draw(rt, "order"), n); second != first {
-			rt.Fatalf("%s\n%s", first, second)
-		}
-		if serial := one(order, 1); serial != first {
-			rt.Fatalf("%s\n%s", first, serial)
-		}
-	})
-}
-
-// turns lets checks complete in a given order.
-type turns struct {
-	mu    sync.Mutex
-	cond  *sync.Cond
-	order []int
-	next  int
-}
-
-func newTurns(order []int) *turns {
-	t := &turns{order: order}
-	t.cond = sync.NewCond(&t.mu)
-	return t
-}
-
-func (t *turns) wait(i int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for t.order[t.next] != i {
-		t.cond.Wait()
+	answers := []func(context.Context, *preconditions.Input) ([]preconditions.Finding, error){
+		getCV, listCO,
+		func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+			return nil, errors.New("boom")
+		},
+		func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) { panic("oops") },
+		func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+			return []preconditions.Finding{finding(preconditions.Warning, "W", "w")}, nil
+		},
+		func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+			return nil, &preconditions.NotApplicableError{Why: "not here"}
+		},
 	}
-}
-
-func (t *turns) done() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.next++
-	t.cond.Broadcast()
+	first := ""
+	for _, order := range [][]int{{0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}, {3, 0, 5, 1, 4, 2}} {
+		for _, workers := range []int{1, 2, 6} {
+			synctest.Test(t, func(t *testing.T) {
+				var checks []preconditions.Check
+				for i, answer := range answers {
+					checks = append(checks, stub{name: fmt.Sprint("C", i), run: func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+						time.Sleep(time.Duration(order[i]) * time.Second)
+						return answer(ctx, in)
+					}})
+				}
+				in := &preconditions.Input{Reader: reader(t, clusterVersion("4.18.5"), clusterOperator("a"), clusterOperator("b"))}
+				report, err := preconditions.Run(context.Background(), checks, in, preconditions.Options{Workers: workers})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := marshal(t, report) + report.Decide(preconditions.Policy{}).Summary
+				if first != "" && got != first {
+					t.Errorf("order %v, %d at once: %s\n%s", order, workers, first, got)
+				}
+				first = got
+			})
+		}
+	}
 }
 
 func TestReportJSON(t *testing.T) {
@@ -467,37 +405,6 @@ func TestReportJSON(t *testing.T) {
 		`"seen":[{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","name":"version","resourceVersion":"7"}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestWorkersLimit: never more checks at once than allowed.
-func TestWorkersLimit(t *testing.T) {
-	var now, most atomic.Int32
-	var checks []preconditions.Check
-	for i := range 30 {
-		checks = append(checks, stub{name: fmt.Sprint(i), run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
-			n := now.Add(1)
-			defer now.Add(-1)
-			for {
-				m := most.Load()
-				if n <= m || most.CompareAndSwap(m, n) {
-					return nil, nil
-				}
-			}
-		}})
-	}
-	report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{Workers: 3})
-	if err != nil || len(report.Results) != 30 || most.Load() > 3 {
-		t.Errorf("%d at once, error %v", most.Load(), err)
-	}
-	names := make([]string, 0, 30)
-	for _, r := range report.Results {
-		names = append(names, r.Check)
-	}
-	if !slices.IsSortedFunc(names, func(a, b string) int {
-		return strings.Compare(fmt.Sprintf("%3s", a), fmt.Sprintf("%3s", b))
-	}) {
-		t.Errorf("order %v", names)
 	}
 }
 

@@ -6,10 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,16 +15,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
-
-func runcCheck() Check {
-	return documented{Rule{
-		Name: "Runc", Scope: minorStep(), Severities: []Severity{Warning, Blocking},
-		Source: "Machine configuration, Configuring the container runtime",
-		Link:   docs418 + "machine_configuration/machine-configs-custom",
-		Reads: append([]schema.GroupVersionKind{gvkOf[mcfgv1.ContainerRuntimeConfig](), gvkOf[mcfgv1.MachineConfigPool](), gvkOf[configv1.ClusterVersion]()},
-			osImageStreamKinds()...),
-	}, runc}
-}
 
 // osImageStreamKinds are the versions of the kind, the newest first.
 func osImageStreamKinds() []schema.GroupVersionKind {
@@ -51,10 +38,7 @@ func runc(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, err
 	}
 	configs, configsErr := list[mcfgv1.ContainerRuntimeConfig](ctx, in, clusterapi.ListOptions{})
-	if meta.IsNoMatchError(configsErr) {
-		configsErr = nil
-	}
-	err = joinErrors(err, configsErr)
+	err = joinErrors(err, unlessMissing(configsErr))
 	configured := map[string]bool{} // configs with runc; false: told by the finding about their pools
 	for _, c := range configs {
 		if runtimeOf(c) == runtimeRunc {
@@ -67,35 +51,30 @@ func runc(ctx context.Context, in *Input) ([]Finding, error) {
 		if !uses {
 			continue
 		}
+		by := "ContainerRuntimeConfig " + config
+		if config == "" {
+			by = "MachineConfig " + overrideOf(p)
+		}
 		stream, streamErr := osImageStream(ctx, in, p)
 		err = joinErrors(err, streamErr)
 		switch {
-		case strings.HasPrefix(stream, rhel10Stream) && config != "":
-			configured[config] = false
-			blocking = append(blocking, poolObject(p.Name, "spec.osImageStream.name", stream, "OS image stream "+stream+", runc by ContainerRuntimeConfig "+config))
 		case strings.HasPrefix(stream, rhel10Stream):
-			blocking = append(blocking, poolObject(p.Name, "spec.osImageStream.name", stream, "OS image stream "+stream+", runc by MachineConfig "+overrideOf(p)))
+			configured[config] = false
+			blocking = append(blocking, poolObject(p.Name, "spec.osImageStream.name", stream, "OS image stream "+stream+", runc by "+by))
 		case config == "":
-			others = append(others, poolObject(p.Name, "spec.configuration.source", overrideOf(p), "MachineConfig "+overrideOf(p)))
+			others = append(others, poolObject(p.Name, "spec.configuration.source", overrideOf(p), by))
 		}
 	}
 	for _, c := range configs {
 		if configured[c.Name] {
-			others = append(others, Object{GVK: gvkOf[mcfgv1.ContainerRuntimeConfig](), Name: c.Name,
-				FieldPath: "spec.containerRuntimeConfig.defaultRuntime", Value: runtimeRunc, Note: "ContainerRuntimeConfig"})
+			others = append(others, object[mcfgv1.ContainerRuntimeConfig]("", c.Name, "spec.containerRuntimeConfig.defaultRuntime", runtimeRunc, "ContainerRuntimeConfig"))
 		}
 	}
+	var found findings
 	const remedy = "Migrate to crun: delete the MachineConfigs 00-override-NAME" + runtimeOverride + ", and set defaultRuntime: crun in ContainerRuntimeConfigs"
-	var findings []Finding
-	if len(blocking) > 0 {
-		sortObjects(blocking)
-		findings = append(findings, newFinding(Blocking, "RuncNotAvailable", "Pools are to have RHCOS 10, which does not have the container runtime runc that they use", blocking, remedy))
-	}
-	if len(others) > 0 {
-		sortObjects(others)
-		findings = append(findings, newFinding(Warning, "RuncDeprecated", "The container runtime runc is deprecated, and RHCOS 10 does not have it", others, remedy))
-	}
-	return findings, err
+	found.add(Blocking, "RuncNotAvailable", "Pools are to have RHCOS 10, which does not have the container runtime runc that they use", blocking, remedy)
+	found.add(Warning, "RuncDeprecated", "The container runtime runc is deprecated, and RHCOS 10 does not have it", others, remedy)
+	return found, err
 }
 
 func runtimeOf(c *mcfgv1.ContainerRuntimeConfig) string {
@@ -162,7 +141,7 @@ func osImageStream(ctx context.Context, in *Input, p *mcfgv1.MachineConfigPool) 
 	}
 	for _, gvk := range osImageStreamKinds() {
 		o, err := clusterapi.GetShared(ctx, in.Reader, gvk, clusterapi.Key("", "cluster"))
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if isMissing(err) {
 			continue
 		}
 		if err != nil {

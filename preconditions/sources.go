@@ -1,16 +1,15 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 
-	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -19,11 +18,11 @@ import (
 // Names of the sources of risks that the cluster itself brings. They are stable
 // and serve as reasons too.
 const (
-	SourceUpdating  = "ClusterVersionUpdating"
-	SourceOverrides = "ClusterVersionOverrides"
-	SourceDeletions = "ResourceDeletionInProgress"
-	SourceAdminAck  = "AdminAck"
-	SourceOperators = "ClusterOperatorUpgradeable"
+	sourceUpdating  = "ClusterVersionUpdating"
+	sourceOverrides = "ClusterVersionOverrides"
+	sourceDeletions = "ResourceDeletionInProgress"
+	sourceAdminAck  = "AdminAck"
+	sourceOperators = "ClusterOperatorUpgradeable"
 )
 
 // RiskOptions say where the sources look.
@@ -42,20 +41,11 @@ type RiskOptions struct {
 // Risk is a risk with what its published form leaves out.
 type Risk struct {
 	configv1.ConditionalUpdateRisk
-	// RiskSource is the name of the source that reports it.
+	// Source is the name of the source that reports it.
 	Source string
 	// Operator and OperatorReason are the ClusterOperator that is not
 	// upgradeable and the reason in its own condition; empty for other risks.
 	Operator, OperatorReason string
-}
-
-// detailer is an optional ability of a [risk.Source]: the same risks, in the same
-// order, with their details. The sources of this package have it. It must be safe
-// for concurrent use.
-type detailer interface {
-	// Details returns the risks that it found, and an error for what it could
-	// not find out.
-	Details(ctx context.Context, versions []string) ([]Risk, error)
 }
 
 // Sources returns the five sources of risks in the order in which the
@@ -68,11 +58,11 @@ type detailer interface {
 // major version only.
 func Sources(o RiskOptions) []risk.RiskSource {
 	return []risk.RiskSource{
-		source{SourceUpdating, o.updating},
-		source{SourceOverrides, o.overrides},
-		source{SourceDeletions, o.deletions},
-		source{SourceAdminAck, o.adminAcks},
-		source{SourceOperators, o.operators},
+		source{sourceUpdating, o.updating},
+		source{sourceOverrides, o.overrides},
+		source{sourceDeletions, o.deletions},
+		source{sourceAdminAck, o.adminAcks},
+		source{sourceOperators, o.operators},
 	}
 }
 
@@ -83,8 +73,8 @@ type source struct {
 
 func (s source) Name() string { return s.name }
 
-// Details returns the risks; the versions do not matter to these sources.
-func (s source) Details(ctx context.Context, _ []string) ([]Risk, error) {
+// details are the risks, with what their published form leaves out.
+func (s source) details(ctx context.Context) ([]Risk, error) {
 	risks, err := s.risk(ctx)
 	for i := range risks {
 		risks[i].Source = s.name
@@ -93,14 +83,18 @@ func (s source) Details(ctx context.Context, _ []string) ([]Risk, error) {
 	return risks, err
 }
 
-// Risks returns the risks in their published form.
-func (s source) Risks(ctx context.Context, versions []string) ([]configv1.ConditionalUpdateRisk, error) {
-	details, err := s.Details(ctx, versions)
-	var risks []configv1.ConditionalUpdateRisk
-	for _, d := range details {
-		risks = append(risks, d.ConditionalUpdateRisk)
+// Risks returns the risks in their published form; the versions do not matter.
+func (s source) Risks(ctx context.Context, _ []string) ([]configv1.ConditionalUpdateRisk, error) {
+	risks, err := s.details(ctx)
+	return published(risks), err
+}
+
+func published(risks []Risk) []configv1.ConditionalUpdateRisk {
+	var out []configv1.ConditionalUpdateRisk
+	for _, r := range risks {
+		out = append(out, r.ConditionalUpdateRisk)
 	}
-	return risks, err
+	return out
 }
 
 // Where the documentation of a minor version explains the risks.
@@ -112,11 +106,16 @@ const (
 )
 
 func docsURL(v *semver.Version, page string) string {
-	return fmt.Sprintf("%s%d.%d/html/%s", docs, v.Major(), v.Minor(), page)
+	return docs + minorText(v) + "/html/" + page
 }
 
 func newRisk(name, message, url string) Risk {
 	return Risk{ConditionalUpdateRisk: configv1.ConditionalUpdateRisk{Name: name, Message: message, URL: url}}
+}
+
+// unknownRisk stands for what a source could not find out, which the error says.
+func unknownRisk(source string, err error, url string) ([]Risk, error) {
+	return []Risk{newRisk(source+"Unknown", err.Error(), url)}, err
 }
 
 // updating: an update is going on.
@@ -125,7 +124,7 @@ func (o RiskOptions) updating(ctx context.Context) ([]Risk, error) {
 	if err != nil || cv == nil || !isTrue(condition(cv.Status.Conditions, configv1.OperatorProgressing)) {
 		return nil, err
 	}
-	return clusterVersionRisk(cv, SourceUpdating,
+	return clusterVersionRisk(cv, sourceUpdating,
 		"An update is already in progress and the details are in the Progressing condition.", conditionDocs)
 }
 
@@ -136,7 +135,7 @@ func (o RiskOptions) overrides(ctx context.Context) ([]Risk, error) {
 	if err != nil || cv == nil || !hasUnmanagedOverride(cv) {
 		return nil, nil
 	}
-	return clusterVersionRisk(cv, SourceOverrides,
+	return clusterVersionRisk(cv, sourceOverrides,
 		"Disabling ownership via cluster version overrides prevents updates between minor or major versions. Please remove overrides before requesting a minor or major version update.",
 		overrideDocs)
 }
@@ -153,8 +152,7 @@ func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string)
 func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 	own, err := parseVersion(o.OwnVersion)
 	if err != nil {
-		err = fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err)
-		return []Risk{newRisk(SourceDeletions+"Unknown", err.Error(), docs)}, err
+		return unknownRisk(sourceDeletions, fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err), docs)
 	}
 	if o.Deletions == nil {
 		return nil, nil
@@ -164,7 +162,7 @@ func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 		return nil, nil
 	}
 	message := "Cluster minor or major version upgrades are not allowed while resource deletions are in progress; resources=" + strings.Join(pending, ",")
-	return []Risk{newRisk(SourceDeletions, message, docsURL(own, deletionDocs))}, nil
+	return []Risk{newRisk(sourceDeletions, message, docsURL(own, deletionDocs))}, nil
 }
 
 // operators: a ClusterOperator says Upgradeable=False. That counts from the first
@@ -172,28 +170,44 @@ func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 	own, err := parseVersion(o.OwnVersion)
 	if err != nil {
-		err = fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err)
-		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), docs)}, err
+		return unknownRisk(sourceOperators, fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err), docs)
 	}
 	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if isMissing(err) {
 		return nil, nil
 	}
 	url := docsURL(own, conditionDocs)
 	if err != nil {
-		err = fmt.Errorf("Failed to retrieve ClusterOperators to check Upgradeable conditions: %w", err)
-		return []Risk{newRisk(SourceOperators+"Unknown", err.Error(), url)}, err
+		return unknownRisk(sourceOperators, fmt.Errorf("Failed to retrieve ClusterOperators to check Upgradeable conditions: %w", err), url)
 	}
 	slices.SortFunc(operators, func(a, b *configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
 	var risks []Risk
 	for _, co := range operators {
-		c := condition(co.Status.Conditions, configv1.OperatorUpgradeable)
-		if c == nil || c.Status != configv1.ConditionFalse {
-			continue
+		if c := condition(co.Status.Conditions, configv1.OperatorUpgradeable); isFalse(c) {
+			r := newRisk(sourceOperators+"-"+co.Name, c.Message, url)
+			r.Operator, r.OperatorReason = co.Name, c.Reason
+			risks = append(risks, r)
 		}
-		r := newRisk(SourceOperators+"-"+co.Name, c.Message, url)
-		r.Operator, r.OperatorReason = co.Name, c.Reason
-		risks = append(risks, r)
+	}
+	return risks, nil
+}
+
+// adminAcks: a gate of the own minor version is open, or cannot be judged.
+func (o RiskOptions) adminAcks(ctx context.Context) ([]Risk, error) {
+	own, err := parseVersion(o.OwnVersion)
+	if err != nil {
+		return unknownRisk(sourceAdminAck, fmt.Errorf("Failed to parse cluster version to check admin-acks: %w", err), docs)
+	}
+	gates, acks, err := readGates(ctx, o.Reader)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return unknownRisk(sourceAdminAck, err, docs)
+	}
+	var risks []Risk
+	for _, g := range OpenGates(gates, acks, minorText(own)) {
+		risks = append(risks, newRisk(sourceAdminAck+"-"+g.Key, cmp.Or(g.Problem, g.Text), g.URL))
 	}
 	return risks, nil
 }

@@ -3,6 +3,7 @@ package preconditions
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,12 +16,12 @@ func (d Decision) WriteText(w io.Writer) error {
 	for _, s := range d.sections() {
 		fmt.Fprintf(&b, "%s:\n", s.title)
 		for _, i := range s.items {
-			fmt.Fprintf(&b, "  %s %s: %s\n", i.check, i.Reason, indent(i.message(), "    "))
-			if i.Remedy != "" {
-				fmt.Fprintf(&b, "    Remedy: %s\n", indent(i.Remedy, "      "))
+			fmt.Fprintf(&b, "  %s %s: %s\n", i.check, i.finding.Reason, indent(i.message(), "    "))
+			if i.finding.Remedy != "" {
+				fmt.Fprintf(&b, "    Remedy: %s\n", indent(i.finding.Remedy, "      "))
 			}
 			for _, same := range i.same {
-				fmt.Fprintf(&b, "    %s %s: %s\n", same.check, same.Reason, indent(same.Message, "      "))
+				fmt.Fprintf(&b, "    %s %s: %s\n", same.check, same.finding.Reason, indent(same.finding.Message, "      "))
 			}
 		}
 	}
@@ -43,15 +44,15 @@ func (d Decision) WriteMarkdown(w io.Writer) error {
 	for _, s := range d.sections() {
 		fmt.Fprintf(&b, "\n## %s\n\n", s.title)
 		for _, i := range s.items {
-			fmt.Fprintf(&b, "- [ ] **%s** `%s`: %s\n", i.check, i.Reason, indent(escapeMarkdown(i.message()), "  "))
-			if i.Remedy != "" {
-				fmt.Fprintf(&b, "  - %s\n", indent(escapeMarkdown(i.Remedy), "    "))
+			fmt.Fprintf(&b, "- [ ] **%s** `%s`: %s\n", i.check, i.finding.Reason, indent(escapeMarkdown(i.message()), "  "))
+			if i.finding.Remedy != "" {
+				fmt.Fprintf(&b, "  - %s\n", indent(escapeMarkdown(i.finding.Remedy), "    "))
 			}
 			for _, same := range i.same {
-				fmt.Fprintf(&b, "  - **%s** `%s`: %s\n", same.check, same.Reason, indent(escapeMarkdown(same.Message), "    "))
+				fmt.Fprintf(&b, "  - **%s** `%s`: %s\n", same.check, same.finding.Reason, indent(escapeMarkdown(same.finding.Message), "    "))
 			}
-			if i.Source != "" {
-				fmt.Fprintf(&b, "  - Source: %s\n", escapeMarkdown(i.Source))
+			if i.finding.Source != "" {
+				fmt.Fprintf(&b, "  - Source: %s\n", escapeMarkdown(i.finding.Source))
 			}
 		}
 	}
@@ -78,17 +79,14 @@ type section struct {
 }
 
 type item struct {
-	check string
-	Finding
-	same []item // findings of other checks that have the same cause
+	check   string
+	finding Finding
+	same    []item // findings of other checks that have the same cause
 }
 
 // message is what was found without the remedy, which stands below it.
 func (i item) message() string {
-	if i.Remedy == "" {
-		return i.Message
-	}
-	return strings.TrimSpace(strings.TrimSuffix(i.Message, i.Remedy))
+	return strings.TrimSpace(strings.TrimSuffix(i.finding.Message, i.finding.Remedy))
 }
 
 func (d Decision) sections() []section {
@@ -112,13 +110,18 @@ func (d Decision) sections() []section {
 			}
 		}
 	}
-	var out []section
-	for _, s := range all {
-		if len(s.items) > 0 {
-			out = append(out, s)
+	return slices.DeleteFunc(all, func(s section) bool { return len(s.items) == 0 })
+}
+
+// count is the number of items in the section of a title.
+func (d Decision) count(title string) int {
+	n := 0
+	for _, s := range d.sections() {
+		if s.title == title {
+			n += len(s.items)
 		}
 	}
-	return out
+	return n
 }
 
 // sameCause are the findings of other checks whose cause a finding tells.
@@ -130,7 +133,7 @@ func (d Decision) sameCause(check string, f Finding) []item {
 	for _, r := range d.Results {
 		for i, other := range r.Findings {
 			if other.ToldBy == check && r.State != Bypassed && !r.saysUnknown(i) {
-				same = append(same, item{check: r.Check, Finding: other})
+				same = append(same, item{check: r.Check, finding: other})
 			}
 		}
 	}
@@ -144,21 +147,19 @@ type nameList struct {
 }
 
 func (d Decision) names() []nameList {
-	all := []nameList{{title: string(Passed)}, {title: string(Bypassed)}, {title: "Not applicable"}}
-	for _, r := range d.Results {
-		switch r.State {
-		case Passed:
-			all[0].names = append(all[0].names, r.Check)
-		case Bypassed:
-			all[1].names = append(all[1].names, r.Check)
-		case NotApplicable:
-			all[2].names = append(all[2].names, r.Check)
-		}
-	}
 	var out []nameList
-	for _, l := range all {
-		if len(l.names) > 0 {
-			out = append(out, l)
+	for _, l := range []struct {
+		title string
+		state State
+	}{{string(Passed), Passed}, {string(Bypassed), Bypassed}, {"Not applicable", NotApplicable}} {
+		var names []string
+		for _, r := range d.Results {
+			if r.State == l.state {
+				names = append(names, r.Check)
+			}
+		}
+		if len(names) > 0 {
+			out = append(out, nameList{l.title, names})
 		}
 	}
 	return out
@@ -166,18 +167,7 @@ func (d Decision) names() []nameList {
 
 // verdict is the decision in a sentence.
 func (d Decision) verdict() string {
-	var blocking, warnings, unknown int
-	for _, s := range d.sections() {
-		switch s.title {
-		case "Blocking":
-			blocking = len(s.items)
-		case "Warnings":
-			warnings = len(s.items)
-		case "Not known":
-			unknown = len(s.items)
-		}
-	}
-	counts := fmt.Sprintf("%d blocking, %d warnings, %d not known", blocking, warnings, unknown)
+	counts := fmt.Sprintf("%d blocking, %d warnings, %d not known", d.count("Blocking"), d.count("Warnings"), d.count("Not known"))
 	switch {
 	case d.Err != nil:
 		return "The policy is wrong: " + d.Err.Error()
@@ -193,24 +183,12 @@ func (d Decision) verdict() string {
 // Incomplete reports whether something could not be found out that is not set
 // aside.
 func (d Decision) Incomplete() bool {
-	for _, r := range d.Results {
-		if r.Err != nil && r.State != Bypassed {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Results, func(r Result) bool { return r.Err != nil && r.State != Bypassed })
 }
 
 // Warned reports whether a finding is a warning that is not set aside. What could
 // not be found out is not a warning here.
-func (d Decision) Warned() bool {
-	for _, s := range d.sections() {
-		if s.title == "Warnings" {
-			return true
-		}
-	}
-	return false
-}
+func (d Decision) Warned() bool { return d.count("Warnings") > 0 }
 
 // indent indents all lines but the first.
 func indent(text, by string) string {

@@ -1,7 +1,6 @@
 package preconditions_test
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -141,38 +140,5 @@ func TestDecisionVerdict(t *testing.T) {
 				t.Errorf("incomplete %v, warned %v", d.Incomplete(), d.Warned())
 			}
 		})
-	}
-}
-
-func TestReadiness(t *testing.T) {
-	r := written(t, "ClusterOperators", "UnsupportedOverrides", "DeprecatedAPIs", "EtcdBackup", "NetworkPlugin", "Unrelated")
-	for i := range r.Results {
-		r.Results[i].Elapsed = 0
-	}
-	got, err := json.Marshal(r.Readiness())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"api_deprecations":{"_status":"error","_error":"DeprecatedAPIs: boom","_elapsed_seconds":0,"findings":[{"check":"DeprecatedAPIs","severity":"Warning","reason":"UnknownError","message":"boom"}]},` +
-		`"etcd_health":{"_status":"ok","_elapsed_seconds":0,"findings":[]},"network":{"_status":"ok","_elapsed_seconds":0,"findings":[]},` +
-		`"operator_health":{"_status":"error","_error":"UnsupportedOverrides: not collected in this recording","_elapsed_seconds":0,"findings":[` +
-		`{"check":"ClusterOperators","severity":"Blocking","reason":"Broken","message":"it is broken:\n* a\n* b. Mend it","remedy":"Mend it","source":"Guide, *chapter*"},` +
-		"{\"check\":\"ClusterOperators\",\"severity\":\"Info\",\"reason\":\"Note\",\"message\":\"note `this` \\u003cb\\u003e. Read\",\"remedy\":\"Read\",\"source\":\"Guide, *chapter*\"}," +
-		`{"check":"UnsupportedOverrides","severity":"Warning","reason":"Odd","message":"odd. Look","remedy":"Look","source":"Guide, *chapter*"},` +
-		`{"check":"UnsupportedOverrides","severity":"Warning","reason":"NotCollected","message":"not collected in this recording"}]}}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
-	}
-	// Every check that a topic names exists.
-	all := map[string]bool{}
-	for _, c := range preconditions.Default() {
-		all[c.Name()] = true
-	}
-	var topics int
-	for name := range all {
-		topics += len((&preconditions.Report{Results: []preconditions.Result{{Check: name}}}).Readiness())
-	}
-	if topics != 17 {
-		t.Errorf("%d checks belong to topics", topics)
 	}
 }

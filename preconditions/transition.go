@@ -116,10 +116,10 @@ func kindOf(current, target *semver.Version, toMulti bool) Kind {
 	}
 }
 
-// LeavesMinor says whether the step goes, or could go as far as is known, to
+// leavesMinor reports whether the step goes, or could go as far as is known, to
 // another minor or major version and is not a rollback: the steps that an
 // Upgradeable=False condition stops.
-func (t Transition) LeavesMinor() bool {
+func (t Transition) leavesMinor() bool {
 	return t.Kind == Minor || t.Kind == Major || t.Kind == ""
 }
 
@@ -131,14 +131,6 @@ func completedVersion(history []configv1.UpdateHistory) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func versionOrNil(text string) *semver.Version {
-	v, err := parseVersion(text)
-	if err != nil {
-		return nil
-	}
-	return v
 }
 
 // targetVersion is the text of the version asked for: that of the payload

@@ -16,27 +16,26 @@ func TestNewTransition(t *testing.T) {
 		target   string
 		arch     configv1.ClusterVersionArchitecture
 		want     preconditions.Kind
-		minorish bool
 	}{
-		{"4.18.5", "", "4.18.6", "", preconditions.Patch, false},
-		{"4.18.5-rc.1", "", "4.18.5", "", preconditions.Patch, false},
-		{"4.18.5", "", "4.19.0-rc.1", "", preconditions.Minor, true},
-		{"4.18.5", "", "5.18.6", "", preconditions.Major, true},
-		{"5.0.1", "", "4.20.6", "", preconditions.Rollback, false},
-		{"4.18.5", "", "4.18.4", "", preconditions.Rollback, false},
-		{"4.18.5", "", "4.18.5", "", preconditions.Same, false},
-		{"4.18.5+a", "", "4.18.5+b", "", preconditions.Same, false},
-		{"4.18.5", "", "4.18.5", multi, preconditions.Multi, false},
-		{"4.18.5", multi, "4.18.5", multi, preconditions.Same, false},
-		{"4.18.5", multi, "4.18.5", "amd64", preconditions.Same, false},
-		{"4.18.5", "", "4.19.1", multi, preconditions.Minor, true},
-		{"4.18", "", "4.18.5", "", "", true},
-		{"4.18.5", "", "", "", "", true},
+		{"4.18.5", "", "4.18.6", "", preconditions.Patch},
+		{"4.18.5-rc.1", "", "4.18.5", "", preconditions.Patch},
+		{"4.18.5", "", "4.19.0-rc.1", "", preconditions.Minor},
+		{"4.18.5", "", "5.18.6", "", preconditions.Major},
+		{"5.0.1", "", "4.20.6", "", preconditions.Rollback},
+		{"4.18.5", "", "4.18.4", "", preconditions.Rollback},
+		{"4.18.5", "", "4.18.5", "", preconditions.Same},
+		{"4.18.5+a", "", "4.18.5+b", "", preconditions.Same},
+		{"4.18.5", "", "4.18.5", multi, preconditions.Multi},
+		{"4.18.5", multi, "4.18.5", multi, preconditions.Same},
+		{"4.18.5", multi, "4.18.5", "amd64", preconditions.Same},
+		{"4.18.5", "", "4.19.1", multi, preconditions.Minor},
+		{"4.18", "", "4.18.5", "", ""},
+		{"4.18.5", "", "", "", ""},
 	} {
 		cv := clusterVersion(tt.current+"@A", history(tt.current+"@A P", "4.17.1@B C", "4.16.1@C C"))
 		cv.Status.Desired.Architecture = tt.fromArch
 		tr := preconditions.NewTransition(cv, configv1.Release{Version: tt.target, Image: "T", Architecture: tt.arch}, true, preconditions.Canary)
-		if tr.Kind != tt.want || tr.LeavesMinor() != tt.minorish {
+		if tr.Kind != tt.want {
 			t.Errorf("%s %s to %s %s: %q", tt.current, tt.fromArch, tt.target, tt.arch, tr.Kind)
 		}
 		if tr.CurrentImage != "A" || tr.TargetImage != "T" || !tr.Force || tr.Plan != preconditions.Canary || tr.Completed.String() != "4.17.1" {

@@ -1,10 +1,12 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -19,12 +21,10 @@ import (
 // ReasonStyle says how the condition Upgradeable is worded.
 type ReasonStyle string
 
-// The styles; the zero value is SourceName.
+// The styles. The zero value is RiskName, except that a lone risk whose name is not a
+// valid reason (a single admin gate, a single ClusterOperator) gives the stable name of
+// its source.
 const (
-	// SourceName is RiskName, except that a lone risk whose name is not a valid
-	// reason (a single admin gate, a single ClusterOperator) gives the stable
-	// name of its source.
-	SourceName ReasonStyle = ""
 	// RiskName is what the cluster-version operator writes today: the risk's
 	// name, or RiskNameNotCompatibleWithReasonProperty.
 	RiskName ReasonStyle = "RiskName"
@@ -36,9 +36,9 @@ const (
 
 // Reasons of the condition Upgradeable that do not stand for a single risk.
 const (
-	ReasonEvaluationFailed = "EvaluationFailed"
-	ReasonMultiple         = "MultipleReasons"
-	ReasonIncompatibleName = "RiskNameNotCompatibleWithReasonProperty"
+	reasonEvaluationFailed = "EvaluationFailed"
+	reasonMultiple         = "MultipleReasons"
+	reasonIncompatibleName = "RiskNameNotCompatibleWithReasonProperty"
 )
 
 // Upgradeability is the condition Upgradeable and the reasons for it.
@@ -54,24 +54,13 @@ type Upgradeability struct {
 	Errors []error
 }
 
-// Upgradeable asks the sources in order and computes the condition Upgradeable
-// of the ClusterVersion; nil means that the condition is to be removed. versions
-// are those of both lists of updates. The risks are what the sources report and
-// the cluster is exposed to; two of one name count once. See
-// [ExplainUpgradeable] for the errors and the details of risks.
-func Upgradeable(ctx context.Context, sources []risk.RiskSource, versions []string, style ReasonStyle) (*configv1.ClusterOperatorStatusCondition, []configv1.ConditionalUpdateRisk) {
-	u := ExplainUpgradeable(ctx, sources, versions, style, nil)
-	var risks []configv1.ConditionalUpdateRisk
-	for _, r := range u.Risks {
-		risks = append(risks, r.ConditionalUpdateRisk)
-	}
-	return u.Condition, risks
-}
-
-// ExplainUpgradeable is [Upgradeable] with all that is known. matcher evaluates
-// the rules of risks that carry no verdict of their own; nil knows the rule
-// Always only, and takes a PromQL rule as failed, so that its risk counts.
-func ExplainUpgradeable(ctx context.Context, sources []risk.RiskSource, versions []string, style ReasonStyle, matcher graph.RiskMatcher) Upgradeability {
+// Upgradeable asks the sources in order and computes the condition Upgradeable of the
+// ClusterVersion. versions are those of both lists of updates. The risks are what the
+// sources report and the cluster is exposed to; two of one name count once.
+//
+// matcher evaluates the rules of risks that carry no verdict of their own; nil knows the
+// rule Always only, and takes a PromQL rule as failed, so that its risk counts.
+func Upgradeable(ctx context.Context, sources []risk.RiskSource, versions []string, style ReasonStyle, matcher graph.RiskMatcher) Upgradeability {
 	all, errs := collect(ctx, sources, versions)
 	u := Upgradeability{Errors: errs}
 	for _, r := range all {
@@ -82,22 +71,17 @@ func ExplainUpgradeable(ctx context.Context, sources []risk.RiskSource, versions
 	switch {
 	case len(u.Risks) == 0 && len(errs) == 0:
 	case len(u.Risks) == 0:
-		texts := make([]string, len(errs))
-		for i, err := range errs {
-			texts[i] = err.Error()
-		}
-		u.Condition = upgradeableCondition(configv1.ConditionUnknown, ReasonEvaluationFailed, strings.Join(texts, "\n"))
+		u.Condition = upgradeableCondition(configv1.ConditionUnknown, reasonEvaluationFailed, errors.Join(errs...).Error())
 	case style == Legacy:
 		u.Condition = legacyCondition(u.Risks)
 	case len(u.Risks) == 1:
 		u.Condition = upgradeableCondition(configv1.ConditionFalse, loneReason(u.Risks[0], style), u.Risks[0].Message)
 	default:
-		var message strings.Builder
-		message.WriteString("Cluster should not be upgraded between minor or major versions for multiple reasons:")
+		message := "Cluster should not be upgraded between minor or major versions for multiple reasons:"
 		for _, r := range u.Risks {
-			message.WriteString("\n* " + r.Message)
+			message += "\n* " + r.Message
 		}
-		u.Condition = upgradeableCondition(configv1.ConditionFalse, ReasonMultiple, message.String())
+		u.Condition = upgradeableCondition(configv1.ConditionFalse, reasonMultiple, message)
 	}
 	return u
 }
@@ -118,7 +102,7 @@ func loneReason(r Risk, style ReasonStyle) string {
 	case style != RiskName && conditionReason.MatchString(r.Source):
 		return r.Source
 	default:
-		return ReasonIncompatibleName
+		return reasonIncompatibleName
 	}
 }
 
@@ -148,9 +132,10 @@ func collect(ctx context.Context, sources []risk.RiskSource, versions []string) 
 	return all, errs
 }
 
+// details asks a source for its risks, with their details if it is one of this package.
 func details(ctx context.Context, s risk.RiskSource, versions []string) ([]Risk, error) {
-	if d, ok := s.(detailer); ok {
-		return d.Details(ctx, versions)
+	if own, ok := s.(source); ok {
+		return own.details(ctx)
 	}
 	published, err := s.Risks(ctx, versions)
 	risks := make([]Risk, len(published))
@@ -221,4 +206,87 @@ func (alwaysMatcher) Match(_ context.Context, rule configv1.ClusterCondition) (b
 		return true, nil
 	}
 	return false, errors.New("no source of metrics")
+}
+
+// legacyCondition words the condition as older releases did: one reason per
+// source, all ClusterOperators and all admin gates taken together.
+func legacyCondition(risks []Risk) *configv1.ClusterOperatorStatusCondition {
+	var reasons, messages []string
+	for _, group := range bySource(risks) {
+		reason, message := legacyReason(group)
+		reasons = append(reasons, reason)
+		messages = append(messages, message)
+	}
+	if len(reasons) == 1 {
+		return upgradeableCondition(configv1.ConditionFalse, reasons[0], messages[0])
+	}
+	return upgradeableCondition(configv1.ConditionFalse, reasonMultiple,
+		fmt.Sprintf("Cluster should not be upgraded between minor versions for multiple reasons: %s\n* %s",
+			strings.Join(reasons, ","), strings.Join(messages, "\n* ")))
+}
+
+// bySource groups the risks of each source, in order of first appearance.
+func bySource(risks []Risk) [][]Risk {
+	var groups [][]Risk
+	for _, r := range risks {
+		i := slices.IndexFunc(groups, func(g []Risk) bool { return g[0].Source == r.Source })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
+}
+
+// legacyReason returns reason and message of the risks of one source.
+func legacyReason(risks []Risk) (reason, message string) {
+	messages := make([]string, len(risks))
+	for i, r := range risks {
+		messages[i] = r.Message
+	}
+	message = strings.Join(messages, " ")
+	switch first := risks[0]; first.Source {
+	case sourceOperators:
+		return legacyOperators(risks)
+	case sourceAdminAck:
+		if !strings.HasPrefix(first.Name, sourceAdminAck+"-") {
+			return first.Name, message
+		}
+		return "AdminAckRequired", message
+	case sourceOverrides:
+		return "ClusterVersionOverridesSet", message
+	case sourceUpdating:
+		return "UpdateInProgress", message
+	case sourceDeletions:
+		if first.Name == sourceDeletions {
+			return "ResourceDeletesInProgress", message
+		}
+		return first.Name, message
+	default:
+		if len(risks) > 1 {
+			return reasonMultiple, message
+		}
+		return loneReason(first, ""), message
+	}
+}
+
+func legacyOperators(risks []Risk) (reason, message string) {
+	const plural, held = "ClusterOperatorsNotUpgradeable", "Cluster operator %s should not be upgraded between minor versions: %s"
+	first := risks[0]
+	switch {
+	case len(risks) == 1 && first.Operator == "":
+		return first.Name, first.Message // the operators could not be read
+	case len(risks) == 1:
+		return cmp.Or(first.OperatorReason, plural), fmt.Sprintf(held, first.Operator, first.Message)
+	}
+	message = "Multiple cluster operators should not be upgraded between minor versions:"
+	for _, r := range risks {
+		why := r.Message
+		if r.OperatorReason != "" {
+			why = r.OperatorReason + ": " + why
+		}
+		message += "\n* " + fmt.Sprintf(held, r.Operator, why)
+	}
+	return plural, message
 }

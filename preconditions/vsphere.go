@@ -3,6 +3,7 @@ package preconditions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,14 +16,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
-
-func vSphereCheck() Check {
-	return documented{Rule{
-		Name: "VSphere", Severities: []Severity{Warning, Blocking},
-		Source: "Updating hardware on nodes running on vSphere", Link: docsPerforming,
-		Reads: []schema.GroupVersionKind{gvkOf[configv1.Infrastructure](), gvkOf[corev1.PersistentVolume]()}, Needs: []string{"VSphere"},
-	}, vSphere}
-}
 
 // VSphereSamples is a [VSphereSource] of metrics that the cluster's own vSphere
 // problem detector has: vsphere_node_hw_version_total, vsphere_vcenter_info and
@@ -64,7 +57,7 @@ func vSphere(ctx context.Context, in *Input) ([]Finding, error) {
 	if platformOf(infrastructure) != configv1.VSpherePlatformType {
 		return nil, &NotApplicableError{Why: "the cluster is not on vSphere"}
 	}
-	if t := in.Target; t != nil && (t.Major() < 4 || t.Major() == 4 && t.Minor() < 13) {
+	if in.Target != nil && minorOf(in.Target) < minorOf(versionOrNil("4.13.0")) {
 		return nil, nil
 	}
 	if in.VSphere == nil {
@@ -75,19 +68,19 @@ func vSphere(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, err
 	}
 	if v == nil || len(v.Hardware)+len(v.Counts)+len(v.VCenter)+len(v.ESXi) == 0 {
-		return nil, fmt.Errorf("the source of vSphere's versions knows none")
+		return nil, errors.New("the source of vSphere's versions knows none")
 	}
-	findings := oldHardware(v)
-	old, errs := oldVSphere(v)
-	findings = append(findings, old...)
-	if len(old) == 0 && (in.crosses("4.13") || in.crosses("4.14")) {
-		migration, err := migrationOnVSphere(ctx, in, v)
-		findings, errs = append(findings, migration...), append(errs, err)
+	var found findings
+	v.addOldHardware(&found)
+	tooOld, errs := v.olderThan(func(v vSphereVersion) bool { return v.less(vSphereVersion{7, 0, 2, 0}) })
+	found.add(Blocking, "VSphereVersion", "The cluster runs on a vSphere older than 7.0 Update 2", tooOld, "Upgrade vCenter and ESXi first")
+	if len(tooOld) == 0 && (in.crosses("4.13") || in.crosses("4.14")) {
+		errs = append(errs, addMigration(ctx, in, v, &found))
 	}
-	return findings, joinErrors(errs...)
+	return found, joinErrors(errs...)
 }
 
-// platformOf returns the type of the cluster's platform; empty where it is not known.
+// platformOf returns the type of the cluster's platform; empty if it is not known.
 func platformOf(i *configv1.Infrastructure) configv1.PlatformType {
 	if i == nil {
 		return ""
@@ -99,15 +92,15 @@ func platformOf(i *configv1.Infrastructure) configv1.PlatformType {
 	return i.Status.Platform
 }
 
-// oldHardware finds nodes whose virtual hardware is too old.
-func oldHardware(v *VSphereVersions) []Finding {
+// addOldHardware finds nodes whose virtual hardware is too old.
+func (v *VSphereVersions) addOldHardware(found *findings) {
 	var objects []Object
 	for name, version := range v.Hardware {
 		if version < leastHardware {
-			objects = append(objects, Object{GVK: gvkOf[corev1.Node](), Name: name, Value: strconv.Itoa(version), Note: fmt.Sprintf("vmx-%d", version)})
+			o := object[corev1.Node]("", name, "", strconv.Itoa(version), fmt.Sprintf("vmx-%d", version))
+			objects = append(objects, o)
 		}
 	}
-	sortObjects(objects)
 	meaning := fmt.Sprintf("Nodes have virtual hardware older than version %d", leastHardware)
 	var counts []string
 	for version, n := range v.Counts {
@@ -119,64 +112,53 @@ func oldHardware(v *VSphereVersions) []Finding {
 	if len(counts) > 0 {
 		meaning += ", " + strings.Join(counts, ", ")
 	}
-	if len(objects)+len(counts) == 0 {
-		return nil
+	const remedy = "Shut down these nodes one after another and upgrade their virtual hardware"
+	if len(objects) == 0 && len(counts) > 0 {
+		found.addAt(Blocking, "VSphereHardwareVersion", meaning, remedy, infrastructureObject("status.platformStatus.type", string(configv1.VSpherePlatformType)))
 	}
-	f := newFinding(Blocking, "VSphereHardwareVersion", meaning, objects, "Shut down these nodes one after another and upgrade their virtual hardware")
-	if len(f.Objects) == 0 {
-		f.Objects = []Object{infrastructureObject("status.platformStatus.type", string(configv1.VSpherePlatformType))}
-	}
-	return []Finding{f}
+	found.add(Blocking, "VSphereHardwareVersion", meaning, objects, remedy)
 }
 
-// oldVSphere finds what is older than 7.0.2.
-func oldVSphere(v *VSphereVersions) (findings []Finding, errs []error) {
-	var objects []Object
+// olderThan finds the software that is too old. The errors are for versions that cannot
+// be read.
+func (v *VSphereVersions) olderThan(tooOld func(vSphereVersion) bool) (objects []Object, errs []error) {
 	for _, s := range v.software() {
 		version, err := parseVSphere(s.version)
-		if err != nil {
+		switch {
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", s.kind, err))
-			continue
-		}
-		if version.less(vSphereVersion{7, 0, 2, 0}) {
+		case tooOld(version):
 			objects = append(objects, Object{GVK: schema.GroupVersionKind{Kind: s.kind}, Name: s.kind + " " + s.version, Value: s.version})
 		}
 	}
-	if len(objects) == 0 {
-		return nil, errs
-	}
-	sortObjects(objects)
-	return []Finding{newFinding(Blocking, "VSphereVersion", "The cluster runs on a vSphere older than 7.0 Update 2", objects, "Upgrade vCenter and ESXi first")}, errs
+	return objects, errs
 }
 
-// migrationOnVSphere: 4.13 and 4.14 migrate volumes of the in-tree driver, which
-// takes a vSphere that is newer still.
-func migrationOnVSphere(ctx context.Context, in *Input, v *VSphereVersions) ([]Finding, error) {
-	var old []Object
-	for _, s := range v.software() {
-		version, err := parseVSphere(s.version)
-		if err == nil && (version.less(vSphereVersion{7, 0, 3, 'L'}) || version.major == 8 && version.less(vSphereVersion{8, 0, 2, 0})) {
-			old = append(old, Object{GVK: schema.GroupVersionKind{Kind: s.kind}, Name: s.kind + " " + s.version, Value: s.version})
-		}
-	}
+// addMigration: 4.13 and 4.14 migrate volumes of the in-tree driver, which takes a
+// vSphere that is newer still.
+func addMigration(ctx context.Context, in *Input, v *VSphereVersions, found *findings) error {
+	old, _ := v.olderThan(func(v vSphereVersion) bool {
+		return v.less(vSphereVersion{7, 0, 3, 'L'}) || v.major == 8 && v.less(vSphereVersion{8, 0, 2, 0})
+	})
 	if len(old) == 0 {
-		return nil, nil
+		return nil
 	}
 	volumes, err := list[corev1.PersistentVolume](ctx, in, clusterapi.ListOptions{})
 	var inTree []Object
 	for _, pv := range volumes {
 		if pv.Spec.VsphereVolume != nil {
-			inTree = append(inTree, Object{GVK: gvkOf[corev1.PersistentVolume](), Name: pv.Name, FieldPath: "spec.vsphereVolume"})
+			inTree = append(inTree, object[corev1.PersistentVolume]("", pv.Name, "spec.vsphereVolume", "", ""))
 		}
 	}
 	if len(inTree) == 0 {
-		return nil, err
+		return err
 	}
 	sortObjects(old)
 	sortObjects(inTree)
-	return []Finding{newFinding(Warning, "VSphereVolumeMigration",
+	*found = append(*found, newFinding(Warning, "VSphereVolumeMigration",
 		"Volumes of the in-tree driver are migrated, for which vSphere has to be 7.0 Update 3L, 8.0 Update 2 or later", append(old, inTree...),
-		"Upgrade vCenter and ESXi first, or acknowledge that the migration is put off")}, err
+		"Upgrade vCenter and ESXi first, or acknowledge that the migration is put off"))
+	return err
 }
 
 type vSphereSoftware struct{ kind, version string }

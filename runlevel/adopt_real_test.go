@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // endsDifferently are the fields in which the modes end differently, with reasons:
@@ -55,25 +54,25 @@ func TestTakeoverReal(t *testing.T) {
 	t.Parallel()
 	from, to := loadReal(t, "payload-4.17.30"), loadReal(t, "payload-4.18.15")
 	operator := memory.NewOpenShift(memory.Options{})
-	run := func(tasks []*manifest.Task, o runlevel.Options) {
+	run := func(tasks []*manifest.Task, o Options) {
 		t.Helper()
-		o.Backoff, o.SkipChecks, o.Owner = &runlevel.Backoff{Steps: 1}, true, &metav1.OwnerReference{Name: "version", UID: "uid"}
-		if _, err := runlevel.Run(t.Context(), tasks, o); err != nil {
+		o.Backoff, o.SkipChecks, o.Owner = &Backoff{Steps: 1}, true, &metav1.OwnerReference{Name: "version", UID: "uid"}
+		if _, err := Run(t.Context(), tasks, o); err != nil {
 			t.Fatalf("%s: %v", o.Mode, causeOf(err))
 		}
 	}
-	pass := func(p *manifest.Payload, o runlevel.Options) {
+	pass := func(p *manifest.Payload, o Options) {
 		t.Helper()
 		run(p.Tasks(), o)
-		o.State = runlevel.Reconciling // when metadata of ClusterOperators is written
+		o.State = Reconciling // when metadata of ClusterOperators is written
 		run(slices.DeleteFunc(slices.Clone(p.Tasks()), func(t *manifest.Task) bool { return t.Manifest.GVK().Kind != "ClusterOperator" }), o)
 	}
-	pass(from, runlevel.Options{API: writtenAs{defaulting{operator}, operatorManager}, Mode: runlevel.ApplyMerge})
+	pass(from, Options{API: writtenAs{defaulting{operator}, operatorManager}, Mode: ApplyMerge})
 	calls := make(map[string]int) // of server-side apply
 	applied := memory.NewOpenShift(memory.Options{Base: operator})
 	merged := memory.NewOpenShift(memory.Options{Base: operator})
-	pass(to, runlevel.Options{API: verbs{applied, calls}, Workers: 1})
-	pass(to, runlevel.Options{API: defaulting{merged}, Mode: runlevel.ApplyMerge})
+	pass(to, Options{API: verbs{applied, calls}, Workers: 1})
+	pass(to, Options{API: defaulting{merged}, Mode: ApplyMerge})
 	if n := calls["Apply"] + calls["Create"]; calls["Update"] == 0 || calls["Update"] > n || n > len(to.Tasks()) {
 		t.Errorf("%v for %d tasks", calls, len(to.Tasks()))
 	}

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -13,14 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 const operatorManager = "cluster-version-operator"
 
 // writtenAs is an API whose writes are in the name of another manager.
 type writtenAs struct {
-	runlevel.API
+	API
 	manager string
 }
 
@@ -42,30 +41,30 @@ func (w writtenAs) UpdateStatus(ctx context.Context, obj *unstructured.Unstructu
 // takeover is a cluster that changes hands.
 type takeover struct {
 	*calledCluster
-	tracker *runlevel.Tracker
+	tracker *Tracker
 }
 
 func newTakeover(t testing.TB, loaded ...string) *takeover {
-	return &takeover{newCalled(t, loaded...), runlevel.NewTracker(nil)}
+	return &takeover{newCalled(t, loaded...), NewTracker(nil)}
 }
 
 // operator makes a pass as the cluster-version operator does.
 func (c *takeover) operator(texts ...string) {
 	c.t.Helper()
-	c.run(runlevel.Options{API: writtenAs{defaulting{c.Cluster}, operatorManager}, Mode: runlevel.ApplyMerge}, texts...)
+	c.run(Options{API: writtenAs{defaulting{c.Cluster}, operatorManager}, Mode: ApplyMerge}, texts...)
 }
 
 // ours makes a pass in the default mode, and returns its calls.
 func (c *takeover) ours(texts ...string) []string {
 	c.t.Helper()
-	return c.run(runlevel.Options{API: c.calledCluster, Tracker: c.tracker}, texts...)
+	return c.run(Options{API: c.calledCluster, Tracker: c.tracker}, texts...)
 }
 
-func (c *takeover) run(o runlevel.Options, texts ...string) []string {
+func (c *takeover) run(o Options, texts ...string) []string {
 	c.t.Helper()
-	o.Workers, o.Backoff, o.SkipChecks = 1, &runlevel.Backoff{Steps: 1}, true
+	o.Workers, o.Backoff, o.SkipChecks = 1, &Backoff{Steps: 1}, true
 	c.calls = nil
-	if _, err := runlevel.Run(c.t.Context(), tasksOf(c.t, texts...), o); err != nil {
+	if _, err := Run(c.t.Context(), tasksOf(c.t, texts...), o); err != nil {
 		c.t.Fatal(err, causeOf(err))
 	}
 	return c.calls
@@ -94,7 +93,7 @@ func TestAdoption(t *testing.T) {
 	for _, manager := range []string{operatorManager, clusterapi.ManagerPayload} {
 		t.Run(manager, func(t *testing.T) {
 			c := newTakeover(t)
-			c.run(runlevel.Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: runlevel.ApplyMerge}, mounting)
+			c.run(Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
 			sidecar := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {mine: x}}, spec: {template: {spec: {containers: [{name: sidecar, image: "s:1"}]}}}}`)
 			if _, err := c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}); err != nil {
 				t.Fatal(err)
@@ -154,7 +153,7 @@ func TestAdoptionCalls(t *testing.T) {
 	if diff := cmp.Diff(plain, c.ours(texts...)); diff != "" {
 		t.Error(diff)
 	}
-	c.tracker = runlevel.NewTracker(nil)
+	c.tracker = NewTracker(nil)
 	if diff := cmp.Diff(plain, c.ours(texts...)); diff != "" {
 		t.Errorf("after a restart: %s", diff)
 	}
@@ -181,8 +180,8 @@ func TestAdoptNames(t *testing.T) {
 		{"others than are named", operatorManager, []string{"installer"}, false},
 	} {
 		c := newTakeover(t)
-		c.run(runlevel.Options{API: writtenAs{c.calledCluster, tt.writer}, Mode: runlevel.ApplyMerge}, before)
-		c.run(runlevel.Options{API: c.calledCluster, Adopt: tt.adopt}, after)
+		c.run(Options{API: writtenAs{c.calledCluster, tt.writer}, Mode: ApplyMerge}, before)
+		c.run(Options{API: c.calledCluster, Adopt: tt.adopt}, after)
 		_, stays := dataOf(c.get(before))["old"]
 		if stays == tt.goes {
 			t.Errorf("%s: it stays: %t", tt.name, stays)
@@ -217,7 +216,7 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 	if _, err := c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}); err != nil {
 		t.Fatal(err)
 	}
-	c.run(runlevel.Options{API: c.calledCluster, State: runlevel.Reconciling}, text("new"))
+	c.run(Options{API: c.calledCluster, State: Reconciling}, text("new"))
 	u := c.get(text("old"))
 	if diff := cmp.Diff(map[string]string{"new": "x"}, u.GetAnnotations()); diff != "" {
 		t.Error(diff)
@@ -248,7 +247,7 @@ func TestAdoptionOfVersions(t *testing.T) {
 
 // refusing is an API that refuses updates with an error.
 type refusing struct {
-	runlevel.API
+	API
 	err error
 }
 
@@ -267,7 +266,7 @@ func TestAdoptionRefused(t *testing.T) {
 	} {
 		c := newTakeover(t)
 		c.operator(mounting)
-		_, got := runlevel.Run(t.Context(), tasksOf(t, unmounted), runlevel.Options{API: refusing{c.calledCluster, err}, Tracker: c.tracker, Backoff: &runlevel.Backoff{Steps: 1}})
+		_, got := Run(t.Context(), tasksOf(t, unmounted), Options{API: refusing{c.calledCluster, err}, Tracker: c.tracker, Backoff: &Backoff{Steps: 1}})
 		if got == nil || !strings.Contains(causeOf(got), "adopting the fields of cluster-version-operator: ") || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, causeOf(got))
 		}

@@ -45,7 +45,7 @@ type applier struct {
 	awaitJobs bool
 	// skipChecks takes what was written as done
 	skipChecks  bool
-	tell        func(*manifest.Task, Event)
+	tell        func(t *manifest.Task, kind clusterapi.EventType, message string, drift *Drift)
 	doubles     map[*manifest.Task]*double
 	deletes     map[deletionKey]bool // objects that the release deletes
 	definitions definitions
@@ -69,7 +69,7 @@ func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) erro
 	}
 	var stored *clusterapi.Object
 	var err error
-	if createsOnly(m.Annotations()) {
+	if m.CreatesOnly() {
 		stored, err = a.create(ctx, t)
 	} else {
 		stored, err = a.applyOnce(ctx, t, state != Initializing)
@@ -178,7 +178,7 @@ func (a *applier) warnUnknown(t *manifest.Task, paths []string) {
 // warn tells of something odd about a manifest, once.
 func (a *applier) warn(t *manifest.Task, text string) {
 	if a.tracker.warnOnce(text) {
-		a.tell(t, Event{Type: Warning, Message: text})
+		a.tell(t, EventWarning, text, nil)
 	}
 }
 

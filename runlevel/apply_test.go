@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -19,20 +19,19 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // once runs a pass with a single attempt per task.
-func once(t *testing.T, api *fakeAPI, o runlevel.Options, texts ...string) error {
+func once(t *testing.T, api *fakeAPI, o Options, texts ...string) error {
 	t.Helper()
-	o.API, o.Backoff = api, &runlevel.Backoff{Steps: 1}
-	_, err := runlevel.Run(t.Context(), tasksOf(t, texts...), o)
+	o.API, o.Backoff = api, &Backoff{Steps: 1}
+	_, err := Run(t.Context(), tasksOf(t, texts...), o)
 	return err
 }
 
 // causeOf returns the text of what a task error wraps.
 func causeOf(err error) string {
-	if te, ok := errors.AsType[*runlevel.TaskError](err); ok && te.Err != nil {
+	if te, ok := errors.AsType[*TaskError](err); ok && te.Err != nil {
 		return te.Err.Error()
 	}
 	return fmt.Sprint(err)
@@ -43,7 +42,7 @@ func TestCreateOnly(t *testing.T) {
 		text := fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: obj, namespace: ns, annotations: {release.openshift.io/create-only: %q}}}", value)
 		api := newFake()
 		for range 2 {
-			if err := once(t, api, runlevel.Options{}, text); err != nil {
+			if err := once(t, api, Options{}, text); err != nil {
 				t.Fatalf("%s: %v", value, err)
 			}
 		}
@@ -58,7 +57,7 @@ func TestCreateOnly(t *testing.T) {
 func TestCreateOnlyExistingIsNotChecked(t *testing.T) {
 	text := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, spec: {}}`
 	failed := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, status: {conditions: [{type: ReplicaFailure, status: "True"}]}}`)
-	if err := once(t, newFake(failed), runlevel.Options{}, text); err != nil {
+	if err := once(t, newFake(failed), Options{}, text); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,11 +75,11 @@ func TestOwners(t *testing.T) {
 		refs, only string
 		want       []metav1.OwnerReference
 	}{
-		{"none named", owner, "", "", cv(ptr(true))},
-		{"ClusterVersion named", owner, refCV, "", cv(ptr(true))},
+		{"none named", owner, "", "", cv(new(true))},
+		{"ClusterVersion named", owner, refCV, "", cv(new(true))},
 		{"others named", owner, refCV + "," + refOther, "", []metav1.OwnerReference{other}},
 		{"create-only", owner, "", "true", cv(nil)},
-		{"create-only not exactly true", owner, "", "True", cv(ptr(true))},
+		{"create-only not exactly true", owner, "", "True", cv(new(true))},
 		{"no owner known", nil, refOther, "", []metav1.OwnerReference{other}},
 		{"no owner at all", nil, "", "", []metav1.OwnerReference{}},
 	} {
@@ -91,7 +90,7 @@ func TestOwners(t *testing.T) {
 			}
 			api := newFake()
 			text := fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: obj, annotations: {%s}, ownerReferences: [%s]}}", annotations, c.refs)
-			if err := once(t, api, runlevel.Options{Owner: c.owner}, text); err != nil {
+			if err := once(t, api, Options{Owner: c.owner}, text); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, api.get("Namespace", "obj").GetOwnerReferences()); diff != "" {
@@ -106,7 +105,7 @@ func TestStatusAndServerMetadataAreNotApplied(t *testing.T) {
 	var applied *unstructured.Unstructured
 	api.after = func(_ string, stored *unstructured.Unstructured) { applied = stored.DeepCopy() }
 	tasks := tasksOf(t, `{apiVersion: example.com/v1, kind: Thing, metadata: {name: obj, creationTimestamp: null, generation: 3, labels: {a: b}}, spec: {x: 1}, status: {y: 2}}`)
-	if _, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api}); err != nil {
+	if _, err := Run(t.Context(), tasks, Options{API: api}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -145,13 +144,13 @@ spec:
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var warnings []string
-			tr := runlevel.NewTracker(nil)
+			tr := NewTracker(nil)
 			for range 2 { // one warning only, however many passes
 				tasks := tasksOf(t, c.text)
-				_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: newFake(), Tracker: tr, State: runlevel.Reconciling, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.Warning {
+				_, err := Run(t.Context(), tasks, Options{API: newFake(), Tracker: tr, State: Reconciling, Observe: func(e clusterapi.Event) {
+					if e.Type == EventWarning {
 						warnings = append(warnings, e.Message)
-						if e.Task != tasks[0] {
+						if progressOf(e).Task != tasks[0] {
 							t.Error("warning without its task")
 						}
 					}
@@ -181,7 +180,7 @@ func TestUnknownFieldsAreRemovedAndNothingElse(t *testing.T) {
 	}
 	api := newFake()
 	text := fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: obj, namespace: ns}, spec: {%s selector: {a.b: c}, ports: [%s]}}", fields.String(), list.String())
-	if err := once(t, api, runlevel.Options{}, text); err != nil {
+	if err := once(t, api, Options{}, text); err != nil {
 		t.Fatal(err)
 	}
 	spec := api.get("Service", "ns/obj").Object["spec"].(map[string]any)
@@ -193,7 +192,7 @@ func TestUnknownFieldsAreRemovedAndNothingElse(t *testing.T) {
 
 func TestWrongTypeIsAnError(t *testing.T) {
 	api := newFake()
-	err := once(t, api, runlevel.Options{}, "{apiVersion: v1, kind: Service, metadata: {name: obj, namespace: ns}, spec: {ports: 3}}")
+	err := once(t, api, Options{}, "{apiVersion: v1, kind: Service, metadata: {name: obj, namespace: ns}, spec: {ports: 3}}")
 	if err == nil || !strings.Contains(causeOf(err), `Filename: "0000_10_a_x.yaml"`) || !strings.Contains(causeOf(err), "ports") {
 		t.Fatalf("error %v", causeOf(err))
 	}
@@ -253,8 +252,8 @@ func TestWorkloads(t *testing.T) {
 					stored.SetDeletionTimestamp(&metav1.Time{Time: now})
 				}
 			}
-			err := once(t, api, runlevel.Options{}, c.text)
-			te, _ := errors.AsType[*runlevel.TaskError](err)
+			err := once(t, api, Options{}, c.text)
+			te, _ := errors.AsType[*TaskError](err)
 			switch {
 			case c.reason == "" && c.cause == "":
 				if err != nil {
@@ -269,7 +268,7 @@ func TestWorkloads(t *testing.T) {
 					t.Fatalf("error %+v", te)
 				}
 			}
-			if err := once(t, api, runlevel.Options{State: runlevel.Initializing}, c.text); err != nil {
+			if err := once(t, api, Options{State: Initializing}, c.text); err != nil {
 				t.Fatalf("checked while initializing: %v", err)
 			}
 		})
@@ -295,7 +294,7 @@ func TestCRDThenItsResource(t *testing.T) {
 		}
 		tasks := tasksOf(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: d}}",
 			"{apiVersion: example.com/v1, kind: Thing, metadata: {name: obj}}")
-		if _, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api}); err != nil {
+		if _, err := Run(t.Context(), tasks, Options{API: api}); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"Apply CustomResourceDefinition d", "Apply CustomResourceDefinition d", "Apply Thing obj", "Apply Thing obj"}
@@ -331,8 +330,8 @@ func TestAwaitJobs(t *testing.T) {
 			return nil
 		}
 		var waits []string
-		_, err := runlevel.Run(ctx, tasksOf(t, job, next), runlevel.Options{API: api, AwaitJobs: await, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Waiting {
+		_, err := Run(ctx, tasksOf(t, job, next), Options{API: api, AwaitJobs: await, Observe: func(e clusterapi.Event) {
+			if e.Type == EventWaiting {
 				waits = append(waits, e.Message)
 			}
 		}})
@@ -360,8 +359,8 @@ func TestAwaitJobs(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		writes, _, err := run(t, time.Minute, true, until(time.Hour, "{active: 1}", ""))
-		te, ok := errors.AsType[*runlevel.TaskError](err)
-		if !ok || te.Effect != runlevel.EffectNone || te.Name != "ns/j" || len(writes) != 1 {
+		te, ok := errors.AsType[*TaskError](err)
+		if !ok || te.Effect != EffectNone || te.Name != "ns/j" || len(writes) != 1 {
 			t.Errorf("error %v after %v", err, writes)
 		}
 	})
@@ -391,13 +390,13 @@ func TestDelete(t *testing.T) {
 	svc := object(t, "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns, uid: u}}")
 	pending := []string{`service "ns/s"`}
 
-	api, tr := newFake(svc), runlevel.NewTracker(nil)
-	step := func(name string, state runlevel.State, wantWrites, wantReads int, wantPending []string) {
+	api, tr := newFake(svc), NewTracker(nil)
+	step := func(name string, state State, wantWrites, wantReads int, wantPending []string) {
 		t.Helper()
 		var warnings int
 		api.calls, api.reads = nil, nil
-		err := once(t, api, runlevel.Options{State: state, Tracker: tr, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Warning {
+		err := once(t, api, Options{State: state, Tracker: tr, Observe: func(e clusterapi.Event) {
+			if e.Type == EventWarning {
 				warnings++
 			}
 		}}, text)
@@ -414,34 +413,34 @@ func TestDelete(t *testing.T) {
 			t.Errorf("%s: %d warnings", name, warnings)
 		}
 	}
-	step("nothing but in updating", runlevel.Reconciling, 0, 0, nil)
-	step("nor initializing", runlevel.Initializing, 0, 0, nil)
-	step("requested", runlevel.Updating, 1, 1, pending)
-	step("only once", runlevel.Updating, 0, 1, pending)
-	step("looked after", runlevel.Reconciling, 0, 1, pending)
+	step("nothing but in updating", Reconciling, 0, 0, nil)
+	step("nor initializing", Initializing, 0, 0, nil)
+	step("requested", Updating, 1, 1, pending)
+	step("only once", Updating, 0, 1, pending)
+	step("looked after", Reconciling, 0, 1, pending)
 	api.remove(gvk, key)
-	step("gone", runlevel.Reconciling, 0, 1, nil)
-	step("gone is not looked after", runlevel.Reconciling, 0, 0, nil)
-	step("stays gone", runlevel.Updating, 0, 1, nil)
+	step("gone", Reconciling, 0, 1, nil)
+	step("gone is not looked after", Reconciling, 0, 0, nil)
+	step("stays gone", Updating, 0, 1, nil)
 	api.objects = newFake(svc).objects
-	step("back again", runlevel.Updating, 0, 1, nil)
+	step("back again", Updating, 0, 1, nil)
 
-	api, tr = newFake(), runlevel.NewTracker(nil)
-	step("absent from the start", runlevel.Updating, 0, 1, nil)
+	api, tr = newFake(), NewTracker(nil)
+	step("absent from the start", Updating, 0, 1, nil)
 	api.objects = newFake(svc).objects
-	step("back again", runlevel.Updating, 0, 1, nil)
+	step("back again", Updating, 0, 1, nil)
 
 	// gone between the look and the request
-	api, tr = newFake(svc), runlevel.NewTracker(nil)
+	api, tr = newFake(svc), NewTracker(nil)
 	api.before = func(_ context.Context, verb, _, _ string) error {
 		if verb == "Delete" {
 			return notFound(gvk, "s")
 		}
 		return nil
 	}
-	step("gone just now", runlevel.Updating, 1, 1, pending)
+	step("gone just now", Updating, 1, 1, pending)
 	api.remove(gvk, key)
-	step("found gone", runlevel.Updating, 0, 1, nil)
+	step("found gone", Updating, 0, 1, nil)
 }
 
 func TestDeleteErrors(t *testing.T) {
@@ -462,9 +461,9 @@ func TestDeleteErrors(t *testing.T) {
 				}
 				return nil
 			}
-			tr := runlevel.NewTracker(nil)
-			err := once(t, api, runlevel.Options{Tracker: tr}, text)
-			te, _ := errors.AsType[*runlevel.TaskError](err)
+			tr := NewTracker(nil)
+			err := once(t, api, Options{Tracker: tr}, text)
+			te, _ := errors.AsType[*TaskError](err)
 			if te == nil || te.Reason != "UpdatePayloadResourceForbidden" || causeOf(err) != c.want {
 				t.Fatalf("error %v\nwant  %v", causeOf(err), c.want)
 			}
@@ -473,9 +472,9 @@ func TestDeleteErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
+	for _, state := range []State{Updating, Reconciling} {
 		api := newFake()
-		err := once(t, api, runlevel.Options{State: state}, `{apiVersion: v1, kind: Service, metadata: {name: obj, annotations: {release.openshift.io/delete: "True"}}}`)
+		err := once(t, api, Options{State: state}, `{apiVersion: v1, kind: Service, metadata: {name: obj, annotations: {release.openshift.io/delete: "True"}}}`)
 		if causeOf(err) != `invalid delete annotation "release.openshift.io/delete" value: "True"` || len(api.writes()) > 0 {
 			t.Errorf("%s: error %v", state, causeOf(err))
 		}
@@ -488,8 +487,8 @@ func TestDeleteUnservedKind(t *testing.T) {
 	api.before = func(_ context.Context, verb, _, _ string) error {
 		return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "old.example", Kind: "Relic"}}
 	}
-	tr := runlevel.NewTracker(nil)
-	err := once(t, api, runlevel.Options{Tracker: tr}, `{apiVersion: old.example/v1, kind: Relic, metadata: {name: obj, annotations: {release.openshift.io/delete: "true"}}}`)
+	tr := NewTracker(nil)
+	err := once(t, api, Options{Tracker: tr}, `{apiVersion: old.example/v1, kind: Relic, metadata: {name: obj, annotations: {release.openshift.io/delete: "true"}}}`)
 	if err != nil || len(tr.PendingDeletions()) > 0 {
 		t.Errorf("error %v, pending %v", err, tr.PendingDeletions())
 	}
@@ -514,8 +513,8 @@ func TestDeletionTexts(t *testing.T) {
 	} {
 		for kind, want := range kinds {
 			text := fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: obj, namespace: ns, annotations: {release.openshift.io/delete: "true"}}}`, group, kind)
-			tr := runlevel.NewTracker(nil)
-			if err := once(t, newFake(object(t, text)), runlevel.Options{Tracker: tr}, text); err != nil {
+			tr := NewTracker(nil)
+			if err := once(t, newFake(object(t, text)), Options{Tracker: tr}, text); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{want + ` "ns/obj"`}, tr.PendingDeletions()); diff != "" {
@@ -539,8 +538,8 @@ func TestDeletionIsSubjectToInclusion(t *testing.T) {
 		{"excluded", &manifest.Capabilities{Known: sets.New("Extra")}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			api, tr := newFake(object(t, text), object(t, other)), runlevel.NewTracker(nil)
-			if err := once(t, api, runlevel.Options{Tracker: tr, Filter: manifest.Filter{Capabilities: c.caps}}, text); err != nil {
+			api, tr := newFake(object(t, text), object(t, other)), NewTracker(nil)
+			if err := once(t, api, Options{Tracker: tr, Filter: manifest.Filter{Capabilities: c.caps}}, text); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, api.writes()); diff != "" {

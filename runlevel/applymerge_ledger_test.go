@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"fmt"
@@ -9,21 +9,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // What a merge would change is drift: it is told with who did it, and repaired at
 // the next pass. Everything else that happens to an object costs one look.
 func TestApplyMergeDrift(t *testing.T) {
-	update := []runlevel.FieldOwner{{Manager: "someone", Operation: "Update"}}
-	apply := []runlevel.FieldOwner{{Manager: "kubectl", Operation: "Apply"}}
+	update := []FieldOwner{{Manager: "someone", Operation: "Update"}}
+	apply := []FieldOwner{{Manager: "kubectl", Operation: "Apply"}}
 	for _, tt := range []struct {
 		name   string
 		happen func(w *watched)
 		calls  []string
 		text   string
-		fields []runlevel.DriftedField
+		fields []DriftedField
 	}{
 		{name: "nothing", happen: func(*watched) {}},
 		{
@@ -32,7 +30,7 @@ func TestApplyMergeDrift(t *testing.T) {
 				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
 			},
 			calls: []string{"Get ConfigMap ns/c", "Update ConfigMap ns/c"},
-			text:  "ConfigMap ns/c was changed: data.a by someone (Update)", fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "x", Found: "z", Owners: update}},
+			text:  "ConfigMap ns/c was changed: data.a by someone (Update)", fields: []DriftedField{{Path: "data.a", Wanted: "x", Found: "z", Owners: update}},
 		},
 		{
 			name: "a value removed",
@@ -40,7 +38,7 @@ func TestApplyMergeDrift(t *testing.T) {
 				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { unstructured.RemoveNestedField(u.Object, "data", "a") })
 			},
 			calls: []string{"Get ConfigMap ns/c", "Update ConfigMap ns/c"},
-			text:  "ConfigMap ns/c was changed: data.a removed", fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "x"}},
+			text:  "ConfigMap ns/c was changed: data.a removed", fields: []DriftedField{{Path: "data.a", Wanted: "x"}},
 		},
 		{
 			name: "a container of somebody's",
@@ -49,7 +47,7 @@ func TestApplyMergeDrift(t *testing.T) {
 			},
 			calls:  []string{"Get Deployment ns/d", "Update Deployment ns/d"},
 			text:   "Deployment ns/d was changed: spec.template.spec.initContainers[name=sidecar] by kubectl (Apply)",
-			fields: []runlevel.DriftedField{{Path: "spec.template.spec.initContainers[name=sidecar]", Owners: apply}},
+			fields: []DriftedField{{Path: "spec.template.spec.initContainers[name=sidecar]", Owners: apply}},
 		},
 		{
 			name: "a Secret",
@@ -58,7 +56,7 @@ func TestApplyMergeDrift(t *testing.T) {
 			},
 			calls:  []string{"Get Secret ns/s", "Update Secret ns/s"},
 			text:   "Secret ns/s was changed: data.a by someone (Update)",
-			fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "(redacted)", Found: "(redacted)", Owners: update}},
+			fields: []DriftedField{{Path: "data.a", Wanted: "(redacted)", Found: "(redacted)", Owners: update}},
 		},
 		{
 			name:   "gone",
@@ -78,7 +76,7 @@ func TestApplyMergeDrift(t *testing.T) {
 			},
 			calls: []string{"Get ConfigMap ns/c", "Update ConfigMap ns/c"},
 			text:  "ConfigMap ns/c was deleted and created again: data.a by kubectl (Apply), data.b removed, metadata.ownerReferences[uid=uid] removed",
-			fields: []runlevel.DriftedField{
+			fields: []DriftedField{
 				{Path: "data.a", Wanted: "x", Found: "z", Owners: apply}, {Path: "data.b", Wanted: "w"}, {Path: "metadata.ownerReferences[uid=uid]"},
 			},
 		},
@@ -97,10 +95,10 @@ func TestApplyMergeDrift(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newDriftIn(t, runlevel.ApplyMerge)
+			w := newDriftIn(t, ApplyMerge)
 			tt.happen(w)
 			w.tell()
-			if diff := cmp.Diff(tt.calls, w.pass(runlevel.Reconciling)); diff != "" {
+			if diff := cmp.Diff(tt.calls, w.pass(Reconciling)); diff != "" {
 				t.Errorf("calls: %s", diff)
 			}
 			told := w.told()
@@ -110,7 +108,7 @@ func TestApplyMergeDrift(t *testing.T) {
 			case tt.text != "" && (len(told) != 1 || told[0].Text() != tt.text):
 				t.Errorf("told %+v", told)
 			case tt.text != "":
-				opts := cmp.Options{cmpopts.IgnoreFields(runlevel.FieldOwner{}, "Time"), cmp.FilterPath(func(p cmp.Path) bool {
+				opts := cmp.Options{cmpopts.IgnoreFields(FieldOwner{}, "Time"), cmp.FilterPath(func(p cmp.Path) bool {
 					return strings.HasSuffix(p.String(), "Wanted") || strings.HasSuffix(p.String(), "Found")
 				}, cmp.FilterValues(func(a, b any) bool { return !isText(a) && !isText(b) }, cmp.Ignore()))}
 				if diff := cmp.Diff(tt.fields, withoutDigits(t, told[0].Fields), opts); diff != "" {
@@ -121,7 +119,7 @@ func TestApplyMergeDrift(t *testing.T) {
 				}
 			}
 			w.tell()
-			if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+			if calls := w.pass(Reconciling); len(calls) > 0 {
 				t.Errorf("calls of the next pass: %v", calls)
 			}
 		})
@@ -137,12 +135,12 @@ func TestApplyMergeNotTrusted(t *testing.T) {
 		"after an hour":                func(w *watched) { w.clock.Step(time.Hour) },
 		"watches ended":                func(w *watched) { w.tracker.Unwatched() },
 		"apply always":                 func(w *watched) { w.always = true },
-		"watches are for another mode": func(w *watched) { w.tracker.Watch(w.tasks, w.filter, runlevel.ApplyServerSide) },
+		"watches are for another mode": func(w *watched) { w.tracker.Watch(w.tasks, w.filter, ApplyServerSide) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newDriftIn(t, runlevel.ApplyMerge)
+			w := newDriftIn(t, ApplyMerge)
 			change(w)
-			calls := w.pass(runlevel.Reconciling)
+			calls := w.pass(Reconciling)
 			if len(updatesOf(calls)) > 0 || len(calls) < len(w.tasks) || len(w.told()) > 0 {
 				t.Errorf("calls %v, told %v", calls, w.told())
 			}
@@ -153,13 +151,13 @@ func TestApplyMergeNotTrusted(t *testing.T) {
 // An object in which the server writes a default that a merge clears again is written
 // when everything is looked at, and when something has changed it, but is no drift.
 func TestApplyMergeWrittenForEver(t *testing.T) {
-	w := watchIn(t, runlevel.ApplyMerge, tasksOf(t, driftJob))
+	w := watchIn(t, ApplyMerge, tasksOf(t, driftJob))
 	w.api = defaulting{w.c}
 	w.settled()
 	round := func(what string, want ...string) {
 		t.Helper()
 		w.tell()
-		if diff := cmp.Diff(want, w.pass(runlevel.Reconciling)); diff != "" || len(w.told()) > 0 {
+		if diff := cmp.Diff(want, w.pass(Reconciling)); diff != "" || len(w.told()) > 0 {
 			t.Errorf("%s: calls %s, told %+v", what, diff, w.told())
 		}
 		w.tell()

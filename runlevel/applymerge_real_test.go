@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"io/fs"
@@ -14,7 +14,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // writtenForEver are objects that each pass of ApplyMerge writes, as the
@@ -32,7 +31,7 @@ func TestWrittenForEver(t *testing.T) {
 		c := newCalled(t)
 		for i, want := range []string{"Create", "Update", "Update"} {
 			c.calls = nil
-			_, err := runlevel.Run(t.Context(), tasksOf(t, tt.manifest), runlevel.Options{API: defaulting{c.Cluster}, Mode: runlevel.ApplyMerge, Backoff: &runlevel.Backoff{Steps: 1}, State: runlevel.Initializing})
+			_, err := Run(t.Context(), tasksOf(t, tt.manifest), Options{API: defaulting{c.Cluster}, Mode: ApplyMerge, Backoff: &Backoff{Steps: 1}, State: Initializing})
 			if err != nil || len(c.calls) != 2 || !strings.HasPrefix(c.calls[1], want) {
 				t.Errorf("%s: pass %d: %v, %v", tt.reason, i, c.calls, causeOf(err))
 			}
@@ -74,12 +73,12 @@ func TestApplyMergeReleases(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				tracker := runlevel.NewTracker(nil)
-				pass := func(state runlevel.State) (writes []string) {
+				tracker := NewTracker(nil)
+				pass := func(state State) (writes []string) {
 					t.Helper()
 					c.calls = nil
-					res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{
-						API: api, Mode: runlevel.ApplyMerge, State: state, Tracker: tracker, Backoff: &runlevel.Backoff{Steps: 1},
+					res, err := Run(t.Context(), p.Tasks(), Options{
+						API: api, Mode: ApplyMerge, State: state, Tracker: tracker, Backoff: &Backoff{Steps: 1},
 						Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 					})
 					if err != nil || res.Done != res.Total {
@@ -92,9 +91,9 @@ func TestApplyMergeReleases(t *testing.T) {
 					}
 					return writes
 				}
-				t.Log(p.Release.Version, len(pass(runlevel.Updating)), "writes")
-				pass(runlevel.Reconciling) // metadata of ClusterOperators
-				for _, state := range []runlevel.State{runlevel.Reconciling, runlevel.Updating} {
+				t.Log(p.Release.Version, len(pass(Updating)), "writes")
+				pass(Reconciling) // metadata of ClusterOperators
+				for _, state := range []State{Reconciling, Updating} {
 					if writes := pass(state); len(writes) > 0 {
 						t.Errorf("%s: %q", state, writes)
 					}
@@ -108,7 +107,7 @@ func TestApplyMergeReleases(t *testing.T) {
 func TestApplyMergeWatchReal(t *testing.T) {
 	t.Parallel()
 	p := loadReal(t, "payload-4.18.15")
-	w := watchIn(t, runlevel.ApplyMerge, p.Tasks(), append(operatorsAt(t, p),
+	w := watchIn(t, ApplyMerge, p.Tasks(), append(operatorsAt(t, p),
 		object(t, "{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}}"),
 		object(t, "{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}"))...)
 	w.api = defaulting{w.c}

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"errors"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 const (
@@ -35,7 +34,7 @@ func TestApplyMergeOwners(t *testing.T) {
 		{"its own again", fmt.Sprintf(ours, "ownerReferences: ["+theirs+"]"), []string{"theirs"}},
 	} {
 		c := newCalled(t, fmt.Sprintf(ours, "ownerReferences: ["+theirs+"]"))
-		if _, err := c.pass(runlevel.Options{Owner: &metav1.OwnerReference{Name: "version", UID: "uid"}}, tt.manifest); err != nil {
+		if _, err := c.pass(Options{Owner: &metav1.OwnerReference{Name: "version", UID: "uid"}}, tt.manifest); err != nil {
 			t.Fatal(causeOf(err))
 		}
 		var got []string
@@ -56,15 +55,15 @@ func TestApplyMergeOwners(t *testing.T) {
 // server-side apply, and goes by a merge; what a manifest no longer names goes where
 // an apply has set it, and stays by a merge.
 func TestModesDiffer(t *testing.T) {
-	for mode, want := range map[runlevel.Mode]struct {
+	for mode, want := range map[Mode]struct {
 		containers int
 		label      string
-	}{runlevel.ApplyServerSide: {2, ""}, runlevel.ApplyMerge: {1, "x"}} {
+	}{ApplyServerSide: {2, ""}, ApplyMerge: {1, "x"}} {
 		t.Run(mode.String(), func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			run := func(texts ...string) {
 				t.Helper()
-				if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{API: c, Mode: mode, Backoff: &runlevel.Backoff{Steps: 1}}); err != nil {
+				if _, err := Run(t.Context(), tasksOf(t, texts...), Options{API: c, Mode: mode, Backoff: &Backoff{Steps: 1}}); err != nil {
 					t.Fatal(causeOf(err))
 				}
 			}
@@ -93,14 +92,14 @@ func TestModesDiffer(t *testing.T) {
 func TestApplyMergeGeneric(t *testing.T) {
 	wanted := fmt.Sprintf(rule, ", labels: {ours: x}", "{name: a}")
 	c := newCalled(t, fmt.Sprintf(rule, ", labels: {theirs: x}", "{name: a}"))
-	if calls, err := c.pass(runlevel.Options{}, wanted); err != nil || len(calls) != 1 {
+	if calls, err := c.pass(Options{}, wanted); err != nil || len(calls) != 1 {
 		t.Errorf("calls %v, %v", calls, err)
 	}
 	if diff := cmp.Diff(map[string]string{"theirs": "x"}, c.get(wanted).GetLabels()); diff != "" {
 		t.Error(diff)
 	}
 	c = newCalled(t, fmt.Sprintf(rule, ", labels: {theirs: x}", "{name: a}, {name: b}"))
-	if calls, err := c.pass(runlevel.Options{}, wanted); err != nil || len(calls) != 2 {
+	if calls, err := c.pass(Options{}, wanted); err != nil || len(calls) != 2 {
 		t.Errorf("calls %v, %v", calls, err)
 	}
 	got := c.get(wanted)
@@ -116,12 +115,12 @@ func TestApplyMergeGeneric(t *testing.T) {
 // created or updated; a field of the wrong type, and a Job's selector, are errors.
 func TestApplyMergeFaults(t *testing.T) {
 	binding := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: b, labels: {a: %s}}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}, userNames: [a]}"
-	c, tracker := newCalled(t), runlevel.NewTracker(nil)
+	c, tracker := newCalled(t), NewTracker(nil)
 	for _, value := range []string{"x", "z"} {
 		warnings := 0
 		text := fmt.Sprintf(binding, value)
-		if _, err := c.pass(runlevel.Options{Tracker: tracker, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Warning && strings.HasSuffix(e.Message, ": userNames") {
+		if _, err := c.pass(Options{Tracker: tracker, Observe: func(e clusterapi.Event) {
+			if e.Type == EventWarning && strings.HasSuffix(e.Message, ": userNames") {
 				warnings++
 			}
 		}}, text); err != nil {
@@ -138,7 +137,7 @@ func TestApplyMergeFaults(t *testing.T) {
 		{"selector of a Job", fmt.Sprintf(job, ""), fmt.Sprintf(job, "selector: {matchLabels: {a: b}},"), "merge: the manifest: Job ns/j: spec.selector: must not be set, for the server chooses it"},
 	} {
 		c := newCalled(t, tt.loaded)
-		calls, err := c.pass(runlevel.Options{}, tt.manifest)
+		calls, err := c.pass(Options{}, tt.manifest)
 		if !strings.Contains(causeOf(err), tt.want) || len(calls) > 1 {
 			t.Errorf("%s: %v after %v", tt.name, causeOf(err), calls)
 		}
@@ -150,7 +149,7 @@ func TestApplyMergeInjects(t *testing.T) {
 	text := strings.Replace(mergeDeployment, "namespace: ns}", "namespace: ns, annotations: {config.openshift.io/inject-proxy: a}}", 1)
 	c := newCalled(t, mergeDeployment, `{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}, status: {httpProxy: one}}`)
 	for i, want := range []int{3, 2} { // a look at the proxy, one at the object, and a write
-		if calls, err := c.pass(runlevel.Options{}, text); err != nil || len(calls) != want {
+		if calls, err := c.pass(Options{}, text); err != nil || len(calls) != want {
 			t.Errorf("pass %d: calls %v, %v", i, calls, err)
 		}
 	}
@@ -164,7 +163,7 @@ func TestApplyMergeInjects(t *testing.T) {
 // creates it.
 func TestApplyMergeClusterOperator(t *testing.T) {
 	for _, tt := range []struct {
-		state  runlevel.State
+		state  State
 		loaded []string
 		want   []string
 		fails  string
@@ -180,11 +179,11 @@ func TestApplyMergeClusterOperator(t *testing.T) {
 			}
 			return nil
 		}
-		calls, err := c.pass(runlevel.Options{State: tt.state}, driftOperator)
+		calls, err := c.pass(Options{State: tt.state}, driftOperator)
 		if diff := cmp.Diff(tt.want, calls); diff != "" || (err != nil) != (tt.fails != "") || tt.fails != "" && !strings.Contains(err.Error(), tt.fails) {
 			t.Errorf("%s: %v %s", tt.state, err, diff)
 		}
-		if tt.state == runlevel.Reconciling && err == nil {
+		if tt.state == Reconciling && err == nil {
 			co := c.get(goodOperator)
 			conditions, _, _ := unstructured.NestedSlice(co.Object, "status", "conditions")
 			if co.GetAnnotations()["a"] != "x" || len(conditions) != 2 {
@@ -199,7 +198,7 @@ func TestApplyMergeDoubles(t *testing.T) {
 	other := `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: x}}`
 	c := newCalled(t, strings.Replace(mergeConfigMap, "a: x", "a: old", 1))
 	for i, want := range []int{1, 0} {
-		calls, err := c.pass(runlevel.Options{}, mergeConfigMap, other)
+		calls, err := c.pass(Options{}, mergeConfigMap, other)
 		updates := updatesOf(calls)
 		if err != nil || len(updates) != want {
 			t.Errorf("pass %d: %v, updates %v", i, err, updates)
@@ -211,7 +210,7 @@ func TestApplyMergeDoubles(t *testing.T) {
 }
 
 func TestUnknownMode(t *testing.T) {
-	_, err := runlevel.Run(t.Context(), nil, runlevel.Options{API: newFake(), Mode: "Sideways"})
+	_, err := Run(t.Context(), nil, Options{API: newFake(), Mode: "Sideways"})
 	if err == nil || !strings.Contains(err.Error(), `"Sideways" is not a mode`) {
 		t.Errorf("error %v", err)
 	}

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // calledCluster is a cluster that knows what was asked of it.
@@ -55,16 +54,16 @@ func newCalled(t testing.TB, loaded ...string) *calledCluster {
 
 // pass makes a pass in mode ApplyMerge, with one attempt unless o says how many, and
 // returns its calls.
-func (c *calledCluster) pass(o runlevel.Options, texts ...string) ([]string, error) {
+func (c *calledCluster) pass(o Options, texts ...string) ([]string, error) {
 	c.t.Helper()
 	c.mu.Lock()
 	c.calls = nil
 	c.mu.Unlock()
 	if o.Backoff == nil {
-		o.Backoff = &runlevel.Backoff{Steps: 1}
+		o.Backoff = &Backoff{Steps: 1}
 	}
-	o.API, o.Mode, o.Workers = c, runlevel.ApplyMerge, 1
-	_, err := runlevel.Run(c.t.Context(), tasksOf(c.t, texts...), o)
+	o.API, o.Mode, o.Workers = c, ApplyMerge, 1
+	_, err := Run(c.t.Context(), tasksOf(c.t, texts...), o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.calls), err
@@ -107,7 +106,7 @@ func TestApplyMergeCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name, manifest string
 		loaded         []string
-		o              runlevel.Options
+		o              Options
 		want           []string
 		data           map[string]any // of ConfigMaps, afterwards
 	}{
@@ -145,7 +144,7 @@ func TestApplyMergeCalls(t *testing.T) {
 		},
 		{
 			name: "overridden", manifest: mergeConfigMap, loaded: []string{strings.Replace(mergeConfigMap, "a: x", "a: old", 1)},
-			o:    runlevel.Options{Filter: manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Namespace: "ns", Name: "c", Unmanaged: true}}}},
+			o:    Options{Filter: manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Namespace: "ns", Name: "c", Unmanaged: true}}}},
 			data: map[string]any{"a": "old"},
 		},
 	} {
@@ -195,15 +194,15 @@ func TestApplyMergeConflict(t *testing.T) {
 			return err
 		}
 		var retries []string
-		calls, err := c.pass(runlevel.Options{Backoff: &runlevel.Backoff{Steps: steps}, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.TaskRetry {
+		calls, err := c.pass(Options{Backoff: &Backoff{Steps: steps}, Observe: func(e clusterapi.Event) {
+			if e.Type == EventTaskRetry {
 				retries = append(retries, e.Message)
 			}
 		}}, mergeConfigMap)
-		te, _ := errors.AsType[*runlevel.TaskError](err)
+		te, _ := errors.AsType[*TaskError](err)
 		switch steps {
 		case 1:
-			if te == nil || te.Reason != runlevel.ReasonResourceConflict || !apierrors.IsConflict(te.Err) {
+			if te == nil || te.Reason != ReasonResourceConflict || !apierrors.IsConflict(te.Err) {
 				t.Errorf("error %v", err)
 			}
 		case 2:

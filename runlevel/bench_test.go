@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // oneEach makes n manifests, one for each component, in levels of a hundred
@@ -33,7 +32,7 @@ func oneEach(b *testing.B, n int) []*manifest.Manifest {
 
 var sizes = []int{1_000, 10_000, 50_000}
 
-func noop(context.Context, *manifest.Task, runlevel.State) error { return nil }
+func noop(context.Context, *manifest.Task, State) error { return nil }
 
 // BenchmarkRun makes the graph and runs it with 16 workers that do nothing.
 func BenchmarkRun(b *testing.B) {
@@ -42,7 +41,7 @@ func BenchmarkRun(b *testing.B) {
 			tasks := manifest.NewTasks(oneEach(b, n))
 			b.ReportAllocs()
 			for b.Loop() {
-				res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(noop)})
+				res, err := Run(b.Context(), tasks, Options{Applier: ApplierFunc(noop)})
 				if err != nil || res.Done != n {
 					b.Fatal(res, err)
 				}
@@ -60,7 +59,7 @@ func BenchmarkRunObserved(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				events := 0
-				_, err := runlevel.Run(b.Context(), tasks, runlevel.Options{Applier: runlevel.ApplierFunc(noop), Observe: func(runlevel.Event) { events++ }})
+				_, err := Run(b.Context(), tasks, Options{Applier: ApplierFunc(noop), Observe: func(clusterapi.Event) { events++ }})
 				if err != nil || events < 4*n {
 					b.Fatal(events, err)
 				}
@@ -73,10 +72,10 @@ func BenchmarkRunObserved(b *testing.B) {
 func BenchmarkSchedule(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			g := runlevel.GraphFor(runlevel.Updating, manifest.NewTasks(oneEach(b, n)), 0)
+			g := graphFor(Updating, manifest.NewTasks(oneEach(b, n)), 0)
 			b.ReportAllocs()
 			for b.Loop() {
-				s := runlevel.NewSchedule(g)
+				s := newSchedule(g)
 				for node, ok := s.Next(); ok; node, ok = s.Next() {
 					s.Done(node)
 				}
@@ -102,7 +101,7 @@ func BenchmarkReconcile(b *testing.B) {
 			calls := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				calls += len(w.pass(runlevel.Reconciling))
+				calls += len(w.pass(Reconciling))
 			}
 			b.ReportMetric(float64(calls)/float64(b.N), "calls/op")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/object")
@@ -122,7 +121,7 @@ func BenchmarkTrim(b *testing.B) {
 		b.Run(u.GetKind(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				runlevel.WatchedKind{}.Trim(u)
+				WatchedKind{}.Trim(u)
 			}
 		})
 	}

@@ -31,7 +31,8 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return a.precreate(ctx, t)
 	case Reconciling:
 		var err error
-		if stored, err = a.mergeMetadata(ctx, t); err != nil {
+		stored, err = a.mergeMetadata(ctx, t)
+		if err != nil {
 			return err
 		}
 	}
@@ -46,7 +47,8 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return operatorError(EffectFail, ReasonOperatorNoVersions, name, &Wait{Operator: name}, nil)
 	}
 	if stored == nil {
-		if stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object())); err != nil {
+		stored, err = clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(m.Object()))
+		if err != nil {
 			return err
 		}
 	}
@@ -54,7 +56,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 	if err != nil {
 		return err
 	}
-	return CheckOperator(actual, wanted.Status.Versions, state)
+	return checkOperator(actual, wanted.Status.Versions, state)
 }
 
 // precreate creates a ClusterOperator that does not exist, with the related
@@ -116,7 +118,7 @@ func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*cluster
 	return a.applyOnce(ctx, t, true)
 }
 
-// CheckOperator returns nil when a ClusterOperator is good: available, not
+// checkOperator returns nil when a ClusterOperator is good: available, not
 // degraded and, except while Initializing, at the wanted versions. Otherwise
 // it returns a [*TaskError] for the first of these that it lacks. Progressing
 // is not looked at, versions are compared as text, one that is not reported
@@ -124,7 +126,7 @@ func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*cluster
 // matter.
 //
 // Wanting no version at all is an error too: nothing could be awaited.
-func CheckOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion, state State) error {
+func checkOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion, state State) error {
 	name := actual.Name
 	w := waitOf(actual, wanted)
 	if len(wanted) == 0 {

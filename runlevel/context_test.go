@@ -1,73 +1,28 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 func TestRunContextEnds(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_20_b_1", "0000_20_c_1"}
-	t.Run("while the last task of a node succeeds", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-			if t.Index == 2 {
-				cancel()
-			}
-			return nil
-		}}
-		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
-		if !errors.Is(err, context.Canceled) || res.Failure != nil || res.Done != 2 {
-			t.Fatalf("%+v %v", res, err)
-		}
-		var got []string
-		for _, e := range res.Errors {
-			got = append(got, e.Error())
-		}
-		// the anchor, two nodes with tasks: b, c and what stands between
-		if len(got) != 2 || !strings.HasSuffix(got[0], `incomplete task nodes, beginning with configmap "ns/0000_20_b_1" (3 of 4)`) || got[1] != "context canceled" {
-			t.Fatalf("errors %q", got)
-		}
-	})
-	t.Run("between tasks of a node", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { cancel(); return nil }}
-		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
-		ce, ok := errors.AsType[*runlevel.ContextError](err)
-		if !ok || ce.Error() != "update context canceled at 1 of 4" || res.Failure != nil {
-			t.Fatalf("%+v %v", res, err)
-		}
-	})
-	t.Run("while applying", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
-			cancel()
-			<-ctx.Done()
-			return fmt.Errorf("put: %w", ctx.Err())
-		}}
-		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
-		if _, ok := errors.AsType[*runlevel.ContextError](err); !ok || res.Failure != nil {
-			t.Fatalf("%+v %v", res, err)
-		}
-	})
 	t.Run("after a failed attempt", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return errors.New("broken") }}
+			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return errors.New("broken") }}
 			start := time.Now()
-			res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+			res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
 			if err == nil || err.Error() != `Could not update configmap "ns/0000_10_a_1" (1 of 4)` || res.Failure == nil {
 				t.Fatalf("%+v %v", res, err)
 			}
@@ -81,15 +36,15 @@ func TestRunContextEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			n := 0
-			r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
+			r := &recorder{apply: func(ctx context.Context, _ *manifest.Task, _ State) error {
 				if n++; n == 1 {
 					return errors.New("first")
 				}
 				cancel()
 				return ctx.Err()
 			}}
-			_, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
-			te, ok := errors.AsType[*runlevel.TaskError](err)
+			_, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
+			te, ok := errors.AsType[*TaskError](err)
 			if !ok || te.Err.Error() != "first" {
 				t.Fatalf("error %v", err)
 			}
@@ -99,14 +54,14 @@ func TestRunContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		r := &recorder{}
-		res, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: r})
+		res, err := Run(ctx, configMaps(t, files...), Options{Applier: r})
 		if !errors.Is(err, context.Canceled) || len(r.log) > 0 || res.Failure != nil {
 			t.Fatalf("%+v %v", res, err)
 		}
 	})
 	t.Run("a time-out of the applier's own is a failure", func(t *testing.T) {
-		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return context.DeadlineExceeded }}
-		res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Backoff: &runlevel.Backoff{Steps: 1}})
+		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return context.DeadlineExceeded }}
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Backoff: &Backoff{Steps: 1}})
 		if res.Failure == nil || res.Failure != err {
 			t.Fatalf("%+v %v", res, err)
 		}
@@ -140,7 +95,7 @@ func TestRunKeepsTheCause(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			o := runlevel.Options{Applier: &recorder{apply: func(ctx context.Context, t *manifest.Task, _ runlevel.State) error {
+			o := Options{Applier: &recorder{apply: func(ctx context.Context, t *manifest.Task, _ State) error {
 				err := c.apply(ctx, t)
 				switch {
 				case errors.Is(err, errBlocked):
@@ -153,13 +108,13 @@ func TestRunKeepsTheCause(t *testing.T) {
 				return nil
 			}}}
 			if c.apply == nil {
-				o = runlevel.Options{API: newFake(), AwaitJobs: true, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.Waiting {
+				o = Options{API: newFake(), AwaitJobs: true, Observe: func(e clusterapi.Event) {
+					if e.Type == EventWaiting {
 						cancel(errShutdown)
 					}
 				}}
 			}
-			res, err := runlevel.Run(ctx, c.tasks, o)
+			res, err := Run(ctx, c.tasks, o)
 			if !errors.Is(err, errShutdown) || !errors.Is(err, context.Canceled) || res.Failure != nil {
 				t.Fatalf("returned %v, failure %v", err, res.Failure)
 			}
@@ -179,12 +134,12 @@ func TestRunKeepsTheCause(t *testing.T) {
 func TestContextErrorsOfTheApplier(t *testing.T) {
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error {
+		r := &recorder{apply: func(context.Context, *manifest.Task, State) error {
 			cancel(errors.New("the program shuts down"))
 			return fmt.Errorf("put: %w", end)
 		}}
-		res, err := runlevel.Run(ctx, configMaps(t, "x"), runlevel.Options{Applier: r})
-		if _, ok := errors.AsType[*runlevel.ContextError](err); !ok || res.Failure != nil {
+		res, err := Run(ctx, configMaps(t, "x"), Options{Applier: r})
+		if _, ok := errors.AsType[*contextEnd](err); !ok || res.Failure != nil {
 			t.Errorf("%v: error %v, failure %v", end, err, res.Failure)
 		}
 	}
@@ -200,59 +155,26 @@ func TestCauseOfADeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errLate)
 		defer cancel()
 		tasks := tasksOf(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns}}")
-		_, err := runlevel.Run(ctx, tasks, runlevel.Options{API: newFake(), AwaitJobs: true})
-		te, ok := errors.AsType[*runlevel.TaskError](err)
-		if !ok || te.Reason != runlevel.ReasonJobNotComplete || !errors.Is(err, errLate) || !errors.Is(err, context.DeadlineExceeded) {
+		_, err := Run(ctx, tasks, Options{API: newFake(), AwaitJobs: true})
+		te, ok := errors.AsType[*TaskError](err)
+		if !ok || te.Reason != ReasonJobNotComplete || !errors.Is(err, errLate) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("%v", err)
 		}
 	})
 }
 
-// A driver of one's own hands Schedule the cause, whatever its type.
+// A driver of one's own hands schedule the cause, whatever its type.
 func TestSummarizeLeavesOutTheCause(t *testing.T) {
-	s := runlevel.NewSchedule(runlevel.GraphFor(runlevel.Updating, configMaps(t, "0000_10_a_1"), 0))
+	s := newSchedule(graphFor(Updating, configMaps(t, "0000_10_a_1"), 0))
 	cause := errors.New("some cause")
 	errs := s.Result(cause)
 	if len(errs) != 2 || !errors.Is(errs[1], cause) || errs[1].Error() != "some cause" {
 		t.Fatalf("%v", errs)
 	}
-	if err := runlevel.Summarize(errs); err != nil {
+	if err := summarize(errs); err != nil {
 		t.Errorf("a failure: %v", err)
 	}
-	if err := runlevel.Summarize([]error{cause}); err != cause {
+	if err := summarize([]error{cause}); err != cause {
 		t.Errorf("the same error of a task: %v", err)
 	}
-}
-
-func TestNoGoroutineOutlivesRun(t *testing.T) {
-	before := runtime.NumGoroutine()
-	var files []string
-	for i := range 50 {
-		files = append(files, fmt.Sprintf("0000_10_c%d_x", i))
-	}
-	for range 20 {
-		ctx, cancel := context.WithCancel(t.Context())
-		n := atomic.Int32{}
-		apply := func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
-			if n.Add(1) == 7 {
-				cancel()
-			}
-			if n.Load() > 3 {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return errors.New("retried")
-		}
-		if _, err := runlevel.Run(ctx, configMaps(t, files...), runlevel.Options{Applier: runlevel.ApplierFunc(apply)}); err == nil {
-			t.Fatal("no error")
-		}
-		cancel()
-	}
-	for range 100 { // goroutines end just after their last message
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }

@@ -26,18 +26,11 @@ func definitionsOf(tasks []*manifest.Task, included func(*manifest.Manifest) boo
 	for _, t := range tasks {
 		m := t.Manifest
 		if m.GVK() == crdKind && isStatement(m) && included(m) {
-			kind := definedKind(m.Object())
+			kind := crdschema.Kind(m.Object().Object)
 			out[kind] = append(out[kind], m)
 		}
 	}
 	return out
-}
-
-// definedKind is the kind of a definition's objects.
-func definedKind(definition *unstructured.Unstructured) schema.GroupKind {
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	return schema.GroupKind{Group: group, Kind: kind}
 }
 
 // merged is the definition that manifests of one object make, as it is applied.
@@ -95,7 +88,7 @@ func (a *applier) definedInCluster(ctx context.Context, t *manifest.Task, obj *u
 func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	found, err := clusterapi.GetShared(ctx, a.api, crdKind, clusterapi.Key("", plural.GroupResource().String()))
-	if err == nil && definedKind(found.Unstructured()) == kind.GroupKind() {
+	if err == nil && crdschema.Kind(found.Unstructured().Object) == kind.GroupKind() {
 		return found.Unstructured(), nil
 	}
 	if err != nil && !isAbsent(err) {
@@ -106,7 +99,7 @@ func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) 
 		return nil, err
 	}
 	for _, o := range all {
-		if strings.HasSuffix(o.Key().Name, "."+kind.Group) && definedKind(o.Unstructured()) == kind.GroupKind() {
+		if strings.HasSuffix(o.Key().Name, "."+kind.Group) && crdschema.Kind(o.Unstructured().Object) == kind.GroupKind() {
 			return o.Unstructured(), nil
 		}
 	}

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // things is a definition of Things, whose spec has these fields in v1.
@@ -30,28 +29,28 @@ const (
 // defined makes passes over one cluster.
 type defined struct {
 	*calledCluster
-	tracker  *runlevel.Tracker
+	tracker  *Tracker
 	warnings []string
 }
 
 func newDefined(t testing.TB, loaded ...string) *defined {
-	return &defined{calledCluster: newCalled(t, loaded...), tracker: runlevel.NewTracker(nil)}
+	return &defined{calledCluster: newCalled(t, loaded...), tracker: NewTracker(nil)}
 }
 
-func (c *defined) pass(o runlevel.Options, texts ...string) []string {
+func (c *defined) pass(o Options, texts ...string) []string {
 	c.t.Helper()
 	var ms []*manifest.Manifest
 	for i, text := range texts {
 		ms = append(ms, newManifest(c.t, fmt.Sprintf("0000_10_a_%d.yaml", i), text))
 	}
 	c.calls, c.warnings = nil, nil
-	o.API, o.Tracker, o.Workers, o.Backoff = c.calledCluster, c.tracker, 1, &runlevel.Backoff{Steps: 1}
-	o.Observe = func(e runlevel.Event) {
-		if e.Type == runlevel.Warning {
+	o.API, o.Tracker, o.Workers, o.Backoff = c.calledCluster, c.tracker, 1, &Backoff{Steps: 1}
+	o.Observe = func(e clusterapi.Event) {
+		if e.Type == EventWarning {
 			c.warnings = append(c.warnings, e.Message)
 		}
 	}
-	if _, err := runlevel.Run(c.t.Context(), manifest.NewTasks(ms), o); err != nil {
+	if _, err := Run(c.t.Context(), manifest.NewTasks(ms), o); err != nil {
 		c.t.Fatal(err, causeOf(err))
 	}
 	return c.calls
@@ -65,9 +64,9 @@ func (c *defined) spec(text string) any {
 // A field that the definition of the payload lacks is not applied, which one warning
 // tells; one that only the cluster's older definition lacks is.
 func TestDefinedByPayload(t *testing.T) {
-	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+	for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 		c := newDefined(t)
-		c.pass(runlevel.Options{Mode: mode}, things(oneField), thingOf)
+		c.pass(Options{Mode: mode}, things(oneField), thingOf)
 		want := []string{`Filename: "0000_10_a_1.yaml" Group: "example.io" Kind: "Thing" Namespace: "ns" Name: "t": not applied, since the schema lacks them: spec.b`}
 		if diff := cmp.Diff(want, c.warnings); diff != "" {
 			t.Error(diff)
@@ -75,12 +74,12 @@ func TestDefinedByPayload(t *testing.T) {
 		if diff := cmp.Diff(any(map[string]any{"a": "x"}), c.spec(thingOf)); diff != "" {
 			t.Error(diff)
 		}
-		c.pass(runlevel.Options{Mode: mode}, things(twoFields), thingOf) // an update brings the field
+		c.pass(Options{Mode: mode}, things(twoFields), thingOf) // an update brings the field
 		if diff := cmp.Diff(any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf)); diff != "" || len(c.warnings) > 0 {
 			t.Error(diff, c.warnings)
 		}
 		second := strings.NewReplacer("/v1", "/v2", "name: t,", "name: second,", "b: x", "second: x").Replace(thingOf)
-		c.pass(runlevel.Options{Mode: mode}, things(oneField), second) // of a version with a schema of its own
+		c.pass(Options{Mode: mode}, things(oneField), second) // of a version with a schema of its own
 		if diff := cmp.Diff(any(map[string]any{"a": "x", "second": "x"}), c.spec(second)); diff != "" || len(c.warnings) > 0 {
 			t.Error(diff, c.warnings)
 		}
@@ -105,7 +104,7 @@ func TestDefinedByCluster(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newDefined(t, tt.cluster)
 			texts := append(tt.payload, thingOf)
-			calls := c.pass(runlevel.Options{}, texts...)
+			calls := c.pass(Options{}, texts...)
 			if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], "the schema lacks them: spec.b") {
 				t.Errorf("%q", c.warnings)
 			}
@@ -123,7 +122,7 @@ func TestDefinedByCluster(t *testing.T) {
 			if diff := cmp.Diff(append(append([]string{"Apply Thing ns/t"}, tt.reads...), "Apply Thing ns/t"), of(calls)); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(append(tt.reads[:len(tt.reads):len(tt.reads)], "Apply Thing ns/t"), of(c.pass(runlevel.Options{}, texts...))); diff != "" || len(c.warnings) > 0 {
+			if diff := cmp.Diff(append(tt.reads[:len(tt.reads):len(tt.reads)], "Apply Thing ns/t"), of(c.pass(Options{}, texts...))); diff != "" || len(c.warnings) > 0 {
 				t.Error(diff, c.warnings)
 			}
 			// somebody updates the definition
@@ -132,7 +131,7 @@ func TestDefinedByCluster(t *testing.T) {
 			if _, err := c.Cluster.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			c.pass(runlevel.Options{}, texts...)
+			c.pass(Options{}, texts...)
 			if diff := cmp.Diff(any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf)); diff != "" {
 				t.Error(diff)
 			}
@@ -145,8 +144,8 @@ func TestDefinedByCluster(t *testing.T) {
 func TestDefinitionIsLate(t *testing.T) {
 	c := newDefined(t, things(oneField))
 	texts := []string{thingOf, things(twoFields)}
-	o := runlevel.Options{API: c.calledCluster, Backoff: &runlevel.Backoff{Steps: 1}, Workers: 1}
-	if _, err := runlevel.Run(t.Context(), tasksOf(t, texts...), o); err == nil || !strings.Contains(causeOf(err), "spec.b") {
+	o := Options{API: c.calledCluster, Backoff: &Backoff{Steps: 1}, Workers: 1}
+	if _, err := Run(t.Context(), tasksOf(t, texts...), o); err == nil || !strings.Contains(causeOf(err), "spec.b") {
 		t.Errorf("%v", causeOf(err))
 	}
 	if _, err := c.Get(t.Context(), object(t, thingOf).GroupVersionKind(), clusterapi.Key("ns", "t")); err == nil {
@@ -159,13 +158,13 @@ func TestDefinitionIsLate(t *testing.T) {
 func TestDefinedOddly(t *testing.T) {
 	c := newDefined(t, things(oneField))
 	wrong := `{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: 7}}`
-	_, err := runlevel.Run(t.Context(), tasksOf(t, wrong), runlevel.Options{API: c.calledCluster, Backoff: &runlevel.Backoff{Steps: 1}})
+	_, err := Run(t.Context(), tasksOf(t, wrong), Options{API: c.calledCluster, Backoff: &Backoff{Steps: 1}})
 	if err == nil || !strings.Contains(causeOf(err), "spec.a") {
 		t.Errorf("%v", causeOf(err))
 	}
 	c = newDefined(t)
 	annotated := strings.Replace(things(oneField), "annotations: {}", "annotations: {more: x}", 1)
-	c.pass(runlevel.Options{}, things(oneField), annotated, thingOf)
+	c.pass(Options{}, things(oneField), annotated, thingOf)
 	if len(c.warnings) == 0 || !strings.HasSuffix(c.warnings[len(c.warnings)-1], "the schema lacks them: spec.b") {
 		t.Errorf("%q", c.warnings)
 	}

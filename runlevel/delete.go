@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
 // delete asks once for an object to be gone, and remembers whether it is. It
@@ -41,7 +42,7 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 	if was.verified {
 		text := fmt.Sprintf("%s has reappeared after having been deleted", key)
 		a.log.WarnContext(ctx, text)
-		a.tell(t, Event{Type: Warning, Message: text})
+		a.tell(t, EventWarning, text, nil)
 		return nil
 	}
 	if was.requested {
@@ -85,30 +86,8 @@ func deletionOf(m *manifest.Manifest) deletionKey {
 // deletionKind returns a kind as texts about deletions have it: in lower case
 // where the cluster-version operator knows the kind, else as written.
 func deletionKind(gvk schema.GroupVersionKind) string {
-	if _, ok := knownKinds[gvk.GroupKind()]; ok && gvk.Version == "v1" {
+	if merge.HasRule(gvk) {
 		return strings.ToLower(gvk.Kind)
 	}
 	return gvk.Kind
-}
-
-// knownKinds are the kinds that the cluster-version operator handles one by
-// one, all of version v1.
-var knownKinds = map[schema.GroupKind]struct{}{
-	{Kind: "Namespace"}:      {},
-	{Kind: "ConfigMap"}:      {},
-	{Kind: "ServiceAccount"}: {},
-	{Kind: "Service"}:        {},
-	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:                              {},
-	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:                       {},
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                       {},
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}:                {},
-	{Group: "apps", Kind: "Deployment"}:                                             {},
-	{Group: "apps", Kind: "DaemonSet"}:                                              {},
-	{Group: "batch", Kind: "Job"}:                                                   {},
-	{Group: "batch", Kind: "CronJob"}:                                               {},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               {},
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: {},
-	{Group: "security.openshift.io", Kind: "SecurityContextConstraints"}:            {},
-	{Group: "image.openshift.io", Kind: "ImageStream"}:                              {},
-	{Group: "operators.coreos.com", Kind: "OperatorGroup"}:                          {},
 }

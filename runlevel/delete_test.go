@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"encoding/json"
@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // TestDeletionEnds plays passes over manifests that delete an object, apply it, or
@@ -28,12 +26,12 @@ func TestDeletionEnds(t *testing.T) {
 		cluster = `Config "cluster"`
 	)
 	type pass struct {
-		state   runlevel.State
+		state   State
 		texts   []string
 		deletes int
 		pending []string
 	}
-	const updating, reconciling = runlevel.Updating, runlevel.Reconciling
+	const updating, reconciling = Updating, Reconciling
 	for _, tt := range []struct {
 		name   string
 		saved  string // what the Tracker is restored from
@@ -79,7 +77,7 @@ func TestDeletionEnds(t *testing.T) {
 				u.SetUID("u")
 				exists = append(exists, u)
 			}
-			api, tracker := newFake(exists...), runlevel.NewTracker(nil)
+			api, tracker := newFake(exists...), NewTracker(nil)
 			if tt.saved != "" {
 				if err := json.Unmarshal([]byte(tt.saved), tracker); err != nil {
 					t.Fatal(err)
@@ -87,8 +85,8 @@ func TestDeletionEnds(t *testing.T) {
 			}
 			for i, p := range tt.passes {
 				api.calls = nil
-				if _, err := runlevel.Run(t.Context(), tasksOf(t, p.texts...), runlevel.Options{
-					API: api, State: p.state, Tracker: tracker, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1}}); err != nil {
+				if _, err := Run(t.Context(), tasksOf(t, p.texts...), Options{
+					API: api, State: p.state, Tracker: tracker, Workers: 1, Backoff: &Backoff{Steps: 1}}); err != nil {
 					t.Fatalf("pass %d: %v", i+1, err)
 				}
 				deletes := 0
@@ -108,7 +106,7 @@ func TestDeletionEnds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				tracker = runlevel.NewTracker(nil)
+				tracker = NewTracker(nil)
 				if err := json.Unmarshal(data, tracker); err != nil {
 					t.Fatal(err)
 				}

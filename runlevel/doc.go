@@ -18,8 +18,7 @@
 //     while passes fail.
 //
 // Jobs are barriers in every state: all before them is done, nothing behind
-// them has started. Package manifest builds the graph; [Schedule] decides,
-// without a clock or goroutines, which node is next.
+// them has started. Package manifest builds the graph.
 //
 // # Driving a pass
 //
@@ -46,14 +45,14 @@
 // object is left alone; release.openshift.io/delete, where it is to be gone
 // (see [Tracker]); and config.openshift.io/inject-proxy or inject-tls, which
 // add settings of the cluster. Fields that the kind's schema in Kubernetes, or the
-// definition of a custom resource, does not have are left out, with a [Warning],
+// definition of a custom resource, does not have are left out, with an [EventWarning],
 // since an API server would refuse the whole object. The definition is that of the
 // payload; if the payload does not apply one, that of the cluster.
 //
 // Where several manifests make statements about one object, as feature sets
 // bring them, they are merged and applied once a pass, at the first of them:
 // maps key by key, keyed lists element by element ([clusterapi.Merge]). Of two
-// values the later manifest's counts, and a [Warning] names the files and
+// values the later manifest's counts, and an [EventWarning] names the files and
 // fields. Manifests that only create or delete are not merged: each acts when
 // its turn comes.
 //
@@ -89,7 +88,7 @@
 // applied, a pass in state Reconciling makes no call for the object, and judges it
 // by the status that the watch showed. What others add, and what they report, is no
 // drift. Anything else is applied; where the watch showed that the object is not any
-// more as it was, a [Drifted] event first tells which fields are not and who owns
+// more as it was, an [EventDrifted] first tells which fields are not and who owns
 // them now ([Drift]). Once an hour a pass applies everything all the same, for a
 // watch may break without anybody's noticing. A kind that is not watched, or cannot
 // be listed, is applied in every pass.
@@ -105,7 +104,7 @@
 // Errors of the API are tried again, a few times per pass ([Backoff]);
 // findings about an object, which are [*TaskError], are not: waiting is done
 // by passes, one after another, or by a pass that stays. An error stops what
-// depends on it and nothing else. [Summarize] puts the errors of a pass
+// depends on it and nothing else. [Result].Failure puts the errors of a pass
 // together, and [Judge] says whether that is trouble or progress: a degraded
 // operator has 40 minutes, and one without its versions 30 (machine-config 90)
 // before that is called slow; the [Tracker] holds these clocks.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,7 +59,7 @@ func doublesOf(tasks []*manifest.Task, included func(*manifest.Manifest) bool) m
 func createdOnly(tasks []*manifest.Task, included func(*manifest.Manifest) bool) map[manifest.Identity]bool {
 	out := make(map[manifest.Identity]bool)
 	for _, t := range tasks {
-		if createsOnly(t.Manifest.Annotations()) && !isClusterOperator(t.Manifest) && included(t.Manifest) {
+		if t.Manifest.CreatesOnly() && included(t.Manifest) {
 			out[t.Manifest.Identity()] = true
 		}
 	}
@@ -69,15 +68,7 @@ func createdOnly(tasks []*manifest.Task, included func(*manifest.Manifest) bool)
 
 // isStatement reports a manifest that says what an object is to be, always.
 func isStatement(m *manifest.Manifest) bool {
-	if isClusterOperator(m) {
-		return true // without regard to annotations
-	}
-	_, deletes := m.Annotations()[annotationDelete]
-	return !deletes && !createsOnly(m.Annotations())
-}
-
-func createsOnly(annotations map[string]string) bool {
-	return strings.EqualFold(annotations[annotationCreateOnly], "true")
+	return !m.Deletes() && !m.CreatesOnly()
 }
 
 // applyOnce applies the manifest of a task, or all those of its object, unless
@@ -143,7 +134,8 @@ func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *un
 		return nil, err
 	}
 	if again {
-		if stored, err = a.applyFields(ctx, t, obj); err != nil {
+		stored, err = a.applyFields(ctx, t, obj)
+		if err != nil {
 			return nil, err
 		}
 		a.tracker.noteAdoption(identityOf(obj), false)

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -22,7 +22,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // newMemory returns an empty cluster that knows OpenShift's kinds.
@@ -30,7 +29,7 @@ func newMemory() *memory.Cluster { return memory.NewOpenShift(memory.Options{}) 
 
 // counting is an API that notes the writes that change something.
 type counting struct {
-	runlevel.API
+	API
 	t      *testing.T
 	writes []string // "Apply Kind name by manager", for those that moved the resourceVersion
 	calls  int
@@ -70,16 +69,16 @@ func (c *counting) Delete(ctx context.Context, gvk schema.GroupVersionKind, key 
 type doubleRun struct {
 	t        *testing.T
 	api      *counting
-	tracker  *runlevel.Tracker
+	tracker  *Tracker
 	warnings []string
 }
 
 func newDoubleRun(t *testing.T) *doubleRun {
-	return &doubleRun{t: t, api: &counting{API: newMemory(), t: t}, tracker: runlevel.NewTracker(nil)}
+	return &doubleRun{t: t, api: &counting{API: newMemory(), t: t}, tracker: NewTracker(nil)}
 }
 
 // pass applies manifests, each "file: YAML", and returns what it wrote.
-func (r *doubleRun) pass(state runlevel.State, texts ...string) []string {
+func (r *doubleRun) pass(state State, texts ...string) []string {
 	r.t.Helper()
 	var ms []*manifest.Manifest
 	for _, text := range texts {
@@ -87,11 +86,11 @@ func (r *doubleRun) pass(state runlevel.State, texts ...string) []string {
 		ms = append(ms, newManifest(r.t, file, text))
 	}
 	r.api.writes, r.api.calls = nil, 0
-	_, err := runlevel.Run(r.t.Context(), manifest.NewTasks(ms), runlevel.Options{
-		API: r.api, State: state, Tracker: r.tracker, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1},
+	_, err := Run(r.t.Context(), manifest.NewTasks(ms), Options{
+		API: r.api, State: state, Tracker: r.tracker, Workers: 1, Backoff: &Backoff{Steps: 1},
 		Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
-		Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Warning {
+		Observe: func(e clusterapi.Event) {
+			if e.Type == EventWarning {
 				r.warnings = append(r.warnings, e.Message)
 			}
 		},
@@ -127,7 +126,7 @@ func TestDoublesAreMerged(t *testing.T) {
 		"0000_10_a_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns, labels: {l: first}, annotations: {x.y/z: '1'}}, data: {both: a, same: s, one: a}}",
 		"0000_20_b_2.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns, labels: {l: second}, annotations: {x.y/z: '2'}}, data: {both: b, same: s, two: b}}",
 	}
-	for _, state := range []runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling} {
+	for _, state := range []State{Initializing, Updating, Reconciling} {
 		t.Run(string(state), func(t *testing.T) {
 			r := newDoubleRun(t)
 			once := []string{"Apply ConfigMap ns/two by clusterupdate-payload"}
@@ -137,7 +136,7 @@ func TestDoublesAreMerged(t *testing.T) {
 			if diff := cmp.Diff(map[string]string{"both": "b", "same": "s", "one": "a", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
 				t.Error(diff)
 			}
-			if writes := r.pass(runlevel.Reconciling, texts...); len(writes) > 0 || r.api.calls != 1 {
+			if writes := r.pass(Reconciling, texts...); len(writes) > 0 || r.api.calls != 1 {
 				t.Errorf("%d calls, second pass %q", r.api.calls, writes)
 			}
 			want := []string{`Group: "" Kind: "ConfigMap" Namespace: "ns" Name: "two": applied as one from 0000_10_a_1.yaml, 0000_20_b_2.yaml; ` +
@@ -145,11 +144,11 @@ func TestDoublesAreMerged(t *testing.T) {
 			if diff := cmp.Diff(want, r.warnings); diff != "" {
 				t.Error(diff)
 			}
-			r.pass(runlevel.Updating, texts[1])
+			r.pass(Updating, texts[1])
 			if diff := cmp.Diff(map[string]string{"both": "b", "same": "s", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
 				t.Error(diff)
 			}
-			r.pass(runlevel.Updating, texts[0])
+			r.pass(Updating, texts[0])
 			if diff := cmp.Diff(map[string]string{"both": "a", "same": "s", "one": "a"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
 				t.Error(diff)
 			}
@@ -168,7 +167,7 @@ func TestThreeManifestsOfOneResource(t *testing.T) {
 		"0000_10_a_4.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: ns}, data: {x: '1'}}",
 		"0000_10_a_5.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: ns}, data: {w: '1'}}",
 	}
-	r.pass(runlevel.Updating, texts...)
+	r.pass(Updating, texts...)
 	if diff := cmp.Diff(map[string]string{"w": "3", "x": "3", "z": "2"}, dataOf(r.get("v1", "ConfigMap", "c"))); diff != "" {
 		t.Error(diff)
 	}
@@ -205,7 +204,7 @@ func TestFormerManagersAreGivenUp(t *testing.T) {
 			apply(r, "clusterupdate-payload-12", "{c: '1'}")
 			apply(r, "someone", "{foreign: x}")
 			apply(r, "clusterupdate-payload-x", "{similar: x}")
-			r.pass(runlevel.Reconciling, c.texts...)
+			r.pass(Reconciling, c.texts...)
 			u := r.get("v1", "ConfigMap", "c")
 			if diff := cmp.Diff(c.want, dataOf(u)); diff != "" {
 				t.Error(diff)
@@ -218,7 +217,7 @@ func TestFormerManagersAreGivenUp(t *testing.T) {
 			if diff := cmp.Diff([]string{"clusterupdate-payload", "clusterupdate-payload-x", "someone"}, managers); diff != "" {
 				t.Error(diff)
 			}
-			if writes := r.pass(runlevel.Reconciling, c.texts...); len(writes) > 0 {
+			if writes := r.pass(Reconciling, c.texts...); len(writes) > 0 {
 				t.Errorf("second pass: %q", writes)
 			}
 		})
@@ -242,14 +241,14 @@ func TestDoublesWithCreateOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDoubleRun(t)
-			if diff := cmp.Diff(c.writes, r.pass(runlevel.Updating, c.texts...)); diff != "" {
+			if diff := cmp.Diff(c.writes, r.pass(Updating, c.texts...)); diff != "" {
 				t.Error(diff)
 			}
 			u := r.get("v1", "ConfigMap", "c")
 			if diff := cmp.Diff(c.want, dataOf(u)); diff != "" {
 				t.Error(diff)
 			}
-			if writes := r.pass(runlevel.Updating, c.texts...); len(writes) > 0 {
+			if writes := r.pass(Updating, c.texts...); len(writes) > 0 {
 				t.Errorf("second pass: %q", writes)
 			}
 			if _, ok := c.want["user"]; !ok {
@@ -260,7 +259,7 @@ func TestDoublesWithCreateOnly(t *testing.T) {
 			if _, err := r.api.API.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "user"}); err != nil {
 				t.Fatal(err)
 			}
-			if writes := r.pass(runlevel.Updating, c.texts...); len(writes) > 0 || dataOf(r.get("v1", "ConfigMap", "c"))["user"] != "mine" {
+			if writes := r.pass(Updating, c.texts...); len(writes) > 0 || dataOf(r.get("v1", "ConfigMap", "c"))["user"] != "mine" {
 				t.Errorf("after a change by the user: %q", writes)
 			}
 		})
@@ -274,15 +273,15 @@ func TestDoublesWithDelete(t *testing.T) {
 	one := "0000_20_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}"
 	two := "0000_30_b_1.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: x}}"
 	r := newDoubleRun(t)
-	r.pass(runlevel.Updating, "x.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {old: x}}")
+	r.pass(Updating, "x.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {old: x}}")
 	want := []string{"Delete ConfigMap ns/c", "Apply ConfigMap ns/c by clusterupdate-payload"}
-	if diff := cmp.Diff(want, r.pass(runlevel.Updating, remove, one, two)); diff != "" {
+	if diff := cmp.Diff(want, r.pass(Updating, remove, one, two)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "x", "b": "x"}, dataOf(r.get("v1", "ConfigMap", "c"))); diff != "" {
 		t.Error(diff)
 	}
-	for _, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling} {
+	for _, state := range []State{Updating, Reconciling} {
 		if writes := r.pass(state, remove, one, two); len(writes) > 0 {
 			t.Errorf("%s again: %q", state, writes)
 		}
@@ -299,10 +298,10 @@ func TestDoubleClusterOperators(t *testing.T) {
 	}
 	text := "0000_10_%s_1.yaml: {apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {%s: x, both: %s}}, spec: {}, status: {versions: [{name: %s, version: '1'}]}}"
 	texts := []string{fmt.Sprintf(text, "a", "a", "a", "a"), fmt.Sprintf(text, "b", "b", "b", "a")}
-	if diff := cmp.Diff([]string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(runlevel.Reconciling, texts...)); diff != "" {
+	if diff := cmp.Diff([]string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(Reconciling, texts...)); diff != "" {
 		t.Error(diff)
 	}
-	if writes := r.pass(runlevel.Reconciling, texts...); len(writes) > 0 {
+	if writes := r.pass(Reconciling, texts...); len(writes) > 0 {
 		t.Errorf("second pass: %q", writes)
 	}
 	var ms []*manifest.Manifest
@@ -310,8 +309,8 @@ func TestDoubleClusterOperators(t *testing.T) {
 		_, text, _ := strings.Cut(text, ": ")
 		ms = append(ms, newManifest(t, fmt.Sprintf("0000_10_%d_x.yaml", i), text))
 	}
-	_, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: r.api, State: runlevel.Reconciling})
-	if te, ok := errors.AsType[*runlevel.TaskError](err); !ok || te.Task.Index != 2 || te.Wait.Undone[0] != "operator to 1" {
+	_, err := Run(t.Context(), manifest.NewTasks(ms), Options{API: r.api, State: Reconciling})
+	if te, ok := errors.AsType[*TaskError](err); !ok || te.Task.Index != 2 || te.Wait.Undone[0] != "operator to 1" {
 		t.Errorf("%v", err)
 	}
 }
@@ -331,8 +330,8 @@ func TestDoublesFailAndVanish(t *testing.T) {
 		}
 		return nil
 	}
-	o := runlevel.Options{API: api, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1}}
-	res, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), o)
+	o := Options{API: api, Workers: 1, Backoff: &Backoff{Steps: 1}}
+	res, err := Run(t.Context(), manifest.NewTasks(ms), o)
 	if err == nil || res.Done != 1 || len(api.writes()) != 2 {
 		t.Fatalf("%+v %v %q", res, err, api.writes())
 	}
@@ -341,8 +340,8 @@ func TestDoublesFailAndVanish(t *testing.T) {
 	}
 	c := newMemory()
 	for _, enabled := range [][]string{{"A", "B"}, {"A"}, {"B"}} {
-		o := runlevel.Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
-		if _, err := runlevel.Run(t.Context(), manifest.NewTasks(ms), o); err != nil {
+		o := Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
+		if _, err := Run(t.Context(), manifest.NewTasks(ms), o); err != nil {
 			t.Fatal(err)
 		}
 		u, err := c.Get(t.Context(), ms[0].GVK(), clusterapi.Key("ns", "c"))
@@ -370,8 +369,8 @@ func TestDoubleDeployment(t *testing.T) {
 		_ = unstructured.SetNestedSlice(stored.Object, []any{map[string]any{"type": "ReplicaFailure", "status": "True", "reason": "R", "message": "M"}}, "status", "conditions")
 	}
 	var warning string
-	res, _ := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: api, Observe: func(e runlevel.Event) {
-		if e.Type == runlevel.Warning {
+	res, _ := Run(t.Context(), manifest.NewTasks(ms), Options{API: api, Observe: func(e clusterapi.Event) {
+		if e.Type == EventWarning {
 			warning += e.Message
 		}
 	}})
@@ -414,11 +413,11 @@ func TestRealDoubles(t *testing.T) {
 		t.Fatal(err)
 	}
 	api := &counting{API: c, t: t}
-	tr := runlevel.NewTracker(nil)
-	for i, state := range []runlevel.State{runlevel.Updating, runlevel.Reconciling, runlevel.Reconciling, runlevel.Updating} {
+	tr := NewTracker(nil)
+	for i, state := range []State{Updating, Reconciling, Reconciling, Updating} {
 		api.writes = nil
-		res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{
-			API: api, State: state, Tracker: tr, Workers: 1, Backoff: &runlevel.Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+		res, err := Run(t.Context(), p.Tasks(), Options{
+			API: api, State: state, Tracker: tr, Workers: 1, Backoff: &Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 		})
 		if err != nil || res.Done != 827 {
 			t.Fatalf("%+v %v", res, err)

@@ -187,7 +187,8 @@ func (a *applier) tellDriftOf(t *manifest.Task, live *clusterapi.Object, compare
 		a.emitDrift(t, d, goneState(seen.uid))
 		return
 	}
-	if d.Recreated = live.UID() != applied.uid; d.Recreated && a.tracker.toldGone(id, applied.uid) {
+	d.Recreated = live.UID() != applied.uid
+	if d.Recreated && a.tracker.toldGone(id, applied.uid) {
 		return // it was created here
 	}
 	compare(&applied, d)
@@ -229,7 +230,7 @@ func (t *Tracker) toldGone(id manifest.Identity, uid types.UID) bool {
 
 func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {
 	if a.tracker.keepDrift(d, state) {
-		a.tell(t, Event{Type: Drifted, Drift: d, Message: d.Text()})
+		a.tell(t, EventDrifted, d.Text(), d)
 	}
 }
 

@@ -42,9 +42,9 @@ func ExampleTracker_Watch() {
 	}
 	pass := func() {
 		see()
-		_, err := runlevel.Run(ctx, tasks, runlevel.Options{API: cluster, State: runlevel.Reconciling, Tracker: tracker, Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.Drifted {
-				fmt.Println(e.Drift.Text())
+		_, err := runlevel.Run(ctx, tasks, runlevel.Options{API: cluster, State: runlevel.Reconciling, Tracker: tracker, Observe: func(e clusterapi.Event) {
+			if e.Type == runlevel.EventDrifted {
+				fmt.Println(e.Data.(*runlevel.Progress).Drift.Text())
 			}
 		}})
 		if err != nil {

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // watched is a cluster whose changes reach a Tracker, as watches would bring them.
@@ -31,30 +30,30 @@ type watched struct {
 	t       testing.TB
 	c       *memory.Cluster
 	tasks   []*manifest.Task
-	tracker *runlevel.Tracker
+	tracker *Tracker
 	clock   *testclock.FakeClock
-	kinds   []runlevel.WatchedKind
+	kinds   []WatchedKind
 	cursor  clusterapi.Cursor
 	always  bool
-	api     runlevel.API // of passes
-	mode    runlevel.Mode
+	api     API // of passes
+	mode    Mode
 	filter  manifest.Filter
 	uid     types.UID // of the owner
 	fail    func(memory.Call) error
 
 	mu     sync.Mutex
 	calls  []string // "Verb Kind name", of passes alone
-	events []runlevel.Event
+	events []clusterapi.Event
 	count  bool
 }
 
 func watch(t testing.TB, tasks []*manifest.Task, loaded ...*unstructured.Unstructured) *watched {
 	t.Helper()
-	return watchIn(t, runlevel.ApplyServerSide, tasks, loaded...)
+	return watchIn(t, ApplyServerSide, tasks, loaded...)
 }
 
 // watchIn watches for passes in a mode.
-func watchIn(t testing.TB, mode runlevel.Mode, tasks []*manifest.Task, loaded ...*unstructured.Unstructured) *watched {
+func watchIn(t testing.TB, mode Mode, tasks []*manifest.Task, loaded ...*unstructured.Unstructured) *watched {
 	t.Helper()
 	w := &watched{t: t, tasks: tasks, mode: mode, uid: "uid", clock: testclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
 	w.c = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
@@ -74,7 +73,7 @@ func watchIn(t testing.TB, mode runlevel.Mode, tasks []*manifest.Task, loaded ..
 		t.Fatal(err)
 	}
 	w.api = w.c
-	w.tracker = runlevel.NewTracker(w.clock)
+	w.tracker = NewTracker(w.clock)
 	w.begin()
 	return w
 }
@@ -120,15 +119,15 @@ func (w *watched) deliver(change clusterapi.Change) {
 }
 
 // pass makes a pass and returns its calls.
-func (w *watched) pass(state runlevel.State) []string {
+func (w *watched) pass(state State) []string {
 	w.t.Helper()
 	w.mu.Lock()
 	w.calls, w.count, w.events = nil, true, nil
 	w.mu.Unlock()
-	_, err := runlevel.Run(w.t.Context(), w.tasks, runlevel.Options{
-		API: w.api, State: state, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Workers: 1, ApplyAlways: w.always, Mode: w.mode, Filter: w.filter,
+	_, err := Run(w.t.Context(), w.tasks, Options{
+		API: w.api, State: state, Tracker: w.tracker, Backoff: &Backoff{Steps: 1}, Workers: 1, ApplyAlways: w.always, Mode: w.mode, Filter: w.filter,
 		Clock: testclock.NewFakeClock(w.clock.Now()), Owner: w.owner(),
-		Observe: func(e runlevel.Event) { w.events = append(w.events, e) },
+		Observe: func(e clusterapi.Event) { w.events = append(w.events, e) },
 	})
 	if err != nil {
 		w.t.Fatal(causeOf(err))
@@ -146,21 +145,21 @@ func (w *watched) owner() *metav1.OwnerReference {
 // settled makes passes until all is recorded and trusted.
 func (w *watched) settled() {
 	w.t.Helper()
-	w.pass(runlevel.Updating)
+	w.pass(Updating)
 	w.tell()
-	w.pass(runlevel.Reconciling)
+	w.pass(Reconciling)
 	w.tell()
-	if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+	if calls := w.pass(Reconciling); len(calls) > 0 {
 		w.t.Fatalf("calls over an unchanged cluster: %v", calls)
 	}
 }
 
 // told are the drifts of the last pass.
-func (w *watched) told() []runlevel.Drift {
-	var out []runlevel.Drift
+func (w *watched) told() []Drift {
+	var out []Drift
 	for _, e := range w.events {
-		if e.Type == runlevel.Drifted {
-			out = append(out, *e.Drift)
+		if e.Type == EventDrifted {
+			out = append(out, *progressOf(e).Drift)
 		}
 	}
 	return out
@@ -190,9 +189,9 @@ func driftTasks(t testing.TB) []*manifest.Task {
 	return tasksOf(t, driftDaemonSet, driftJob, driftNamespace, driftConfigMap, driftSecret, driftDeployment, driftCRD, driftOnce, driftOperator)
 }
 
-func newDrift(t testing.TB) *watched { return newDriftIn(t, runlevel.ApplyServerSide) }
+func newDrift(t testing.TB) *watched { return newDriftIn(t, ApplyServerSide) }
 
-func newDriftIn(t testing.TB, mode runlevel.Mode) *watched {
+func newDriftIn(t testing.TB, mode Mode) *watched {
 	w := watchIn(t, mode, driftTasks(t), object(t, goodOperator))
 	w.settled()
 	return w
@@ -252,12 +251,12 @@ func containers(u *unstructured.Unstructured) []any {
 // Each way in which an object may drift is found at the next pass, told with who
 // did it, and repaired by one apply.
 func TestDrift(t *testing.T) {
-	update := []runlevel.FieldOwner{{Manager: "someone", Operation: "Update"}}
-	apply := []runlevel.FieldOwner{{Manager: "kubectl", Operation: "Apply"}}
+	update := []FieldOwner{{Manager: "someone", Operation: "Update"}}
+	apply := []FieldOwner{{Manager: "kubectl", Operation: "Apply"}}
 	for name, tc := range map[string]struct {
 		drift  func(w *watched)
 		kind   string
-		fields []runlevel.DriftedField
+		fields []DriftedField
 		gone   bool
 		again  bool
 		text   string
@@ -266,21 +265,21 @@ func TestDrift(t *testing.T) {
 			drift: func(w *watched) {
 				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
 			},
-			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "x", Found: "z", Owners: update}},
+			kind: "ConfigMap", fields: []DriftedField{{Path: "data.a", Wanted: "x", Found: "z", Owners: update}},
 			text: "ConfigMap ns/c was changed: data.a by someone (Update)",
 		},
 		"field by Apply": {
 			drift: func(w *watched) {
 				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: z}}`)
 			},
-			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "data.b", Wanted: "w", Found: "z", Owners: apply}},
+			kind: "ConfigMap", fields: []DriftedField{{Path: "data.b", Wanted: "w", Found: "z", Owners: apply}},
 		},
 		"fields by two": {
 			drift: func(w *watched) {
 				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: z}}`)
 				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
 			},
-			kind: "ConfigMap", fields: []runlevel.DriftedField{
+			kind: "ConfigMap", fields: []DriftedField{
 				{Path: "data.a", Wanted: "x", Found: "z", Owners: update}, {Path: "data.b", Wanted: "w", Found: "z", Owners: apply},
 			},
 		},
@@ -289,7 +288,7 @@ func TestDrift(t *testing.T) {
 				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: z}}`)
 				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {b: w}}`)
 			},
-			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "data.b", Wanted: "w", Found: "w", Owners: apply}},
+			kind: "ConfigMap", fields: []DriftedField{{Path: "data.b", Wanted: "w", Found: "w", Owners: apply}},
 		},
 		"secret": {
 			drift: func(w *watched) {
@@ -297,13 +296,13 @@ func TestDrift(t *testing.T) {
 					set(t, u, "Zm91bmQ=", "data", "a")
 				})
 			},
-			kind: "Secret", fields: []runlevel.DriftedField{{Path: "data.a", Wanted: "(redacted)", Found: "(redacted)", Owners: update}},
+			kind: "Secret", fields: []DriftedField{{Path: "data.a", Wanted: "(redacted)", Found: "(redacted)", Owners: update}},
 		},
 		"element changed": {
 			drift: func(w *watched) {
 				w.change(deployments1, "ns", "d", func(u *unstructured.Unstructured) { containers(u)[1].(map[string]any)["image"] = "other" })
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=token-b].image", Wanted: "i", Found: "other", Owners: update}},
+			kind: "Deployment", fields: []DriftedField{{Path: "spec.template.spec.containers[name=token-b].image", Wanted: "i", Found: "other", Owners: update}},
 		},
 		"element removed": {
 			drift: func(w *watched) {
@@ -311,7 +310,7 @@ func TestDrift(t *testing.T) {
 					set(t, u, containers(u)[:1], "spec", "template", "spec", "containers")
 				})
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{{Path: "spec.template.spec.containers[name=token-b]",
+			kind: "Deployment", fields: []DriftedField{{Path: "spec.template.spec.containers[name=token-b]",
 				Wanted: map[string]any{"name": "token-b", "image": "i", "env": []any{map[string]any{"name": "LEVEL", "value": "one"}}}}},
 		},
 		"credential": {
@@ -320,7 +319,7 @@ func TestDrift(t *testing.T) {
 					containers(u)[0].(map[string]any)["env"].([]any)[0].(map[string]any)["value"] = "new"
 				})
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{{
+			kind: "Deployment", fields: []DriftedField{{
 				Path:   "spec.template.spec.containers[name=a].env[name=DB_PASSWORD].value",
 				Wanted: "(redacted)", Found: "(redacted)", Owners: update,
 			}},
@@ -333,7 +332,7 @@ func TestDrift(t *testing.T) {
 					volumes.([]any)[0].(map[string]any)["secret"].(map[string]any)["secretName"] = "t"
 				})
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{
+			kind: "Deployment", fields: []DriftedField{
 				{Path: "spec.template.spec.containers[name=token-b].env[name=LEVEL].value", Wanted: "one", Found: "two", Owners: update},
 				{Path: "spec.template.spec.volumes[name=v].secret.secretName", Wanted: "s", Found: "t", Owners: update},
 			},
@@ -342,7 +341,7 @@ func TestDrift(t *testing.T) {
 			drift: func(w *watched) {
 				w.change(secrets1, "ns", "s", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.io/x"}) })
 			},
-			kind: "Secret", fields: []runlevel.DriftedField{{Path: `metadata.finalizers[="example.io/token"]`, Wanted: "example.io/token"}},
+			kind: "Secret", fields: []DriftedField{{Path: `metadata.finalizers[="example.io/token"]`, Wanted: "example.io/token"}},
 		},
 		"credential in a value that is one": {
 			drift: func(w *watched) {
@@ -352,7 +351,7 @@ func TestDrift(t *testing.T) {
 					schema["default"] = map[string]any{"env": []any{map[string]any{"name": "TOKEN", "value": "new"}}, "url": "http://me:new@proxy"}
 				})
 			},
-			kind: "CustomResourceDefinition", fields: []runlevel.DriftedField{{Path: "spec.versions[0].schema.openAPIV3Schema.default", Found: map[string]any{
+			kind: "CustomResourceDefinition", fields: []DriftedField{{Path: "spec.versions[0].schema.openAPIV3Schema.default", Found: map[string]any{
 				"env": []any{map[string]any{"name": "TOKEN", "value": "(redacted)"}}, "url": "http://(redacted)@proxy"}, Owners: update}},
 		},
 		"label removed": {
@@ -361,14 +360,14 @@ func TestDrift(t *testing.T) {
 					unstructured.RemoveNestedField(u.Object, "metadata", "labels", "app.io/a")
 				})
 			},
-			kind: "Deployment", fields: []runlevel.DriftedField{{Path: `metadata.labels["app.io/a"]`, Wanted: "x"}},
+			kind: "Deployment", fields: []DriftedField{{Path: `metadata.labels["app.io/a"]`, Wanted: "x"}},
 			text: `Deployment ns/d was changed: metadata.labels["app.io/a"] removed`,
 		},
 		"owner removed": {
 			drift: func(w *watched) {
 				w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
 			},
-			kind: "ConfigMap", fields: []runlevel.DriftedField{{Path: "metadata.ownerReferences[uid=uid]", Wanted: map[string]any{
+			kind: "ConfigMap", fields: []DriftedField{{Path: "metadata.ownerReferences[uid=uid]", Wanted: map[string]any{
 				"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "name": "version", "uid": "uid", "controller": true}}},
 		},
 		"inside a value that is one": {
@@ -379,13 +378,13 @@ func TestDrift(t *testing.T) {
 					schema["description"] = "two"
 				})
 			},
-			kind: "CustomResourceDefinition", fields: []runlevel.DriftedField{{Path: "spec.versions[0].schema.openAPIV3Schema.description", Wanted: "one", Found: "two", Owners: update}},
+			kind: "CustomResourceDefinition", fields: []DriftedField{{Path: "spec.versions[0].schema.openAPIV3Schema.description", Wanted: "one", Found: "two", Owners: update}},
 		},
 		"operator's metadata": {
 			drift: func(w *watched) {
 				w.change(operators1, "", "o", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"a": "z"}) })
 			},
-			kind: "ClusterOperator", fields: []runlevel.DriftedField{{Path: "metadata.annotations.a", Wanted: "x", Found: "z", Owners: update}},
+			kind: "ClusterOperator", fields: []DriftedField{{Path: "metadata.annotations.a", Wanted: "x", Found: "z", Owners: update}},
 		},
 		"deleted": {
 			drift: func(w *watched) { w.remove(configMaps1, "ns", "c") },
@@ -404,7 +403,7 @@ func TestDrift(t *testing.T) {
 				w.remove(configMaps1, "ns", "c")
 				w.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}`)
 			},
-			kind: "ConfigMap", again: true, fields: []runlevel.DriftedField{
+			kind: "ConfigMap", again: true, fields: []DriftedField{
 				{Path: "data.a", Wanted: "x", Found: "x", Owners: apply},
 				{Path: "data.b", Wanted: "w"},
 				{Path: "metadata.ownerReferences[uid=uid]", Wanted: map[string]any{
@@ -419,7 +418,7 @@ func TestDrift(t *testing.T) {
 			tc.drift(w)
 			w.tell()
 			w.clock.Step(time.Minute)
-			calls := w.pass(runlevel.Reconciling)
+			calls := w.pass(Reconciling)
 			told := w.told()
 			if len(told) != 1 {
 				t.Fatalf("told %+v; calls %v", told, calls)
@@ -428,7 +427,7 @@ func TestDrift(t *testing.T) {
 			if d.Identity.Kind != tc.kind || d.Gone != tc.gone || d.Recreated != tc.again || d.File != "0000_10_a_x.yaml" || !d.Time.Equal(w.clock.Now()) {
 				t.Errorf("told %+v", d)
 			}
-			if diff := cmp.Diff(tc.fields, withoutDigits(t, d.Fields), cmpopts.IgnoreFields(runlevel.FieldOwner{}, "Time"), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.fields, withoutDigits(t, d.Fields), cmpopts.IgnoreFields(FieldOwner{}, "Time"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("fields (-want +got): %s", diff)
 			}
 			if tc.text != "" && d.Text() != tc.text {
@@ -441,7 +440,7 @@ func TestDrift(t *testing.T) {
 				t.Errorf("not repaired: %s", diff)
 			}
 			w.tell()
-			if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+			if calls := w.pass(Reconciling); len(calls) > 0 {
 				t.Errorf("calls after the repair: %v", calls)
 			}
 		})
@@ -523,7 +522,7 @@ func TestSawOdd(t *testing.T) {
 		w.tracker.Saw(clusterapi.NewObject(object(t, text)))
 		w.tracker.Gone(clusterapi.NewObject(object(t, text)))
 	}
-	if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+	if calls := w.pass(Reconciling); len(calls) > 0 {
 		t.Errorf("calls %v", calls)
 	}
 	// managedFields of any form
@@ -532,7 +531,7 @@ func TestSawOdd(t *testing.T) {
 	}}}} {
 		u := object(t, driftConfigMap)
 		u.Object["metadata"].(map[string]any)["managedFields"] = fields
-		w.tracker.Saw(clusterapi.NewObject(runlevel.WatchedKind{}.Trim(u)))
+		w.tracker.Saw(clusterapi.NewObject(WatchedKind{}.Trim(u)))
 	}
 }
 
@@ -540,7 +539,7 @@ var digits = regexp.MustCompile(`\(redacted-[0-9a-f]{12}\)`)
 
 // withoutDigits returns fields with hidden values as (redacted); where both of a
 // field are hidden, they must be seen to differ.
-func withoutDigits(t *testing.T, fields []runlevel.DriftedField) []runlevel.DriftedField {
+func withoutDigits(t *testing.T, fields []DriftedField) []DriftedField {
 	t.Helper()
 	var plain func(v any) any
 	plain = func(v any) any {

@@ -95,9 +95,9 @@ func (e *TaskError) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// ContextError says that a node stopped because the context of the pass
+// contextEnd says that a node stopped because the context of the pass
 // ended. It is not a fault of a task: summaries leave it out.
-type ContextError struct {
+type contextEnd struct {
 	// Done and Total count the tasks of the pass.
 	Done, Total int
 	// Err is the error of the context, and its cause where one was given:
@@ -105,23 +105,23 @@ type ContextError struct {
 	Err error
 }
 
-func (e *ContextError) Error() string {
+func (e *contextEnd) Error() string {
 	return fmt.Sprintf("update %v at %d of %d", e.Err, e.Done, e.Total)
 }
 
 // Unwrap returns the error of the context.
-func (e *ContextError) Unwrap() error { return e.Err }
+func (e *contextEnd) Unwrap() error { return e.Err }
 
-// IncompleteError says that nodes with tasks have not run though none failed:
+// incompleteError says that nodes with tasks have not run though none failed:
 // the context ended in between.
-type IncompleteError struct {
+type incompleteError struct {
 	// Nodes counts all nodes that are not done, empty ones too.
 	Nodes int
 	// First is the first task of the first such node that has tasks.
 	First *manifest.Task
 }
 
-func (e *IncompleteError) Error() string {
+func (e *incompleteError) Error() string {
 	return fmt.Sprintf("%d incomplete task nodes, beginning with %s", e.Nodes, e.First)
 }
 

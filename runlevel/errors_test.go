@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 func TestErrorClasses(t *testing.T) {
@@ -43,9 +42,9 @@ func TestErrorClasses(t *testing.T) {
 		{"bad request", apierrors.NewBadRequest("x"), "UpdatePayloadFailed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return c.err }}
-			_, err := runlevel.Run(t.Context(), configMaps(t, "n"), runlevel.Options{Applier: r, Backoff: &runlevel.Backoff{Steps: 1}})
-			te, ok := errors.AsType[*runlevel.TaskError](err)
+			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return c.err }}
+			_, err := Run(t.Context(), configMaps(t, "n"), Options{Applier: r, Backoff: &Backoff{Steps: 1}})
+			te, ok := errors.AsType[*TaskError](err)
 			if !ok {
 				t.Fatalf("error %v", err)
 			}
@@ -65,23 +64,23 @@ func operatorTask(t testing.TB, name string) *manifest.Task {
 	return tasksOf(t, fmt.Sprintf("{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: %q}}", name))[0]
 }
 
-func operatorErr(t testing.TB, name string, effect runlevel.Effect, reason, plural string) *runlevel.TaskError {
-	return &runlevel.TaskError{
+func operatorErr(t testing.TB, name string, effect Effect, reason, plural string) *TaskError {
+	return &TaskError{
 		Task: operatorTask(t, name), Effect: effect, Reason: reason, PluralReason: plural,
 		Message: "Cluster operator " + name + " is " + reason, PluralFormat: "Cluster operators %s are " + reason, Name: name,
 	}
 }
 
 func TestSummarize(t *testing.T) {
-	ctxErr := &runlevel.ContextError{Done: 1, Total: 2, Err: context.Canceled}
-	incomplete := &runlevel.IncompleteError{Nodes: 2, First: configMaps(t, "n")[0]}
-	api := func(name, text string) *runlevel.TaskError {
-		return &runlevel.TaskError{Task: operatorTask(t, name), Reason: "UpdatePayloadResourceNotFound", Message: text}
+	ctxErr := &contextEnd{Done: 1, Total: 2, Err: context.Canceled}
+	incomplete := &incompleteError{Nodes: 2, First: configMaps(t, "n")[0]}
+	api := func(name, text string) *TaskError {
+		return &TaskError{Task: operatorTask(t, name), Reason: "UpdatePayloadResourceNotFound", Message: text}
 	}
 	type sum struct {
 		Reason, Message, Name string
 		Names                 []string
-		Effect                runlevel.Effect
+		Effect                Effect
 		Members               int
 	}
 	for _, c := range []struct {
@@ -96,33 +95,33 @@ func TestSummarize(t *testing.T) {
 		{"an end of the context drops nothing else", []error{operatorErr(t, "a", "", "R", "Rs"), context.Canceled}, &sum{Reason: "R", Message: "Cluster operator a is R", Name: "a"}},
 		{"one stays", []error{ctxErr, api("a", "m")}, &sum{Reason: "UpdatePayloadResourceNotFound", Message: "m"}},
 		{"operators with one reason", []error{
-			operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectFail, "R", "Rs"), operatorErr(t, "c", "", "R", "Rs"),
-		}, &sum{Reason: "Rs", Message: "Cluster operators a, b, c are R", Name: "a, b, c", Names: []string{"a", "b", "c"}, Effect: runlevel.EffectFail, Members: 3}},
+			operatorErr(t, "b", EffectNone, "R", "Rs"), operatorErr(t, "a", EffectFail, "R", "Rs"), operatorErr(t, "c", "", "R", "Rs"),
+		}, &sum{Reason: "Rs", Message: "Cluster operators a, b, c are R", Name: "a, b, c", Names: []string{"a", "b", "c"}, Effect: EffectFail, Members: 3}},
 		{"an empty effect is the weakest", []error{
-			operatorErr(t, "b", "", "R", "Rs"), operatorErr(t, "a", runlevel.EffectReport, "R", "Rs"),
-		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: runlevel.EffectReport, Members: 2}},
+			operatorErr(t, "b", "", "R", "Rs"), operatorErr(t, "a", EffectReport, "R", "Rs"),
+		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: EffectReport, Members: 2}},
 		{"fail after interval over none", []error{
-			operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectFailAfterInterval, "R", "Rs"),
-		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: runlevel.EffectFailAfterInterval, Members: 2}},
+			operatorErr(t, "b", EffectNone, "R", "Rs"), operatorErr(t, "a", EffectFailAfterInterval, "R", "Rs"),
+		}, &sum{Reason: "Rs", Message: "Cluster operators a, b are R", Name: "a, b", Names: []string{"a", "b"}, Effect: EffectFailAfterInterval, Members: 2}},
 		{"no plural, no group", []error{api("a", "second"), api("b", "first"), api("c", "second")},
 			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* first\n* second", Members: 3}},
 		{"only errors of operators are put together", []error{
-			&runlevel.TaskError{Task: configMaps(t, "x")[0], Reason: "R", PluralReason: "Rs", Message: "a"},
-			&runlevel.TaskError{Reason: "R", PluralReason: "Rs", Message: "b"},
+			&TaskError{Task: configMaps(t, "x")[0], Reason: "R", PluralReason: "Rs", Message: "a"},
+			&TaskError{Reason: "R", PluralReason: "Rs", Message: "b"},
 		}, &sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* a\n* b", Members: 2}},
 		{"equal texts are one line", []error{api("a", "m"), api("b", "m")},
 			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* m", Members: 2}},
 		{"groups and others", []error{
-			operatorErr(t, "z", runlevel.EffectNone, "S", "Ss"), api("x", "plain"), operatorErr(t, "b", runlevel.EffectNone, "R", "Rs"), operatorErr(t, "a", runlevel.EffectNone, "R", "Rs"),
+			operatorErr(t, "z", EffectNone, "S", "Ss"), api("x", "plain"), operatorErr(t, "b", EffectNone, "R", "Rs"), operatorErr(t, "a", EffectNone, "R", "Rs"),
 		}, &sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* Cluster operator z is S\n* Cluster operators a, b are R\n* plain", Members: 3}},
 		{"incomplete without a context", []error{incomplete, api("a", "m")},
 			&sum{Reason: "MultipleErrors", Message: "Multiple errors are preventing progress:\n* 2 incomplete task nodes, beginning with configmap \"ns/n\" (1 of 1)\n* m", Members: 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := runlevel.Summarize(c.errs)
+			err := summarize(c.errs)
 			var got *sum
 			if err != nil {
-				te, ok := errors.AsType[*runlevel.TaskError](err)
+				te, ok := errors.AsType[*TaskError](err)
 				if !ok {
 					t.Fatalf("error %v", err)
 				}
@@ -138,18 +137,18 @@ func TestSummarize(t *testing.T) {
 // An error that is not of a task stays beside the end of the context.
 func TestSummarizeKeepsForeignErrors(t *testing.T) {
 	plain := errors.New("plain")
-	if err := runlevel.Summarize([]error{plain, context.Canceled}); err != plain {
+	if err := summarize([]error{plain, context.Canceled}); err != plain {
 		t.Errorf("error %v", err)
 	}
 }
 
 // Others come first in their order, then groups by reason.
 func TestSummarizeOrder(t *testing.T) {
-	plain := &runlevel.TaskError{Message: "plain"}
-	err := runlevel.Summarize([]error{
+	plain := &TaskError{Message: "plain"}
+	err := summarize([]error{
 		operatorErr(t, "z", "", "S", "Ss"), plain, operatorErr(t, "b", "", "R", "Rs"), operatorErr(t, "a", "", "R", "Rs"),
 	})
-	te, _ := errors.AsType[*runlevel.TaskError](err)
+	te, _ := errors.AsType[*TaskError](err)
 	var got []string
 	for _, m := range te.Members {
 		got = append(got, m.Error())

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -36,9 +37,9 @@ func ExampleRun() {
 	res, err := runlevel.Run(context.Background(), tasks, runlevel.Options{
 		API:     memory.NewOpenShift(memory.Options{}),
 		Workers: 1,
-		Observe: func(e runlevel.Event) {
-			if e.Type == runlevel.TaskDone {
-				fmt.Printf("level %s: %d of %d, all: %d of %d\n", e.Level, e.LevelSettled, e.LevelTotal, e.Done, e.Total)
+		Observe: func(e clusterapi.Event) {
+			if p, ok := e.Data.(*runlevel.Progress); ok && e.Type == runlevel.EventTaskDone {
+				fmt.Printf("level %s: %d of %d, all: %d of %d\n", p.Level, p.LevelSettled, p.LevelTotal, p.Done, p.Total)
 			}
 		},
 	})
@@ -69,36 +70,6 @@ func ExampleRun_failure() {
 	// applied configmap "demo/10-c" (3 of 4)
 	// true Demo configmap "demo/10-b" (2 of 4)
 	// b does not come up
-}
-
-// The schedule alone, as a rehearsal in virtual time would drive it: time
-// jumps from the end of one node to that of the next.
-func ExampleSchedule() {
-	took := map[string]time.Duration{"10-a": 3 * time.Minute, "10-b": 5 * time.Minute, "20-c": time.Minute, "20-d": time.Minute}
-	g := runlevel.GraphFor(runlevel.Updating, exampleTasks("0000_10_a_1", "0000_10_b_1", "0000_20_c_1", "0000_20_d_1"), 0)
-	s := runlevel.NewSchedule(g)
-
-	var now time.Duration
-	ends := make(map[int]time.Duration) // of running nodes
-	for !s.Finished() {
-		for node, ok := s.Next(); ok; node, ok = s.Next() {
-			ends[node] = now
-			for _, t := range g.Nodes[node].Tasks {
-				ends[node] += took[t.Manifest.Identity().Name]
-			}
-		}
-		first := -1
-		for node, end := range ends {
-			if first < 0 || end < ends[first] || end == ends[first] && node < first {
-				first = node
-			}
-		}
-		now = ends[first]
-		delete(ends, first)
-		s.Done(first)
-	}
-	fmt.Println(now)
-	// Output: 6m0s
 }
 
 // What a degraded operator means depends on how long it has been awaited.

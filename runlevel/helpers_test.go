@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -217,3 +217,6 @@ func (f *fakeAPI) remove(gvk schema.GroupVersionKind, key types.NamespacedName) 
 	defer f.mu.Unlock()
 	delete(f.objects, fakeKey(gvk, key))
 }
+
+// progressOf is the progress of an event.
+func progressOf(e clusterapi.Event) *Progress { return e.Data.(*Progress) }

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 const proxied = `
@@ -51,7 +49,7 @@ func TestInjectProxy(t *testing.T) {
 			}
 			api := newFake(objs...)
 			text := strings.NewReplacer("KIND", c.kind, "NAMES", c.names).Replace(proxied)
-			err := once(t, api, runlevel.Options{}, text)
+			err := once(t, api, Options{}, text)
 			if c.failure != "" {
 				if causeOf(err) != c.failure || len(api.writes()) > 0 {
 					t.Fatalf("error %v, calls %v", causeOf(err), api.writes())
@@ -120,7 +118,7 @@ spec: {template: {spec: {containers: [{name: cluster-version-operator, env: [{na
 		t.Run(c.name, func(t *testing.T) {
 			infra := object(t, "{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}, status: {apiServerInternalURI: '"+c.uri+"'}}")
 			api := newFake(infra)
-			if err := once(t, api, runlevel.Options{}, strings.Replace(own, "NAME", c.deployment, 1)); err != nil {
+			if err := once(t, api, Options{}, strings.Replace(own, "NAME", c.deployment, 1)); err != nil {
 				t.Fatal(causeOf(err))
 			}
 			got := envOf(t, api.get("Deployment", "openshift-cluster-version/"+c.deployment))
@@ -130,7 +128,7 @@ spec: {template: {spec: {containers: [{name: cluster-version-operator, env: [{na
 		})
 	}
 	api := newFake()
-	if err := once(t, api, runlevel.Options{}, strings.Replace(own, "NAME", "cluster-version-operator", 1)); err != nil {
+	if err := once(t, api, Options{}, strings.Replace(own, "NAME", "cluster-version-operator", 1)); err != nil {
 		t.Fatalf("without Infrastructure: %v", causeOf(err))
 	}
 }
@@ -182,7 +180,7 @@ data:
 				objs = append(objs, object(t, text))
 			}
 			api := newFake(objs...)
-			if err := once(t, api, runlevel.Options{}, strings.Replace(cm, "VALUE", c.value, 1)); err != nil {
+			if err := once(t, api, Options{}, strings.Replace(cm, "VALUE", c.value, 1)); err != nil {
 				t.Fatal(causeOf(err))
 			}
 			data, _, err := unstructured.NestedStringMap(api.get("ConfigMap", "ns/c").Object, "data")
@@ -234,7 +232,7 @@ func TestInjectWithoutKinds(t *testing.T) {
 		return nil
 	}
 	text := strings.NewReplacer("KIND", "Deployment", "NAMES", "one").Replace(proxied)
-	if err := once(t, api, runlevel.Options{}, text); err != nil {
+	if err := once(t, api, Options{}, text); err != nil {
 		t.Fatal(causeOf(err))
 	}
 }
@@ -252,7 +250,7 @@ func TestInjectReadsFail(t *testing.T) {
 			}
 			return nil
 		}
-		if err := once(t, api, runlevel.Options{}, text); causeOf(err) != "refused" || len(api.writes()) > 0 {
+		if err := once(t, api, Options{}, text); causeOf(err) != "refused" || len(api.writes()) > 0 {
 			t.Errorf("%s: %v, %v", kind, causeOf(err), api.writes())
 		}
 	}
@@ -266,7 +264,7 @@ func TestServingTLSKeepsDocuments(t *testing.T) {
 		{"a: 1\n---\n" + config, "a: 1\n---\n" + config},
 		{config + "---\n: : :\n\t", config + "---\n: : :\n\t"},
 	} {
-		got, err := runlevel.SetServingTLS(tt.text, "VersionTLS12", nil)
+		got, err := setServingTLS(tt.text, "VersionTLS12", nil)
 		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
@@ -279,15 +277,15 @@ func FuzzServingTLS(f *testing.F) {
 	f.Add("apiVersion: config.openshift.io/v1\nkind: GenericControllerConfig\nservingInfo: &a\n  x: *a\n")
 	f.Add("apiVersion: config.openshift.io/v1\nkind: GenericControllerConfig\n---\n---\n# none\n--- |\n text\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		once, err := runlevel.SetServingTLS(text, "VersionTLS12", []string{"A", "B"})
+		once, err := setServingTLS(text, "VersionTLS12", []string{"A", "B"})
 		if err != nil {
 			return
 		}
-		again, err := runlevel.SetServingTLS(once, "VersionTLS12", []string{"A", "B"})
+		again, err := setServingTLS(once, "VersionTLS12", []string{"A", "B"})
 		if err != nil || again != once {
 			t.Fatalf("not stable: %q, then %q, %v", once, again, err)
 		}
-		if _, err := runlevel.SetServingTLS(once, "", nil); err != nil {
+		if _, err := setServingTLS(once, "", nil); err != nil {
 			t.Fatalf("cannot be cleared: %v", err)
 		}
 	})

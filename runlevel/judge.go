@@ -10,13 +10,13 @@ import (
 // How long a ClusterOperator may take before that is worth telling, or
 // trouble.
 const (
-	// SlowAfter is the limit for waiting on versions.
-	SlowAfter = 30 * time.Minute
-	// SlowMachineConfigAfter is that of the operator machine-config, which
+	// slowAfter is the limit for waiting on versions.
+	slowAfter = 30 * time.Minute
+	// slowMachineConfigAfter is that of the operator machine-config, which
 	// reboots the control plane.
-	SlowMachineConfigAfter = 90 * time.Minute
-	// DegradedAfter is the limit for a degraded operator.
-	DegradedAfter = 40 * time.Minute
+	slowMachineConfigAfter = 90 * time.Minute
+	// degradedAfter is the limit for a degraded operator.
+	degradedAfter = 40 * time.Minute
 )
 
 const machineConfigOperator = "machine-config"
@@ -70,7 +70,7 @@ func Judge(failure error, starts Starts, now time.Time) Judgement {
 	case EffectFailAfterInterval:
 		var over []string
 		for _, name := range te.names() {
-			if d, known := since(name); !known || d > DegradedAfter {
+			if d, known := since(name); !known || d > degradedAfter {
 				over = append(over, name)
 			}
 		}
@@ -95,8 +95,8 @@ func waitingOn(te *TaskError, since func(string) (time.Duration, bool)) (text st
 		switch {
 		case !known:
 		case name == machineConfigOperator:
-			machineConfig = machineConfig || d > SlowMachineConfigAfter
-		case d > SlowAfter:
+			machineConfig = machineConfig || d > slowMachineConfigAfter
+		case d > slowAfter:
 			over = append(over, name)
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"maps"
 	"reflect"
-	"strconv"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -121,17 +121,8 @@ func compareVersions(a, b string) (order int, known bool) {
 	if a == b {
 		return 0, a != ""
 	}
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	switch {
-	case errX != nil || errY != nil:
-		return 0, false
-	case x < y:
-		return -1, true
-	case x > y:
-		return 1, true
-	}
-	return 0, true
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return order, err == nil
 }
 
 // Unwatched says that watches have ended: what they showed is forgotten, and all

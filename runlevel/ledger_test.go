@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"fmt"
@@ -18,7 +18,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // What others add is no drift, and neither is what an operator or a controller
@@ -59,7 +58,7 @@ func TestForeignChangesAreNoDrift(t *testing.T) {
 			w := newDrift(t)
 			f(w)
 			w.tell()
-			if calls := w.pass(runlevel.Reconciling); len(calls) > 0 || len(w.told()) > 0 {
+			if calls := w.pass(Reconciling); len(calls) > 0 || len(w.told()) > 0 {
 				t.Errorf("calls %v, told %v", calls, w.told())
 			}
 		})
@@ -85,7 +84,7 @@ func TestLedgerJudges(t *testing.T) {
 		"operator": {operators1, "", "o", map[string]any{"conditions": []any{
 			map[string]any{"type": "Available", "status": "False", "reason": "Down", "message": "it is down", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}, "it is down"},
 	} {
-		for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+		for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 			t.Run(name+" "+mode.String(), func(t *testing.T) {
 				w := newDriftIn(t, mode)
 				u, err := w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object))
@@ -100,8 +99,8 @@ func TestLedgerJudges(t *testing.T) {
 				u.SetResourceVersion(version + "0")
 				w.tracker.Saw(w.kept(clusterapi.NewObject(u)))
 				w.count, w.calls = true, nil
-				res, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
-					API: w.c, State: runlevel.Reconciling, Mode: mode, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
+				res, err := Run(t.Context(), w.tasks, Options{
+					API: w.c, State: Reconciling, Mode: mode, Tracker: w.tracker, Backoff: &Backoff{Steps: 1}, Owner: w.owner(),
 				})
 				if err == nil || !strings.Contains(fmt.Sprint(causeOf(err)), tc.want) || len(w.calls) > 0 {
 					t.Errorf("%+v: %v; calls %v", res, err, w.calls)
@@ -119,19 +118,19 @@ func TestLedgerNotTrusted(t *testing.T) {
 	all := func(calls []string) bool { return len(calls) >= 7 }
 	for name, tc := range map[string]struct {
 		change func(w *watched)
-		state  runlevel.State
+		state  State
 		want   func(calls []string) bool
 	}{
-		"nothing changed": {func(*watched) {}, runlevel.Reconciling, func(calls []string) bool { return len(calls) == 0 }},
-		"updating":        {func(*watched) {}, runlevel.Updating, all},
-		"apply always":    {func(w *watched) { w.always = true }, runlevel.Reconciling, all},
-		"after an hour":   {func(w *watched) { w.clock.Step(time.Hour) }, runlevel.Reconciling, all},
-		"clock set back":  {func(w *watched) { w.clock.SetTime(w.clock.Now().Add(-time.Hour)) }, runlevel.Reconciling, all},
-		"watches ended":   {func(w *watched) { w.tracker.Unwatched() }, runlevel.Reconciling, all},
+		"nothing changed": {func(*watched) {}, Reconciling, func(calls []string) bool { return len(calls) == 0 }},
+		"updating":        {func(*watched) {}, Updating, all},
+		"apply always":    {func(w *watched) { w.always = true }, Reconciling, all},
+		"after an hour":   {func(w *watched) { w.clock.Step(time.Hour) }, Reconciling, all},
+		"clock set back":  {func(w *watched) { w.clock.SetTime(w.clock.Now().Add(-time.Hour)) }, Reconciling, all},
+		"watches ended":   {func(w *watched) { w.tracker.Unwatched() }, Reconciling, all},
 		"watches began again": {func(w *watched) {
 			w.tracker.Unwatched()
 			w.begin()
-		}, runlevel.Reconciling, all},
+		}, Reconciling, all},
 		"another manifest": {func(w *watched) {
 			w.tasks = slices.Clone(w.tasks)
 			fresh := tasksOf(t, strings.Replace(driftConfigMap, "b: w", "b: v", 1))
@@ -139,8 +138,8 @@ func TestLedgerNotTrusted(t *testing.T) {
 			fresh[0].Index = w.tasks[at].Index
 			w.tasks[at] = fresh[0]
 			w.tracker.Watch(w.tasks, w.filter, w.mode)
-		}, runlevel.Reconciling, one("Apply ConfigMap ns/c")},
-		"an owner with another UID": {func(w *watched) { w.uid = "other" }, runlevel.Reconciling, all},
+		}, Reconciling, one("Apply ConfigMap ns/c")},
+		"an owner with another UID": {func(w *watched) { w.uid = "other" }, Reconciling, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDrift(t)
@@ -165,7 +164,7 @@ func TestLedgerConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.tell()
-	calls := w.pass(runlevel.Reconciling)
+	calls := w.pass(Reconciling)
 	if diff := cmp.Diff([]string{"Apply Deployment ns/d"}, calls); diff != "" || len(w.told()) > 0 {
 		t.Errorf("calls %s, told %v", diff, w.told())
 	}
@@ -183,7 +182,7 @@ func TestLedgerGone(t *testing.T) {
 	w.remove(configMaps1, "ns", "c")
 	w.tracker.Gone(last)
 	w.tracker.Saw(last)
-	if calls := w.pass(runlevel.Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Gone {
+	if calls := w.pass(Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Gone {
 		t.Errorf("calls %v, told %+v", calls, w.told())
 	}
 	w.tell()
@@ -197,7 +196,7 @@ func TestLedgerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.tell()
-	if calls := w.pass(runlevel.Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Recreated {
+	if calls := w.pass(Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Recreated {
 		t.Errorf("calls %v, told %+v", calls, w.told())
 	}
 }
@@ -210,11 +209,11 @@ func TestLedgerOperatorGone(t *testing.T) {
 	var told []string
 	for range 3 {
 		w.tell()
-		_, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
-			API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
-			Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.Drifted {
-					told = append(told, e.Drift.Text())
+		_, err := Run(t.Context(), w.tasks, Options{
+			API: w.c, State: Reconciling, Tracker: w.tracker, Backoff: &Backoff{Steps: 1}, Owner: w.owner(),
+			Observe: func(e clusterapi.Event) {
+				if e.Type == EventDrifted {
+					told = append(told, progressOf(e).Drift.Text())
 				}
 			},
 		})
@@ -235,7 +234,7 @@ func TestLedgerOperatorGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.tell()
-	if calls := w.pass(runlevel.Reconciling); len(calls) > 0 {
+	if calls := w.pass(Reconciling); len(calls) > 0 {
 		t.Errorf("calls %v", calls)
 	}
 }
@@ -247,7 +246,7 @@ func TestLedgerEmpty(t *testing.T) {
 	for i, want := range []int{2, 0, 0} { // the field is applied again once, for it had become theirs
 		w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "x", "data", fmt.Sprint("theirs", i)) })
 		w.tell()
-		if calls := w.pass(runlevel.Reconciling); len(calls) != want || len(w.told()) > 0 {
+		if calls := w.pass(Reconciling); len(calls) != want || len(w.told()) > 0 {
 			t.Errorf("round %d: calls %v, told %+v", i, calls, w.told())
 		}
 		w.tell()
@@ -262,7 +261,7 @@ func TestLedgerDoubles(t *testing.T) {
 	w.settled()
 	w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "b") })
 	w.tell()
-	w.pass(runlevel.Reconciling)
+	w.pass(Reconciling)
 	if d := w.told(); len(d) != 1 || len(d[0].Fields) != 1 || d[0].Fields[0].Path != "data.b" {
 		t.Errorf("told %+v", d)
 	}
@@ -272,7 +271,7 @@ func TestLedgerDoubles(t *testing.T) {
 func TestLedgerStringData(t *testing.T) {
 	w := watch(t, tasksOf(t, `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, stringData: {a: x}}`))
 	for range 3 {
-		calls := w.pass(runlevel.Reconciling)
+		calls := w.pass(Reconciling)
 		w.tell()
 		if diff := cmp.Diff([]string{"Apply Secret ns/s"}, calls); diff != "" {
 			t.Error(diff)
@@ -297,10 +296,10 @@ func TestDriftToldOnce(t *testing.T) {
 		}
 		defer func() { w.fail = nil }()
 		var told int
-		_, err := runlevel.Run(t.Context(), w.tasks, runlevel.Options{
-			API: w.c, State: runlevel.Reconciling, Tracker: w.tracker, Backoff: &runlevel.Backoff{Steps: 1}, Owner: w.owner(),
-			Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.Drifted {
+		_, err := Run(t.Context(), w.tasks, Options{
+			API: w.c, State: Reconciling, Tracker: w.tracker, Backoff: &Backoff{Steps: 1}, Owner: w.owner(),
+			Observe: func(e clusterapi.Event) {
+				if e.Type == EventDrifted {
 					told++
 				}
 			},
@@ -325,7 +324,7 @@ func TestDriftToldOnce(t *testing.T) {
 func TestLedgerRapid(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newDriftIn(t, rapid.SampledFrom([]runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge}).Draw(rt, "mode"))
+		w := newDriftIn(t, rapid.SampledFrom([]Mode{ApplyServerSide, ApplyMerge}).Draw(rt, "mode"))
 		var late []clusterapi.Change
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		hear := func(all bool) {
@@ -348,7 +347,7 @@ func TestLedgerRapid(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			switch rapid.IntRange(0, 7).Draw(rt, "step") {
 			case 0:
-				w.pass(runlevel.Reconciling)
+				w.pass(Reconciling)
 			case 1:
 				_ = w.c.Delete(t.Context(), configMaps1, clusterapi.Key("ns", "c"), clusterapi.DeleteOptions{})
 			case 2:
@@ -368,10 +367,10 @@ func TestLedgerRapid(t *testing.T) {
 			}
 		}
 		hear(true)
-		w.pass(runlevel.Reconciling)
+		w.pass(Reconciling)
 		got := w.objects()
 		w.always = true
-		w.pass(runlevel.Reconciling)
+		w.pass(Reconciling)
 		if diff := cmp.Diff(w.objects(), got); diff != "" {
 			rt.Fatalf("-all applied +by the ledger: %s", diff)
 		}

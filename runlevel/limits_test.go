@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 func TestLimits(t *testing.T) {
@@ -30,7 +29,7 @@ func TestLimits(t *testing.T) {
 	}
 	var several []error
 	for i := range 1000 {
-		several = append(several, &runlevel.TaskError{Reason: "R", Message: fmt.Sprintf("error %04d %s", i, long[:100])})
+		several = append(several, &TaskError{Reason: "R", Message: fmt.Sprintf("error %04d %s", i, long[:100])})
 	}
 
 	quoted := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "co"}, Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
@@ -45,7 +44,7 @@ func TestLimits(t *testing.T) {
 
 	var operators []error
 	for i, task := range operatorTasks(t, 300) {
-		operators = append(operators, &runlevel.TaskError{Task: task, Effect: runlevel.EffectNone, Reason: "R", PluralReason: "Rs", PluralFormat: "Cluster operators %s", Name: fmt.Sprintf("operator-%03d-%s", i, long[:40])})
+		operators = append(operators, &TaskError{Task: task, Effect: EffectNone, Reason: "R", PluralReason: "Rs", PluralFormat: "Cluster operators %s", Name: fmt.Sprintf("operator-%03d-%s", i, long[:40])})
 	}
 
 	unknown := func(n int) []*manifest.Task {
@@ -72,23 +71,23 @@ func TestLimits(t *testing.T) {
 	parallel := configMaps(t, files...)
 
 	gone, changed := manyObjects(t), manyFields(t)
-	gone.pass(runlevel.Reconciling)
-	changed.pass(runlevel.Reconciling)
+	gone.pass(Reconciling)
+	changed.pass(Reconciling)
 
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "message of several errors", Default: 32 << 10, Bytes: 2 * MiB, Run: func(t *testing.T) int64 {
-			err := runlevel.Summarize(several)
+			err := summarize(several)
 			atMost(t, "MultipleErrors", err.Error(), 32<<10, " more")
 			if !strings.HasPrefix(err.Error(), "Multiple errors are preventing progress:\n* error 0000 x") || strings.Count(err.Error(), "\n") < 200 {
 				t.Errorf("begins with %s", err.Error()[:100])
 			}
-			if te, _ := errors.AsType[*runlevel.TaskError](err); len(te.Members) != 1000 {
+			if te, _ := errors.AsType[*TaskError](err); len(te.Members) != 1000 {
 				t.Errorf("%d members", len(te.Members))
 			}
 			return 0
 		}},
 		{Limit: "text of an object", Default: 4 << 10, Bytes: 16 * MiB, Run: func(t *testing.T) int64 {
-			te, ok := errors.AsType[*runlevel.TaskError](runlevel.CheckOperator(quoted, wanted, runlevel.Updating))
+			te, ok := errors.AsType[*TaskError](checkOperator(quoted, wanted, Updating))
 			if !ok {
 				t.Fatal("no error")
 			}
@@ -96,17 +95,17 @@ func TestLimits(t *testing.T) {
 			atMost(t, "message", te.Wait.Message, 4<<10, "more bytes")
 			atMost(t, "cause", te.Err.Error(), 9<<10, "more bytes")
 			api := newFake(deployment)
-			_, err := runlevel.Run(t.Context(), tasksOf(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}}"), runlevel.Options{API: api})
+			_, err := Run(t.Context(), tasksOf(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}}"), Options{API: api})
 			if err == nil {
 				t.Fatal("no error")
 			}
 			atMost(t, "error", err.Error(), 5<<10, "more bytes")
-			_, err = runlevel.Run(t.Context(), parallel[:1], runlevel.Options{Applier: runlevel.ApplierFunc(func(context.Context, *manifest.Task, runlevel.State) error { panic(long) })})
+			_, err = Run(t.Context(), parallel[:1], Options{Applier: ApplierFunc(func(context.Context, *manifest.Task, State) error { panic(long) })})
 			atMost(t, "panic", err.Error(), 5<<10, "more bytes")
 			return 0
 		}},
 		{Limit: "names or fields in a message", Default: 4 << 10, Bytes: 2 * MiB, Run: func(t *testing.T) int64 {
-			te, ok := errors.AsType[*runlevel.TaskError](runlevel.Summarize(operators))
+			te, ok := errors.AsType[*TaskError](summarize(operators))
 			if !ok || len(te.Names) != 300 {
 				t.Fatalf("%v", te)
 			}
@@ -115,7 +114,7 @@ func TestLimits(t *testing.T) {
 			return 0
 		}},
 		{Limit: "version that an operator reports", Default: 256, Bytes: 1 * MiB, Run: func(t *testing.T) int64 {
-			te, ok := errors.AsType[*runlevel.TaskError](runlevel.CheckOperator(odd, wanted, runlevel.Updating))
+			te, ok := errors.AsType[*TaskError](checkOperator(odd, wanted, Updating))
 			if !ok {
 				t.Fatal("no error")
 			}
@@ -123,21 +122,21 @@ func TestLimits(t *testing.T) {
 			return 0
 		}},
 		{Limit: "fields that a schema lacks", Default: 1000, Bytes: 64 * MiB, Run: func(t *testing.T) int64 {
-			o := runlevel.Options{API: newFake(), Backoff: &runlevel.Backoff{Steps: 1}}
-			if _, err := runlevel.Run(t.Context(), atLimit, o); err != nil {
+			o := Options{API: newFake(), Backoff: &Backoff{Steps: 1}}
+			if _, err := Run(t.Context(), atLimit, o); err != nil {
 				t.Error(causeOf(err))
 			}
-			_, err := runlevel.Run(t.Context(), pastLimit, o)
+			_, err := Run(t.Context(), pastLimit, o)
 			if err == nil || !strings.Contains(fmt.Sprint(causeOf(err)), `Name: "s": more than 1000 fields that the schema lacks, beginning with spec.unknown`) {
 				t.Errorf("%v", causeOf(err))
 			}
 			return 0
 		}},
 		{Limit: "warnings remembered by a Tracker", Default: 4096, Bytes: 400 * MiB, Run: func(t *testing.T) int64 {
-			tr := runlevel.NewTracker(nil)
+			tr := NewTracker(nil)
 			warnings := func(tasks []*manifest.Task) (n int) {
-				_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.Warning {
+				_, err := Run(t.Context(), tasks, Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e clusterapi.Event) {
+					if e.Type == EventWarning {
 						n++
 					}
 				}})
@@ -173,7 +172,7 @@ func TestLimits(t *testing.T) {
 			var now, most atomic.Int64
 			first := sync.WaitGroup{}
 			first.Add(16)
-			apply := func(_ context.Context, task *manifest.Task, _ runlevel.State) error {
+			apply := func(_ context.Context, task *manifest.Task, _ State) error {
 				n := now.Add(1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
@@ -184,7 +183,7 @@ func TestLimits(t *testing.T) {
 				now.Add(-1)
 				return nil
 			}
-			if _, err := runlevel.Run(t.Context(), parallel, runlevel.Options{Applier: runlevel.ApplierFunc(apply)}); err != nil {
+			if _, err := Run(t.Context(), parallel, Options{Applier: ApplierFunc(apply)}); err != nil {
 				t.Fatal(err)
 			}
 			return most.Load()

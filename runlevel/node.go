@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -35,8 +36,9 @@ func (n *nodeRun) step(ctx context.Context) (wait time.Duration, over bool, err 
 	caught := panics.Isolate(func() error {
 		if !n.started {
 			n.started = true
-			n.emitTask(n.tasks[0], Event{Type: NodeStarted, Node: n.index})
-			if err, over = n.precreate(ctx), true; err != nil {
+			n.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeStarted}, Progress{Node: n.index})
+			err, over = n.precreate(ctx), true
+			if err != nil {
 				n.ended(err)
 				return nil
 			}
@@ -57,7 +59,7 @@ func (n *nodeRun) step(ctx context.Context) (wait time.Duration, over bool, err 
 
 // ended tells of the end of the node.
 func (n *nodeRun) ended(err error) {
-	n.emitTask(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: err})
+	n.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeDone, Err: err}, Progress{Node: n.index})
 }
 
 // at is the task under way.
@@ -71,8 +73,8 @@ func (n *nodeRun) awaits() manifest.Identity { return n.at().Manifest.Identity()
 func (n *nodeRun) broke(caught error) error {
 	te := panicError(n.at(), caught)
 	n.putSafely(func() {
-		n.count(n.at(), Event{Type: TaskFailed, Node: n.index, Message: te.Message, Err: te})
-		n.count(n.tasks[0], Event{Type: NodeDone, Node: n.index, Err: te})
+		n.count(n.at(), clusterapi.Event{Type: EventTaskFailed, Message: te.Message, Err: te}, Progress{Node: n.index})
+		n.count(n.tasks[0], clusterapi.Event{Type: EventNodeDone, Err: te}, Progress{Node: n.index})
 	})
 	return te
 }
@@ -89,11 +91,11 @@ func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, 
 			return 0, true, err
 		}
 		if v := n.filter.Judge(t.Manifest); !v.Included {
-			n.emitTask(t, Event{Type: TaskSkipped, Node: n.index, Message: v.Reason})
+			n.emitTask(t, clusterapi.Event{Type: EventTaskSkipped, Message: v.Reason}, Progress{Node: n.index})
 			n.next++
 			return 0, false, nil
 		}
-		n.emitTask(t, Event{Type: TaskStarted, Node: n.index})
+		n.emitTask(t, clusterapi.Event{Type: EventTaskStarted}, Progress{Node: n.index})
 		n.waits, n.last = slices.Collect(n.backoff.delays()), nil
 	}
 	wait, err = n.try(ctx, t)
@@ -106,7 +108,7 @@ func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, 
 
 // try makes an attempt at the task, or goes on with one that waits. It returns
 // how long to wait for the next one, else nil, a *TaskError or, where nothing
-// but the end of the context went wrong, a *ContextError.
+// but the end of the context went wrong, a *contextEnd.
 func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
 	if n.attempt == 0 && n.broken[t] != nil {
 		n.attempt = 1
@@ -124,7 +126,8 @@ func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration
 		err = n.apply(ctx, t, n.state)
 	}
 	if pending, ok := errors.AsType[*jobPending](err); ok {
-		if n.pending = pending; ctx.Err() != nil {
+		n.pending = pending
+		if ctx.Err() != nil {
 			return 0, n.cutShort(ctx, t)
 		}
 		return jobPoll, nil
@@ -142,7 +145,7 @@ func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration
 		return 0, te
 	}
 	wait, n.waits = n.waits[0], n.waits[1:]
-	n.emitTask(t, Event{Type: TaskRetry, Node: n.index, Attempt: n.attempt, Message: te.Error(), Err: n.last})
+	n.emitTask(t, clusterapi.Event{Type: EventTaskRetry, Message: te.Error(), Err: n.last}, Progress{Node: n.index, Attempt: n.attempt})
 	n.log.DebugContext(ctx, "task failed, trying again", "task", t.String(), "attempt", n.attempt, "wait", wait, "err", n.last)
 	return max(wait, 1), nil
 }
@@ -171,18 +174,18 @@ func (n *nodeRun) finish(t *manifest.Task, err error) (over bool, _ error) {
 		if isClusterOperator(t.Manifest) {
 			n.tracker.stopCO(t.Manifest.Identity().Name)
 		}
-		n.emitTask(t, Event{Type: TaskDone, Node: n.index, Attempt: attempt})
+		n.emitTask(t, clusterapi.Event{Type: EventTaskDone}, Progress{Node: n.index, Attempt: attempt})
 	case isTask && te.Effect == EffectReport:
 		n.remember(te)
-		n.emitTask(t, Event{Type: TaskDone, Node: n.index, Attempt: attempt, Message: te.Message, Err: te})
+		n.emitTask(t, clusterapi.Event{Type: EventTaskDone, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt})
 	case isTask && n.stay:
 		n.stall(t, te)
 		return true, te
 	case isTask:
 		if te.Wait != nil {
-			n.emitTask(t, Event{Type: Waiting, Node: n.index, Attempt: attempt, Wait: te.Wait, Message: te.Message, Err: te})
+			n.emitTask(t, clusterapi.Event{Type: EventWaiting, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt, Wait: te.Wait})
 		}
-		n.emitTask(t, Event{Type: TaskFailed, Node: n.index, Attempt: attempt, Message: te.Message, Err: te})
+		n.emitTask(t, clusterapi.Event{Type: EventTaskFailed, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt})
 		return true, te
 	default:
 		return true, err
@@ -197,11 +200,11 @@ func (n *nodeRun) finish(t *manifest.Task, err error) (over bool, _ error) {
 func (n *nodeRun) stall(t *manifest.Task, te *TaskError) {
 	if text := te.Error(); text != n.told {
 		n.told = text
-		what := TaskRetry
+		what := EventTaskRetry
 		if te.Wait != nil {
-			what = Waiting
+			what = EventWaiting
 		}
-		n.emitTask(t, Event{Type: what, Node: n.index, Attempt: n.attempt, Wait: te.Wait, Message: te.Message, Err: te})
+		n.emitTask(t, clusterapi.Event{Type: what, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: n.attempt, Wait: te.Wait})
 	}
 	n.waits = slices.Collect(n.backoff.delays())
 }
@@ -211,7 +214,8 @@ func (n *nodeRun) stop(ctx context.Context) (err error) {
 	caught := panics.Isolate(func() error {
 		stay := n.stay
 		n.stay = false
-		if err = n.stalled; err == nil {
+		err = n.stalled
+		if err == nil {
 			_, err = n.finish(n.at(), n.cutShort(ctx, n.at()))
 		}
 		n.stay = stay
@@ -271,7 +275,7 @@ func (p *Pass) supplied(t *manifest.Task, f func() error) error {
 // contextError returns the error of a node that the context ends, or nil.
 func (p *Pass) contextError(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
-		return &ContextError{Done: p.doneSoFar(), Total: p.total, Err: err}
+		return &contextEnd{Done: p.doneSoFar(), Total: p.total, Err: err}
 	}
 	return nil
 }

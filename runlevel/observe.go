@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -13,11 +14,11 @@ import (
 // until nothing is left, or finds it at work and goes on. So a slow observer
 // holds up one worker, and none where there is only one.
 type stream struct {
-	observe func(Event)
+	observe func(clusterapi.Event)
 
 	// guarded by the pass's lock
-	queue      []Event
-	spare      []Event // the last one delivered, for its room
+	queue      []clusterapi.Event
+	spare      []clusterapi.Event // the last one delivered, for its room
 	delivering bool
 	failed     *TaskError // the first panic of the observer
 	failures   int
@@ -27,50 +28,54 @@ type stream struct {
 type levelCount struct{ settled, total int }
 
 // emit hands an event of the pass to the observer.
-func (p *Pass) emit(e Event) {
+func (p *Pass) emit(kind clusterapi.EventType, err error) {
 	if p.events.observe != nil {
-		p.putSafely(func() { p.enqueue(e) })
+		p.putSafely(func() { p.enqueue(clusterapi.Event{Type: kind, Err: err}, Progress{Node: -1}) })
 	}
 }
 
 // emitTask hands an event about a task to the observer, after counting it.
-func (p *Pass) emitTask(t *manifest.Task, e Event) {
-	p.put(func() { p.count(t, e) })
+func (p *Pass) emitTask(t *manifest.Task, e clusterapi.Event, at Progress) {
+	p.put(func() { p.count(t, e, at) })
 }
 
 // count counts a task and queues the event.
-func (p *Pass) count(t *manifest.Task, e Event) {
+func (p *Pass) count(t *manifest.Task, e clusterapi.Event, at Progress) {
 	switch e.Type {
-	case TaskDone:
+	case EventTaskDone:
 		p.done++
-	case TaskSkipped:
+	case EventTaskSkipped:
 		p.skipped++
 	}
 	if p.events.observe == nil {
 		return
 	}
 	level := p.level(t)
-	if e.Type == TaskDone || e.Type == TaskSkipped {
+	if e.Type == EventTaskDone || e.Type == EventTaskSkipped {
 		level.settled++
 	}
-	e.LevelSettled, e.LevelTotal = level.settled, level.total
-	e.Level, e.Component, _ = manifest.ParseName(t.Manifest.Filename)
-	if e.Type != NodeStarted && e.Type != NodeDone {
-		e.Task = t
+	at.LevelSettled, at.LevelTotal = level.settled, level.total
+	at.Level, at.Component, _ = manifest.ParseName(t.Manifest.Filename)
+	if e.Type != EventNodeStarted && e.Type != EventNodeDone {
+		at.Task = t
 	}
-	p.enqueue(e)
+	e.Subject = "manifest/" + t.Manifest.Filename
+	p.enqueue(e, at)
 }
 
 // tell hands an event that an applier raises to the observer. Node and
 // attempt are not known there.
-func (p *Pass) tell(t *manifest.Task, e Event) {
-	e.Node = -1
-	p.emitTask(t, e)
+func (p *Pass) tell(t *manifest.Task, kind clusterapi.EventType, message string, drift *Drift) {
+	p.emitTask(t, clusterapi.Event{Type: kind, Message: message}, Progress{Node: -1, Drift: drift})
 }
 
-func (p *Pass) enqueue(e Event) {
+func (p *Pass) enqueue(e clusterapi.Event, at Progress) {
+	at.Done = p.done
+	at.Skipped = p.skipped
+	at.Total = p.total
+	at.FailedAttempts = p.failed
 	e.Time = p.clock.Now()
-	e.Done, e.Skipped, e.Total, e.FailedAttempts = p.done, p.skipped, p.total, p.failed
+	e.Data = &at
 	p.events.queue = append(p.events.queue, e)
 }
 
@@ -92,7 +97,7 @@ func (p *Pass) putSafely(add func()) {
 
 // deliver calls the observer with each event. A runtime.Goexit in it ends the
 // calling goroutine; what is left is for the next who puts an event.
-func (p *Pass) deliver(queue []Event) {
+func (p *Pass) deliver(queue []clusterapi.Event) {
 	i := 0
 	defer func() {
 		if i == len(queue) {
@@ -113,7 +118,7 @@ func (p *Pass) deliver(queue []Event) {
 
 // take returns the queued events to the one who is to deliver them: the
 // caller if it has delivered some before, or nobody does.
-func (p *Pass) take(add func(), delivered []Event) []Event {
+func (p *Pass) take(add func(), delivered []clusterapi.Event) []clusterapi.Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if add != nil {
@@ -137,7 +142,7 @@ func (p *Pass) take(add func(), delivered []Event) []Event {
 
 // observerFailed notes a panic of the observer. It stops no task, but fails
 // the pass: somebody relies on what the observer does.
-func (p *Pass) observerFailed(e Event, err error) {
+func (p *Pass) observerFailed(e clusterapi.Event, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.events.failures++
@@ -145,10 +150,11 @@ func (p *Pass) observerFailed(e Event, err error) {
 		return
 	}
 	message := "The observer failed at " + string(e.Type)
-	if e.Task != nil {
-		message += " of " + e.Task.String()
+	at, _ := e.Data.(*Progress)
+	if at.Task != nil {
+		message += " of " + at.Task.String()
 	}
-	p.events.failed = &TaskError{Task: e.Task, Reason: ReasonFailed, Message: message + ": " + quote(err.Error()), Err: err}
+	p.events.failed = &TaskError{Task: at.Task, Reason: ReasonFailed, Message: message + ": " + quote(err.Error()), Err: err}
 }
 
 // observerError returns what became of the observer so far: one error however

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 func cond(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) configv1.ClusterOperatorStatusCondition {
@@ -35,7 +34,7 @@ func TestCheckOperator(t *testing.T) {
 		return out
 	}
 	type finding struct {
-		Effect                                                     runlevel.Effect
+		Effect                                                     Effect
 		Reason, PluralReason, Message, PluralFormat, Nested, Waits string
 	}
 	none := finding{"Fail", "ClusterOperatorNoVersions", "ClusterOperatorsNoVersions", "Cluster operator co does not declare expected versions",
@@ -43,14 +42,14 @@ func TestCheckOperator(t *testing.T) {
 	unavailable := func(nested, reason string) finding {
 		return finding{"Fail", "ClusterOperatorNotAvailable", "ClusterOperatorsNotAvailable", "Cluster operator co is not available", "Cluster operators %s are not available", nested, reason}
 	}
-	degraded := func(effect runlevel.Effect, nested, reason string) finding {
+	degraded := func(effect Effect, nested, reason string) finding {
 		return finding{effect, "ClusterOperatorDegraded", "ClusterOperatorsDegraded", "Cluster operator co is degraded", "Cluster operators %s are degraded", nested, reason}
 	}
 	updating := finding{"None", "ClusterOperatorUpdating", "ClusterOperatorsUpdating", "Cluster operator co is updating versions", "Cluster operators %s are updating versions",
 		"cluster operator co is available and not degraded but has not finished updating to target version", ""}
 	for _, c := range []struct {
 		name       string
-		state      runlevel.State
+		state      State
 		conditions []configv1.ClusterOperatorStatusCondition
 		has, wants []configv1.OperandVersion
 		want       *finding
@@ -59,13 +58,13 @@ func TestCheckOperator(t *testing.T) {
 		{"good", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("operator", "1", "other", "9"), v("operator", "1"), nil, nil},
 		{"progressing is not looked at", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine, cond("Progressing", "True", "", "")}, v("operator", "1"), v("operator", "1"), nil, nil},
 		{"no versions come first", "Updating", nil, nil, nil, &none, nil},
-		{"nothing reported", "Updating", nil, v("a", "1"), v("b", "2", "a", "2"), ptr(unavailable("cluster operator co: available=false, progressing=true, degraded=true, undone=a from 1 to 2, b to 2", "")), []string{"a from 1 to 2", "b to 2"}},
-		{"unavailable with a message", "Reconciling", []configv1.ClusterOperatorStatusCondition{cond("Available", "False", "Down", "it is down"), fine}, v("operator", "1"), v("operator", "1"), ptr(unavailable("cluster operator co is Available=False: Down: it is down", "Down")), nil},
-		{"unavailable without", "Updating", []configv1.ClusterOperatorStatusCondition{cond("Available", "Unknown", "Down", ""), fine, cond("Progressing", "False", "", "")}, v("operator", "1"), v("operator", "1"), ptr(unavailable("cluster operator co: available=false, progressing=false, degraded=false, undone=", "Down")), nil},
-		{"unavailable while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{cond("Available", "False", "Down", "m"), fine}, nil, v("operator", "1"), ptr(unavailable("cluster operator co is Available=False: Down: m", "Down")), []string{"operator to 1"}},
-		{"degraded absent", "Updating", []configv1.ClusterOperatorStatusCondition{up}, v("operator", "1"), v("operator", "1"), ptr(degraded("FailAfterInterval", "cluster operator co: available=true, progressing=true, degraded=true, undone=", "")), nil},
-		{"degraded unknown", "Reconciling", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "Unknown", "R", "m")}, v("operator", "1"), v("operator", "1"), ptr(degraded("FailAfterInterval", "cluster operator co is Degraded=Unknown: R, m", "R")), nil},
-		{"degraded while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "True", "R", "m")}, v("operator", "1"), v("operator", "1"), ptr(degraded("Report", "cluster operator co is Degraded=True: R, m", "R")), nil},
+		{"nothing reported", "Updating", nil, v("a", "1"), v("b", "2", "a", "2"), new(unavailable("cluster operator co: available=false, progressing=true, degraded=true, undone=a from 1 to 2, b to 2", "")), []string{"a from 1 to 2", "b to 2"}},
+		{"unavailable with a message", "Reconciling", []configv1.ClusterOperatorStatusCondition{cond("Available", "False", "Down", "it is down"), fine}, v("operator", "1"), v("operator", "1"), new(unavailable("cluster operator co is Available=False: Down: it is down", "Down")), nil},
+		{"unavailable without", "Updating", []configv1.ClusterOperatorStatusCondition{cond("Available", "Unknown", "Down", ""), fine, cond("Progressing", "False", "", "")}, v("operator", "1"), v("operator", "1"), new(unavailable("cluster operator co: available=false, progressing=false, degraded=false, undone=", "Down")), nil},
+		{"unavailable while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{cond("Available", "False", "Down", "m"), fine}, nil, v("operator", "1"), new(unavailable("cluster operator co is Available=False: Down: m", "Down")), []string{"operator to 1"}},
+		{"degraded absent", "Updating", []configv1.ClusterOperatorStatusCondition{up}, v("operator", "1"), v("operator", "1"), new(degraded("FailAfterInterval", "cluster operator co: available=true, progressing=true, degraded=true, undone=", "")), nil},
+		{"degraded unknown", "Reconciling", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "Unknown", "R", "m")}, v("operator", "1"), v("operator", "1"), new(degraded("FailAfterInterval", "cluster operator co is Degraded=Unknown: R, m", "R")), nil},
+		{"degraded while initializing", "Initializing", []configv1.ClusterOperatorStatusCondition{up, cond("Degraded", "True", "R", "m")}, v("operator", "1"), v("operator", "1"), new(degraded("Report", "cluster operator co is Degraded=True: R, m", "R")), nil},
 		{"version as text", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, v("operator", "1.0"), v("operator", "1"), &updating, []string{"operator from 1.0 to 1"}},
 		{"version missing", "Reconciling", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", "1"), &updating, []string{"operator to 1"}},
 		{"a version that is the empty text is the one of what is not reported", "Updating", []configv1.ClusterOperatorStatusCondition{up, fine}, nil, v("operator", ""), nil, nil},
@@ -76,14 +75,14 @@ func TestCheckOperator(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "co"}, Status: configv1.ClusterOperatorStatus{Conditions: c.conditions, Versions: c.has}}
-			err := runlevel.CheckOperator(co, c.wants, c.state)
+			err := checkOperator(co, c.wants, c.state)
 			if c.want == nil {
 				if err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			te, ok := errors.AsType[*runlevel.TaskError](err)
+			te, ok := errors.AsType[*TaskError](err)
 			if !ok {
 				t.Fatalf("error %v", err)
 			}
@@ -100,8 +99,6 @@ func TestCheckOperator(t *testing.T) {
 		})
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 const coManifest = `
 apiVersion: config.openshift.io/v1
@@ -126,7 +123,7 @@ func TestClusterOperatorCalls(t *testing.T) {
 	missing := `Could not update clusteroperator "co" (1 of 1): resource may have been deleted`
 	for _, c := range []struct {
 		name    string
-		state   runlevel.State
+		state   State
 		objs    []*unstructured.Unstructured
 		refuse  string // a verb that fails
 		want    []string
@@ -149,14 +146,14 @@ func TestClusterOperatorCalls(t *testing.T) {
 				return nil
 			}
 			tasks := tasksOf(t, coManifest)
-			_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, State: c.state, Backoff: &runlevel.Backoff{Steps: 1}})
+			_, err := Run(t.Context(), tasks, Options{API: api, State: c.state, Backoff: &Backoff{Steps: 1}})
 			if diff := cmp.Diff(c.want, api.writes()); diff != "" {
 				t.Error(diff)
 			}
 			if got := fmt.Sprint(err); c.failure == "" && err != nil || c.failure != "" && got != c.failure {
 				t.Errorf("error %v, want %q", err, c.failure)
 			}
-			if te, ok := errors.AsType[*runlevel.TaskError](err); ok && te.Task != tasks[0] {
+			if te, ok := errors.AsType[*TaskError](err); ok && te.Task != tasks[0] {
 				t.Error("error without its task")
 			}
 		})
@@ -165,7 +162,7 @@ func TestClusterOperatorCalls(t *testing.T) {
 
 func TestPrecreatedClusterOperator(t *testing.T) {
 	api := newFake()
-	_, _ = runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api, Owner: &metav1.OwnerReference{Name: "version", UID: "u"}})
+	_, _ = Run(t.Context(), tasksOf(t, coManifest), Options{API: api, Owner: &metav1.OwnerReference{Name: "version", UID: "u"}})
 	co := api.get("ClusterOperator", "co")
 	status, _, _ := unstructured.NestedMap(co.Object, "status")
 	want := map[string]any{"relatedObjects": []any{map[string]any{"group": "", "resource": "namespaces", "name": "ns"}}}
@@ -185,9 +182,9 @@ func TestPrecreatedRelatedObjectsWithoutName(t *testing.T) {
 		map[string]any{"group": "", "resource": "nodes", "name": ""},
 		map[string]any{"group": "", "resource": "pods", "namespace": "ns", "name": ""},
 	}
-	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
+	for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 		c := memory.NewOpenShift(memory.Options{})
-		_, _ = runlevel.Run(t.Context(), tasksOf(t, m), runlevel.Options{API: c, Mode: mode, Backoff: &runlevel.Backoff{Steps: 1}})
+		_, _ = Run(t.Context(), tasksOf(t, m), Options{API: c, Mode: mode, Backoff: &Backoff{Steps: 1}})
 		co, err := c.Get(t.Context(), operators1, clusterapi.Key("", "co"))
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +200,7 @@ func TestPrecreatedRelatedObjectsWithoutName(t *testing.T) {
 func TestPrecreatedClusterOperatorHasSpec(t *testing.T) {
 	api := newFake()
 	m := strings.Replace(coManifest, "spec: {}\n", "", 1)
-	_, _ = runlevel.Run(t.Context(), tasksOf(t, m), runlevel.Options{API: api})
+	_, _ = Run(t.Context(), tasksOf(t, m), Options{API: api})
 	if spec, found, err := unstructured.NestedMap(api.get("ClusterOperator", "co").Object, "spec"); err != nil || !found || len(spec) != 0 {
 		t.Errorf("spec %v, %t, %v", spec, found, err)
 	}
@@ -212,7 +209,7 @@ func TestPrecreatedClusterOperatorHasSpec(t *testing.T) {
 // A manifest without related objects leaves the status alone.
 func TestPrecreationWithoutRelatedObjects(t *testing.T) {
 	api := newFake()
-	_, _ = runlevel.Run(t.Context(), tasksOf(t, `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, status: {versions: [{name: operator, version: "2"}]}}`), runlevel.Options{API: api})
+	_, _ = Run(t.Context(), tasksOf(t, `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, status: {versions: [{name: operator, version: "2"}]}}`), Options{API: api})
 	if diff := cmp.Diff([]string{"Create ClusterOperator co"}, api.writes()); diff != "" {
 		t.Error(diff)
 	}
@@ -226,7 +223,7 @@ func TestPrecreationToleratesConflict(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api})
+	_, err := Run(t.Context(), tasksOf(t, coManifest), Options{API: api})
 	if err == nil || err.Error() != "Cluster operator co is not available" {
 		t.Fatalf("error %v", err)
 	}
@@ -234,7 +231,7 @@ func TestPrecreationToleratesConflict(t *testing.T) {
 
 func TestReconcilingMergesMetadataOnly(t *testing.T) {
 	api := newFake(coObject(t, "2", "True"))
-	if _, err := runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api, State: runlevel.Reconciling}); err != nil {
+	if _, err := Run(t.Context(), tasksOf(t, coManifest), Options{API: api, State: Reconciling}); err != nil {
 		t.Fatal(err)
 	}
 	co := api.get("ClusterOperator", "co")
@@ -252,54 +249,22 @@ func TestReconcilingMergesMetadataOnly(t *testing.T) {
 func TestClusterOperatorIgnoresDeleteAnnotation(t *testing.T) {
 	text := strings.Replace(coManifest, "note: new", `release.openshift.io/delete: "true"`, 1)
 	api := newFake(coObject(t, "2", "True"))
-	if _, err := runlevel.Run(t.Context(), tasksOf(t, text), runlevel.Options{API: api}); err != nil || len(api.writes()) > 0 {
+	if _, err := Run(t.Context(), tasksOf(t, text), Options{API: api}); err != nil || len(api.writes()) > 0 {
 		t.Fatalf("%v, %v", err, api.writes())
 	}
-}
-
-func TestOperatorClocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := runlevel.NewTracker(nil)
-		api := newFake(coObject(t, "1", "True"))
-		tasks := tasksOf(t, coManifest)
-		pass := func(attempt int) error {
-			_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Tracker: tr, Attempt: attempt})
-			return err
-		}
-		first := time.Now()
-		if pass(0) == nil {
-			t.Fatal("good")
-		}
-		time.Sleep(time.Minute)
-		_ = pass(1)
-		if at, ok := tr.COStart("co"); !ok || !at.Equal(first) {
-			t.Errorf("start %v %v, want %v", at, ok, first)
-		}
-		_ = pass(0) // starts again
-		if at, _ := tr.COStart("co"); !at.Equal(first.Add(time.Minute)) {
-			t.Errorf("start %v after attempt 0", at)
-		}
-		api.objects = newFake(coObject(t, "2", "True")).objects
-		if err := pass(1); err != nil {
-			t.Fatal(err)
-		}
-		if at, ok := tr.COStart("co"); ok {
-			t.Errorf("still awaited since %v", at)
-		}
-	})
 }
 
 // In every state a pass with attempt 0 starts the clocks anew, and a later one does
 // not; an operator that is found good has none.
 func TestOperatorClocksInEveryState(t *testing.T) {
-	for _, state := range []runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling} {
+	for _, state := range []State{Initializing, Updating, Reconciling} {
 		t.Run(string(state), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := runlevel.NewTracker(nil)
+				tr := NewTracker(nil)
 				pass := func(attempt int, available string) {
 					time.Sleep(time.Minute)
-					o := runlevel.Options{API: newFake(coObject(t, "2", available)), Tracker: tr, Attempt: attempt, State: state}
-					_, _ = runlevel.Run(t.Context(), tasksOf(t, coManifest), o)
+					o := Options{API: newFake(coObject(t, "2", available)), Tracker: tr, Attempt: attempt, State: state}
+					_, _ = Run(t.Context(), tasksOf(t, coManifest), o)
 				}
 				began := time.Now()
 				since := func() any {
@@ -328,7 +293,7 @@ func TestOperatorClocksInEveryState(t *testing.T) {
 // the node started.
 func TestOperatorClockStartsWithItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tr := runlevel.NewTracker(nil)
+		tr := NewTracker(nil)
 		api := newFake(coObject(t, "1", "True"))
 		api.before = func(_ context.Context, verb, kind, _ string) error {
 			if kind == "ConfigMap" {
@@ -338,7 +303,7 @@ func TestOperatorClockStartsWithItsNode(t *testing.T) {
 		}
 		start := time.Now()
 		tasks := tasksOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: ns}}", coManifest)
-		_, _ = runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Tracker: tr})
+		_, _ = Run(t.Context(), tasks, Options{API: api, Tracker: tr})
 		if at, ok := tr.COStart("co"); !ok || !at.Equal(start) {
 			t.Errorf("start %v %v, want %v", at, ok, start)
 		}
@@ -348,7 +313,7 @@ func TestOperatorClockStartsWithItsNode(t *testing.T) {
 // API errors of operators are retried; what a check finds is not.
 func TestOperatorIsLookedAtOncePerPass(t *testing.T) {
 	api := newFake(coObject(t, "2", "False"))
-	_, err := runlevel.Run(t.Context(), tasksOf(t, coManifest), runlevel.Options{API: api})
+	_, err := Run(t.Context(), tasksOf(t, coManifest), Options{API: api})
 	if err == nil || len(api.reads) != 2 { // one for precreation
 		t.Fatalf("error %v after %v", err, api.reads)
 	}

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // With SkipChecks all is written, and nothing looked at or awaited afterwards.
@@ -28,7 +27,7 @@ func TestSkipChecks(t *testing.T) {
 			api.after = func(_ string, stored *unstructured.Unstructured) {
 				stored.Object["status"] = object(t, "{apiVersion: v1, kind: X, status: "+tt.status+"}").Object["status"]
 			}
-			err := once(t, api, runlevel.Options{SkipChecks: skip, AwaitJobs: true}, tt.text)
+			err := once(t, api, Options{SkipChecks: skip, AwaitJobs: true}, tt.text)
 			return api.writes(), err
 		}
 		if _, err := run(false); err == nil {
@@ -57,8 +56,8 @@ func TestWrap(t *testing.T) {
 		}
 		return nil
 	}
-	wrap := func(inner runlevel.Applier) runlevel.Applier {
-		return runlevel.ApplierFunc(func(ctx context.Context, task *manifest.Task, state runlevel.State) error {
+	wrap := func(inner Applier) Applier {
+		return ApplierFunc(func(ctx context.Context, task *manifest.Task, state State) error {
 			err := inner.Apply(ctx, task, state)
 			seen = append(seen, fmt.Sprintf("%s %s %v", task.Manifest.Identity().Name, state, err))
 			if errors.Is(err, refused) {
@@ -71,7 +70,7 @@ func TestWrap(t *testing.T) {
 		"{apiVersion: v1, kind: Namespace, metadata: {name: first}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: first}}",
 		coManifest,
 	}
-	err := once(t, api, runlevel.Options{Wrap: wrap, SkipChecks: true, Workers: 1}, texts...)
+	err := once(t, api, Options{Wrap: wrap, SkipChecks: true, Workers: 1}, texts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +83,12 @@ func TestWrap(t *testing.T) {
 
 	// It also gets an Applier that takes the place of the cluster's.
 	called := 0
-	o := runlevel.Options{Applier: runlevel.ApplierFunc(func(context.Context, *manifest.Task, runlevel.State) error { called++; return nil }), Wrap: wrap}
-	if _, err := runlevel.Run(t.Context(), tasksOf(t, texts[1]), o); err != nil || called != 1 {
+	o := Options{Applier: ApplierFunc(func(context.Context, *manifest.Task, State) error { called++; return nil }), Wrap: wrap}
+	if _, err := Run(t.Context(), tasksOf(t, texts[1]), o); err != nil || called != 1 {
 		t.Errorf("%d calls, %v", called, err)
 	}
-	o.Wrap = func(runlevel.Applier) runlevel.Applier { return nil }
-	if _, err := runlevel.Run(t.Context(), tasksOf(t, texts[1]), o); err == nil {
+	o.Wrap = func(Applier) Applier { return nil }
+	if _, err := Run(t.Context(), tasksOf(t, texts[1]), o); err == nil {
 		t.Error("no Applier")
 	}
 }

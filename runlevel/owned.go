@@ -387,7 +387,8 @@ func isElement(text, inner string) bool {
 	length := len(keys) - 1 // commas
 	for name := range keys {
 		part := strings.Trim(clusterapi.ElementPath(keys, []string{name}), "[]")
-		if length += len(part); !strings.Contains(inner, part) {
+		length += len(part)
+		if !strings.Contains(inner, part) {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -18,19 +18,18 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // panicsOf returns the TaskErrors of a pass that came from panics, which all
 // have their stack.
-func panicsOf(t *testing.T, res *runlevel.Result) []*runlevel.TaskError {
+func panicsOf(t *testing.T, res *Result) []*TaskError {
 	t.Helper()
 	if res == nil {
 		t.Fatal("no result")
 	}
-	var out []*runlevel.TaskError
+	var out []*TaskError
 	for _, err := range res.Errors {
-		te, ok := errors.AsType[*runlevel.TaskError](err)
+		te, ok := errors.AsType[*TaskError](err)
 		if !ok {
 			t.Fatalf("%T is not a TaskError: %v", err, err)
 		}
@@ -57,15 +56,15 @@ func TestPanicInApplier(t *testing.T) {
 	for way, leave := range ways {
 		for _, workers := range []int{1, 0} {
 			t.Run(fmt.Sprint(way, workers), func(t *testing.T) {
-				r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+				r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
 					if t.Index == 1 {
 						leave()
 					}
 					return nil
 				}}
 				var nodes []error
-				res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e runlevel.Event) {
-					if e.Type == runlevel.NodeDone {
+				res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Workers: workers, Observe: func(e clusterapi.Event) {
+					if e.Type == EventNodeDone {
 						nodes = append(nodes, e.Err)
 					}
 				}})
@@ -74,7 +73,7 @@ func TestPanicInApplier(t *testing.T) {
 					t.Fatalf("errors %v, returned %v", res.Errors, err)
 				}
 				te := got[0]
-				if te.Task == nil || te.Task.Index != 1 || te.Reason != runlevel.ReasonFailed || !strings.HasPrefix(te.Message, `Could not update configmap "ns/0000_10_a_1" (1 of 6): panic: `) {
+				if te.Task == nil || te.Task.Index != 1 || te.Reason != ReasonFailed || !strings.HasPrefix(te.Message, `Could not update configmap "ns/0000_10_a_1" (1 of 6): panic: `) {
 					t.Errorf("%+v", te)
 				}
 				slices.Sort(r.log)
@@ -97,13 +96,13 @@ func TestPanicInPrecreation(t *testing.T) {
 		"{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}}",
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: last, namespace: ns}}",
 	}
-	r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s runlevel.State) error {
-		if s == runlevel.Precreating {
+	r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s State) error {
+		if s == Precreating {
 			panic(io.ErrUnexpectedEOF)
 		}
 		return nil
 	}}
-	res, err := runlevel.Run(t.Context(), tasksOf(t, texts...), runlevel.Options{Applier: r})
+	res, err := Run(t.Context(), tasksOf(t, texts...), Options{Applier: r})
 	if got := panicsOf(t, res); len(got) != 1 || got[0].Task.Index != 2 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("%v %v", res.Errors, err)
 	}
@@ -139,7 +138,7 @@ func TestPanicInBackend(t *testing.T) {
 	for way, leave := range ways {
 		t.Run(way, func(t *testing.T) {
 			api := brokenAPI{newFake(), leave}
-			res, _ := runlevel.Run(t.Context(), manifest.NewTasks(ms), runlevel.Options{API: api})
+			res, _ := Run(t.Context(), manifest.NewTasks(ms), Options{API: api})
 			if got := panicsOf(t, res); len(got) != 1 || got[0].Task.Index != 1 {
 				t.Fatalf("%v", res.Errors)
 			}
@@ -154,12 +153,12 @@ func TestPanicInBackend(t *testing.T) {
 // pass fail with the task of the event.
 func TestPanicInObserver(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_20_c_1"}
-	for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
+	for _, at := range []clusterapi.EventType{EventPassStarted, EventNodeStarted, EventTaskStarted, EventTaskDone, EventNodeDone, EventPassDone} {
 		t.Run(string(at), func(t *testing.T) {
 			left := false
 			events := 0
 			r := &recorder{}
-			res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Observe: func(e runlevel.Event) {
+			res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Observe: func(e clusterapi.Event) {
 				events++
 				if e.Type == at && !left {
 					left = true
@@ -170,7 +169,7 @@ func TestPanicInObserver(t *testing.T) {
 			if len(got) != 1 || err != error(got[0]) || res.Failure == nil {
 				t.Fatalf("errors %v, returned %v", res.Errors, err)
 			}
-			if task := at == runlevel.TaskStarted || at == runlevel.TaskDone; task != (got[0].Task != nil) || !strings.HasPrefix(got[0].Message, "The observer failed at "+string(at)) {
+			if task := at == EventTaskStarted || at == EventTaskDone; task != (got[0].Task != nil) || !strings.HasPrefix(got[0].Message, "The observer failed at "+string(at)) {
 				t.Errorf("%+v", got[0])
 			}
 			if res.Done != 4 || len(r.log) != 4 {
@@ -187,14 +186,14 @@ func TestPanicInObserver(t *testing.T) {
 // on, other events come, and Run returns.
 func TestGoexitInObserver(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1"}
-	for _, at := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.NodeDone, runlevel.PassDone} {
+	for _, at := range []clusterapi.EventType{EventPassStarted, EventNodeStarted, EventTaskStarted, EventTaskDone, EventNodeDone, EventPassDone} {
 		for _, always := range []bool{false, true} {
 			for _, workers := range []int{1, 2, 0} {
 				t.Run(fmt.Sprint(at, always, workers), func(t *testing.T) {
 					left := 0
-					var last runlevel.EventType
+					var last clusterapi.EventType
 					r := &recorder{}
-					res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, Workers: workers, Observe: func(e runlevel.Event) {
+					res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, Workers: workers, Observe: func(e clusterapi.Event) {
 						last = e.Type
 						if e.Type == at && (left == 0 || always) {
 							left++
@@ -202,7 +201,7 @@ func TestGoexitInObserver(t *testing.T) {
 						}
 					}})
 					got := panicsOf(t, res)
-					if err == nil || len(got) == 0 || left == 0 || last != runlevel.PassDone {
+					if err == nil || len(got) == 0 || left == 0 || last != EventPassDone {
 						t.Fatalf("errors %v, returned %v, left %d times, last event %s", res.Errors, err, left, last)
 					}
 					if !always && len(r.log) < 2 {
@@ -216,7 +215,7 @@ func TestGoexitInObserver(t *testing.T) {
 
 // An observer that always panics makes one error, not one for each event.
 func TestObserverThatAlwaysPanics(t *testing.T) {
-	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), runlevel.Options{Applier: &recorder{}, Observe: func(runlevel.Event) { panic("always") }})
+	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), Options{Applier: &recorder{}, Observe: func(clusterapi.Event) { panic("always") }})
 	if got := panicsOf(t, res); len(got) != 1 || err == nil || res.Done != 2 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -235,15 +234,15 @@ func TestSlowObserverHoldsUpNobodyElse(t *testing.T) {
 		start := time.Now()
 		var mu sync.Mutex
 		var applied []time.Duration
-		apply := func(context.Context, *manifest.Task, runlevel.State) error {
+		apply := func(context.Context, *manifest.Task, State) error {
 			mu.Lock()
 			defer mu.Unlock()
 			applied = append(applied, time.Since(start))
 			return nil
 		}
-		var events []runlevel.Event
+		var events []clusterapi.Event
 		inside := false
-		res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: runlevel.ApplierFunc(apply), Observe: func(e runlevel.Event) {
+		res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: ApplierFunc(apply), Observe: func(e clusterapi.Event) {
 			if inside {
 				t.Error("two events at a time")
 			}
@@ -272,23 +271,23 @@ func TestSlowObserverHoldsUpNobodyElse(t *testing.T) {
 
 // checkEventOrder checks that counts never fall and that each task's events
 // come in order.
-func checkEventOrder(t *testing.T, events []runlevel.Event) {
+func checkEventOrder(t *testing.T, events []clusterapi.Event) {
 	t.Helper()
-	if events[0].Type != runlevel.PassStarted || events[len(events)-1].Type != runlevel.PassDone {
+	if events[0].Type != EventPassStarted || events[len(events)-1].Type != EventPassDone {
 		t.Errorf("begins with %s, ends with %s", events[0].Type, events[len(events)-1].Type)
 	}
-	state := map[*manifest.Task]runlevel.EventType{}
+	state := map[*manifest.Task]clusterapi.EventType{}
 	for i, e := range events {
-		if i > 0 && (e.Done < events[i-1].Done || e.Time.Before(events[i-1].Time)) {
-			t.Errorf("event %d, %s: %d done after %d", i, e.Type, e.Done, events[i-1].Done)
+		if i > 0 && (progressOf(e).Done < progressOf(events[i-1]).Done || e.Time.Before(events[i-1].Time)) {
+			t.Errorf("event %d, %s: %d done after %d", i, e.Type, progressOf(e).Done, progressOf(events[i-1]).Done)
 		}
 		switch {
-		case e.Task == nil:
-		case e.Type == runlevel.TaskStarted && state[e.Task] != "", e.Type == runlevel.TaskDone && state[e.Task] != runlevel.TaskStarted:
-			t.Errorf("%s: %s after %q", e.Task, e.Type, state[e.Task])
+		case progressOf(e).Task == nil:
+		case e.Type == EventTaskStarted && state[progressOf(e).Task] != "", e.Type == EventTaskDone && state[progressOf(e).Task] != EventTaskStarted:
+			t.Errorf("%s: %s after %q", progressOf(e).Task, e.Type, state[progressOf(e).Task])
 		}
-		if e.Task != nil {
-			state[e.Task] = e.Type
+		if progressOf(e).Task != nil {
+			state[progressOf(e).Task] = e.Type
 		}
 	}
 }
@@ -301,14 +300,14 @@ func (brokenHandler) Enabled(context.Context, slog.Level) bool { return true }
 func (brokenHandler) Handle(context.Context, slog.Record) error { panic("no logging today") }
 
 func TestPanicInLogger(t *testing.T) {
-	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
 		if t.Index == 1 {
 			return errors.New("tried again, and logged")
 		}
 		return nil
 	}}
-	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), runlevel.Options{
-		Applier: r, Logger: slog.New(brokenHandler{}), Backoff: &runlevel.Backoff{Steps: 2},
+	res, err := Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_1"), Options{
+		Applier: r, Logger: slog.New(brokenHandler{}), Backoff: &Backoff{Steps: 2},
 	})
 	if got := panicsOf(t, res); len(got) != 1 || got[0].Task == nil || got[0].Task.Index != 1 || res.Done != 1 {
 		t.Fatalf("%+v %v", res, err)

@@ -41,7 +41,7 @@ type Pass struct {
 	graph   *manifest.Graph
 
 	scheduling sync.Mutex // guards what follows
-	schedule   *Schedule
+	schedule   *schedule
 	nodes      map[int]*nodeRun // those handed out that have not ended
 	stalled    int              // of them
 	stopped    error            // why the pass was called off
@@ -147,12 +147,13 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		p.applier = a
 	}
 	if o.Wrap != nil {
-		if p.applier = o.Wrap(p.applier); p.applier == nil {
+		p.applier = o.Wrap(p.applier)
+		if p.applier == nil {
 			return nil, errors.New("runlevel: Wrap has returned no Applier")
 		}
 	}
-	p.graph = GraphFor(p.state, tasks, p.attempt)
-	p.schedule = NewSchedule(p.graph)
+	p.graph = graphFor(p.state, tasks, p.attempt)
+	p.schedule = newSchedule(p.graph)
 	p.limit = workers(p.state, o.Workers, len(p.graph.Nodes))
 	return p, nil
 }
@@ -162,7 +163,7 @@ func (p *Pass) Start() []int {
 	if p.attempt == 0 {
 		p.tracker.reset()
 	}
-	p.emit(Event{Type: PassStarted, Node: -1})
+	p.emit(EventPassStarted, nil)
 	p.scheduling.Lock()
 	defer p.scheduling.Unlock()
 	return p.handOut()
@@ -265,7 +266,8 @@ func (p *Pass) Stop(ctx context.Context) {
 	if p.stopped != nil || p.schedule.Finished() {
 		return
 	}
-	if p.stopped = ended(ctx); p.stopped == nil {
+	p.stopped = ended(ctx)
+	if p.stopped == nil {
 		p.stopped = context.Canceled
 	}
 	waiting := make([]int, 0, len(p.nodes))
@@ -293,7 +295,7 @@ func (p *Pass) Result() (*Result, error) {
 	p.scheduling.Unlock()
 	res, failures, err := p.result(errs)
 	if tell {
-		p.emit(Event{Type: PassDone, Node: -1, Err: err})
+		p.emit(EventPassDone, err)
 	}
 	if _, now := p.observerError(); now > failures {
 		res, _, err = p.result(errs)
@@ -325,12 +327,12 @@ func (p *Pass) result(errs []error) (res *Result, failures int, err error) {
 	p.mu.Lock()
 	res = &Result{Done: p.done, Skipped: p.skipped, Total: p.total, Errors: errs}
 	p.mu.Unlock()
-	res.Failure, res.Report = Summarize(errs), p.report()
+	res.Failure, res.Report = summarize(errs), p.report()
 	err = res.Failure
 	if err == nil && len(errs) > 0 {
 		err = errs[0]
 		// "N incomplete …, beginning with …" comes with the context's error
-		if _, ok := errors.AsType[*IncompleteError](err); ok && len(errs) > 1 {
+		if _, ok := errors.AsType[*incompleteError](err); ok && len(errs) > 1 {
 			err = errors.Join(errs...)
 		}
 	}
@@ -347,7 +349,7 @@ func (p *Pass) report() error {
 	for _, te := range reports {
 		errs = append(errs, te)
 	}
-	return Summarize(errs)
+	return summarize(errs)
 }
 
 // attemptFailed counts an attempt at a task that failed.

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 var passStart = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -29,7 +28,7 @@ type script struct {
 	log  []string
 }
 
-func (s *script) Apply(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+func (s *script) Apply(_ context.Context, t *manifest.Task, _ State) error {
 	s.log = append(s.log, t.Manifest.Filename)
 	return s.fail[t.Manifest.Filename]
 }
@@ -41,14 +40,14 @@ func (s *script) taken() string {
 	return out
 }
 
-func newScripted(t *testing.T, stay bool, files ...string) (*runlevel.Pass, *script, *reconcile.Clock, *[]string) {
+func newScripted(t *testing.T, stay bool, files ...string) (*Pass, *script, *reconcile.Clock, *[]string) {
 	t.Helper()
 	s := &script{fail: map[string]error{}}
 	clock := reconcile.NewClock(passStart)
 	var events []string
-	p, err := runlevel.NewPass(configMaps(t, files...), runlevel.Options{
+	p, err := NewPass(configMaps(t, files...), Options{
 		Applier: s, Clock: clock, Stay: stay,
-		Observe: func(e runlevel.Event) { events = append(events, string(e.Type)) },
+		Observe: func(e clusterapi.Event) { events = append(events, string(e.Type)) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -158,11 +157,11 @@ func TestStalledNodesTakeNoPlace(t *testing.T) {
 		files = append(files, fmt.Sprintf("0000_10_c%02d_1.yaml", i))
 		s.fail[files[i]] = fatal("stuck")
 	}
-	p, err := runlevel.NewPass(configMaps(t, files...), runlevel.Options{Applier: s, Workers: 3, Stay: true})
+	p, err := NewPass(configMaps(t, files...), Options{Applier: s, Workers: 3, Stay: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	todo, last := p.Start(), runlevel.Step{}
+	todo, last := p.Start(), Step{}
 	if len(todo) != 3 {
 		t.Errorf("%d nodes begin, want 3", len(todo))
 	}
@@ -180,15 +179,15 @@ func TestStop(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		stay bool
-		do   func(p *runlevel.Pass, s *script, first int)
+		do   func(p *Pass, s *script, first int)
 		want string
 	}{
-		{"before anything", false, func(*runlevel.Pass, *script, int) {}, "2 incomplete task nodes"},
-		{"in a wait", false, func(p *runlevel.Pass, s *script, first int) {
+		{"before anything", false, func(*Pass, *script, int) {}, "2 incomplete task nodes"},
+		{"in a wait", false, func(p *Pass, s *script, first int) {
 			s.fail[a] = errors.New("not yet")
 			p.Step(t.Context(), first)
 		}, "Could not update"},
-		{"stalled", true, func(p *runlevel.Pass, s *script, first int) {
+		{"stalled", true, func(p *Pass, s *script, first int) {
 			s.fail[a] = fatal("stuck")
 			p.Step(t.Context(), first)
 		}, "stuck"},
@@ -224,7 +223,7 @@ func TestStop(t *testing.T) {
 // stayer drives a pass that stays by a driver of package reconcile, as an
 // embedder would.
 type stayer struct {
-	pass  *runlevel.Pass
+	pass  *Pass
 	first []int
 }
 
@@ -269,13 +268,13 @@ func TestPassInVirtualTime(t *testing.T) {
 	}
 	tasks := manifest.NewTasks(ms)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1})
-	var pass *runlevel.Pass
+	var pass *Pass
 	v.Add(reconcile.Process{Name: "pass", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		var err error
-		pass, err = runlevel.NewPass(tasks, runlevel.Options{API: api, Clock: clock, Stay: true,
-			Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.TaskDone {
-					applied[e.Task.Manifest.Filename]++
+		pass, err = NewPass(tasks, Options{API: api, Clock: clock, Stay: true,
+			Observe: func(e clusterapi.Event) {
+				if e.Type == EventTaskDone {
+					applied[progressOf(e).Task.Manifest.Filename]++
 				}
 			}})
 		if err != nil {
@@ -334,7 +333,7 @@ func TestPassInVirtualTime(t *testing.T) {
 
 func TestTrackerIsSaved(t *testing.T) {
 	clock := reconcile.NewClock(passStart)
-	tracker := runlevel.NewTracker(clock)
+	tracker := NewTracker(clock)
 	tracker.StartCO("etcd")
 	data, err := json.Marshal(tracker)
 	if err != nil {
@@ -354,7 +353,7 @@ func TestTrackerIsSaved(t *testing.T) {
 		{name: "not JSON", data: `{"version":"x"}`, want: "a saved tracker"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			restored := runlevel.NewTracker(clock)
+			restored := NewTracker(clock)
 			restored.StartCO("dns")
 			err := json.Unmarshal([]byte(c.data), restored)
 			if c.want != "" {
@@ -381,7 +380,7 @@ func TestTrackerIsSaved(t *testing.T) {
 
 // A clock that was set back does not make an operator's wait negative.
 func TestTrackerClockSetBack(t *testing.T) {
-	tracker := runlevel.NewTracker(reconcile.NewClock(passStart))
+	tracker := NewTracker(reconcile.NewClock(passStart))
 	if err := json.Unmarshal([]byte(`{"version":1,"operators":{"etcd":"2026-01-02T05:00:00Z"}}`), tracker); err != nil {
 		t.Fatal(err)
 	}
@@ -392,24 +391,11 @@ func TestTrackerClockSetBack(t *testing.T) {
 
 func TestEventJSON(t *testing.T) {
 	task := configMaps(t, "0000_10_a_1.yaml")[0]
-	full := runlevel.Event{Time: passStart, Task: task, Level: "10", Component: "a", Attempt: 2, Done: 1, Total: 3,
-		Wait:    &runlevel.Wait{Operator: "etcd", Available: "True", Undone: []string{"operator to v2"}},
-		Message: "waits", Err: errors.New("not yet")}
-	for _, typ := range []runlevel.EventType{runlevel.PassStarted, runlevel.NodeStarted, runlevel.TaskStarted, runlevel.TaskDone, runlevel.TaskSkipped,
-		runlevel.TaskFailed, runlevel.TaskRetry, runlevel.Waiting, runlevel.Warning, runlevel.NodeDone, runlevel.PassDone} {
-		full.Type = typ
-		data, err := json.Marshal(full)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := `{"time":"2026-01-02T03:04:05Z","type":"` + string(typ) + `","task":` + strconv.Quote(task.String()) +
-			`,"file":"0000_10_a_1.yaml","level":"10","component":"a","attempt":2,"done":1,"skipped":0,"total":3,` +
-			`"wait":{"operator":"etcd","available":"True","undone":["operator to v2"]},"message":"waits","error":"not yet"}`
-		if unquoted := strings.ReplaceAll(string(data), `\\"`, `\"`); unquoted != strings.ReplaceAll(want, `\\"`, `\"`) {
-			t.Errorf("JSON %s\nwant %s", data, want)
-		}
-	}
-	if got := full.LogValue().String(); !strings.Contains(got, "error=not yet") || strings.Contains(got, "2026-01") {
-		t.Errorf("log value %s", got)
+	e := clusterapi.Event{Type: EventWaiting, Data: &Progress{Task: task, Level: "10", Component: "a", Attempt: 2, Done: 1, Total: 3,
+		Wait: &Wait{Operator: "etcd", Available: "True", Undone: []string{"operator to v2"}}}}
+	want := `{"type":"Waiting","data":{"task":` + strconv.Quote(task.String()) + `,"node":0,"level":"10","component":"a","attempt":2,"done":1,"skipped":0,"total":3,` +
+		`"wait":{"operator":"etcd","available":"True","undone":["operator to v2"]}}}`
+	if data, err := json.Marshal(e); err != nil || string(data) != want {
+		t.Errorf("JSON %s\nwant %s, %v", data, want, err)
 	}
 }

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 func operatorManifest(t testing.TB, file, name string) *manifest.Manifest {
@@ -21,16 +20,16 @@ func TestPrecreationInEveryPass(t *testing.T) {
 	other := newManifest(t, "0000_10_a_3", "{apiVersion: config.openshift.io/v1beta1, kind: ClusterOperator, metadata: {name: beta, annotations: {}}}")
 	tasks := manifest.NewTasks([]*manifest.Manifest{configMaps(t, "0000_10_a_1")[0].Manifest, operatorManifest(t, "0000_10_a_2", "a"), other, operatorManifest(t, "0000_10_a_4", "b")})
 	want := []string{"pre a", "pre b", "0000_10_a_1", "a", "beta", "b"}
-	for _, state := range []runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling} {
+	for _, state := range []State{Initializing, Updating, Reconciling} {
 		for _, attempt := range []int{0, 1, 9} {
 			t.Run(fmt.Sprint(state, attempt), func(t *testing.T) {
-				r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s runlevel.State) error {
-					if s != state && s != runlevel.Precreating {
+				r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s State) error {
+					if s != state && s != Precreating {
 						t.Errorf("applied in state %s", s)
 					}
 					return nil
 				}}
-				if _, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, State: state, Attempt: attempt, Workers: 1}); err != nil {
+				if _, err := Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt, Workers: 1}); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, r.log); diff != "" {
@@ -44,9 +43,9 @@ func TestPrecreationInEveryPass(t *testing.T) {
 // The context is looked at before each ClusterOperator that is created ahead.
 func TestPrecreationEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { cancel(); return nil }}
+	r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return nil }}
 	tasks := manifest.NewTasks([]*manifest.Manifest{operatorManifest(t, "0000_10_a_1", "a"), operatorManifest(t, "0000_10_a_2", "b")})
-	res, err := runlevel.Run(ctx, tasks, runlevel.Options{Applier: r})
+	res, err := Run(ctx, tasks, Options{Applier: r})
 	if diff := cmp.Diff([]string{"pre a"}, r.log); diff != "" {
 		t.Error(diff)
 	}

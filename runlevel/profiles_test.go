@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // TestProfilesOnMemory installs real payloads, or updates to them, under every
@@ -31,16 +30,16 @@ func TestProfilesOnMemory(t *testing.T) {
 	t.Parallel()
 	for i, tt := range []struct {
 		payload, profile, featureSet, capabilities string
-		state                                      runlevel.State
+		state                                      State
 	}{
-		{"payload-4.17.30", "self-managed-high-availability", "", "None", runlevel.Initializing},
-		{"payload-4.17.30", "hypershift", "", "vCurrent", runlevel.Initializing},
-		{"payload-4.17.30", "ibm-cloud-managed", "TechPreviewNoUpgrade", "v4.11", runlevel.Initializing},
-		{"payload-4.17.30", "single-node-developer", "DevPreviewNoUpgrade", "None", runlevel.Updating},
-		{"payload-4.18.15", "self-managed-high-availability", "CustomNoUpgrade", "vCurrent", runlevel.Initializing},
-		{"payload-4.18.15", "hypershift", "TechPreviewNoUpgrade", "None", runlevel.Updating},
-		{"payload-4.18.15", "ibm-cloud-managed", "", "v4.14", runlevel.Updating},
-		{"payload-4.18.15", "single-node-developer", "", "vCurrent", runlevel.Initializing},
+		{"payload-4.17.30", "self-managed-high-availability", "", "None", Initializing},
+		{"payload-4.17.30", "hypershift", "", "vCurrent", Initializing},
+		{"payload-4.17.30", "ibm-cloud-managed", "TechPreviewNoUpgrade", "v4.11", Initializing},
+		{"payload-4.17.30", "single-node-developer", "DevPreviewNoUpgrade", "None", Updating},
+		{"payload-4.18.15", "self-managed-high-availability", "CustomNoUpgrade", "vCurrent", Initializing},
+		{"payload-4.18.15", "hypershift", "TechPreviewNoUpgrade", "None", Updating},
+		{"payload-4.18.15", "ibm-cloud-managed", "", "v4.14", Updating},
+		{"payload-4.18.15", "single-node-developer", "", "vCurrent", Initializing},
 	} {
 		if israce.Enabled && i%4 != 1 {
 			continue
@@ -58,13 +57,13 @@ func TestProfilesOnMemory(t *testing.T) {
 	}
 }
 
-func profilePass(t *testing.T, p *manifest.Payload, state runlevel.State, f manifest.Filter) {
+func profilePass(t *testing.T, p *manifest.Payload, state State, f manifest.Filter) {
 	included, excluded := p.Included(f)
 	want, gone := sets.New[manifest.Identity](), sets.New[manifest.Identity]()
 	for _, m := range included {
 		if m.Annotations()["release.openshift.io/delete"] == "" {
 			want.Insert(m.Identity())
-		} else if state == runlevel.Updating { // an installation deletes nothing
+		} else if state == Updating { // an installation deletes nothing
 			gone.Insert(m.Identity())
 		}
 	}
@@ -103,8 +102,8 @@ func profilePass(t *testing.T, p *manifest.Payload, state runlevel.State, f mani
 		}
 	}
 	ready = true
-	res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{
-		API: c, State: state, Filter: f, Backoff: &runlevel.Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
+	res, err := Run(t.Context(), p.Tasks(), Options{
+		API: c, State: state, Filter: f, Backoff: &Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,21 +1,19 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // loadReal loads a real payload, once for all tests.
@@ -61,56 +59,6 @@ func establish(_ string, stored *unstructured.Unstructured) {
 	}
 }
 
-// A pass of a real payload over a cluster that accepts everything: all tasks
-// are done, each object is written once, and the only oddities are those that
-// are known.
-func TestRealPayloads(t *testing.T) {
-	for name, want := range map[string]int{"payload-4.17.30": 794, "payload-4.18.15": 806} {
-		t.Run(name, func(t *testing.T) {
-			p := loadReal(t, name)
-			api := newFake(operatorsAt(t, p)...)
-			api.after = establish
-			var warnings []string
-			res, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: api, Observe: func(e runlevel.Event) {
-				if e.Type == runlevel.Warning {
-					warnings = append(warnings, e.Message)
-				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if res.Done != want || res.Total != want || res.Skipped != 0 {
-				t.Fatalf("%+v", res)
-			}
-			written := sets.New[string]()
-			for _, call := range api.writes() {
-				_, object, _ := strings.Cut(call, " ")
-				if written.Has(object) && !strings.HasPrefix(object, "Namespace") {
-					t.Errorf("%s is written twice", object)
-				}
-				written.Insert(object)
-			}
-			deletions := 0
-			for _, task := range p.Tasks() {
-				if _, ok := task.Manifest.Annotations()["release.openshift.io/delete"]; ok {
-					deletions++
-				}
-			}
-			if len(written)+deletions+len(p.Operators()) < want {
-				t.Errorf("%d objects written, %d deletions, %d operators", len(written), deletions, len(p.Operators()))
-			}
-			if len(warnings) == 0 {
-				t.Error("the unknown userNames of the node-tuning operator's bindings were not noticed")
-			}
-			for _, w := range warnings {
-				if !strings.Contains(w, "userNames") {
-					t.Errorf("warning %s", w)
-				}
-			}
-		})
-	}
-}
-
 // In Updating no task of a component starts before the levels below it are
 // done; an operator that is behind stops what comes later and nothing else.
 func TestRealPayloadStuckOperator(t *testing.T) {
@@ -123,23 +71,23 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 	var mu sync.Mutex
 	finished := make(map[*manifest.Task]bool)
 	started := make(map[*manifest.Task]bool)
-	g := runlevel.GraphFor(runlevel.Updating, p.Tasks(), 0)
-	var wait *runlevel.Wait
+	g := graphFor(Updating, p.Tasks(), 0)
+	var wait *Wait
 	tasks := p.Tasks()
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: api, Observe: func(e runlevel.Event) {
+	res, err := Run(t.Context(), tasks, Options{API: api, Observe: func(e clusterapi.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e.Type {
-		case runlevel.TaskStarted:
-			started[e.Task] = true
-		case runlevel.TaskDone:
-			finished[e.Task] = true
-		case runlevel.Waiting:
-			wait = e.Wait
+		case EventTaskStarted:
+			started[progressOf(e).Task] = true
+		case EventTaskDone:
+			finished[progressOf(e).Task] = true
+		case EventWaiting:
+			wait = progressOf(e).Wait
 		}
 	}})
-	te, ok := errors.AsType[*runlevel.TaskError](err)
-	if !ok || te.Effect != runlevel.EffectNone || te.Name != "kube-apiserver" {
+	te, ok := errors.AsType[*TaskError](err)
+	if !ok || te.Effect != EffectNone || te.Name != "kube-apiserver" {
 		t.Fatalf("error %v", err)
 	}
 	if wait == nil || wait.Operator != "kube-apiserver" || len(wait.Undone) == 0 || wait.Available != configv1.ConditionTrue {
@@ -162,22 +110,5 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 	}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// BenchmarkRealPass makes a pass of a real payload over a cluster that costs
-// nothing: what is left is ours.
-func BenchmarkRealPass(b *testing.B) {
-	p := loadReal(b, "payload-4.18.15")
-	operators := operatorsAt(b, p)
-	tasks := p.Tasks()
-	b.ReportAllocs()
-	for b.Loop() {
-		api := newFake(operators...)
-		api.after = establish
-		res, err := runlevel.Run(b.Context(), tasks, runlevel.Options{API: api})
-		if err != nil || res.Done != 806 {
-			b.Fatal(res, err)
-		}
 	}
 }

@@ -115,7 +115,7 @@ type Options struct {
 	//
 	// A panic of it stops no task, but fails the pass with a [*TaskError];
 	// runtime.Goexit ends the node of the worker besides.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets what does not interest users; nil means no log.
 	Logger *slog.Logger
 }
@@ -126,8 +126,9 @@ type Result struct {
 	// to this cluster, Total all.
 	Done, Skipped, Total int
 	// Errors are the errors of the graph in the order of its nodes: one for
-	// each failed node (a [*TaskError] or a [*ContextError]); see
-	// [Schedule.Result].
+	// each failed node: a [*TaskError], or an error that says that the context
+	// ended. Where there is none and tasks have not run, one says how many nodes
+	// are incomplete, and is followed by the context's error.
 	Errors []error
 	// Failure is what to report as the trouble of the pass: Errors put
 	// together. It is nil for a good pass, and for one that

@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -16,26 +16,26 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // fatal is an error that is not retried.
 func fatal(text string) error {
-	return &runlevel.TaskError{Reason: "R", Message: text, Effect: runlevel.EffectFail}
+	return &TaskError{Reason: "R", Message: text, Effect: EffectFail}
 }
 
 // recorder is an Applier that notes what it is called with.
 type recorder struct {
 	mu    sync.Mutex
 	log   []string
-	apply func(ctx context.Context, t *manifest.Task, s runlevel.State) error
+	apply func(ctx context.Context, t *manifest.Task, s State) error
 }
 
-func (r *recorder) Apply(ctx context.Context, t *manifest.Task, s runlevel.State) error {
+func (r *recorder) Apply(ctx context.Context, t *manifest.Task, s State) error {
 	r.mu.Lock()
 	text := t.Manifest.Identity().Name
-	if s == runlevel.Precreating {
+	if s == Precreating {
 		text = "pre " + text
 	}
 	r.log = append(r.log, text)
@@ -49,18 +49,20 @@ func (r *recorder) Apply(ctx context.Context, t *manifest.Task, s runlevel.State
 func TestRunOrder(t *testing.T) {
 	files := []string{"0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_20_c_1", "0000_30_d_1", "0000_30_e_1"}
 	for _, c := range []struct {
-		state runlevel.State
-		want  []string
+		state   State
+		attempt int
+		want    []string
 	}{
-		{runlevel.Updating, files},
-		{"", files},
-		{runlevel.Initializing, files},
+		{Updating, 0, files},
+		{"", 0, files},
+		{Initializing, 0, files},
 		// seed 0 of five chunks, as measured on the cluster-version operator: c d b a e
-		{runlevel.Reconciling, []string{"0000_20_c_1", "0000_30_d_1", "0000_10_b_1", "0000_10_a_1", "0000_10_a_2", "0000_30_e_1"}},
+		{Reconciling, 0, []string{"0000_20_c_1", "0000_30_d_1", "0000_10_b_1", "0000_10_a_1", "0000_10_a_2", "0000_30_e_1"}},
+		{Reconciling, 1, []string{"0000_30_d_1", "0000_10_b_1", "0000_10_a_1", "0000_10_a_2", "0000_30_e_1", "0000_20_c_1"}},
 	} {
 		t.Run(string(c.state), func(t *testing.T) {
 			r := &recorder{}
-			res, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: r, State: c.state, Workers: 1})
+			res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,47 +76,29 @@ func TestRunOrder(t *testing.T) {
 	}
 }
 
-func TestReconcilingOrderDependsOnAttempt(t *testing.T) {
-	files := []string{"0000_10_a_1", "0000_10_b_1", "0000_20_c_1", "0000_30_d_1", "0000_30_e_1"}
-	for attempt, want := range map[int]string{0: "cdbae", 1: "dbaec", 3: "aecdb", 8: "cabed", 9: "abedc"} {
-		r := &recorder{}
-		o := runlevel.Options{Applier: r, State: runlevel.Reconciling, Workers: 1, Attempt: attempt}
-		if _, err := runlevel.Run(t.Context(), configMaps(t, files...), o); err != nil {
-			t.Fatal(err)
-		}
-		var got strings.Builder
-		for _, name := range r.log {
-			got.WriteByte(name[8])
-		}
-		if got.String() != want {
-			t.Errorf("attempt %d: %s, want %s", attempt, got.String(), want)
-		}
-	}
-}
-
 func TestRunWorkers(t *testing.T) {
 	var files []string
 	for i := range 30 {
 		files = append(files, fmt.Sprintf("0000_10_c%02d_x", i))
 	}
 	for _, c := range []struct {
-		state   runlevel.State
+		state   State
 		workers int
 		want    int64
 	}{
-		{runlevel.Updating, 0, 16},
-		{runlevel.Updating, 5, 5},
-		{runlevel.Reconciling, 0, 2},
-		{runlevel.Reconciling, 9, 2},
-		{runlevel.Reconciling, 1, 1},
-		{runlevel.Initializing, 0, 30},
-		{runlevel.Initializing, 16, 30},
-		{runlevel.Initializing, 1, 1},
+		{Updating, 0, 16},
+		{Updating, 5, 5},
+		{Reconciling, 0, 2},
+		{Reconciling, 9, 2},
+		{Reconciling, 1, 1},
+		{Initializing, 0, 30},
+		{Initializing, 16, 30},
+		{Initializing, 1, 1},
 	} {
 		t.Run(fmt.Sprint(c.state, c.workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var now, most atomic.Int64
-				apply := func(context.Context, *manifest.Task, runlevel.State) error {
+				apply := func(context.Context, *manifest.Task, State) error {
 					n := now.Add(1)
 					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 					}
@@ -122,8 +106,8 @@ func TestRunWorkers(t *testing.T) {
 					now.Add(-1)
 					return nil
 				}
-				o := runlevel.Options{Applier: runlevel.ApplierFunc(apply), State: c.state, Workers: c.workers}
-				if _, err := runlevel.Run(t.Context(), configMaps(t, files...), o); err != nil {
+				o := Options{Applier: ApplierFunc(apply), State: c.state, Workers: c.workers}
+				if _, err := Run(t.Context(), configMaps(t, files...), o); err != nil {
 					t.Fatal(err)
 				}
 				if most.Load() != c.want {
@@ -135,19 +119,19 @@ func TestRunWorkers(t *testing.T) {
 }
 
 func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
-	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
 		if n := t.Manifest.Identity().Name; n == "0000_10_a_1" || n == "0000_10_c_1" {
 			return fatal("no " + n)
 		}
 		return nil
 	}}
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2", "0000_10_b_1", "0000_10_c_1", "0000_20_d_1", "0000_20_e_1")
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r})
+	res, err := Run(t.Context(), tasks, Options{Applier: r})
 	slices.Sort(r.log)
 	if diff := cmp.Diff([]string{"0000_10_a_1", "0000_10_b_1", "0000_10_c_1"}, r.log); diff != "" {
 		t.Fatal(diff)
 	}
-	te, ok := errors.AsType[*runlevel.TaskError](err)
+	te, ok := errors.AsType[*TaskError](err)
 	if !ok || te.Reason != "MultipleErrors" {
 		t.Fatalf("error %v", err)
 	}
@@ -158,7 +142,7 @@ func TestRunErrorBlocksOnlyWhatDependsOnIt(t *testing.T) {
 	if res.Failure != err || len(res.Errors) != 2 || res.Done != 1 {
 		t.Fatalf("%+v", res)
 	}
-	if first, _ := errors.AsType[*runlevel.TaskError](res.Errors[0]); first.Task != tasks[0] {
+	if first, _ := errors.AsType[*TaskError](res.Errors[0]); first.Task != tasks[0] {
 		t.Fatalf("first error is of %v", first.Task)
 	}
 }
@@ -175,8 +159,8 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
 	r := &recorder{}
 	var reasons []string
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Filter: filter, Observe: func(e runlevel.Event) {
-		if e.Type == runlevel.TaskSkipped {
+	res, err := Run(t.Context(), tasks, Options{Applier: r, Filter: filter, Observe: func(e clusterapi.Event) {
+		if e.Type == EventTaskSkipped {
 			reasons = append(reasons, e.Message)
 		}
 	}})
@@ -191,33 +175,20 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	}
 }
 
-func TestRunReportDoesNotBlock(t *testing.T) {
-	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
-		return &runlevel.TaskError{Effect: runlevel.EffectReport, Reason: "X", Message: "m " + t.Manifest.Identity().Name}
-	}}
-	res, err := runlevel.Run(t.Context(), configMaps(t, "0000_10_a_1", "0000_10_b_2"), runlevel.Options{Applier: r})
-	if err != nil || res.Done != 2 || res.Failure != nil {
-		t.Fatalf("%+v %v", res, err)
-	}
-	if res.Report == nil || res.Report.Error() != "Multiple errors are preventing progress:\n* m 0000_10_a_1\n* m 0000_10_b_2" {
-		t.Fatalf("report %v", res.Report)
-	}
-}
-
 func TestRunPrecreatesClusterOperatorsWhenTheirNodeStarts(t *testing.T) {
 	co := func(file, name string) *manifest.Manifest {
 		return newManifest(t, file, fmt.Sprintf("{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: %q, annotations: {}}}", name))
 	}
 	cm := configMaps(t, "0000_10_a_1", "0000_20_b_1")
 	tasks := manifest.NewTasks([]*manifest.Manifest{cm[0].Manifest, co("0000_10_a_2", "a"), co("0000_10_z_1", "z"), co("0000_10_z_1", "off"), cm[1].Manifest, co("0000_20_b_2", "b"), co("0000_20_y_2", "y")})
-	r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s runlevel.State) error {
-		if s == runlevel.Precreating {
+	r := &recorder{apply: func(_ context.Context, _ *manifest.Task, s State) error {
+		if s == Precreating {
 			return errors.New("ignored")
 		}
 		return nil
 	}}
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Group: "config.openshift.io", Kind: "ClusterOperator", Name: "off", Unmanaged: true}}}
-	res, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Filter: filter})
+	res, err := Run(t.Context(), tasks, Options{Applier: r, Workers: 1, Filter: filter})
 	if err != nil || res.Done != 6 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -230,20 +201,20 @@ func TestRunPrecreatesClusterOperatorsWhenTheirNodeStarts(t *testing.T) {
 func TestRunRefusesBadOptions(t *testing.T) {
 	apply := &recorder{}
 	for name, c := range map[string]struct {
-		o     runlevel.Options
+		o     Options
 		tasks []*manifest.Task
 		want  string
 	}{
 		"nothing to work on": {want: "neither an API nor an Applier"},
-		"precreating":        {o: runlevel.Options{Applier: apply, State: runlevel.Precreating}, want: `no pass of state "Precreating"`},
-		"no steps":           {o: runlevel.Options{Applier: apply, Backoff: &runlevel.Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
-		"workers":            {o: runlevel.Options{Applier: apply, Workers: -1}, want: "runlevel.Options: Workers is negative: -1"},
-		"attempt":            {o: runlevel.Options{Applier: apply, Attempt: -1}, want: "runlevel.Options: Attempt is negative: -1"},
-		"wait":               {o: runlevel.Options{Applier: apply, Backoff: &runlevel.Backoff{Base: -time.Second, Steps: 1}}, want: "runlevel.Backoff: Base is negative: -1s"},
-		"nil task":           {o: runlevel.Options{Applier: apply}, tasks: []*manifest.Task{nil}, want: "task 1 of 1 has no manifest"},
+		"precreating":        {o: Options{Applier: apply, State: Precreating}, want: `no pass of state "Precreating"`},
+		"no steps":           {o: Options{Applier: apply, Backoff: &Backoff{}}, want: "SyncWorker requires at least one backoff step to apply any manifests"},
+		"workers":            {o: Options{Applier: apply, Workers: -1}, want: "Options: Workers is negative: -1"},
+		"attempt":            {o: Options{Applier: apply, Attempt: -1}, want: "Options: Attempt is negative: -1"},
+		"wait":               {o: Options{Applier: apply, Backoff: &Backoff{Base: -time.Second, Steps: 1}}, want: "Backoff: Base is negative: -1s"},
+		"nil task":           {o: Options{Applier: apply}, tasks: []*manifest.Task{nil}, want: "task 1 of 1 has no manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := runlevel.Run(t.Context(), c.tasks, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Run(t.Context(), c.tasks, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %q", err, c.want)
 			}
 		})
@@ -251,7 +222,7 @@ func TestRunRefusesBadOptions(t *testing.T) {
 }
 
 func TestRunWithoutTasks(t *testing.T) {
-	res, err := runlevel.Run(t.Context(), nil, runlevel.Options{Applier: &recorder{}})
+	res, err := Run(t.Context(), nil, Options{Applier: &recorder{}})
 	if err != nil || res.Total != 0 {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -260,31 +231,31 @@ func TestRunWithoutTasks(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		state    runlevel.State
-		backoff  *runlevel.Backoff
+		state    State
+		backoff  *Backoff
 		attempts []time.Duration
 	}{
-		{"initializing", runlevel.Initializing, nil, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second}},
-		{"updating", runlevel.Updating, nil, []time.Duration{0, 10 * time.Second}},
-		{"reconciling", runlevel.Reconciling, nil, []time.Duration{0, 10 * time.Second}},
-		{"one step", runlevel.Initializing, &runlevel.Backoff{Base: time.Hour, Steps: 1}, []time.Duration{0}},
-		{"a wait may be as long as the cap", runlevel.Updating, &runlevel.Backoff{Base: 10 * time.Second, Factor: 1.5, Cap: 15 * time.Second, Steps: 3}, []time.Duration{0, 10 * time.Second}},
-		{"and none longer", runlevel.Updating, &runlevel.Backoff{Base: 10 * time.Second, Factor: 1.5, Cap: 14 * time.Second, Steps: 3}, []time.Duration{0}},
-		{"constant", runlevel.Updating, &runlevel.Backoff{Base: time.Minute, Steps: 3}, []time.Duration{0, time.Minute, 2 * time.Minute}},
+		{"initializing", Initializing, nil, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second}},
+		{"updating", Updating, nil, []time.Duration{0, 10 * time.Second}},
+		{"reconciling", Reconciling, nil, []time.Duration{0, 10 * time.Second}},
+		{"one step", Initializing, &Backoff{Base: time.Hour, Steps: 1}, []time.Duration{0}},
+		{"a wait may be as long as the cap", Updating, &Backoff{Base: 10 * time.Second, Factor: 1.5, Cap: 15 * time.Second, Steps: 3}, []time.Duration{0, 10 * time.Second}},
+		{"and none longer", Updating, &Backoff{Base: 10 * time.Second, Factor: 1.5, Cap: 14 * time.Second, Steps: 3}, []time.Duration{0}},
+		{"constant", Updating, &Backoff{Base: time.Minute, Steps: 3}, []time.Duration{0, time.Minute, 2 * time.Minute}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				var at []time.Duration
-				r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error {
+				r := &recorder{apply: func(context.Context, *manifest.Task, State) error {
 					at = append(at, time.Since(start))
 					return errors.New("broken")
 				}}
 				var retries []int
-				_, err := runlevel.Run(t.Context(), configMaps(t, "x"), runlevel.Options{Applier: r, State: c.state, Backoff: c.backoff,
-					Observe: func(e runlevel.Event) {
-						if e.Type == runlevel.TaskRetry || e.Type == runlevel.TaskFailed {
-							retries = append(retries, e.Attempt)
+				_, err := Run(t.Context(), configMaps(t, "x"), Options{Applier: r, State: c.state, Backoff: c.backoff,
+					Observe: func(e clusterapi.Event) {
+						if e.Type == EventTaskRetry || e.Type == EventTaskFailed {
+							retries = append(retries, progressOf(e).Attempt)
 						}
 					}})
 				if err == nil {
@@ -307,17 +278,17 @@ func TestBackoff(t *testing.T) {
 func TestTaskErrorIsNotRetried(t *testing.T) {
 	for name, err := range map[string]error{"bare": fatal("m"), "wrapped": fmt.Errorf("more: %w", fatal("m"))} {
 		t.Run(name, func(t *testing.T) {
-			r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { return err }}
+			r := &recorder{apply: func(context.Context, *manifest.Task, State) error { return err }}
 			tasks := configMaps(t, "x")
-			_, got := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r})
-			te, ok := errors.AsType[*runlevel.TaskError](got)
+			_, got := Run(t.Context(), tasks, Options{Applier: r})
+			te, ok := errors.AsType[*TaskError](got)
 			if name == "wrapped" && !errors.Is(got, err) {
 				t.Error("what was wrapped around the error is lost")
 			}
 			if !ok || te.Message != "m" || te.Task != tasks[0] || len(r.log) != 1 {
 				t.Fatalf("error %v after %d attempts", got, len(r.log))
 			}
-			if orig, _ := errors.AsType[*runlevel.TaskError](err); orig.Task != nil {
+			if orig, _ := errors.AsType[*TaskError](err); orig.Task != nil {
 				t.Fatal("the applier's error was changed")
 			}
 		})
@@ -325,21 +296,21 @@ func TestTaskErrorIsNotRetried(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+	r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
 		if t.Manifest.Identity().Name == "0000_20_c_1" {
-			return &runlevel.TaskError{Effect: runlevel.EffectNone, Reason: "W", Message: "not yet", Wait: &runlevel.Wait{Operator: "c", Undone: []string{"x to 1"}}}
+			return &TaskError{Effect: EffectNone, Reason: "W", Message: "not yet", Wait: &Wait{Operator: "c", Undone: []string{"x to 1"}}}
 		}
 		return nil
 	}}
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_b_1", "0000_20_c_1")
 	var got []string
-	_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, Workers: 1, Observe: func(e runlevel.Event) {
+	_, err := Run(t.Context(), tasks, Options{Applier: r, Workers: 1, Observe: func(e clusterapi.Event) {
 		if e.Time.IsZero() {
 			t.Error("no time")
 		}
-		line := fmt.Sprintf("%s %s/%s level %d/%d all %d/%d", e.Type, e.Level, e.Component, e.LevelSettled, e.LevelTotal, e.Done, e.Total)
-		if e.Wait != nil {
-			line += " waits on " + e.Wait.Operator + " for " + strings.Join(e.Wait.Undone, ", ")
+		line := fmt.Sprintf("%s %s/%s level %d/%d all %d/%d", e.Type, progressOf(e).Level, progressOf(e).Component, progressOf(e).LevelSettled, progressOf(e).LevelTotal, progressOf(e).Done, progressOf(e).Total)
+		if progressOf(e).Wait != nil {
+			line += " waits on " + progressOf(e).Wait.Operator + " for " + strings.Join(progressOf(e).Wait.Undone, ", ")
 		}
 		if e.Err != nil {
 			line += ": " + e.Err.Error()
@@ -371,29 +342,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The observer is never called concurrently, and counts never go back.
-func TestEventsAreSerialised(t *testing.T) {
-	var files []string
-	for i := range 200 {
-		files = append(files, fmt.Sprintf("0000_10_c%d_x", i))
-	}
-	var inside atomic.Int32
-	last := 0
-	_, err := runlevel.Run(t.Context(), configMaps(t, files...), runlevel.Options{Applier: &recorder{}, Observe: func(e runlevel.Event) {
-		if inside.Add(1) != 1 {
-			t.Error("called concurrently")
-		}
-		if e.Done < last {
-			t.Errorf("done falls from %d to %d", last, e.Done)
-		}
-		last = e.Done
-		inside.Add(-1)
-	}})
-	if err != nil || last != 200 {
-		t.Fatalf("last %d: %v", last, err)
-	}
-}
-
 // Any files, any failures, any state: what runs is what no failure blocks.
 func TestRunProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -407,19 +355,19 @@ func TestRunProperties(t *testing.T) {
 		for _, f := range files {
 			fails[f] = rapid.IntRange(0, 9).Draw(rt, "fails") == 0
 		}
-		state := rapid.SampledFrom([]runlevel.State{runlevel.Initializing, runlevel.Updating, runlevel.Reconciling}).Draw(rt, "state")
+		state := rapid.SampledFrom([]State{Initializing, Updating, Reconciling}).Draw(rt, "state")
 		attempt := rapid.IntRange(0, 20).Draw(rt, "attempt")
 
 		tasks := configMaps(t, files...)
-		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ runlevel.State) error {
+		r := &recorder{apply: func(_ context.Context, t *manifest.Task, _ State) error {
 			if n := t.Manifest.Identity().Name; fails[n] {
 				return fatal(n)
 			}
 			return nil
 		}}
-		res, _ := runlevel.Run(t.Context(), tasks, runlevel.Options{Applier: r, State: state, Attempt: attempt})
+		res, _ := Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt})
 
-		g := runlevel.GraphFor(state, tasks, attempt)
+		g := graphFor(state, tasks, attempt)
 		if err := g.Validate(); err != nil {
 			rt.Fatal(err)
 		}

@@ -1,28 +1,24 @@
 package runlevel
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// Schedule decides which node of a graph may run next. It is a state machine
-// without goroutines, clock or input and output: [Run] drives it with
-// workers, a rehearsal in virtual time by an event loop.
+// schedule decides which node of a graph may run next. It is a state machine
+// without goroutines, clock or input and output, which a [Pass] drives.
 //
 // A node is ready when all its inputs are done. A failed node blocks its
 // descendants forever; independent nodes go on. Each node is handed out at
-// most once. A whole run takes time proportional to nodes and edges (and the
-// logarithm of the ready ones).
-//
-// A Schedule is not safe for concurrent use.
-type Schedule struct {
+// most once. A schedule is not safe for concurrent use.
+type schedule struct {
 	graph   *manifest.Graph
 	missing []int   // inputs that are not done, by node
 	starts  []int   // successors of node i: outs[starts[i]:starts[i+1]]
 	outs    []int   // successors of all nodes
 	status  []uint8 // by node
-	ready   []int   // a heap, lowest index first
+	ready   []int   // ascending
 	running int
 	errs    map[int]error
 }
@@ -34,12 +30,12 @@ const (
 	failed
 )
 
-// NewSchedule returns the schedule of a graph, which must not change while it
+// newSchedule returns the schedule of a graph, which must not change while it
 // is in use. The inputs (In) of the nodes count, Out is not looked at; an
 // input out of range panics, as an index does: see [manifest.Graph.Validate].
-func NewSchedule(g *manifest.Graph) *Schedule {
+func newSchedule(g *manifest.Graph) *schedule {
 	n := len(g.Nodes)
-	s := &Schedule{
+	s := &schedule{
 		graph:   g,
 		missing: make([]int, n),
 		starts:  make([]int, n+1),
@@ -64,7 +60,7 @@ func NewSchedule(g *manifest.Graph) *Schedule {
 	}
 	for i, m := range s.missing {
 		if m == 0 {
-			s.ready = append(s.ready, i) // ascending, so a heap already
+			s.ready = append(s.ready, i)
 		}
 	}
 	return s
@@ -73,34 +69,32 @@ func NewSchedule(g *manifest.Graph) *Schedule {
 // Next hands out the ready node with the lowest index; ok is false when none
 // is ready. The node counts as running until Done or Fail. A node without
 // tasks is handed out too: it is done at once.
-func (s *Schedule) Next() (node int, ok bool) {
+func (s *schedule) Next() (node int, ok bool) {
 	if len(s.ready) == 0 {
 		return 0, false
 	}
-	node = s.pop()
+	node = s.ready[0]
+	s.ready = s.ready[1:]
 	s.status[node] = running
 	s.running++
 	return node, true
 }
 
 // Done says that a node has finished, and makes ready what waited for it
-// alone. A node that is not running panics: the driver is at fault.
-func (s *Schedule) Done(node int) {
+// alone.
+func (s *schedule) Done(node int) {
 	s.finish(node, done)
 	for _, out := range s.outs[s.starts[node]:s.starts[node+1]] {
 		s.missing[out]--
 		if s.missing[out] == 0 {
-			s.push(out)
+			at, _ := slices.BinarySearch(s.ready, out)
+			s.ready = slices.Insert(s.ready, at, out)
 		}
 	}
 }
 
-// Fail says that a node has failed with err, which must not be nil. A node
-// that is not running panics.
-func (s *Schedule) Fail(node int, err error) {
-	if err == nil {
-		panic(fmt.Sprintf("runlevel: node %d failed without an error", node))
-	}
+// Fail says that a node has failed with err, which must not be nil.
+func (s *schedule) Fail(node int, err error) {
 	s.finish(node, failed)
 	if s.errs == nil {
 		s.errs = make(map[int]error)
@@ -108,24 +102,21 @@ func (s *Schedule) Fail(node int, err error) {
 	s.errs[node] = err
 }
 
-func (s *Schedule) finish(node int, status uint8) {
-	if s.status[node] != running {
-		panic(fmt.Sprintf("runlevel: node %d finished, but is not running", node))
-	}
+func (s *schedule) finish(node int, status uint8) {
 	s.status[node] = status
 	s.running--
 }
 
 // Running returns how many nodes are handed out and have not finished.
-func (s *Schedule) Running() int { return s.running }
+func (s *schedule) Running() int { return s.running }
 
 // Finished reports that nothing runs and nothing is ready: the run is over,
 // though nodes behind failed ones have not run.
-func (s *Schedule) Finished() bool { return s.running == 0 && len(s.ready) == 0 }
+func (s *schedule) Finished() bool { return s.running == 0 && len(s.ready) == 0 }
 
 // Errors returns the errors of failed nodes in the order of the nodes'
 // indices, whatever the order in time.
-func (s *Schedule) Errors() []error {
+func (s *schedule) Errors() []error {
 	var errs []error
 	for i, status := range s.status {
 		if status == failed {
@@ -139,7 +130,7 @@ func (s *Schedule) Errors() []error {
 // included, and returns the first task of the first one (by index) that has
 // tasks. Where all such nodes are without tasks, nothing is incomplete: it
 // returns 0 and nil.
-func (s *Schedule) Incomplete() (nodes int, first *manifest.Task) {
+func (s *schedule) Incomplete() (nodes int, first *manifest.Task) {
 	for i, status := range s.status {
 		if status == done {
 			continue
@@ -156,10 +147,10 @@ func (s *Schedule) Incomplete() (nodes int, first *manifest.Task) {
 }
 
 // Result returns the errors of the run. These are the failed nodes' errors;
-// only where there are none and tasks have not run, one [*IncompleteError],
+// only where there are none and tasks have not run, one [*incompleteError],
 // followed by ctxErr, the error or the cause of the context that stopped the
 // run, unless that is nil. [Result].Failure leaves out these two.
-func (s *Schedule) Result(ctxErr error) []error {
+func (s *schedule) Result(ctxErr error) []error {
 	if errs := s.Errors(); len(errs) > 0 {
 		return errs
 	}
@@ -167,7 +158,7 @@ func (s *Schedule) Result(ctxErr error) []error {
 	if first == nil {
 		return nil
 	}
-	errs := []error{&IncompleteError{Nodes: nodes, First: first}}
+	errs := []error{&incompleteError{Nodes: nodes, First: first}}
 	switch {
 	case ctxErr == nil:
 	case isBareContextError(ctxErr):
@@ -176,41 +167,4 @@ func (s *Schedule) Result(ctxErr error) []error {
 		errs = append(errs, &interruption{ctxErr})
 	}
 	return errs
-}
-
-func (s *Schedule) push(node int) {
-	h := append(s.ready, node)
-	i := len(h) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if h[parent] <= h[i] {
-			break
-		}
-		h[parent], h[i] = h[i], h[parent]
-		i = parent
-	}
-	s.ready = h
-}
-
-func (s *Schedule) pop() int {
-	h := s.ready
-	top, last := h[0], len(h)-1
-	h[0] = h[last]
-	h = h[:last]
-	for i := 0; ; {
-		child := 2*i + 1
-		if child >= last {
-			break
-		}
-		if child+1 < last && h[child+1] < h[child] {
-			child++
-		}
-		if h[i] <= h[child] {
-			break
-		}
-		h[i], h[child] = h[child], h[i]
-		i = child
-	}
-	s.ready = h
-	return top
 }

@@ -1,8 +1,7 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // graphOf makes a graph of nodes with one task each, given each node's
@@ -30,80 +28,6 @@ func graphOf(t testing.TB, in [][]int, empty ...int) *manifest.Graph {
 	return g
 }
 
-func drain(s *runlevel.Schedule) []int {
-	var out []int
-	for {
-		n, ok := s.Next()
-		if !ok {
-			return out
-		}
-		out = append(out, n)
-	}
-}
-
-func TestScheduleHandsOutLowestReadyIndex(t *testing.T) {
-	// 4 → 0 → 1, 3 → 2
-	s := runlevel.NewSchedule(graphOf(t, [][]int{{4}, {0}, {3}, nil, nil}))
-	if diff := cmp.Diff([]int{3, 4}, drain(s)); diff != "" {
-		t.Fatal(diff)
-	}
-	s.Done(4)
-	s.Done(3)
-	if diff := cmp.Diff([]int{0, 2}, drain(s)); diff != "" {
-		t.Fatal(diff)
-	}
-	if s.Running() != 2 || s.Finished() {
-		t.Fatalf("running %d, finished %v", s.Running(), s.Finished())
-	}
-	s.Done(2)
-	s.Done(0)
-	if diff := cmp.Diff([]int{1}, drain(s)); diff != "" {
-		t.Fatal(diff)
-	}
-	s.Done(1)
-	if !s.Finished() || s.Result(nil) != nil {
-		t.Fatalf("not finished: %v", s.Result(nil))
-	}
-}
-
-// Whatever else is ready, a node of a lower index that becomes ready comes next.
-func TestScheduleHandsOutWhatBecomesReady(t *testing.T) {
-	for n := 2; n < 40; n++ {
-		in := make([][]int, n+1)
-		in[0], in[1] = []int{2}, []int{2} // 2 → 0, 2 → 1; all others are ready
-		s := runlevel.NewSchedule(graphOf(t, in))
-		first, _ := s.Next()
-		s.Done(first)
-		want := []int{0, 1}
-		for i := 3; i <= n; i++ {
-			want = append(want, i)
-		}
-		if diff := cmp.Diff(want, drain(s)); first != 2 || diff != "" {
-			t.Fatalf("%d nodes, %d first: %s", n, first, diff)
-		}
-	}
-}
-
-func TestScheduleErrorsComeInIndexOrder(t *testing.T) {
-	// A, B, C side by side, then D
-	errA, errC := errors.New("a"), errors.New("c")
-	s := runlevel.NewSchedule(graphOf(t, [][]int{nil, nil, nil, {0, 1, 2}}))
-	drain(s)
-	s.Fail(2, errC)
-	s.Done(1)
-	s.Fail(0, errA)
-	if n, ok := s.Next(); ok {
-		t.Fatalf("node %d runs behind failed ones", n)
-	}
-	if !s.Finished() {
-		t.Fatal("not finished")
-	}
-	got := s.Result(context.Canceled)
-	if len(got) != 2 || got[0] != errA || got[1] != errC {
-		t.Fatalf("errors %v", got)
-	}
-}
-
 func TestScheduleIncomplete(t *testing.T) {
 	for name, c := range map[string]struct {
 		in    [][]int
@@ -119,7 +43,7 @@ func TestScheduleIncomplete(t *testing.T) {
 		"cycle, no context":     {in: [][]int{{1}, {0}}, want: []string{`2 incomplete task nodes, beginning with configmap "ns/n0" (1 of 1)`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := runlevel.NewSchedule(graphOf(t, c.in, c.empty...))
+			s := newSchedule(graphOf(t, c.in, c.empty...))
 			for _, n := range c.done {
 				if got, ok := s.Next(); !ok || got != n {
 					t.Fatalf("next is %d, %v", got, ok)
@@ -133,23 +57,6 @@ func TestScheduleIncomplete(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Fatal(diff)
 			}
-		})
-	}
-}
-
-func TestScheduleRefusesMisuse(t *testing.T) {
-	for name, f := range map[string]func(*runlevel.Schedule){
-		"done before next":   func(s *runlevel.Schedule) { s.Done(0) },
-		"done twice":         func(s *runlevel.Schedule) { s.Next(); s.Done(0); s.Done(0) },
-		"fail without error": func(s *runlevel.Schedule) { s.Next(); s.Fail(0, nil) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Fatal("accepted")
-				}
-			}()
-			f(runlevel.NewSchedule(graphOf(t, [][]int{nil})))
 		})
 	}
 }
@@ -179,7 +86,7 @@ func TestScheduleProperties(t *testing.T) {
 		for i := range n {
 			g.Nodes[i].In = in[i]
 		}
-		s := runlevel.NewSchedule(g)
+		s := newSchedule(g)
 		ran := make(map[int]bool)
 		succeeded := make(map[int]bool)
 		var active []int

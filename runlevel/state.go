@@ -27,14 +27,14 @@ const (
 	reconcilingWorkers = 2
 )
 
-// GraphFor returns the graph of a pass: the tasks cut at Jobs, which are
+// graphFor returns the graph of a pass: the tasks cut at Jobs, which are
 // barriers in every state, then made parallel as the state allows.
 //
 // Updating runs buckets of components strictly one after another
 // ([manifest.UpdateGraph]). Initializing and Reconciling run all
 // components side by side; Reconciling orders them by attempt, reproducibly.
 // A negative attempt counts as 0.
-func GraphFor(state State, tasks []*manifest.Task, attempt int) *manifest.Graph {
+func graphFor(state State, tasks []*manifest.Task, attempt int) *manifest.Graph {
 	switch state {
 	case Initializing:
 		return manifest.FlatGraph(tasks)

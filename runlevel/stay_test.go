@@ -1,4 +1,4 @@
-package runlevel_test
+package runlevel
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // A task that stalled has all its attempts again when its node is stepped, as in
@@ -40,7 +39,7 @@ func TestStalledNodeTellsWhatIsNew(t *testing.T) {
 	const a = "0000_10_a_1.yaml"
 	p, s, _, events := newScripted(t, true, a)
 	waits := func(text string) error {
-		return &runlevel.TaskError{Effect: runlevel.EffectNone, Message: text, Wait: &runlevel.Wait{Operator: "a"}}
+		return &TaskError{Effect: EffectNone, Message: text, Wait: &Wait{Operator: "a"}}
 	}
 	node := p.Start()[0]
 	var got []string
@@ -65,9 +64,9 @@ func TestStalledNodeTellsWhatIsNew(t *testing.T) {
 func TestFailureWhileTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &recorder{apply: func(context.Context, *manifest.Task, runlevel.State) error { cancel(); return errors.New("refused") }}
-		res, err := runlevel.Run(ctx, configMaps(t, "x"), runlevel.Options{Applier: r})
-		te, ok := errors.AsType[*runlevel.TaskError](err)
+		r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return errors.New("refused") }}
+		res, err := Run(ctx, configMaps(t, "x"), Options{Applier: r})
+		te, ok := errors.AsType[*TaskError](err)
 		if !ok || te.Err.Error() != "refused" || res.Failure != err || len(r.log) != 1 {
 			t.Errorf("error %v after %d attempts", err, len(r.log))
 		}

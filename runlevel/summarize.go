@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// Summarize puts the errors of a pass together to the one that is reported:
+// summarize puts the errors of a pass together to the one that is reported:
 //
 //   - errors that only say that the context ended are dropped;
 //   - errors of ClusterOperators with the same reason become one, which names
@@ -21,7 +21,7 @@ import (
 //     a condition are counted.
 //
 // It returns nil when nothing is left.
-func Summarize(errs []error) error {
+func summarize(errs []error) error {
 	errs = condense(dropContextErrors(errs))
 	switch len(errs) {
 	case 0:
@@ -61,10 +61,10 @@ func dropContextErrors(errs []error) []error {
 			out = append(out, err)
 			continue
 		}
-		if _, ok := errors.AsType[*ContextError](err); ok {
+		if _, ok := errors.AsType[*contextEnd](err); ok {
 			continue
 		}
-		if _, ok := errors.AsType[*IncompleteError](err); ok && bare {
+		if _, ok := errors.AsType[*incompleteError](err); ok && bare {
 			continue
 		}
 		out = append(out, err)
@@ -73,7 +73,7 @@ func dropContextErrors(errs []error) []error {
 }
 
 // isBareContextError reports the error of a context itself, as
-// [Schedule.Result] returns it.
+// schedule.Result returns it.
 func isBareContextError(err error) bool {
 	if _, ok := err.(*interruption); ok {
 		return true

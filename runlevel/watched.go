@@ -38,8 +38,7 @@ func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter, mode Mod
 	objects := make(map[manifest.Identity]bool)
 	kinds := make(map[manifest.Identity]schema.GroupVersionKind) // the last manifest's version is applied
 	for _, task := range tasks {
-		_, deleted := task.Manifest.Annotations()[annotationDelete]
-		if deleted && !isClusterOperator(task.Manifest) || !filter.Judge(task.Manifest).Included {
+		if task.Manifest.Deletes() || !filter.Judge(task.Manifest).Included {
 			continue
 		}
 		id := task.Manifest.Identity()

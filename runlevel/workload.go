@@ -92,7 +92,7 @@ func (a *applier) checkJob(t *manifest.Task, stored *clusterapi.Object, again bo
 		return nil
 	}
 	if !again {
-		a.tell(t, Event{Type: Waiting, Message: "waiting on job " + name})
+		a.tell(t, EventWaiting, "waiting on job "+name, nil)
 	}
 	return &jobPending{name: name, again: func(ctx context.Context) error {
 		stored, err := clusterapi.GetShared(ctx, a.api, jobKind, stored.Key())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
@@ -150,7 +151,7 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 	}
 	resp, err := s.client.Get(ctx, target, header)
 	if body, ok := errors.AsType[*httpclient.BodyError](err); ok {
-		if limit, ok := errors.AsType[*httpclient.LimitError](err); ok && limit.Limit == httpclient.LimitBody {
+		if errors.As(err, new(*limit.LimitError)) {
 			return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, errTooLarge(s.limit))
 		}
 		return nil, fmt.Errorf("unable to retrieve signature from %s: %w", location, body)

@@ -36,14 +36,14 @@ type ReleaseVerifier interface {
 
 // Verification is a success: every keyring has vouched for the digest.
 type Verification struct {
-	Digest string
+	Digest string `json:"digest,omitempty"`
 	// Version is that of the release, if it was known.
-	Version string
+	Version string `json:"version,omitempty"`
 	// Signers has one entry for each keyring, sorted by its name.
-	Signers []Signer
+	Signers []Signer `json:"signers,omitempty"`
 	// Cached is true when no store was asked, since the digest had been
 	// verified before.
-	Cached bool
+	Cached bool `json:"cached,omitempty"`
 }
 
 // The systems by which a release can be vouched for.
@@ -55,24 +55,24 @@ const (
 // Signer is whose signature satisfied a keyring.
 type Signer struct {
 	// System is SystemOpenPGP or SystemSigstore.
-	System  string
-	Keyring string // name of the keyring, or of the policy
+	System  string `json:"system,omitempty"`
+	Keyring string `json:"keyring,omitempty"` // name of the keyring, or of the policy
 	// Fingerprint is that of the key that signed, a subkey's own if it was one:
 	// upper-case hexadecimal.
-	Fingerprint string
-	UserID      string    // first valid user id of the key's owner; empty for sigstore
-	Created     time.Time // when the signature was made, by its own words; may be zero for sigstore
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	UserID      string    `json:"userID,omitempty"` // first valid user id of the key's owner; empty for sigstore
+	Created     time.Time `json:"created,omitzero"` // when the signature was made, by its own words; may be zero for sigstore
 	// Reference is the name under which the signer published the image. Unless
 	// [Options.Identity] asks for it, nobody compared it with
 	// anything: it may name another image, or another version.
-	Reference string
+	Reference string `json:"reference,omitempty"`
 	// Fit says whether Reference fits the version of the release, if that is
 	// known.
-	Fit Fit
+	Fit Fit `json:"fit,omitempty"`
 	// Store, Location and Number say where the signature was found.
-	Store    string
-	Location string
-	Number   int
+	Store    string `json:"store,omitempty"`
+	Location string `json:"location,omitempty"`
+	Number   int    `json:"number,omitempty"`
 }
 
 // For returns v for a release of this version, in which Version and each

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 func testApply(t *testing.T, s *suite) {
@@ -54,7 +55,7 @@ func testApply(t *testing.T, s *suite) {
 	t.Run("Conditions", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "apply-if"))
 		for what, change := range map[string]func(*unstructured.Unstructured){
-			"UID": func(u *unstructured.Unstructured) { u.SetUID(otherUID) },
+			"UID": func(u *unstructured.Unstructured) { u.SetUID(probe.OtherUID) },
 			"resourceVersion": func(u *unstructured.Unstructured) {
 				u.SetResourceVersion(s.stale(t))
 			},
@@ -150,7 +151,7 @@ func testApply(t *testing.T, s *suite) {
 				path, value = []string{"status", "phase"}, "Early"
 			}
 			set(t, in, value, path...)
-			if got := s.apply(t, "first", in); at(got, path...) == value || at(s.get(t, got), path...) == value {
+			if got := s.apply(t, "first", in); probe.At(got, path...) == value || probe.At(s.get(t, got), path...) == value {
 				t.Errorf("Apply stored the status of a %s", in.GetKind())
 			}
 		}
@@ -209,17 +210,16 @@ func testFieldManager(t *testing.T, s *suite) {
 				return
 			}
 		}
-		t.Errorf("%s: managedFields do not say that %s owns %s by %s: %s", u.GetKind(), manager, field, operation, text(at(u, "metadata", "managedFields")))
+		t.Errorf("%s: managedFields do not say that %s owns %s by %s: %s", u.GetKind(), manager, field, operation, text(probe.At(u, "metadata", "managedFields")))
 	}
 	for _, tc := range []struct{ name, given, want string }{{"Named", "somebody", "somebody"}, {"Default", "", clusterapi.ManagerDefault}} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, in := range []*unstructured.Unstructured{s.deployment(t, "manager-"+lower(tc.name)), s.widget(t, "manager-"+lower(tc.name))} {
+			for _, in := range []*unstructured.Unstructured{s.deployment(t, "manager-"+strings.ToLower(tc.name)), s.widget(t, "manager-"+strings.ToLower(tc.name))} {
 				field, status := "replicas", map[string]any{"replicas": int64(1)}
 				if in.GetKind() == "Widget" {
 					field, status = "size", map[string]any{"phase": "Ready"}
 				}
-				u, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{FieldManager: tc.given})
-				u = s.returned(t, "Create", in, u, err)
+				u := s.must(t, probe.By(tc.given, "Create", in))
 				owner(t, u, tc.want, "Update", "", field)
 				owner(t, s.get(t, u), tc.want, "Update", "", field)
 				given := tc.given
@@ -227,12 +227,10 @@ func testFieldManager(t *testing.T, s *suite) {
 					given += "-else"
 				}
 				set(t, u, "x", "metadata", "annotations", "changed")
-				next, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{FieldManager: given})
-				u = s.returned(t, "Update", u, next, err)
+				u = s.must(t, probe.By(given, "Update", u))
 				owner(t, u, strings.Replace(tc.want, tc.given, given, 1), "Update", "", "changed")
 				u.Object["status"] = status
-				next, err = s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: tc.given})
-				u = s.returned(t, "UpdateStatus", u, next, err)
+				u = s.must(t, probe.By(tc.given, "UpdateStatus", u))
 				for name := range status {
 					owner(t, u, tc.want, "Update", "status", name)
 				}
@@ -256,11 +254,9 @@ func testMoved(t *testing.T, s *suite, in *unstructured.Unstructured, status map
 	t.Helper()
 	applied := in.DeepCopy()
 	set(t, in, "x", "metadata", "annotations", "dropped")
-	u, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{FieldManager: "before"})
-	u = s.returned(t, "Create", in, u, err)
+	u := s.must(t, probe.By("before", "Create", in))
 	u.Object["status"] = status
-	next, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "before"})
-	u = s.returned(t, "UpdateStatus", u, next, err)
+	u = s.must(t, probe.By("before", "UpdateStatus", u))
 
 	entries := u.GetManagedFields()
 	for i := range entries {
@@ -322,12 +318,14 @@ func testKeyedList(t *testing.T, s *suite) {
 	if names(got) != one+" "+two {
 		t.Fatalf("after the second manager added its container: %q", names(got))
 	}
-	if got = s.apply(t, "first", full); names(got) != one+" "+two {
+	got = s.apply(t, "first", full)
+	if names(got) != one+" "+two {
 		t.Errorf("after the first manager applied its own again: %q", names(got))
 	}
 	dropped := second(`[]`)
 	delete(dropped.Object, "spec")
-	if got = s.apply(t, "second", dropped); names(got) != one {
+	got = s.apply(t, "second", dropped)
+	if names(got) != one {
 		t.Errorf("after the second manager gave its container up: %q", names(got))
 	}
 }

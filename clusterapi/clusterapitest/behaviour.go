@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // testOwnership: objects returned belong to the caller, and objects passed in
@@ -27,13 +28,10 @@ func testOwnership(t *testing.T, s *suite) {
 		wantAt(t, got, "1", "data", "a")
 		mutate(got)
 		wantAt(t, s.get(t, in), "1", "data", "a")
-		list, err := s.api.List(s.ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns})
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := s.list(t, configMaps, clusterapi.ListOptions{Namespace: s.ns})
 		for i := range list.Items {
-			if data, ok := list.Items[i].Object["data"].(map[string]any); ok {
-				data["a"] = "spoilt"
+			if list.Items[i].Object["data"] != nil {
+				mutate(&list.Items[i])
 			}
 		}
 		wantAt(t, s.get(t, in), "1", "data", "a")
@@ -42,44 +40,30 @@ func testOwnership(t *testing.T, s *suite) {
 		return
 	}
 	t.Run("PassedIn", func(t *testing.T) {
-		unchanged := func(verb string, u *unstructured.Unstructured, do func(*unstructured.Unstructured) error) {
+		unchanged := func(verb string, u *unstructured.Unstructured) {
 			t.Helper()
 			before := text(u.Object)
-			if err := do(u); err != nil {
-				t.Fatalf("%s: %v", verb, err)
-			}
+			s.must(t, probe.By("first", verb, u))
 			if after := text(u.Object); after != before {
 				t.Errorf("%s changed the object that it was passed:\n%s\nto\n%s", verb, before, after)
 			}
 		}
 		in := s.configMap(t, "own-passed")
-		unchanged("Create", in, func(u *unstructured.Unstructured) error {
-			_, err := s.api.Create(s.ctx, u, clusterapi.CreateOptions{})
-			return err
-		})
+		unchanged("Create", in)
 		mutate(in)
 		wantAt(t, s.get(t, in), "1", "data", "a")
 		u := s.get(t, in)
 		set(t, u, "2", "data", "a")
-		unchanged("Update", u, func(u *unstructured.Unstructured) error {
-			_, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{})
-			return err
-		})
+		unchanged("Update", u)
 		mutate(u)
 		wantAt(t, s.get(t, in), "2", "data", "a")
 		d := s.create(t, s.deployment(t, "own-passed"))
 		set(t, d, int64(1), "status", "replicas")
-		unchanged("UpdateStatus", d, func(u *unstructured.Unstructured) error {
-			_, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{})
-			return err
-		})
+		unchanged("UpdateStatus", d)
 		set(t, d, int64(9), "status", "replicas")
 		wantAt(t, s.get(t, d), int64(1), "status", "replicas")
 		u = s.configMap(t, "own-passed")
-		unchanged("Apply", u, func(u *unstructured.Unstructured) error {
-			_, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})
-			return err
-		})
+		unchanged("Apply", u)
 		mutate(u)
 		wantAt(t, s.get(t, in), "1", "data", "a")
 	})

@@ -3,10 +3,10 @@ package clusterapitest
 import (
 	"context"
 	"crypto/rand"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // Capabilities are what a backend may have or lack.
@@ -78,12 +79,10 @@ type group struct {
 
 // The kinds of the suite.
 var (
-	namespaces  = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 	configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	pods        = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
-	definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 )
 
 // suite is what the sub-tests share. Each uses object names of its own.
@@ -121,81 +120,55 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 	s.api = api
 	for _, name := range []string{s.ns, s.other} {
 		s.create(t, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, name))
-		t.Cleanup(func() { s.discard(t, namespaces, "", name) })
+		t.Cleanup(func() { s.discard(t, probe.Namespaces, "", name) })
 		// Without controllers nobody else makes the account that pods need.
 		account := object(t, `{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: %s}}`, name)
 		if _, err := api.Create(s.ctx, account, clusterapi.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatalf("creating a service account: %v", err)
 		}
 	}
-	s.define(t)
-	return s
-}
-
-// define installs the custom kind and waits until it is served.
-func (s *suite) define(t *testing.T) {
-	t.Helper()
 	name := "widgets." + s.widgets.Group
-	s.create(t, object(t, definition, name, s.widgets.Group))
-	t.Cleanup(func() { s.discard(t, definitions, "", name) })
-	s.eventually(t, "the custom kind to be Established and served", func() (bool, error) {
-		crd, err := read(s.ctx, s.api, definitions, clusterapi.Key("", name))
-		if err != nil || !isTrue(crd, "Established") {
-			return false, err
-		}
-		_, err = s.api.List(s.ctx, s.widgets, clusterapi.ListOptions{Namespace: s.ns})
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-}
-
-func isTrue(u *unstructured.Unstructured, condition string) bool {
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range list {
-		if m, ok := c.(map[string]any); ok && m["type"] == condition {
-			return m["status"] == "True"
-		}
+	t.Cleanup(func() { s.discard(t, probe.Definitions, "", name) })
+	if err := probe.Define(s.ctx, api, object(t, definition, name, s.widgets.Group)); err != nil {
+		t.Fatal(err)
 	}
-	return false
-}
-
-// eventually polls for up to half a minute.
-func (s *suite) eventually(t *testing.T, what string, done func() (bool, error)) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		ok, err := done()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s (last error: %v)", what, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	return s
 }
 
 // object parses YAML, into which the arguments are put as by Sprintf.
 func object(t *testing.T, text string, args ...any) *unstructured.Unstructured {
 	t.Helper()
-	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, text, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
+	if err := probe.Parse(fmt.Sprintf(text, args...), &u.Object); err != nil {
 		t.Fatal(err)
 	}
 	return u
 }
 
-// create must succeed.
+// must makes a call, which must return an object, but for Delete and Evict.
+func (s *suite) must(t *testing.T, c probe.Call) *unstructured.Unstructured {
+	t.Helper()
+	stored, err := c.Do(s.ctx, s.api)
+	if err != nil {
+		t.Fatalf("%s of %s %s: %v", c.Verb, c.Kind.Kind, c.Key.Name, err)
+	}
+	if c.Verb != "Delete" && c.Verb != "Evict" && (stored == nil || stored.Object == nil) {
+		t.Fatalf("%s of %s %s returned no object, and no error", c.Verb, c.Kind.Kind, c.Key.Name)
+	}
+	return stored
+}
+
+// refused makes a call, which must fail with an error of a class.
+func (s *suite) refused(t *testing.T, class string, c probe.Call) {
+	t.Helper()
+	if _, err := c.Do(s.ctx, s.api); probe.Class(err) != class {
+		t.Errorf("%s of %s %s: got %v, want an error of the class %s", c.Verb, c.Kind.Kind, c.Key.Name, err, class)
+	}
+}
+
 func (s *suite) create(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := s.api.Create(s.ctx, u, clusterapi.CreateOptions{FieldManager: "conformance"})
-	return s.returned(t, "Create", u, stored, err)
+	return s.must(t, probe.By("conformance", "Create", u))
 }
 
 // make is as create; of a backend that only reads, the object is there.
@@ -207,49 +180,24 @@ func (s *suite) make(t *testing.T, u *unstructured.Unstructured) *unstructured.U
 	return s.create(t, u)
 }
 
-// get must succeed.
 func (s *suite) get(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	return s.getAs(t, u.GroupVersionKind(), u)
+	return s.must(t, probe.Of("Get", u))
 }
 
-func (s *suite) getAs(t *testing.T, gvk schema.GroupVersionKind, u *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	stored, err := s.api.Get(s.ctx, gvk, clusterapi.KeyOf(u))
-	return s.returned(t, "Get", u, stored, err)
-}
-
-// returned demands an object without an error.
-func (s *suite) returned(t *testing.T, verb string, u, stored *unstructured.Unstructured, err error) *unstructured.Unstructured {
-	t.Helper()
-	if err != nil {
-		t.Fatalf("%s of %s %s: %v", verb, u.GetKind(), u.GetName(), err)
-	}
-	if stored == nil || stored.Object == nil {
-		t.Fatalf("%s of %s %s returned no object, and no error", verb, u.GetKind(), u.GetName())
-	}
-	return stored
-}
-
-// apply must succeed.
 func (s *suite) apply(t *testing.T, manager string, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: manager})
-	return s.returned(t, "Apply by "+manager, u, stored, err)
+	return s.must(t, probe.By(manager, "Apply", u))
 }
 
-// update must succeed.
 func (s *suite) update(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "conformance"})
-	return s.returned(t, "Update", u, stored, err)
+	return s.must(t, probe.By("conformance", "Update", u))
 }
 
-// updateStatus must succeed.
 func (s *suite) updateStatus(t *testing.T, u *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{FieldManager: "conformance"})
-	return s.returned(t, "UpdateStatus", u, stored, err)
+	return s.must(t, probe.By("conformance", "UpdateStatus", u))
 }
 
 // discard deletes for a clean-up: what is gone is fine.
@@ -278,16 +226,10 @@ func set(t *testing.T, u *unstructured.Unstructured, v any, path ...string) {
 	}
 }
 
-// at returns what is at a path of fields, nil for nothing.
-func at(u *unstructured.Unstructured, path ...string) any {
-	v, _, _ := unstructured.NestedFieldCopy(u.Object, path...)
-	return v
-}
-
 // wantAt compares what is at a path of fields, in its JSON form.
 func wantAt(t *testing.T, u *unstructured.Unstructured, want any, path ...string) {
 	t.Helper()
-	if got := at(u, path...); text(got) != text(want) {
+	if got := probe.At(u, path...); text(got) != text(want) {
 		t.Errorf("%s %s: %v is %s, want %s", u.GetKind(), u.GetName(), path, text(got), text(want))
 	}
 }
@@ -299,9 +241,6 @@ func wantSame(t *testing.T, what string, want, got *unstructured.Unstructured) {
 		t.Errorf("%s %s: %s:\n%s\nis not the same as\n%s", want.GetKind(), want.GetName(), what, text(want.Object), text(got.Object))
 	}
 }
-
-// otherUID is one that no object has.
-const otherUID = "00000000-aaaa-bbbb-cccc-000000000000"
 
 func text(v any) string {
 	data, err := yaml.Marshal(v)
@@ -322,6 +261,9 @@ func (s *suite) deployment(t *testing.T, name string) *unstructured.Unstructured
 func (s *suite) widget(t *testing.T, name string) *unstructured.Unstructured {
 	return object(t, widgetText, s.widgets.GroupVersion(), name, s.ns)
 }
+
+//go:embed definition.yaml
+var definition string
 
 // The objects of the suite.
 const (
@@ -349,41 +291,5 @@ spec:
   nodeName: %s
   terminationGracePeriodSeconds: 0
   containers: [{name: one, image: registry.example/one}]
-`
-	definition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %s}
-spec:
-  group: %s
-  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer}
-              parts:
-                type: array
-                x-kubernetes-list-type: map
-                x-kubernetes-list-map-keys: [name]
-                items:
-                  type: object
-                  required: [name]
-                  properties: {name: {type: string}, count: {type: integer}}
-              tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
-              steps: {type: array, items: {type: string}}
-              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
-          status:
-            type: object
-            properties: {phase: {type: string}, updates: {type: array, nullable: true, items: {type: string}}}
 `
 )

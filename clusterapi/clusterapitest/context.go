@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // contextCall is a call of one verb. prepare reads and makes what the call
@@ -20,11 +21,8 @@ import (
 type contextCall struct {
 	verb    string
 	reads   bool
-	prepare func() ctxCall
+	prepare func() probe.Call
 }
-
-// ctxCall calls the verb and says what it returned.
-type ctxCall = func(context.Context) (*unstructured.Unstructured, error)
 
 // contextCalls are calls of every verb that may be made again and again. Of a
 // backend that only reads, they are those that read.
@@ -36,63 +34,40 @@ func contextCalls(t *testing.T, s *suite, u *unstructured.Unstructured) []contex
 	now := func() string { return time.Now().String() } // a change each time
 	created := s.configMap(t, u.GetName()+"-created")
 	pod := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: %s}}`, u.GetName(), s.ns)
+	pages := clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"page": s.id})}
 	all := []contextCall{
-		{"Get", true, func() ctxCall {
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return s.api.Get(ctx, configMaps, clusterapi.KeyOf(u))
-			}
-		}},
-		{"List", true, func() ctxCall {
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				l, err := s.api.List(ctx, configMaps, clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"page": s.id})})
-				if l == nil {
-					return nil, err
-				}
-				return &unstructured.Unstructured{Object: map[string]any{"items": len(l.Items)}}, err
-			}
-		}},
-		{"Create", false, func() ctxCall {
+		{"Get", true, func() probe.Call { return probe.Of("Get", u) }},
+		{"List", true, func() probe.Call { return probe.Call{Verb: "List", Kind: configMaps, List: pages} }},
+		{"Create", false, func() probe.Call {
 			s.discard(t, configMaps, s.ns, created.GetName())
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return s.api.Create(ctx, created, clusterapi.CreateOptions{})
-			}
+			return probe.Of("Create", created)
 		}},
-		{"Apply", false, func() ctxCall {
+		{"Apply", false, func() probe.Call {
 			in := s.configMap(t, u.GetName())
 			in.Object["data"] = map[string]any{"now": now()}
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return s.api.Apply(ctx, in, clusterapi.ApplyOptions{FieldManager: "first"})
-			}
+			return probe.By("first", "Apply", in)
 		}},
-		{"Update", false, func() ctxCall {
+		{"Update", false, func() probe.Call {
 			in := s.get(t, u)
 			in.Object["data"] = map[string]any{"now": now()}
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return s.api.Update(ctx, in, clusterapi.UpdateOptions{})
-			}
+			return probe.Of("Update", in)
 		}},
-		{"UpdateStatus", false, func() ctxCall {
+		{"UpdateStatus", false, func() probe.Call {
 			in := s.get(t, status)
 			in.Object["status"] = map[string]any{"phase": now()}
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return s.api.UpdateStatus(ctx, in, clusterapi.UpdateOptions{})
-			}
+			return probe.Of("UpdateStatus", in)
 		}},
-		{"Evict", false, func() ctxCall {
+		{"Evict", false, func() probe.Call {
 			if s.gone(t, pod) {
 				s.pod(t, u.GetName(), false, false)
 			}
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return nil, s.api.Evict(ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{})
-			}
+			return probe.Of("Evict", pod)
 		}},
-		{"Delete", false, func() ctxCall {
+		{"Delete", false, func() probe.Call {
 			if s.gone(t, created) {
 				s.create(t, created)
 			}
-			return func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return nil, s.api.Delete(ctx, configMaps, clusterapi.KeyOf(created), clusterapi.DeleteOptions{})
-			}
+			return probe.Of("Delete", created)
 		}},
 	}
 	if s.recorded {
@@ -112,10 +87,10 @@ func testContext(t *testing.T, s *suite) {
 		t.Run(tc.verb, func(t *testing.T) {
 			first, second := tc.prepare(), tc.prepare()
 			before := s.snapshot(t)
-			if _, err := first(ctx); !errors.Is(err, context.Canceled) {
+			if _, err := first.Do(ctx, s.api); !errors.Is(err, context.Canceled) {
 				t.Errorf("after its context had ended: got %v, want context.Canceled", err)
 			}
-			if _, err := second(past); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := second.Do(past, s.api); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("after its deadline: got %v, want context.DeadlineExceeded", err)
 			}
 			if after := s.snapshot(t); after != before {
@@ -132,7 +107,7 @@ func (s *suite) snapshot(t *testing.T) string {
 	out := ""
 	for _, u := range []*unstructured.Unstructured{s.configMap(t, "context"), s.configMap(t, "context-created"), s.widget(t, "context"),
 		object(t, `{apiVersion: v1, kind: Pod, metadata: {name: context, namespace: %s}}`, s.ns)} {
-		got, err := read(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		got, err := probe.Get(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u))
 		switch {
 		case apierrors.IsNotFound(err):
 			out += u.GetKind() + " is not there\n"
@@ -160,9 +135,9 @@ func testMidCall(t *testing.T, s *suite) {
 		t.Run(tc.verb, func(t *testing.T) {
 			usual, whole := time.Hour, ""
 			for range 3 {
-				out, took, err := tc.measured(s.ctx)
+				out, took, err := tc.measured(s)
 				for again := 0; again < 20 && tookEffect(tc.verb, err); again++ {
-					out, took, err = tc.measured(s.ctx)
+					out, took, err = tc.measured(s)
 				}
 				usual = min(usual, took)
 				if err != nil {
@@ -187,7 +162,7 @@ func testMidCall(t *testing.T, s *suite) {
 			// The context ends at the n-th look at it.
 			for n := range 6 {
 				ctx := &failing{Context: s.ctx, left: n, done: make(chan struct{})}
-				out, err := tc.prepare()(ctx)
+				out, err := tc.prepare().Do(ctx, s.api)
 				ctx.end()
 				check(out, err)
 			}
@@ -200,7 +175,7 @@ func testMidCall(t *testing.T, s *suite) {
 				ctx, cancel := context.WithCancel(s.ctx)
 				var ended time.Time
 				timer := time.AfterFunc(usual/4, func() { ended = time.Now(); cancel() })
-				out, err := returns(t, func() (*unstructured.Unstructured, error) { return call(ctx) })
+				out, err := returns(t, func() (*unstructured.Unstructured, error) { return call.Do(ctx, s.api) })
 				if !timer.Stop() && err == nil {
 					<-ctx.Done()
 					if usual > slow && time.Since(ended) > usual/2 {
@@ -230,10 +205,10 @@ func tookEffect(verb string, err error) bool {
 }
 
 // measured makes the call and says how long it took.
-func (c contextCall) measured(ctx context.Context) (*unstructured.Unstructured, time.Duration, error) {
+func (c contextCall) measured(s *suite) (*unstructured.Unstructured, time.Duration, error) {
 	call := c.prepare()
 	begin := time.Now()
-	out, err := call(ctx)
+	out, err := call.Do(s.ctx, s.api)
 	return out, time.Since(begin), err
 }
 

@@ -2,21 +2,20 @@ package clusterapitest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 func testDelete(t *testing.T, s *suite) {
 	remove := func(t *testing.T, u *unstructured.Unstructured, opts clusterapi.DeleteOptions) {
 		t.Helper()
-		if err := s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), opts); err != nil {
-			t.Fatalf("Delete of %s %s: %v", u.GetKind(), u.GetName(), err)
-		}
+		s.must(t, deletion(u, opts))
 	}
 	t.Run("Gone", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "delete"))
@@ -26,21 +25,15 @@ func testDelete(t *testing.T, s *suite) {
 		}
 	})
 	t.Run("NotFound", func(t *testing.T) {
-		err := s.api.Delete(s.ctx, configMaps, clusterapi.Key(s.ns, "delete-nothing"), clusterapi.DeleteOptions{})
-		if !apierrors.IsNotFound(err) {
-			t.Errorf("got %v, want an error that IsNotFound recognises", err)
-		}
+		s.refused(t, "NotFound", probe.Of("Delete", s.configMap(t, "delete-nothing")))
 	})
 	t.Run("Preconditions", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "delete-if"))
 		for _, opts := range []clusterapi.DeleteOptions{
-			{UID: otherUID}, {ResourceVersion: s.stale(t)},
-			{UID: otherUID, ResourceVersion: u.GetResourceVersion()}, {UID: u.GetUID(), ResourceVersion: s.stale(t)},
+			{UID: probe.OtherUID}, {ResourceVersion: s.stale(t)},
+			{UID: probe.OtherUID, ResourceVersion: u.GetResourceVersion()}, {UID: u.GetUID(), ResourceVersion: s.stale(t)},
 		} {
-			err := s.api.Delete(s.ctx, configMaps, clusterapi.KeyOf(u), opts)
-			if !apierrors.IsConflict(err) {
-				t.Errorf("%+v: got %v, want an error that IsConflict recognises", opts, err)
-			}
+			s.refused(t, "Conflict", deletion(u, opts))
 			if s.gone(t, u) {
 				t.Fatalf("%+v: the object is gone", opts)
 			}
@@ -68,11 +61,10 @@ func testDelete(t *testing.T, s *suite) {
 		if kept := s.update(t, marked); kept.GetDeletionTimestamp() == nil {
 			t.Error("an update took the deletionTimestamp away")
 		}
-		if added := s.get(t, u); true {
-			added.SetFinalizers(append(added.GetFinalizers(), "clusterupdate.github.io/late"))
-			if _, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{}); err == nil {
-				t.Error("an object that is being deleted got a new finalizer")
-			}
+		added := s.get(t, u)
+		added.SetFinalizers(append(added.GetFinalizers(), "clusterupdate.github.io/late"))
+		if _, err := s.api.Update(s.ctx, added, clusterapi.UpdateOptions{}); err == nil {
+			t.Error("an object that is being deleted got a new finalizer")
 		}
 		s.release(t, u)
 		if !s.gone(t, u) {
@@ -135,10 +127,16 @@ func testDelete(t *testing.T, s *suite) {
 	})
 }
 
+func deletion(u *unstructured.Unstructured, opts clusterapi.DeleteOptions) probe.Call {
+	c := probe.Of("Delete", u)
+	c.UID, c.ResourceVersion, c.Propagation = opts.UID, opts.ResourceVersion, opts.Propagation
+	return c
+}
+
 // owned makes an owner, and a dependent that a finalizer holds.
 func (s *suite) owned(t *testing.T, name string, in *unstructured.Unstructured) (owner, dependent *unstructured.Unstructured) {
 	t.Helper()
-	name = "delete-" + name + "-" + lower(in.GetKind())
+	name = "delete-" + name + "-" + strings.ToLower(in.GetKind())
 	in.SetName(name)
 	owner = s.create(t, in)
 	dependent = s.configMap(t, name+"-dependent")
@@ -168,25 +166,7 @@ spec:
 // release takes all finalizers from an object, if it is there.
 func (s *suite) release(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
-	for range 5 { // a garbage collector may write at the same time
-		got, err := read(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u))
-		if apierrors.IsNotFound(err) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(got.GetFinalizers()) == 0 {
-			return
-		}
-		got.SetFinalizers(nil)
-		_, err = s.api.Update(s.ctx, got, clusterapi.UpdateOptions{})
-		if err == nil || apierrors.IsNotFound(err) {
-			return
-		}
-		if !apierrors.IsConflict(err) {
-			t.Fatal(err)
-		}
+	if err := probe.Release(s.ctx, s.api, u.GroupVersionKind(), clusterapi.KeyOf(u), func(string) bool { return true }); err != nil {
+		t.Error(err)
 	}
-	t.Errorf("finalizers of %s cannot be removed", u.GetName())
 }

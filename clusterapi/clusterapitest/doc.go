@@ -24,13 +24,6 @@
 // Options are plain data: safe to read from many goroutines at a time. The tests
 // call a backend from several.
 //
-// [Differential] compares two backends by random sequences of verbs, and prints
-// the shortest sequence by which they differ:
-//
-//	clusterapitest.Differential(t, theirs, ours, clusterapitest.DifferentialOptions{
-//		Seed: 1, Sequences: 300,
-//		Meant: []clusterapitest.Difference{
-//			{Reason: "ours has no admission", Kind: "Node", Field: "spec.taints*", B: "absent"},
-//		},
-//	})
+// Package differential beside this one compares two backends by random sequences
+// of verbs.
 package clusterapitest

@@ -1,12 +1,13 @@
 package clusterapitest
 
 import (
+	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // budget is the status that the suite gives a PodDisruptionBudget.
@@ -18,10 +19,10 @@ type budget struct {
 
 func testEvict(t *testing.T, s *suite) {
 	const (
-		goes     = "goes"
-		later    = "not now"
-		refused  = "forbidden"
-		broken   = "an internal error"
+		goes     = "none" // the class of no error
+		later    = "TooManyRequests"
+		refused  = "Forbidden"
+		broken   = "InternalError"
 		noBudget = -1
 	)
 	for _, tc := range []struct {
@@ -45,7 +46,7 @@ func testEvict(t *testing.T, s *suite) {
 		{"NotReadyAlwaysAllowed", true, false, []budget{{allowed: 0, healthy: 0, desired: 1, policy: "AlwaysAllow"}}, goes, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			name := "evict-" + lower(tc.name)
+			name := "evict-" + strings.ToLower(tc.name)
 			pod := s.pod(t, name, tc.running, tc.ready)
 			var first *unstructured.Unstructured
 			for i, b := range tc.budgets {
@@ -58,19 +59,8 @@ func testEvict(t *testing.T, s *suite) {
 				}
 			}
 			err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: pod.GetUID()})
-			got := goes
-			switch {
-			case apierrors.IsTooManyRequests(err):
-				got = later
-			case apierrors.IsInternalError(err):
-				got = broken
-			case apierrors.IsForbidden(err):
-				got = refused
-			case err != nil:
-				got = "another error"
-			}
-			if got != tc.want {
-				t.Errorf("eviction: %s (%v), want: %s", got, err, tc.want)
+			if probe.Class(err) != tc.want {
+				t.Errorf("got %v, want an error of the class %s", err, tc.want)
 			}
 			if gone := s.gone(t, pod); gone != (tc.want == goes) {
 				t.Errorf("the pod is gone: %t, want %t", gone, tc.want == goes)
@@ -83,19 +73,14 @@ func testEvict(t *testing.T, s *suite) {
 	t.Run("SpendsTheBudget", func(t *testing.T) {
 		one, two := s.pod(t, "evict-spend", true, true), s.pod(t, "evict-spend-too", true, true, "evict-spend")
 		s.budget(t, "evict-spend", 0, budget{allowed: 1, healthy: 2, desired: 1})
-		if err := s.api.Evict(s.ctx, clusterapi.KeyOf(one), clusterapi.EvictOptions{}); err != nil {
-			t.Fatalf("the first eviction: %v", err)
-		}
-		if err := s.api.Evict(s.ctx, clusterapi.KeyOf(two), clusterapi.EvictOptions{}); !apierrors.IsTooManyRequests(err) {
-			t.Errorf("the second eviction: got %v, want an error that IsTooManyRequests recognises", err)
-		}
+		s.must(t, probe.Of("Evict", one))
+		s.refused(t, "TooManyRequests", probe.Of("Evict", two))
 	})
 	t.Run("OtherUID", func(t *testing.T) {
 		pod := s.pod(t, "evict-uid", true, true)
-		err := s.api.Evict(s.ctx, clusterapi.KeyOf(pod), clusterapi.EvictOptions{UID: otherUID})
-		if !apierrors.IsConflict(err) {
-			t.Errorf("got %v, want an error that IsConflict recognises", err)
-		}
+		c := probe.Of("Evict", pod)
+		c.UID = probe.OtherUID
+		s.refused(t, "Conflict", c)
 		if s.gone(t, pod) {
 			t.Error("the pod is gone")
 		}
@@ -108,10 +93,7 @@ func testEvict(t *testing.T, s *suite) {
 	})
 	t.Run("Grace", func(t *testing.T) { testGrace(t, s) })
 	t.Run("NotFound", func(t *testing.T) {
-		err := s.api.Evict(s.ctx, clusterapi.Key(s.ns, "evict-nothing"), clusterapi.EvictOptions{})
-		if !apierrors.IsNotFound(err) {
-			t.Errorf("got %v, want an error that IsNotFound recognises", err)
-		}
+		s.refused(t, "NotFound", probe.Call{Verb: "Evict", Kind: pods, Key: clusterapi.Key(s.ns, "evict-nothing")})
 	})
 }
 
@@ -129,22 +111,14 @@ spec:
   containers: [{name: one, image: registry.example/one}]
 `, name, s.ns, s.id, seconds))
 	}
-	remove := func(seconds ...int64) func(*unstructured.Unstructured) error {
+	call := func(verb string, seconds ...int64) func(*unstructured.Unstructured) error {
 		return func(pod *unstructured.Unstructured) error {
-			var opts clusterapi.DeleteOptions
+			c := probe.Of(verb, pod)
 			if len(seconds) > 0 {
-				opts.GracePeriodSeconds = &seconds[0]
+				c.Grace = &seconds[0]
 			}
-			return s.api.Delete(s.ctx, pods, clusterapi.KeyOf(pod), opts)
-		}
-	}
-	evict := func(seconds ...int64) func(*unstructured.Unstructured) error {
-		return func(pod *unstructured.Unstructured) error {
-			var opts clusterapi.EvictOptions
-			if len(seconds) > 0 {
-				opts.GracePeriodSeconds = &seconds[0]
-			}
-			return s.api.Evict(s.ctx, clusterapi.KeyOf(pod), opts)
+			_, err := c.Do(s.ctx, s.api)
+			return err
 		}
 	}
 	const gone = -1
@@ -155,15 +129,15 @@ spec:
 		call func(*unstructured.Unstructured) error
 		want int64
 	}{
-		{"delete", 45, remove(), 45},
-		{"delete-sooner", 45, remove(7), 7},
-		{"delete-now", 45, remove(0), gone},
-		{"evict", 45, evict(), 45},
-		{"evict-sooner", 45, evict(7), 7},
-		{"evict-later", 5, evict(60), 60},
-		{"evict-now", 45, evict(0), gone},
-		{"delete-none", 0, remove(), gone},
-		{"evict-none", 0, evict(), gone},
+		{"delete", 45, call("Delete"), 45},
+		{"delete-sooner", 45, call("Delete", 7), 7},
+		{"delete-now", 45, call("Delete", 0), gone},
+		{"evict", 45, call("Evict"), 45},
+		{"evict-sooner", 45, call("Evict", 7), 7},
+		{"evict-later", 5, call("Evict", 60), 60},
+		{"evict-now", 45, call("Evict", 0), gone},
+		{"delete-none", 0, call("Delete"), gone},
+		{"evict-none", 0, call("Evict"), gone},
 	} {
 		pod := on(tc.name, tc.own)
 		if err := tc.call(pod); err != nil {
@@ -178,26 +152,15 @@ spec:
 			continue
 		}
 		got := s.get(t, pod)
-		defer func() { _ = evict(0)(pod) }()
-		if tc.want == gone || got.GetDeletionTimestamp() == nil || at(got, "metadata", "deletionGracePeriodSeconds") != tc.want {
-			t.Errorf("%s: deletionTimestamp %v and grace period %v, want %d", tc.name, got.GetDeletionTimestamp(), at(got, "metadata", "deletionGracePeriodSeconds"), tc.want)
+		defer func() { _ = call("Evict", 0)(pod) }()
+		if tc.want == gone || got.GetDeletionTimestamp() == nil || probe.At(got, "metadata", "deletionGracePeriodSeconds") != tc.want {
+			t.Errorf("%s: deletionTimestamp %v and grace period %v, want %d", tc.name, got.GetDeletionTimestamp(), probe.At(got, "metadata", "deletionGracePeriodSeconds"), tc.want)
 		}
 		graceful++
 	}
 	if atOnce > 0 && graceful > 0 {
 		t.Errorf("%d pods ended at once, %d did not: want one or the other", atOnce, graceful)
 	}
-}
-
-// lower makes a label value of a test name.
-func lower(name string) string {
-	out := []byte(name)
-	for i, c := range out {
-		if c >= 'A' && c <= 'Z' {
-			out[i] = c + 'a' - 'A'
-		}
-	}
-	return string(out)
 }
 
 // pod makes a pod on no node, so that it ends at once; its label is its name,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/differential"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
@@ -50,14 +51,14 @@ func TestBroken(t *testing.T) {
 			t.Parallel()
 			b := newBroken(memory.New(asServer))
 			f.make(b)
-			o := clusterapitest.DifferentialOptions{Sequences: 600, Failures: 1, Whole: true}
+			o := differential.Options{Sequences: 600, Failures: 1, Whole: true}
 			switch { // what few sequences come to
 			case strings.HasPrefix(f.test, "Evict/"):
 				o.Kinds = []string{"Pod", "PodDisruptionBudget"}
 			case f.test == "Apply/AtomicList":
 				o.Kinds = []string{"Deployment"}
 			}
-			clusterapitest.Differential(t, memory.New(asServer), b, o)
+			differential.Run(t, memory.New(asServer), b, o)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 func testGet(t *testing.T, s *suite) {
@@ -66,8 +67,8 @@ func testGet(t *testing.T, s *suite) {
 			{s.make(t, s.widget(t, "get-integers")), []string{"spec", "size"}},
 		} {
 			for verb, u := range map[string]*unstructured.Unstructured{"Create": tc.u, "Get": s.get(t, tc.u)} {
-				if v, ok := at(u, tc.path...).(int64); !ok || v != 1 {
-					t.Errorf("%s of a %s: %v is a %T, want an int64", verb, u.GetKind(), tc.path, at(u, tc.path...))
+				if v, ok := probe.At(u, tc.path...).(int64); !ok || v != 1 {
+					t.Errorf("%s of a %s: %v is a %T, want an int64", verb, u.GetKind(), tc.path, probe.At(u, tc.path...))
 				}
 			}
 		}
@@ -117,18 +118,15 @@ func testNoMatch(t *testing.T, s *suite) {
 // all calls every verb but Evict, which has no kind, on an object. stored is
 // the object for updates. Of a backend that only reads, only these verbs.
 func (s *suite) all(u, stored *unstructured.Unstructured) map[string]error {
-	gvk, key := u.GroupVersionKind(), clusterapi.KeyOf(u)
-	out := map[string]error{}
-	_, out["Get"] = s.api.Get(s.ctx, gvk, key)
-	_, out["List"] = s.api.List(s.ctx, gvk, clusterapi.ListOptions{Namespace: key.Namespace})
-	if s.recorded {
-		return out
+	calls := []probe.Call{probe.Of("Get", u), probe.Of("List", u)}
+	if !s.recorded {
+		calls = append(calls, probe.Of("Create", u), probe.By("first", "Apply", u),
+			probe.Of("Update", stored), probe.Of("UpdateStatus", stored), probe.Of("Delete", u))
 	}
-	_, out["Create"] = s.api.Create(s.ctx, u, clusterapi.CreateOptions{})
-	_, out["Apply"] = s.api.Apply(s.ctx, u, clusterapi.ApplyOptions{FieldManager: "first"})
-	_, out["Update"] = s.api.Update(s.ctx, stored, clusterapi.UpdateOptions{})
-	_, out["UpdateStatus"] = s.api.UpdateStatus(s.ctx, stored, clusterapi.UpdateOptions{})
-	out["Delete"] = s.api.Delete(s.ctx, gvk, key, clusterapi.DeleteOptions{})
+	out := map[string]error{}
+	for _, c := range calls {
+		_, out[c.Verb] = c.Do(s.ctx, s.api)
+	}
 	return out
 }
 
@@ -224,7 +222,7 @@ func testUnfiltered(t *testing.T, s *suite, all []string) {
 			t.Errorf("namespace %q: got %v of what is there, want %v", name, got, want)
 		}
 	}
-	found := slices.ContainsFunc(s.list(t, namespaces, clusterapi.ListOptions{}).Items, func(u unstructured.Unstructured) bool { return u.GetName() == s.ns })
+	found := slices.ContainsFunc(s.list(t, probe.Namespaces, clusterapi.ListOptions{}).Items, func(u unstructured.Unstructured) bool { return u.GetName() == s.ns })
 	if !found {
 		t.Errorf("a list of all namespaces lacks %s", s.ns)
 	}
@@ -244,7 +242,7 @@ func testItems(t *testing.T, s *suite, label labels.Selector) {
 			t.Errorf("no %s in the list", gvk.Kind)
 		}
 		for i := range items {
-			want := s.getAs(t, gvk, &items[i])
+			want := s.get(t, &items[i])
 			if got := &items[i]; text(got.Object) != text(want.Object) {
 				t.Errorf("%s in the list is\n%s\nGet returns\n%s", clusterapi.KeyOf(got), text(got.Object), text(want.Object))
 			}

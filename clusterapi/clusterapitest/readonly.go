@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 // recordedID stands in the names of [Objects].
@@ -24,12 +25,14 @@ func Objects() []*unstructured.Unstructured {
 	s := recordedSuite(nil)
 	var out []*unstructured.Unstructured
 	add := func(format string, args ...any) {
-		content, _ := parse(fmt.Sprintf(format, args...)).(map[string]any)
-		u := &unstructured.Unstructured{Object: content}
+		u := &unstructured.Unstructured{}
+		if err := probe.Parse(fmt.Sprintf(format, args...), &u.Object); err != nil {
+			panic(err) // the texts are constants
+		}
 		n := len(out) + 1
 		u.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", n)))
 		u.SetResourceVersion(fmt.Sprint(100 + n))
-		put(u.Object, []string{"metadata", "creationTimestamp"}, "2001-01-01T00:00:00Z")
+		u.Object["metadata"].(map[string]any)["creationTimestamp"] = "2001-01-01T00:00:00Z"
 		if _, ok := u.Object["spec"]; ok {
 			u.SetGeneration(1)
 		}
@@ -76,8 +79,8 @@ func recordedSuite(api clusterapi.ClusterAPI) *suite {
 func testRecorded(t *testing.T, s *suite) {
 	for _, want := range Objects() {
 		got := s.get(t, want)
-		if want.GroupVersionKind() == definitions {
-			wantAt(t, got, at(want, "spec", "group"), "spec", "group")
+		if want.GroupVersionKind() == probe.Definitions {
+			wantAt(t, got, probe.At(want, "spec", "group"), "spec", "group")
 			continue // a backend that serves its kinds may write to it
 		}
 		if got.GetResourceVersion() == "" {
@@ -94,32 +97,20 @@ func testWrites(t *testing.T, s *suite) {
 	changed := before.DeepCopy()
 	set(t, changed, "changed", "data", "a")
 	fresh := s.configMap(t, "new")
-	applied := s.configMap(t, "get")
-	pod := clusterapi.Key(s.ns, "on-node")
-	for verb, call := range map[string]func() error{
-		"Create": func() error { _, err := s.api.Create(s.ctx, fresh, clusterapi.CreateOptions{}); return err },
-		"Apply": func() error {
-			_, err := s.api.Apply(s.ctx, applied, clusterapi.ApplyOptions{FieldManager: "first"})
-			return err
-		},
-		"Update":       func() error { _, err := s.api.Update(s.ctx, changed, clusterapi.UpdateOptions{}); return err },
-		"UpdateStatus": func() error { _, err := s.api.UpdateStatus(s.ctx, changed, clusterapi.UpdateOptions{}); return err },
-		"Delete": func() error {
-			return s.api.Delete(s.ctx, configMaps, clusterapi.KeyOf(before), clusterapi.DeleteOptions{})
-		},
-		"Evict": func() error { return s.api.Evict(s.ctx, pod, clusterapi.EvictOptions{}) },
+	pod := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: on-node, namespace: %s}}`, s.ns)
+	for _, c := range []probe.Call{
+		probe.Of("Create", fresh), probe.By("first", "Apply", s.configMap(t, "get")), probe.Of("Update", changed),
+		probe.Of("UpdateStatus", changed), probe.Of("Delete", before), probe.Of("Evict", pod),
 	} {
-		t.Run(verb, func(t *testing.T) {
-			if err := call(); err == nil {
+		t.Run(c.Verb, func(t *testing.T) {
+			if _, err := c.Do(s.ctx, s.api); err == nil {
 				t.Error("a backend that declares ReadOnly took it")
 			}
 			wantSame(t, "after a write that was refused", before, s.get(t, before))
 			if !s.gone(t, fresh) {
 				t.Error("the object was created")
 			}
-			if _, err := s.api.Get(s.ctx, pods, pod); err != nil {
-				t.Errorf("the pod: %v", err)
-			}
+			s.get(t, pod)
 		})
 	}
 }
@@ -132,7 +123,7 @@ func testParallelReads(t *testing.T, s *suite) {
 	for range 4 {
 		group.Go(func() {
 			for range 5 {
-				u, err := read(s.ctx, s.api, configMaps, clusterapi.Key(s.ns, "get"))
+				u, err := probe.Get(s.ctx, s.api, configMaps, clusterapi.Key(s.ns, "get"))
 				if err != nil || text(u.Object) != want {
 					t.Errorf("Get: %v, or another object", err)
 					return
@@ -157,7 +148,7 @@ func testWatchRecorded(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		{configMaps, clusterapi.ListOptions{Namespace: s.ns, Labels: selector(t, "list=%s", s.id)}},
 		{pods, clusterapi.ListOptions{NodeName: "node-" + s.id}},
 		{s.widgets, clusterapi.ListOptions{}},
-		{namespaces, clusterapi.ListOptions{}},
+		{probe.Namespaces, clusterapi.ListOptions{}},
 		{configMaps, clusterapi.ListOptions{Labels: selector(t, "nothing=here")}},
 	} {
 		want := names(s.list(t, tc.gvk, tc.opts))

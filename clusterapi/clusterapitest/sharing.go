@@ -18,7 +18,9 @@ func testShared(t *testing.T, s *suite) {
 	get := func(t *testing.T, u *unstructured.Unstructured) *clusterapi.Object {
 		t.Helper()
 		o, err := shared.GetShared(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
-		s.returned(t, "GetShared", u, o.Unstructured(), err)
+		if err != nil || o.Unstructured() == nil {
+			t.Fatalf("GetShared of %s %s: %v", u.GetKind(), u.GetName(), err)
+		}
 		return o
 	}
 	named := func(t *testing.T, name string) []*unstructured.Unstructured {

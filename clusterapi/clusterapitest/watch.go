@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 func testWatch(t *testing.T, s *suite) {
@@ -50,7 +51,8 @@ func testWatch(t *testing.T, s *suite) {
 		defer cancel()
 		var errs []error
 		for e, err := range watcher.Watch(ctx, s.nothing(), clusterapi.ListOptions{}) {
-			if errs = append(errs, err); err == nil {
+			errs = append(errs, err)
+			if err == nil {
 				t.Errorf("got %s of a kind that is not served", e.Type)
 			}
 		}
@@ -81,7 +83,7 @@ func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		set(t, one, "2", "data", "a")
 		one = s.update(t, one)
 		w.want(t, "Modified watch-one")
-		if got := at(w.last.Object, "data", "a"); got != "2" {
+		if got := probe.At(w.last.Object, "data", "a"); got != "2" {
 			t.Errorf("the event has data %v, want that of the update", got)
 		}
 		one.SetLabels(nil)
@@ -179,9 +181,9 @@ func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 		last := -1
 		for last < n-1 {
 			w.want(t, "Modified watch-order")
-			got, err := strconv.Atoi(fmt.Sprint(at(w.last.Object, "data", "n")))
+			got, err := strconv.Atoi(fmt.Sprint(probe.At(w.last.Object, "data", "n")))
 			if err != nil || got <= last {
-				t.Fatalf("the event has n %v after %d: %v", at(w.last.Object, "data", "n"), last, err)
+				t.Fatalf("the event has n %v after %d: %v", probe.At(w.last.Object, "data", "n"), last, err)
 			}
 			last = got
 		}
@@ -284,7 +286,8 @@ func startKind(t *testing.T, s *suite, w clusterapi.Watcher, gvk schema.GroupVer
 	go func() {
 		var last error
 		for e, err := range w.Watch(ctx, gvk, opts) {
-			if last = err; err == nil {
+			last = err
+			if err == nil {
 				out.events <- e
 			}
 		}

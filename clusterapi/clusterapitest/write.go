@@ -1,6 +1,7 @@
 package clusterapitest
 
 import (
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -8,24 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
 func testCreate(t *testing.T, s *suite) {
 	t.Run("AlreadyExists", func(t *testing.T) {
 		in := s.configMap(t, "create")
 		s.create(t, in)
-		_, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{})
-		if !apierrors.IsAlreadyExists(err) {
-			t.Errorf("got %v, want an error that IsAlreadyExists recognises", err)
-		}
+		s.refused(t, "AlreadyExists", probe.Of("Create", in))
 	})
 	t.Run("AlreadyExistsChangesNothing", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "create-twice"))
 		in := s.configMap(t, "create-twice")
 		set(t, in, "2", "data", "a")
-		if _, err := s.api.Create(s.ctx, in, clusterapi.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-			t.Errorf("got %v, want an error that IsAlreadyExists recognises", err)
-		}
+		s.refused(t, "AlreadyExists", probe.Of("Create", in))
 		wantSame(t, "after a Create that failed", u, s.get(t, u))
 	})
 	t.Run("Refused", func(t *testing.T) {
@@ -55,13 +52,13 @@ func testCreate(t *testing.T, s *suite) {
 	t.Run("WithoutStatus", func(t *testing.T) {
 		in := s.deployment(t, "create-status")
 		set(t, in, int64(7), "status", "replicas")
-		if got := at(s.create(t, in), "status", "replicas"); got == int64(7) {
+		if got := probe.At(s.create(t, in), "status", "replicas"); got == int64(7) {
 			t.Error("Create stored the status of a kind with a status subresource")
 		}
 	})
 	t.Run("Stored", func(t *testing.T) {
 		stored := s.create(t, s.configMap(t, "create-stored"))
-		if stored.GetUID() == "" || stored.GetResourceVersion() == "" || at(stored, "metadata", "creationTimestamp") == nil {
+		if stored.GetUID() == "" || stored.GetResourceVersion() == "" || probe.At(stored, "metadata", "creationTimestamp") == nil {
 			t.Errorf("Create returned an object without uid, resourceVersion or creationTimestamp: %v", stored.Object["metadata"])
 		}
 		wantSame(t, "what Create returned", stored, s.get(t, stored))
@@ -90,9 +87,7 @@ func testUpdate(t *testing.T, s *suite) {
 		u := s.create(t, s.configMap(t, "update-blind"))
 		u.SetResourceVersion("")
 		u.Object["data"] = map[string]any{"b": "2"}
-		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsInvalid(err) {
-			t.Errorf("got %v, want an error that IsInvalid recognises", err)
-		}
+		s.refused(t, "Invalid", probe.Of("Update", u))
 		wantAt(t, s.get(t, u), map[string]any{"a": "1"}, "data")
 	})
 	t.Run("Stale", func(t *testing.T) {
@@ -101,28 +96,22 @@ func testUpdate(t *testing.T, s *suite) {
 		u.Object["data"] = map[string]any{"b": "2"}
 		s.update(t, u)
 		old.Object["data"] = map[string]any{"c": "3"}
-		if _, err := s.api.Update(s.ctx, old, clusterapi.UpdateOptions{}); !apierrors.IsConflict(err) {
-			t.Errorf("got %v, want an error that IsConflict recognises", err)
-		}
+		s.refused(t, "Conflict", probe.Of("Update", old))
 		wantAt(t, s.get(t, u), map[string]any{"b": "2"}, "data")
 	})
 	t.Run("NotFound", func(t *testing.T) {
 		u := s.configMap(t, "update-nothing")
 		u.SetResourceVersion("1")
-		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("got %v, want an error that IsNotFound recognises", err)
-		}
+		s.refused(t, "NotFound", probe.Of("Update", u))
 		if !s.gone(t, u) {
 			t.Error("it created the object")
 		}
 	})
 	t.Run("OtherUID", func(t *testing.T) {
 		u := s.create(t, s.configMap(t, "update-uid"))
-		u.SetUID(otherUID)
+		u.SetUID(probe.OtherUID)
 		u.Object["data"] = map[string]any{"b": "2"}
-		if _, err := s.api.Update(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsConflict(err) {
-			t.Errorf("got %v, want an error that IsConflict recognises", err)
-		}
+		s.refused(t, "Conflict", probe.Of("Update", u))
 		wantAt(t, s.get(t, u), map[string]any{"a": "1"}, "data")
 	})
 	t.Run("NoChange", func(t *testing.T) {
@@ -137,10 +126,10 @@ func testUpdate(t *testing.T, s *suite) {
 		set(t, u, int64(3), "spec", "replicas")
 		stored := s.update(t, u)
 		wantAt(t, stored, int64(3), "spec", "replicas")
-		if at(stored, "status", "replicas") == int64(7) {
+		if probe.At(stored, "status", "replicas") == int64(7) {
 			t.Error("Update wrote the status of a kind with a status subresource")
 		}
-		if at(s.get(t, u), "status", "replicas") == int64(7) {
+		if probe.At(s.get(t, u), "status", "replicas") == int64(7) {
 			t.Error("Update wrote the status of a kind with a status subresource, and did not say so")
 		}
 	})
@@ -217,10 +206,8 @@ func testUpdateStatus(t *testing.T, s *suite) {
 		u := s.create(t, s.deployment(t, "status-blind"))
 		u.SetResourceVersion("")
 		set(t, u, int64(1), "status", "replicas")
-		if _, err := s.api.UpdateStatus(s.ctx, u, clusterapi.UpdateOptions{}); !apierrors.IsInvalid(err) {
-			t.Errorf("got %v, want an error that IsInvalid recognises", err)
-		}
-		if at(s.get(t, u), "status", "replicas") == int64(1) {
+		s.refused(t, "Invalid", probe.Of("UpdateStatus", u))
+		if probe.At(s.get(t, u), "status", "replicas") == int64(1) {
 			t.Error("the status was written")
 		}
 	})
@@ -230,9 +217,7 @@ func testUpdateStatus(t *testing.T, s *suite) {
 		set(t, u, int64(1), "status", "replicas")
 		s.updateStatus(t, u)
 		set(t, old, int64(2), "status", "replicas")
-		if _, err := s.api.UpdateStatus(s.ctx, old, clusterapi.UpdateOptions{}); !apierrors.IsConflict(err) {
-			t.Errorf("got %v, want an error that IsConflict recognises", err)
-		}
+		s.refused(t, "Conflict", probe.Of("UpdateStatus", old))
 	})
 }
 
@@ -250,7 +235,7 @@ func testStatusOnly(t *testing.T, s *suite) {
 		}},
 		{"FinalizersGone", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }},
 		{"OwnerReferences", func(u *unstructured.Unstructured) {
-			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: otherUID}})
+			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: probe.OtherUID}})
 		}},
 		{"Spec", func(u *unstructured.Unstructured) {
 			set(t, u, int64(9), "spec", "replicas")
@@ -261,7 +246,7 @@ func testStatusOnly(t *testing.T, s *suite) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			deployment, widget := s.deployment(t, "only-"+lower(tc.name)), s.widget(t, "only-"+lower(tc.name))
+			deployment, widget := s.deployment(t, "only-"+strings.ToLower(tc.name)), s.widget(t, "only-"+strings.ToLower(tc.name))
 			for in, status := range map[*unstructured.Unstructured]map[string]any{
 				deployment: {"replicas": int64(1)}, widget: {"phase": "Ready"},
 			} {

@@ -1,11 +1,22 @@
-// Package clusterversion writes requests into the one ClusterVersion of a
-// cluster (https://docs.redhat.com/en/documentation/openshift_container_platform/4.19/html/config_apis/clusterversion-config-openshift-io-v1).
+// Package clusterversion decides about the one ClusterVersion of a cluster
+// (https://docs.redhat.com/en/documentation/openshift_container_platform/4.19/html/config_apis/clusterversion-config-openshift-io-v1)
+// as the cluster-version operator and oc adm upgrade do.
 //
-// A request is spec.desiredUpdate: the release that the cluster is to update to,
-// and what the update may waive. It is one value. [Request] and [Modify] replace it
-// as a whole, so that neither force, an architecture, a mode, accepted risks nor a
-// field that this library does not know is left of an earlier request. Nothing else
-// in this module writes spec.desiredUpdate.
+// A [Request] is what an administrator asks: an update, a rollback, a channel, an
+// upstream, accepted risks. [Submit] carries one out, Edit decides it without a
+// cluster. [Validate] and [Clear] find faults, [Resolve] tells which release a request
+// means, [MergeHistory] keeps the history.
+//
+// A request for a release is spec.desiredUpdate. It is one value: [SetDesired] and
+// [Modify] replace it as a whole, so that neither force, an architecture, a mode,
+// accepted risks nor a field that this library does not know is left of an earlier
+// request. Nothing else in this module writes spec.desiredUpdate.
+//
+// # Limits
+//
+//	limit                           default  field  past it
+//	entries of the history          100      -      the least telling one goes
+//	accepted risks in the history   32 KiB   -      says how many bytes are left out
 //
 // Functions without a cluster are pure, and all are safe for concurrent use.
 package clusterversion

@@ -23,7 +23,7 @@ func ExampleRequest() {
 		return
 	}
 	stored, err := clusterversion.Modify(ctx, cluster, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		clusterversion.Request(cv, configv1.Update{Version: "4.20.4"})
+		clusterversion.SetDesired(cv, configv1.Update{Version: "4.20.4"})
 		return true, nil
 	})
 	if err != nil {

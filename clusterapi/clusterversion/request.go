@@ -12,11 +12,11 @@ import (
 
 var key = clusterapi.Key("", "version")
 
-// Request makes u the request of cv. Nothing of an earlier request stays, so u
+// SetDesired makes u the request of cv. Nothing of an earlier request stays, so u
 // names all that is wanted: accepted risks that still count are
 // [AcceptedRisks]. Without a version, an image, an architecture and risks, u takes
-// the request back. Request keeps a copy of u.
-func Request(cv *configv1.ClusterVersion, u configv1.Update) {
+// the request back. SetDesired keeps a copy of u.
+func SetDesired(cv *configv1.ClusterVersion, u configv1.Update) {
 	cv.Spec.DesiredUpdate = nil
 	if len(u.AcceptRisks) == 0 {
 		u.AcceptRisks = nil // the API refuses a list without elements

@@ -84,7 +84,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 
 		got, err := clusterversion.Modify(t.Context(), cluster, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-			clusterversion.Request(cv, want)
+			clusterversion.SetDesired(cv, want)
 			return true, nil
 		})
 		if err != nil {
@@ -105,7 +105,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		clean := clusterWith(t, nil)
 		if _, err := clusterversion.Modify(t.Context(), clean, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-			clusterversion.Request(cv, want)
+			clusterversion.SetDesired(cv, want)
 			return true, nil
 		}); err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestModifyErrors(t *testing.T) {
 	cluster := clusterWith(t, map[string]any{"version": "4.20.3", "dryRun": "All"})
 	refused := errors.New("refused")
 	_, err := clusterversion.Modify(t.Context(), cluster, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		clusterversion.Request(cv, configv1.Update{})
+		clusterversion.SetDesired(cv, configv1.Update{})
 		return true, refused
 	})
 	if !errors.Is(err, refused) {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
@@ -85,7 +86,7 @@ func (i *inflated) Read(p []byte) (int, error) {
 	n, err := i.r.Read(p)
 	i.read += int64(n)
 	if i.read > i.most && (i.read-i.most)/maxRatio > i.consumed() {
-		return 0, &LimitError{Limit: "MaxBytes", Max: i.most, What: fmt.Sprintf("bytes in an archive, and %d for each of its own", maxRatio)}
+		return 0, &clusterapi.LimitError{Limit: "MaxBytes", Max: i.most, What: fmt.Sprintf("bytes in an archive, and %d for each of its own", maxRatio)}
 	}
 	return n, err
 }
@@ -119,10 +120,10 @@ const entriesPerFile = 10
 // entry reads one entry. Its error is a limit, or that of the stream.
 func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 	if a.entries++; a.entries/entriesPerFile > a.c.o.MaxFiles {
-		return &LimitError{Limit: "MaxFiles", Max: entriesPerFile * int64(a.c.o.MaxFiles), What: "entries in an archive"}
+		return &clusterapi.LimitError{Limit: "MaxFiles", Max: entriesPerFile * int64(a.c.o.MaxFiles), What: "entries in an archive"}
 	}
 	if c := a.c; len(a.shown)+len(c.spaces)+len(c.gathered)+len(c.logged)+len(c.incomplete) > c.o.MaxFiles {
-		return &LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "folders"}
+		return &clusterapi.LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "folders"}
 	}
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return nil // which describes the archive
@@ -192,7 +193,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 		return nil
 	}
 	data, err := a.c.readAll(name, header.Size, io.LimitReader(content, a.c.o.MaxFileBytes+1))
-	var limit *LimitError
+	var limit *clusterapi.LimitError
 	if errors.As(err, &limit) && !f.tentative {
 		return err
 	}
@@ -205,7 +206,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 }
 
 func (a *archiveReader) tooMany() error {
-	return &LimitError{Limit: "MaxFiles", Max: int64(a.c.o.MaxFiles), What: "files"}
+	return &clusterapi.LimitError{Limit: "MaxFiles", Max: int64(a.c.o.MaxFiles), What: "files"}
 }
 
 // noteNames remembers what the names in a path say about who wrote its folders.

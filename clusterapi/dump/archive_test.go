@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 )
 
@@ -299,7 +300,7 @@ func TestArchiveLimits(t *testing.T) {
 	} {
 		r, err := dump.OpenArchive(t.Context(), bytes.NewReader(c.archive), c.o)
 		got := ""
-		var limit *dump.LimitError
+		var limit *clusterapi.LimitError
 		if errors.As(err, &limit) {
 			got = limit.Limit
 		} else if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // assembly makes a recording of what was collected.
@@ -201,33 +202,23 @@ func choose(copies []*object) *object {
 		if hidden && o.secrecy == inTheClear {
 			continue
 		}
-		if best == nil || compareRevisions(o.revision, best.revision) > 0 {
+		if best == nil || newer(o.revision, best.revision) {
 			best = o
 		}
 	}
 	return best
 }
 
-// compareRevisions compares resourceVersions as numbers. What is not a number is
-// less than each of them.
-func compareRevisions(a, b string) int {
-	digits := func(s string) (string, bool) {
-		if s == "" || strings.Trim(s, "0123456789") != "" {
-			return "", false
-		}
-		return strings.TrimLeft(s, "0"), true
+// newer reports whether a resourceVersion is later than another. One that is not
+// a number is earlier than each that is.
+func newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		_, errA := resourceversion.CompareResourceVersion(a, a)
+		_, errB := resourceversion.CompareResourceVersion(b, b)
+		return errA == nil && errB != nil
 	}
-	x, isX := digits(a)
-	y, isY := digits(b)
-	switch {
-	case !isX && !isY:
-		return 0
-	case !isX:
-		return -1
-	case !isY:
-		return 1
-	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y))
+	return order > 0
 }
 
 func compareKinds(a, b schema.GroupKind) int {

@@ -106,7 +106,7 @@ func TestResourcesOfBuiltinKinds(t *testing.T) {
 	r := mustOpen(t, files(tree), dump.Options{})
 	checkProblems(t, r, "")
 	for name, kind := range want {
-		if kind != "" && r.Coverage(gvk(kind)).In("a") != dump.Whole {
+		if kind != "" && r.Coverage(gvk(kind)).In("a") != "whole" {
 			t.Errorf("%s is not %s", name, kind)
 		}
 	}

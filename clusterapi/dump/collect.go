@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -32,7 +33,7 @@ type file struct {
 	// tentative says that the file may yet turn out to be none that is read; a
 	// limit that it passes counts only if it is.
 	tentative bool
-	limit     *LimitError
+	limit     *clusterapi.LimitError
 	bytes     int64 // of a tentative file, and of its text
 	replaced  bool  // by a later entry of the archive
 }
@@ -92,7 +93,7 @@ func (c *collection) add(f *file, read func() ([]byte, error)) {
 	c.files = append(c.files, f)
 	c.group.Go(func() error {
 		err := panics.Catch(func() error { return c.fill(f, read) })
-		var limit *LimitError
+		var limit *clusterapi.LimitError
 		switch {
 		case c.ctx.Err() != nil:
 			return c.ctx.Err()
@@ -158,7 +159,7 @@ func (c *collection) check(bytes, objects int64) error {
 	case bytes > c.o.MaxBytes:
 		return c.tooMuch()
 	case objects > int64(c.o.MaxObjects):
-		return &LimitError{Limit: "MaxObjects", Max: int64(c.o.MaxObjects), What: "objects"}
+		return &clusterapi.LimitError{Limit: "MaxObjects", Max: int64(c.o.MaxObjects), What: "objects"}
 	}
 	return nil
 }
@@ -254,16 +255,16 @@ func (c *collection) readAll(name string, size int64, r io.Reader) ([]byte, erro
 	return buf.Bytes(), err
 }
 
-func (c *collection) tooMuch() *LimitError {
-	return &LimitError{Limit: "MaxBytes", Max: c.o.MaxBytes, What: "bytes in all"}
+func (c *collection) tooMuch() *clusterapi.LimitError {
+	return &clusterapi.LimitError{Limit: "MaxBytes", Max: c.o.MaxBytes, What: "bytes in all"}
 }
 
 func (c *collection) tooLarge(name string) error {
-	return &LimitError{Where: name, Limit: "MaxFileBytes", Max: c.o.MaxFileBytes, What: "bytes in a file"}
+	return &clusterapi.LimitError{Where: name, Limit: "MaxFileBytes", Max: c.o.MaxFileBytes, What: "bytes in a file"}
 }
 
 func isLimit(err error) bool {
-	var limit *LimitError
+	var limit *clusterapi.LimitError
 	return errors.As(err, &limit)
 }
 

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,38 +10,34 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Grade says how much a recording has of a kind.
-type Grade int
-
-// The grades. Only where a kind is whole does a missing object not exist.
+// The grades of a [Coverage]. Only where a kind is whole does a missing object not
+// exist.
 const (
-	None  Grade = iota // nothing
-	Some               // some objects; there may be more
-	Whole              // all objects, perhaps there are none
+	gradeNone  = "none"  // nothing
+	gradeSome  = "some"  // some objects; there may be more
+	gradeWhole = "whole" // all objects, perhaps there are none
 )
 
-// String returns "none", "some" or "whole".
-func (g Grade) String() string { return [...]string{"none", "some", "whole"}[g] }
-
-// Coverage is what [Recording.Coverage] tells of a kind. It is plain data.
+// Coverage is what [Recording.Coverage] tells of a kind: grades, which are "none",
+// "some" (there may be more) or "whole". It is plain data.
 type Coverage struct {
 	// Cluster is the grade of the kind in the whole cluster: in all namespaces,
 	// for a namespaced kind.
-	Cluster Grade
+	Cluster string
 	// Namespaces are the grades in each namespace that the recording knows of;
 	// nil for a kind that is not namespaced. See [Coverage.In] for the others.
-	Namespaces map[string]Grade
+	Namespaces map[string]string
 	// Assumed says that the kind counts as whole on the word of [Options].Whole
 	// or [MustGather], and not because the recording shows it.
 	Assumed bool
 }
 
 // In returns the grade of a namespace.
-func (c Coverage) In(namespace string) Grade {
-	if g, known := c.Namespaces[namespace]; known || c.Cluster != Whole {
-		return g
+func (c Coverage) In(namespace string) string {
+	if g, known := c.Namespaces[namespace]; known || c.Cluster != gradeWhole {
+		return cmp.Or(g, gradeNone)
 	}
-	return Whole
+	return gradeWhole
 }
 
 // PartialError says that a recording does not have all objects that were asked

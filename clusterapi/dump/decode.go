@@ -16,6 +16,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
@@ -78,7 +79,8 @@ func (d *decoder) jsonStream(ctx context.Context, data []byte, use func(document
 		}
 		begin := strings.TrimLeft(rest, " \t\r\n")
 		line += strings.Count(rest[:len(rest)-len(begin)], "\n")
-		if rest = begin; rest == "" {
+		rest = begin
+		if rest == "" {
 			return false, nil
 		}
 		text, n, err := d.json(rest)
@@ -227,7 +229,8 @@ func blank(text string) bool {
 		text = text[len("---"):]
 	}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+		line = strings.TrimSpace(line)
+		if line != "" && line[0] != '#' {
 			return false
 		}
 	}
@@ -256,7 +259,7 @@ func (d *decoder) yaml(text string, clean bool) (string, error) {
 		return "", errors.New(bounded.Text(err.Error(), bounded.MaxQuoted))
 	}
 	if size.Aliases > 0 && size.Bytes > d.expanded {
-		return "", &LimitError{Limit: "MaxFileBytes", Max: d.expanded, What: "bytes with aliases replaced"}
+		return "", &clusterapi.LimitError{Limit: "MaxFileBytes", Max: d.expanded, What: "bytes with aliases replaced"}
 	}
 	json, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil { // some errors repeat what they are about
@@ -272,11 +275,13 @@ func (d *decoder) yaml(text string, clean bool) (string, error) {
 }
 
 func (d *decoder) depthError() error {
-	return &LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
+	return &clusterapi.LimitError{Limit: "MaxDepth", Max: int64(d.depth), What: "levels of maps and lists"}
 }
 
 // heapError is about a document that would make too much, whatever the options.
-func heapError() error { return &LimitError{Max: limit.Heap, What: "bytes of memory for a document"} }
+func heapError() error {
+	return &clusterapi.LimitError{Max: limit.Heap, What: "bytes of memory for a document"}
+}
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line ([0-9]+): `)
 

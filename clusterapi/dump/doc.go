@@ -48,7 +48,7 @@
 // can be missing matter more here than anywhere else:
 //
 //   - NotFound (apierrors.IsNotFound): there was no such object. Only a kind that
-//     is [Whole] is known so well: one with a list of all objects, of the namespace
+//     is whole is known so well: one with a list of all objects, of the namespace
 //     that is asked for at least.
 //   - [clusterapi.ErrNotCollected]: whether there was one is not known. A folder
 //     with some files proves nothing, since oc adm inspect collects what others

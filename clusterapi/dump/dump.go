@@ -39,7 +39,7 @@ var _ interface {
 // are followed as long as they stay in the tree.
 //
 // What cannot be used is among the problems of the recording. The error is that
-// of ctx, a [*LimitError], a [*ClustersError], an option that is negative, a panic of
+// of ctx, a [*clusterapi.LimitError], a [*ClustersError], an option that is negative, a panic of
 // fsys, or one that says that nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })

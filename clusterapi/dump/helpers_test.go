@@ -101,9 +101,9 @@ func answer(ctx context.Context, r *dump.Recording, question string) string {
 			grade = c.In(what)
 		}
 		if c.Assumed {
-			return grade.String() + " assumed"
+			return grade + " assumed"
 		}
-		return grade.String()
+		return grade
 	}
 	return "what?"
 }

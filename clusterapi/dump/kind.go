@@ -126,25 +126,25 @@ func scopeOf(gk schema.GroupKind) scope {
 }
 
 // in returns the grade of the kind in a namespace.
-func (k *kind) in(namespace string) Grade {
+func (k *kind) in(namespace string) string {
 	switch {
 	case k.whole || k.wholeIn[namespace]:
-		return Whole
+		return gradeWhole
 	case len(k.of(namespace)) > 0:
-		return Some
+		return gradeSome
 	}
-	return None
+	return gradeNone
 }
 
 // cluster returns the grade of the kind in the whole cluster.
-func (k *kind) cluster() Grade {
+func (k *kind) cluster() string {
 	switch {
 	case k.whole:
-		return Whole
+		return gradeWhole
 	case len(k.objects) > 0 || len(k.wholeIn) > 0:
-		return Some
+		return gradeSome
 	}
-	return None
+	return gradeNone
 }
 
 // of returns the objects of a namespace.

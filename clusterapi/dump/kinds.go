@@ -1,88 +1,57 @@
 package dump
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// kindsRead are the kinds that this library reads from a cluster.
+var kindsRead = []struct{ group, version, kinds string }{
+	{"", "v1", "ConfigMap Namespace Node PersistentVolume PersistentVolumeClaim Pod Secret"},
+	{"apiextensions.k8s.io", "v1", "CustomResourceDefinition"},
+	{"apiserver.openshift.io", "v1", "APIRequestCount"},
+	{"apps", "v1", "DaemonSet Deployment ReplicaSet StatefulSet"},
+	{"batch", "v1", "Job"},
+	{"config.openshift.io", "v1", "APIServer Authentication ClusterImagePolicy ClusterOperator ClusterVersion FeatureGate " +
+		"ImageDigestMirrorSet ImagePolicy ImageTagMirrorSet Infrastructure Network Node Proxy"},
+	{"config.openshift.io", "v1alpha1", "ClusterImagePolicy ImagePolicy"},
+	{"coordination.k8s.io", "v1", "Lease"},
+	{"imageregistry.operator.openshift.io", "v1", "Config"},
+	{"kmm.sigs.x-k8s.io", "v1beta1", "Module PreflightValidationOCP"},
+	{"kmm.sigs.x-k8s.io", "v1beta2", "PreflightValidationOCP"},
+	{"kubevirt.io", "v1", "VirtualMachineInstance"},
+	{"machine.openshift.io", "v1beta1", "MachineHealthCheck"},
+	{"machineconfiguration.openshift.io", "v1", "ContainerRuntimeConfig ControllerConfig MachineConfig MachineConfigNode " +
+		"MachineConfigPool MachineOSBuild MachineOSConfig OSImageStream"},
+	{"machineconfiguration.openshift.io", "v1alpha1", "OSImageStream"},
+	{"operator.openshift.io", "v1", "Authentication CSISnapshotController CloudCredential ClusterCSIDriver Config Console " +
+		"Etcd IngressController InsightsOperator KubeAPIServer KubeControllerManager " +
+		"KubeScheduler KubeStorageVersionMigrator MachineConfiguration Network OLM " +
+		"OpenShiftAPIServer OpenShiftControllerManager ServiceCA Storage"},
+	{"operator.openshift.io", "v1alpha1", "ImageContentSourcePolicy"},
+	{"operators.coreos.com", "v1alpha1", "CatalogSource ClusterServiceVersion InstallPlan Subscription"},
+	{"operators.coreos.com", "v1", "OperatorGroup"},
+	{"policy", "v1", "PodDisruptionBudget"},
+	{"snapshot.storage.k8s.io", "v1", "VolumeSnapshot"},
+	{"upgrade.managed.openshift.io", "v1alpha1", "UpgradeConfig"},
+}
 
 // Kinds returns the kinds that this library reads from a cluster, which [Record]
 // writes: sorted by group, kind, and from the newest version to the oldest. The
 // result belongs to the caller.
 func Kinds() []schema.GroupVersionKind {
-	kind := func(group, version, kind string) schema.GroupVersionKind {
-		return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+	var out []schema.GroupVersionKind
+	for _, row := range kindsRead {
+		for _, kind := range strings.Fields(row.kinds) {
+			out = append(out, schema.GroupVersionKind{Group: row.group, Version: row.version, Kind: kind})
+		}
 	}
-	return []schema.GroupVersionKind{
-		kind("", "v1", "ConfigMap"),
-		kind("", "v1", "Namespace"),
-		kind("", "v1", "Node"),
-		kind("", "v1", "PersistentVolume"),
-		kind("", "v1", "PersistentVolumeClaim"),
-		kind("", "v1", "Pod"),
-		kind("", "v1", "Secret"),
-		kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
-		kind("apiserver.openshift.io", "v1", "APIRequestCount"),
-		kind("apps", "v1", "DaemonSet"),
-		kind("apps", "v1", "Deployment"),
-		kind("apps", "v1", "ReplicaSet"),
-		kind("apps", "v1", "StatefulSet"),
-		kind("batch", "v1", "Job"),
-		kind("config.openshift.io", "v1", "APIServer"),
-		kind("config.openshift.io", "v1", "Authentication"),
-		kind("config.openshift.io", "v1", "ClusterImagePolicy"),
-		kind("config.openshift.io", "v1alpha1", "ClusterImagePolicy"),
-		kind("config.openshift.io", "v1", "ClusterOperator"),
-		kind("config.openshift.io", "v1", "ClusterVersion"),
-		kind("config.openshift.io", "v1", "FeatureGate"),
-		kind("config.openshift.io", "v1", "ImageDigestMirrorSet"),
-		kind("config.openshift.io", "v1", "ImagePolicy"),
-		kind("config.openshift.io", "v1alpha1", "ImagePolicy"),
-		kind("config.openshift.io", "v1", "ImageTagMirrorSet"),
-		kind("config.openshift.io", "v1", "Infrastructure"),
-		kind("config.openshift.io", "v1", "Network"),
-		kind("config.openshift.io", "v1", "Node"),
-		kind("config.openshift.io", "v1", "Proxy"),
-		kind("coordination.k8s.io", "v1", "Lease"),
-		kind("imageregistry.operator.openshift.io", "v1", "Config"),
-		kind("kmm.sigs.x-k8s.io", "v1beta1", "Module"),
-		kind("kmm.sigs.x-k8s.io", "v1beta2", "PreflightValidationOCP"),
-		kind("kmm.sigs.x-k8s.io", "v1beta1", "PreflightValidationOCP"),
-		kind("kubevirt.io", "v1", "VirtualMachineInstance"),
-		kind("machine.openshift.io", "v1beta1", "MachineHealthCheck"),
-		kind("machineconfiguration.openshift.io", "v1", "ContainerRuntimeConfig"),
-		kind("machineconfiguration.openshift.io", "v1", "ControllerConfig"),
-		kind("machineconfiguration.openshift.io", "v1", "MachineConfig"),
-		kind("machineconfiguration.openshift.io", "v1", "MachineConfigNode"),
-		kind("machineconfiguration.openshift.io", "v1", "MachineConfigPool"),
-		kind("machineconfiguration.openshift.io", "v1", "MachineOSBuild"),
-		kind("machineconfiguration.openshift.io", "v1", "MachineOSConfig"),
-		kind("machineconfiguration.openshift.io", "v1", "OSImageStream"),
-		kind("machineconfiguration.openshift.io", "v1alpha1", "OSImageStream"),
-		kind("operator.openshift.io", "v1", "Authentication"),
-		kind("operator.openshift.io", "v1", "CSISnapshotController"),
-		kind("operator.openshift.io", "v1", "CloudCredential"),
-		kind("operator.openshift.io", "v1", "ClusterCSIDriver"),
-		kind("operator.openshift.io", "v1", "Config"),
-		kind("operator.openshift.io", "v1", "Console"),
-		kind("operator.openshift.io", "v1", "Etcd"),
-		kind("operator.openshift.io", "v1alpha1", "ImageContentSourcePolicy"),
-		kind("operator.openshift.io", "v1", "IngressController"),
-		kind("operator.openshift.io", "v1", "InsightsOperator"),
-		kind("operator.openshift.io", "v1", "KubeAPIServer"),
-		kind("operator.openshift.io", "v1", "KubeControllerManager"),
-		kind("operator.openshift.io", "v1", "KubeScheduler"),
-		kind("operator.openshift.io", "v1", "KubeStorageVersionMigrator"),
-		kind("operator.openshift.io", "v1", "MachineConfiguration"),
-		kind("operator.openshift.io", "v1", "Network"),
-		kind("operator.openshift.io", "v1", "OLM"),
-		kind("operator.openshift.io", "v1", "OpenShiftAPIServer"),
-		kind("operator.openshift.io", "v1", "OpenShiftControllerManager"),
-		kind("operator.openshift.io", "v1", "ServiceCA"),
-		kind("operator.openshift.io", "v1", "Storage"),
-		kind("operators.coreos.com", "v1alpha1", "CatalogSource"),
-		kind("operators.coreos.com", "v1alpha1", "ClusterServiceVersion"),
-		kind("operators.coreos.com", "v1alpha1", "InstallPlan"),
-		kind("operators.coreos.com", "v1", "OperatorGroup"),
-		kind("operators.coreos.com", "v1alpha1", "Subscription"),
-		kind("policy", "v1", "PodDisruptionBudget"),
-		kind("snapshot.storage.k8s.io", "v1", "VolumeSnapshot"),
-		kind("upgrade.managed.openshift.io", "v1alpha1", "UpgradeConfig"),
-	}
+	slices.SortFunc(out, func(a, b schema.GroupVersionKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	})
+	return out
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
@@ -24,7 +25,7 @@ func TestLimits(t *testing.T) {
 	refused := func(tree fstest.MapFS, o dump.Options, limit string) func(*testing.T) int64 {
 		return func(t *testing.T) int64 {
 			_, err := dump.Open(t.Context(), tree, o)
-			var passed *dump.LimitError
+			var passed *clusterapi.LimitError
 			if !errors.As(err, &passed) || passed.Limit != limit {
 				t.Errorf("got %v, want a LimitError of %s", err, limit)
 			}
@@ -78,7 +79,7 @@ func TestLimits(t *testing.T) {
 			for i := range 11 {
 				empty[fmt.Sprintf("%d", i)] = &fstest.MapFile{Mode: fs.ModeDir}
 			}
-			var passed *dump.LimitError
+			var passed *clusterapi.LimitError
 			if _, err := dump.Open(t.Context(), empty, dump.Options{MaxFiles: 10}); !errors.As(err, &passed) || passed.Limit != "MaxFiles" {
 				t.Errorf("got %v", err)
 			}
@@ -156,7 +157,7 @@ func TestDefaults(t *testing.T) {
 	if _, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits)}}, dump.Options{}); err != nil {
 		t.Error(err)
 	}
-	var passed *dump.LimitError
+	var passed *clusterapi.LimitError
 	_, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits + "\n")}}, dump.Options{})
 	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Where != "a.yaml" {
 		t.Errorf("got %v", err)

@@ -99,7 +99,8 @@ func readObject(text string, of schema.GroupVersionKind) (*object, error) {
 		version = ""
 	}
 	var err error
-	if version, err = identity("apiVersion", apiVersion, version); err != nil {
+	version, err = identity("apiVersion", apiVersion, version)
+	if err != nil {
 		return nil, err
 	}
 	gv, err := schema.ParseGroupVersion(version)
@@ -156,7 +157,8 @@ func (o *object) readMetadata(metadata string) (err error) {
 			}
 		}
 	}
-	if o.key.Name, err = identity("metadata.name", name, ""); err != nil {
+	o.key.Name, err = identity("metadata.name", name, "")
+	if err != nil {
 		return err
 	}
 	if namespace == "" || namespace == "null" || namespace == `""` {

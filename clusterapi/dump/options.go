@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -71,7 +70,3 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxDepth = cmp.Or(o.MaxDepth, 500)
 	return o, nil
 }
-
-// LimitError reports which limit of [Options] a tree passes. Where is the path
-// of the file, empty for the tree as a whole.
-type LimitError = limit.LimitError

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -50,7 +49,7 @@ func (r *Recording) find(ctx context.Context, gvk schema.GroupVersionKind, key t
 	if o := k.byKey[key]; o != nil {
 		return o, nil
 	}
-	if k.in(key.Namespace) == Whole {
+	if k.in(key.Namespace) == gradeWhole {
 		return nil, apierrors.NewNotFound(k.groupResource(), key.Name)
 	}
 	return nil, fmt.Errorf("%s %s: %w", gvk.Kind, keyText(key), clusterapi.ErrNotCollected)
@@ -73,7 +72,7 @@ func (r *Recording) List(ctx context.Context, gvk schema.GroupVersionKind, opts 
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	some, err := r.each(ctx, gvk, opts, func(o *object) (bool, error) {
 		u, err := o.own(gvk)
-		if err != nil || !selects(opts, u) {
+		if err != nil || !opts.Selects(u) {
 			return false, err
 		}
 		list.Items = append(list.Items, *u)
@@ -90,7 +89,7 @@ func (r *Recording) ListShared(ctx context.Context, gvk schema.GroupVersionKind,
 	out := []*clusterapi.Object{}
 	some, err := r.each(ctx, gvk, opts, func(o *object) (bool, error) {
 		shared, err := o.in(gvk)
-		if err != nil || !selects(opts, shared.Unstructured()) {
+		if err != nil || !opts.Selects(shared.Unstructured()) {
 			return false, err
 		}
 		out = append(out, shared)
@@ -192,7 +191,7 @@ func (r *Recording) Coverage(gvk schema.GroupVersionKind) Coverage {
 	if k.scope == scopeCluster {
 		return c
 	}
-	c.Namespaces = make(map[string]Grade)
+	c.Namespaces = make(map[string]string)
 	for ns := range r.spaces.known {
 		c.Namespaces[ns] = k.in(ns)
 	}
@@ -222,32 +221,4 @@ func (o *object) in(gvk schema.GroupVersionKind) (*clusterapi.Object, error) {
 	}
 	u, err := o.own(gvk)
 	return clusterapi.NewObject(u), err
-}
-
-// selects tells whether the options select an object of the right kind and
-// namespace.
-func selects(opts clusterapi.ListOptions, u *unstructured.Unstructured) bool {
-	if opts.Labels != nil {
-		metadata, _ := u.Object["metadata"].(map[string]any)
-		all, _ := metadata["labels"].(map[string]any)
-		if !opts.Labels.Matches(labelsOf(all)) {
-			return false
-		}
-	}
-	if opts.NodeName == "" {
-		return true
-	}
-	spec, _ := u.Object["spec"].(map[string]any)
-	return spec["nodeName"] == opts.NodeName
-}
-
-// labelsOf are the labels of an object, as far as they are strings.
-func labelsOf(all map[string]any) labels.Set {
-	out := make(labels.Set, len(all))
-	for name, value := range all {
-		if s, ok := value.(string); ok {
-			out[name] = s
-		}
-	}
-	return out
 }

@@ -189,7 +189,8 @@ func (r *recorder) record(ctx context.Context, versions []schema.GroupVersionKin
 	var err error
 	var gvk schema.GroupVersionKind
 	for _, gvk = range versions {
-		if list, err = r.reader.List(ctx, gvk, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
+		list, err = r.reader.List(ctx, gvk, clusterapi.ListOptions{})
+		if !meta.IsNoMatchError(err) {
 			break
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
@@ -29,7 +30,7 @@ func (c *collection) walk(fsys fs.FS) error {
 				continue
 			}
 			if w.count++; w.count > c.o.MaxFiles {
-				return &LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "files"}
+				return &clusterapi.LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "files"}
 			}
 			c.add(&file{path: f.path, place: f.place}, func() ([]byte, error) { return w.read(f.real) })
 			if c.ctx.Err() != nil {
@@ -133,7 +134,7 @@ func (w *walk) list(at folder) []entry {
 		return nil
 	}
 	if w.folders++; w.folders > w.c.o.MaxFiles {
-		w.err = &LimitError{Limit: "MaxFiles", Max: int64(w.c.o.MaxFiles), What: "folders"}
+		w.err = &clusterapi.LimitError{Limit: "MaxFiles", Max: int64(w.c.o.MaxFiles), What: "folders"}
 		return nil
 	}
 	found, err := fs.ReadDir(w.fsys, at.real)

@@ -56,7 +56,7 @@ func (h Hider) Definitions(old, new *unstructured.Unstructured, descriptions boo
 			schemas = append(schemas, clusterapi.SchemaChange{Version: version, Served: served[version]})
 		}
 		s := &schemas[at]
-		if IsDescription(path) {
+		if isDescription(path) {
 			if s.Descriptions++; !descriptions {
 				continue
 			}
@@ -81,9 +81,9 @@ func inSchema(path string) (version, below string, ok bool) {
 	return version, below, ok && !strings.ContainsAny(version, `]"`)
 }
 
-// IsDescription reports whether the path within a schema leads to a
+// isDescription reports whether the path within a schema leads to a
 // description, and not to a property of that name.
-func IsDescription(path string) bool {
+func isDescription(path string) bool {
 	property := false // the step is the name of a property
 	var name string
 	for _, step := range redact.Split(path) {

@@ -14,7 +14,7 @@ func ExampleLines() {
 		{Path: "spec.replicas", Old: int64(2), New: int64(3)},
 		{Path: "spec.paused", New: true},
 	}
-	for _, c := range fieldchange.Shown(schema.GroupKind{Group: "apps", Kind: "Deployment"}, changes) {
+	for _, c := range fieldchange.NewHider(nil).Shown(schema.GroupKind{Group: "apps", Kind: "Deployment"}, changes) {
 		for _, line := range fieldchange.Lines(c) {
 			fmt.Println(line)
 		}

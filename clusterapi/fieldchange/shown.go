@@ -8,12 +8,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// Shown returns changes of an object of a kind with credentials hidden, as
-// [Hider.Shown] of a Hider with a random key does.
-func Shown(kind schema.GroupKind, changes []clusterapi.FieldChange) []clusterapi.FieldChange {
-	return NewHider(nil).Shown(kind, changes)
-}
-
 // Hider hides credentials in the changes of one report. A value that is hidden is
 // shown as (redacted-12 digits), which are the same for equal values of the
 // report. Make it with [NewHider]; the zero value shows no digits. It is safe for

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 const (
@@ -141,24 +142,16 @@ func SchemaLine(s clusterapi.SchemaChange) string {
 	}
 	fields, descriptions := len(s.Fields), s.Descriptions
 	for _, f := range s.Fields {
-		if IsDescription(f.Path) {
+		if isDescription(f.Path) {
 			fields--
 		}
 	}
 	var counts []string
 	if fields > 0 {
-		counts = append(counts, Plural(fields, "field"))
+		counts = append(counts, text.Plural(fields, "field"))
 	}
 	if descriptions > 0 {
-		counts = append(counts, Plural(descriptions, "description"))
+		counts = append(counts, text.Plural(descriptions, "description"))
 	}
 	return fmt.Sprintf("~ schema of %s (%s): %s", Plain(s.Version), served, strings.Join(counts, " and "))
-}
-
-// Plural counts things.
-func Plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/differential"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
@@ -23,11 +23,11 @@ func TestDifferential(t *testing.T) {
 	t.Parallel()
 	s := testserver.Start(t)
 	server := newAPI(t, s, kubernetes.Options{})
-	o := clusterapitest.DifferentialOptions{Seed: *seed, Sequences: *sequences, Failures: *failures, Meant: meant()}
+	o := differential.Options{Seed: *seed, Sequences: *sequences, Failures: *failures, Meant: meant()}
 	if !*needed {
-		o.Kinds = clusterapitest.DifferentialKinds() // other sequences need not meet every difference that is meant
+		o.Kinds = differential.Kinds() // other sequences need not meet every difference that is meant
 	}
-	clusterapitest.Differential(t, memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true}), server, o)
+	differential.Run(t, memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true}), server, o)
 }
 
 // differences are some of memory (A) and the API server (B), at fields of a
@@ -40,11 +40,11 @@ type differences struct {
 }
 
 // meant are the differences that are not faults.
-func meant() []clusterapitest.Difference {
-	var out []clusterapitest.Difference
+func meant() []differential.Difference {
+	var out []differential.Difference
 	for _, d := range slices.Concat(meantDefaults(), meantOthers, known) {
 		for _, f := range d.fields {
-			out = append(out, clusterapitest.Difference{Reason: d.reason, Kind: d.kind, Verb: d.verb, A: d.a, B: d.b, Field: f})
+			out = append(out, differential.Difference{Reason: d.reason, Kind: d.kind, Verb: d.verb, A: d.a, B: d.b, Field: f})
 		}
 	}
 	return out

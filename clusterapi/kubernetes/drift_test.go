@@ -139,9 +139,9 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 		told = nil
 		start := time.Now()
 		_, err := runlevel.Run(t.Context(), tasks, runlevel.Options{API: a, Mode: mode, State: state, Tracker: tracker, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
-			Observe: func(e runlevel.Event) {
-				if e.Drift != nil {
-					told = append(told, *e.Drift)
+			Observe: func(e clusterapi.Event) {
+				if p := e.Data.(*runlevel.Progress); p.Drift != nil {
+					told = append(told, *p.Drift)
 				}
 			}})
 		if err != nil {

@@ -129,8 +129,8 @@ spec:
 	nodes, err := rollout.New(rollout.Options{
 		API: api, Mode: rollout.Drive, Logger: logTo(t),
 		Delays: rollout.Delays{EvictionRetry: 100 * time.Millisecond, PodPoll: 100 * time.Millisecond, PoolQueue: 100 * time.Millisecond},
-		Observe: func(e rollout.Event) {
-			t.Logf("%s %s", e.Type, e.Text)
+		Observe: func(e clusterapi.Event) {
+			t.Logf("%s %s", e.Type, e.Message)
 			switch e.Type {
 			case rollout.EventDrainBlocked:
 				once.Do(func() { blocked <- e.Err })

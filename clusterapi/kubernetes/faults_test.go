@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
@@ -319,9 +318,9 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		before[f] = p.count(f)
 	}
 
-	u, err := newUpdater(api, both, 20, 4*time.Minute, nil, func(e clusterupdate.Event) {
+	u, err := newUpdater(api, both, 20, 4*time.Minute, nil, func(e clusterapi.Event) {
 		l := line(e)
-		if l.Step == "" || l.Step == string(runlevel.TaskRetry) || l.Step == string(runlevel.TaskFailed) {
+		if l.Step == "" || l.Step == string(runlevel.EventTaskRetry) || l.Step == string(runlevel.EventTaskFailed) {
 			t.Logf("%s %s %s %s %s %s", l.Type, l.Step, l.Version, l.Task, l.Message, l.Error)
 		}
 	})

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -87,17 +86,5 @@ func poll(ctx context.Context, limit time.Duration, f func(context.Context) (don
 			return errors.Join(ctx.Err(), err)
 		case <-time.After(50 * time.Millisecond):
 		}
-	}
-}
-
-// awaitKind waits until a kind is served.
-func awaitKind(t testing.TB, api clusterapi.ClusterAPI, gvk schema.GroupVersionKind) {
-	t.Helper()
-	err := poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
-		_, err := api.List(ctx, gvk, clusterapi.ListOptions{})
-		return err == nil, err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -251,7 +251,8 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 				if err != nil {
 					return err
 				}
-				if stopped = !yield(e, nil); stopped {
+				stopped = !yield(e, nil)
+				if stopped {
 					return nil
 				}
 			}

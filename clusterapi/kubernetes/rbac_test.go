@@ -86,7 +86,7 @@ func testReader(t *testing.T, api clusterapi.ClusterAPI) {
 		t.Fatal(err)
 	}
 	for _, r := range report.Results {
-		if apierrors.IsForbidden(r.Err) || r.State == preconditions.Unknown && r.Findings[0].Reason == preconditions.ReasonNotAllowed {
+		if apierrors.IsForbidden(r.Err) || r.State == preconditions.Unknown && r.Findings[0].Reason == "NotAllowed" {
 			t.Errorf("%s: %v", r.Check, r.Err)
 		}
 	}

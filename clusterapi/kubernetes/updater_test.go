@@ -35,7 +35,7 @@ type orders struct {
 
 // newUpdater makes an Updater whose waits are short, since time passes faster
 // for it. A pass may take two intervals.
-func newUpdater(api clusterapi.ClusterAPI, payloads releases, faster float64, interval time.Duration, log *slog.Logger, observe func(clusterupdate.Event)) (*clusterupdate.Updater, error) {
+func newUpdater(api clusterapi.ClusterAPI, payloads releases, faster float64, interval time.Duration, log *slog.Logger, observe func(clusterapi.Event)) (*clusterupdate.Updater, error) {
 	return clusterupdate.New(clusterupdate.Options{
 		API: api, Payloads: payloads, Verifier: signature.Insecure(), Clock: simulation.ScaledClock(faster),
 		Interval: interval, RetrieveTimeout: time.Hour, Logger: log, Observe: observe,
@@ -62,7 +62,7 @@ func updaterMain(ctx context.Context, text string, out io.Writer) error {
 		return err
 	}
 	enc := json.NewEncoder(out)
-	u, err := newUpdater(api, payloads, 5, 5*time.Minute, nil, func(e clusterupdate.Event) { _ = enc.Encode(line(e)) })
+	u, err := newUpdater(api, payloads, 5, 5*time.Minute, nil, func(e clusterapi.Event) { _ = enc.Encode(line(e)) })
 	if err != nil {
 		return err
 	}
@@ -75,13 +75,14 @@ type progress struct {
 	Done, Total                               int
 }
 
-func line(e clusterupdate.Event) progress {
-	p := progress{Type: string(e.Type), Version: e.Release.Version, Message: e.Message}
+func line(e clusterapi.Event) progress {
+	p := progress{Type: string(e.Type), Version: e.Data.(*clusterupdate.EventData).Release.Version, Message: e.Message}
 	err := e.Err
-	if r := e.Progress; r != nil {
-		p.Step, p.Done, p.Total, p.Message = string(r.Type), r.Done+r.Skipped, r.Total, r.Message
-		if r.Task != nil {
-			p.Task = r.Task.String()
+	if r := e.Data.(*clusterupdate.EventData).Pass; r != nil {
+		at := r.Data.(*runlevel.Progress)
+		p.Step, p.Done, p.Total, p.Message = string(r.Type), at.Done+at.Skipped, at.Total, r.Message
+		if at.Task != nil {
+			p.Task = at.Task.String()
 		}
 		if err == nil {
 			err = r.Err
@@ -157,7 +158,7 @@ func (p *updaterProcess) read(out io.Reader) {
 		switch {
 		case l.Type != string(clusterupdate.EventTask):
 			p.t.Logf("%5.1fs updater: %s %s %s %s", time.Since(p.elapsed).Seconds(), l.Type, l.Version, l.Message, l.Error)
-		case l.Step == string(runlevel.TaskFailed) || l.Step == string(runlevel.Warning) || l.Step == string(runlevel.TaskRetry):
+		case l.Step == string(runlevel.EventTaskFailed) || l.Step == string(runlevel.EventWarning) || l.Step == string(runlevel.EventTaskRetry):
 			if key := l.Task + l.Message + l.Error; !p.warned[key] {
 				p.warned[key] = true
 				p.t.Logf("%5.1fs updater: %s %s %s %s", time.Since(p.elapsed).Seconds(), l.Step, l.Task, l.Message, l.Error)

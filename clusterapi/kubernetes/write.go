@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,10 +56,7 @@ func (c *Cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 // Apply implements [clusterapi.Writer].
 func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if opts.FieldManager == "" {
-			return nil, backend.BadRequest("a field manager is required to apply")
-		}
-		if err := backend.Applicable(in); err != nil {
+		if err := backend.Applicable(in, opts); err != nil {
 			return nil, err
 		}
 		if k.status {
@@ -146,12 +144,7 @@ func encode(in *unstructured.Unstructured) ([]byte, error) {
 	return body, nil
 }
 
-func manager(name string) string {
-	if name == "" {
-		return clusterapi.ManagerDefault
-	}
-	return name
-}
+func manager(name string) string { return cmp.Or(name, clusterapi.ManagerDefault) }
 
 // dryRun is the value of the option of that name, which every write sends.
 func (c *Cluster) dryRun() []string {
@@ -169,20 +162,8 @@ func (c *Cluster) DryRun() bool { return c.o.DryRun }
 // Its options are the body, all of them: where there is one, a server does not
 // read the query.
 func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
-	propagation := opts.Propagation
-	if propagation == "" {
-		propagation = metav1.DeletePropagationBackground
-	}
-	options := metav1.DeleteOptions{PropagationPolicy: &propagation, GracePeriodSeconds: opts.GracePeriodSeconds, DryRun: c.dryRun()}
-	if opts.UID != "" || opts.ResourceVersion != "" {
-		options.Preconditions = &metav1.Preconditions{}
-		if opts.UID != "" {
-			options.Preconditions.UID = &opts.UID
-		}
-		if opts.ResourceVersion != "" {
-			options.Preconditions.ResourceVersion = &opts.ResourceVersion
-		}
-	}
+	options := backend.Deletion(opts)
+	options.DryRun = c.dryRun()
 	return c.one(ctx, gvk, key, func(ctx context.Context, k kind, key types.NamespacedName) error {
 		path, err := pathTo(k, key)
 		if err != nil {
@@ -203,14 +184,15 @@ func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 // to date makes the server name a time to wait: but a refusal is an answer here,
 // and the caller's to act on.
 func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
-	if pod.Name == "" || pod.Namespace == "" {
-		return backend.BadRequest("an eviction needs a pod's name and namespace, not %q", pod)
+	eviction, err := backend.Eviction(pod, opts)
+	if err != nil {
+		return err
 	}
 	path, err := pathTo(kind{resource: corev1.SchemeGroupVersion.WithResource("pods"), namespaced: true}, pod, "eviction")
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(backend.Eviction(pod, opts))
+	body, err := json.Marshal(eviction)
 	if err != nil {
 		return err
 	}

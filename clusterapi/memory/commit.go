@@ -325,7 +325,8 @@ func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstru
 			to.managed = live.managed
 		} else {
 			to.given = true
-			if to.managed = next.GetManagedFields(); to.managed == nil {
+			to.managed = next.GetManagedFields()
+			if to.managed == nil {
 				to.managed = []metav1.ManagedFieldsEntry{} // asks to forget who owns what
 			}
 		}

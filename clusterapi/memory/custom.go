@@ -31,7 +31,8 @@ func newCustomRules(tree map[string]any) (*customRules, error) {
 	delete(top, "properties")
 	delete(top, "additionalProperties")
 	var err error
-	if out.root, err = crdschema.Parse(top); err != nil {
+	out.root, err = crdschema.Parse(top)
+	if err != nil {
 		return nil, err
 	}
 	properties, _ := tree["properties"].(map[string]any)
@@ -39,7 +40,8 @@ func newCustomRules(tree map[string]any) (*customRules, error) {
 		if name == "metadata" || name == "apiVersion" || name == "kind" {
 			continue
 		}
-		if out.fields[name], err = crdschema.Parse(p); err != nil {
+		out.fields[name], err = crdschema.Parse(p)
+		if err != nil {
 			return nil, err
 		}
 	}

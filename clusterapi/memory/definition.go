@@ -208,7 +208,8 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))
 			}
 			k.types, k.openAPI, k.defaults = types, tree, readDefaults(withoutMetadata(tree))
-			if k.custom, err = newCustomRules(tree); err != nil {
+			k.custom, err = newCustomRules(tree)
+			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))
 			}
 		}

@@ -360,7 +360,8 @@ func (c *Cluster) changeOwners(r ref, change func([]any) []any) {
 	e := c.find(r)
 	obj := withMetadata(e.obj, func(m map[string]any) {
 		owners, _ := m["ownerReferences"].([]any)
-		if owners = change(slices.Clone(owners)); len(owners) > 0 {
+		owners = change(slices.Clone(owners))
+		if len(owners) > 0 {
 			m["ownerReferences"] = owners
 		} else {
 			delete(m, "ownerReferences")

@@ -94,7 +94,7 @@
 // There are no controllers (clusterapi/simulation plays some), no defaults of
 // built-in kinds, no admission and no authorisation. Rules in CEL
 // (x-kubernetes-validations) are not evaluated; [Options].Validate, which by
-// default enforces those of ClusterVersion ([ValidateClusterVersion]), is the
+// default enforces those of ClusterVersion, is the
 // place for them. Namespaces need not exist, unless [Options].CheckNamespaces
 // says so. Aggregated APIs of OpenShift
 // (Routes, Builds and others) count as kinds that are not known. An owner

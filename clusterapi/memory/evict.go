@@ -89,7 +89,8 @@ func (c *Cluster) markEvicted(r ref, e *entry) *entry {
 	want["lastTransitionTime"] = since
 	conditions[at] = want
 	obj := withMetadata(e.obj, func(m map[string]any) { m["resourceVersion"] = c.nextRevision() })
-	if status = maps.Clone(status); status == nil {
+	status = maps.Clone(status)
+	if status == nil {
 		status = make(map[string]any)
 	}
 	status["conditions"] = conditions
@@ -113,7 +114,8 @@ func (c *Cluster) spend(ctx context.Context, pod *entry) (again bool, err error)
 	all, _, partial := c.list(k, clusterapi.ListOptions{Namespace: p.Namespace})
 	budgets := make([]*policyv1.PodDisruptionBudget, len(all))
 	for i, e := range all {
-		if budgets[i], err = clusterapi.As[policyv1.PodDisruptionBudget](e.shared); err != nil {
+		budgets[i], err = clusterapi.As[policyv1.PodDisruptionBudget](e.shared)
+		if err != nil {
 			return false, err
 		}
 	}

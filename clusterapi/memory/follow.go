@@ -41,7 +41,8 @@ func (x *cursor) Next() (clusterapi.Change, bool) {
 	}
 	first := x.waiting[0]
 	x.waiting[0] = clusterapi.Change{}
-	if x.waiting = x.waiting[1:]; len(x.waiting) == 0 {
+	x.waiting = x.waiting[1:]
+	if len(x.waiting) == 0 {
 		x.waiting = nil
 	}
 	return first, true

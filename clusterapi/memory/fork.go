@@ -251,7 +251,8 @@ func (c *Cluster) listBase(ctx context.Context, gvk schema.GroupVersionKind) ([]
 	shared := ok && s.Shares(base)
 	out := make([]*unstructured.Unstructured, len(objects))
 	for i, o := range objects {
-		if out[i] = o.Unstructured(); shared {
+		out[i] = o.Unstructured()
+		if shared {
 			continue
 		}
 		content, fault := copyTree(out[i].Object, nil, "")

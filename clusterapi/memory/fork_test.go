@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/differential"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
@@ -421,7 +421,7 @@ func TestForkDifferential(t *testing.T) {
 		}
 	}
 	fork := memory.New(memory.Options{Base: base, CheckNamespaces: true, GracefulPods: true})
-	clusterapitest.Differential(t, plain, fork, clusterapitest.DifferentialOptions{Seed: 15, Sequences: 40})
+	differential.Run(t, plain, fork, differential.Options{Seed: 15, Sequences: 40})
 }
 
 // An eviction reads pods and budgets; budgets that are not known may refuse.

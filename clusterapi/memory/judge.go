@@ -291,6 +291,26 @@ func (n node) oneOf(allowed ...string) {
 	}
 }
 
+// needsOneOf demands one of some texts.
+func (n node) needsOneOf(allowed ...string) {
+	if !slices.Contains(allowed, n.text()) {
+		n.notSupported(allowed...)
+	}
+}
+
+// selects judges a map of labels.
+func (n node) selects() {
+	for _, key := range n.keys() {
+		value := n.get(key).text()
+		for _, msg := range validation.IsQualifiedName(key) {
+			n.fail(field.Invalid(n.path(), key, msg))
+		}
+		for _, msg := range validation.IsValidLabelValue(value) {
+			n.fail(field.Invalid(n.path(), value, msg))
+		}
+	}
+}
+
 func (n node) notSupported(allowed ...string) {
 	n.fail(field.NotSupported(n.path(), n.text(), allowed))
 }

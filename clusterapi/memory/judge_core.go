@@ -177,16 +177,7 @@ func validService(n node) {
 			ip.invalid("must be empty, 'None', or a valid IP address")
 		}
 	}
-	for _, key := range s.get("selector").keys() {
-		f := s.get("selector")
-		value := f.get(key).text()
-		for _, msg := range validation.IsQualifiedName(key) {
-			n.fail(field.Invalid(f.path(), key, msg))
-		}
-		for _, msg := range validation.IsValidLabelValue(value) {
-			n.fail(field.Invalid(f.path(), value, msg))
-		}
-	}
+	s.get("selector").selects()
 	s.get("sessionAffinity").oneOf("ClientIP", "None")
 	s.get("externalTrafficPolicy").oneOf("Cluster", "Local")
 	s.get("internalTrafficPolicy").oneOf("Cluster", "Local")

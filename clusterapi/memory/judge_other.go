@@ -74,11 +74,7 @@ func otherRules(gk schema.GroupKind) rules {
 		}}
 	case "PriorityLevelConfiguration":
 		return rules{name: segment, valid: func(n node) {
-			if t := n.get("spec", "type"); t.text() == "" {
-				t.notSupported("Exempt", "Limited")
-			} else {
-				t.oneOf("Exempt", "Limited")
-			}
+			n.get("spec", "type").needsOneOf("Exempt", "Limited")
 		}}
 	case "APIService":
 		return rules{name: segment}

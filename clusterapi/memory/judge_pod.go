@@ -36,15 +36,7 @@ func (n node) pod(template bool) {
 			f.label()
 		}
 	}
-	for _, key := range n.get("nodeSelector").keys() {
-		f := n.get("nodeSelector")
-		for _, msg := range validation.IsQualifiedName(key) {
-			n.fail(field.Invalid(f.path(), key, msg))
-		}
-		for _, msg := range validation.IsValidLabelValue(f.get(key).text()) {
-			n.fail(field.Invalid(f.path(), f.get(key).text(), msg))
-		}
-	}
+	n.get("nodeSelector").selects()
 	for _, t := range n.get("tolerations").items() {
 		t.toleration()
 	}

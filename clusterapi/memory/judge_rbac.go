@@ -61,11 +61,7 @@ func validBinding(n node, namespaced bool) {
 	if namespaced {
 		kinds = []string{"Role", "ClusterRole"}
 	}
-	if kind := ref.get("kind"); kind.text() == "" {
-		kind.notSupported(kinds...)
-	} else {
-		kind.oneOf(kinds...)
-	}
+	ref.get("kind").needsOneOf(kinds...)
 	if name := ref.get("name"); name.filled() {
 		name.each(segment(name.text(), false))
 	}

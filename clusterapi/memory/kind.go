@@ -70,10 +70,12 @@ func (k *kind) prepare() {
 		newManager = managedfields.NewDefaultFieldManager
 	}
 	var err error
-	if k.main, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "", nil); err != nil {
+	k.main, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "", nil)
+	if err != nil {
 		panic(err) // only for a nil converter
 	}
-	if k.sub, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "status", nil); err != nil {
+	k.sub, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "status", nil)
+	if err != nil {
 		panic(err)
 	}
 }
@@ -118,7 +120,8 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		return nil, noMatch(gvk)
 	default:
 		var err error
-		if k, err = def.kind(gvk); err != nil {
+		k, err = def.kind(gvk)
+		if err != nil {
 			return nil, err
 		}
 	}

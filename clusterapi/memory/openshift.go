@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -107,28 +106,13 @@ func preparedOf(obj *unstructured.Unstructured) *prepared {
 	return &prepared{kinds: make(map[string]*kind)}
 }
 
-// OpenShiftDefinitions returns the CustomResourceDefinitions that
+// NewOpenShift returns a cluster that has the CustomResourceDefinitions that
 // github.com/openshift/api has for kinds of config.openshift.io,
 // operator.openshift.io, machine.openshift.io, security.openshift.io and
 // machineconfiguration.openshift.io, with the fields of all feature gates and
 // without descriptions. Further kinds of every OpenShift cluster (those of OLM
 // and of the monitoring stack, Routes, ImageStreams and some more) have
-// definitions that take any field. It returns those of the given kinds, or
-// all. The objects belong to the caller.
-func OpenShiftDefinitions(kinds ...string) []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, d := range embedded() {
-		u := &unstructured.Unstructured{Object: d}
-		name, _, _ := unstructured.NestedString(d, "spec", "names", "kind")
-		if len(kinds) == 0 || slices.Contains(kinds, name) {
-			out = append(out, u.DeepCopy())
-		}
-	}
-	return out
-}
-
-// NewOpenShift returns a cluster that serves the kinds of
-// [OpenShiftDefinitions], all of them, and is otherwise empty.
+// definitions that take any field. Else the cluster is empty.
 func NewOpenShift(o Options) *Cluster {
 	c := New(o)
 	for _, d := range embedded() {

@@ -147,7 +147,8 @@ func (k *kind) ownersAfter(live *entry, from, next map[string]any, who actor, ap
 		}
 		if (actor{e.Manager, e.Operation, e.Subresource}) == who && !found && !own.Empty() {
 			found = true
-			if set = set.Union(own); applied != nil {
+			set = set.Union(own)
+			if applied != nil {
 				set = own
 			}
 		}

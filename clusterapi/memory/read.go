@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -178,43 +177,4 @@ func (c *Cluster) Dependents(gvk schema.GroupVersionKind, owner types.UID) ([]*c
 		}
 	}
 	return out, nil
-}
-
-// selects tells whether the options select an object of the right kind.
-func selects(opts clusterapi.ListOptions, obj *unstructured.Unstructured) bool {
-	m := metadata(obj)
-	if opts.Namespace != "" && m["namespace"] != opts.Namespace {
-		return false
-	}
-	if opts.Labels != nil && !opts.Labels.Matches(labelsOf(m)) {
-		return false
-	}
-	if opts.NodeName != "" {
-		spec, _ := obj.Object["spec"].(map[string]any)
-		if spec["nodeName"] != opts.NodeName {
-			return false
-		}
-	}
-	return true
-}
-
-// labelsOf presents the labels in metadata without copying them.
-type labelsOf map[string]any
-
-var _ labels.Labels = labelsOf(nil)
-
-func (l labelsOf) Lookup(label string) (string, bool) {
-	all, _ := l["labels"].(map[string]any)
-	v, ok := all[label].(string)
-	return v, ok
-}
-
-func (l labelsOf) Has(label string) bool {
-	_, ok := l.Lookup(label)
-	return ok
-}
-
-func (l labelsOf) Get(label string) string {
-	v, _ := l.Lookup(label)
-	return v
 }

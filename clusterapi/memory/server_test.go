@@ -134,28 +134,6 @@ func TestInitialStatus(t *testing.T) {
 	}
 }
 
-func TestApplyTakesNoStatus(t *testing.T) {
-	c := memory.New(memory.Options{})
-	mustApply(t, c, benchDefinition)
-	for _, text := range []string{benchDeployment, benchWidget} {
-		u := mustApply(t, c, text)
-		u.Object["status"] = map[string]any{"observedGeneration": int64(1)}
-		u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := object(t, text)
-		in.Object["status"] = map[string]any{"observedGeneration": int64(7)}
-		got, err := c.Apply(t.Context(), in, manager)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(u.Object, got.Object); diff != "" {
-			t.Errorf("(-before +after):\n%s", diff)
-		}
-	}
-}
-
 func TestApplyOfNulls(t *testing.T) {
 	c := memory.New(memory.Options{})
 	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns, labels: null, annotations: {a: b}}, spec: {replicas: null, paused: true, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}}`

@@ -174,14 +174,14 @@ func (t *table) each(namespace string, visit func(types.NamespacedName, *entry) 
 func (t *table) selected(opts clusterapi.ListOptions, visit func(*entry) bool) {
 	if t != nil && t.nodes != nil && opts.NodeName != "" {
 		for _, key := range t.nodes[opts.NodeName] {
-			if e := t.get(key); selects(opts, e.obj) && !visit(e) {
+			if e := t.get(key); opts.Selects(e.obj) && !visit(e) {
 				return
 			}
 		}
 		return
 	}
 	t.each(opts.Namespace, func(_ types.NamespacedName, e *entry) bool {
-		return !selects(opts, e.obj) || visit(e)
+		return !opts.Selects(e.obj) || visit(e)
 	})
 }
 
@@ -217,7 +217,8 @@ func (t *table) set(key types.NamespacedName, old, e *entry) {
 		return
 	}
 	if before != "" {
-		if t.nodes[before] = remove(t.nodes[before], key, compareKeys); len(t.nodes[before]) == 0 {
+		t.nodes[before] = remove(t.nodes[before], key, compareKeys)
+		if len(t.nodes[before]) == 0 {
 			delete(t.nodes, before)
 		}
 	}

@@ -13,13 +13,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// ValidateClusterVersion is the default of [Options].Validate. It refuses a
-// ClusterVersion that breaks the rules which its definition in
-// github.com/openshift/api states over several fields, and those of
-// spec.desiredUpdate; it takes all other objects. What an update leaves as it
-// was is not judged again. The error is one that apierrors.IsInvalid
-// recognises.
-func ValidateClusterVersion(old, new *unstructured.Unstructured) error {
+// validateClusterVersion is the default of [Options].Validate. It takes all other
+// objects, and what an update leaves as it was.
+func validateClusterVersion(old, new *unstructured.Unstructured) error {
 	gvk := new.GroupVersionKind()
 	if gvk.Group != configv1.GroupName || gvk.Kind != "ClusterVersion" {
 		return nil

@@ -43,15 +43,24 @@ func TestValidateClusterVersion(t *testing.T) {
 			if status == "" {
 				status = "{}"
 			}
-			u := object(t, `{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, spec: `+tc.spec+`, status: `+status+`}`)
-			err := memory.ValidateClusterVersion(nil, u)
+			c := memory.New(memory.Options{Lenient: true}) // the schema of the definition would refuse some of it first
+			mustLoad(t, c, `{apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: {name: version}, status: `+status+`}`)
+			u := mustGet(t, c, configv1.GroupVersion.WithKind("ClusterVersion"), "", "version")
+			u.Object["spec"] = object(t, `{kind: ClusterVersion, spec: `+tc.spec+`}`).Object["spec"]
+			_, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{})
 			switch {
 			case tc.want == "" && err != nil:
 				t.Errorf("got %v, want no error", err)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
-			if err := memory.ValidateClusterVersion(u, u); tc.name != "a wrong type" && err != nil {
+			other := memory.New(memory.Options{Lenient: true})
+			if err := other.Load(u); err != nil {
+				t.Fatal(err)
+			}
+			u.SetLabels(map[string]string{"changed": "yes"})
+			u.SetResourceVersion("1")
+			if _, err := other.Update(t.Context(), u, clusterapi.UpdateOptions{}); tc.name != "a wrong type" && err != nil {
 				t.Errorf("unchanged: %v", err)
 			}
 		})

@@ -25,7 +25,8 @@ func (c *Cluster) Watch(ctx context.Context, gvk schema.GroupVersionKind, opts c
 		var partial error
 		err := c.call(ctx, call, func(ctx context.Context) error {
 			var err error
-			if k, err = c.touch(ctx, gvk); err != nil {
+			k, err = c.touch(ctx, gvk)
+			if err != nil {
 				return err
 			}
 			w = &watcher{opts: opts, wake: make(chan struct{}, 1)}
@@ -101,8 +102,8 @@ func (c *Cluster) unregister(gk schema.GroupKind, w *watcher) {
 // one that went, and then last is its last state.
 func (t *table) notify(old, e *entry, last *unstructured.Unstructured) {
 	for w := range t.watchers {
-		was := old != nil && selects(w.opts, old.obj)
-		is := e != nil && selects(w.opts, e.obj)
+		was := old != nil && w.opts.Selects(old.obj)
+		is := e != nil && w.opts.Selects(e.obj)
 		switch {
 		case was && is:
 			w.push(change{clusterapi.Modified, e.obj})

@@ -166,11 +166,13 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 			}
 			r, ok := k.merge(live, from, given, opts.FieldManager)
 			if !ok {
-				if r, err = k.applyTo(from, given, opts.FieldManager); err != nil {
+				r, err = k.applyTo(from, given, opts.FieldManager)
+				if err != nil {
 					return nil, err
 				}
 			}
-			if r.Object, err = c.typed(k, k.withoutNulls(r.Object), live, true); err != nil {
+			r.Object, err = c.typed(k, k.withoutNulls(r.Object), live, true)
+			if err != nil {
 				return nil, err
 			}
 			r.Object = k.complete(r.Object)
@@ -308,7 +310,8 @@ func encodeSecret(content map[string]any) map[string]any {
 	content = maps.Clone(content)
 	delete(content, "stringData")
 	data, _ := content["data"].(map[string]any)
-	if data = maps.Clone(data); data == nil {
+	data = maps.Clone(data)
+	if data == nil {
 		data = make(map[string]any, len(given))
 	}
 	for key, v := range given {
@@ -373,7 +376,8 @@ func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstr
 		}
 		answer := func(e *entry) {
 			o := c.shared(k, e)
-			if out = o.Unstructured(); !clusterapi.ShareResult(ctx, o) {
+			out = o.Unstructured()
+			if !clusterapi.ShareResult(ctx, o) {
 				out = out.DeepCopy()
 			}
 		}

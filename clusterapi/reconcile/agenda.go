@@ -11,7 +11,7 @@ import (
 // and is not safe for concurrent use.
 type agenda struct {
 	keys  map[Key]*entry
-	queue entryHeap
+	queue queue[*entry]
 	order uint64
 }
 
@@ -130,28 +130,39 @@ func (a *agenda) release(e *entry) {
 	a.place(e)
 }
 
-type entryHeap []*entry
+func (e *entry) turn() uint64 { return e.order }
+func (e *entry) moved(to int) { e.index = to }
 
-func (h entryHeap) Len() int { return len(h) }
-func (h entryHeap) Less(i, j int) bool {
-	if a, b := h[i].when(), h[j].when(); !a.Equal(b) {
+// queued is what stands in a [queue].
+type queued interface {
+	when() time.Time
+	turn() uint64 // among those of one time
+	moved(to int) // -1: it has left
+}
+
+// queue is a heap of what is due, the first at its front.
+type queue[T queued] []T
+
+func (q queue[T]) Len() int { return len(q) }
+func (q queue[T]) Less(i, j int) bool {
+	if a, b := q[i].when(), q[j].when(); !a.Equal(b) {
 		return a.Before(b)
 	}
-	return h[i].order < h[j].order
+	return q[i].turn() < q[j].turn()
 }
-func (h entryHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+func (q queue[T]) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].moved(i)
+	q[j].moved(j)
 }
-func (h *entryHeap) Push(x any) {
-	e := x.(*entry)
-	e.index = len(*h)
-	*h = append(*h, e)
+func (q *queue[T]) Push(x any) {
+	x.(queued).moved(len(*q))
+	*q = append(*q, x.(T))
 }
-func (h *entryHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	last.index = -1
+func (q *queue[T]) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	last.moved(-1)
 	return last
 }
 

@@ -16,7 +16,7 @@ type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
 	order  uint64
-	timers timerHeap
+	timers queue[*funcTimer]
 }
 
 var _ clock.WithTickerAndDelayedExecution = (*Clock)(nil)
@@ -126,27 +126,6 @@ func (t *funcTimer) Reset(d time.Duration) bool {
 	return was
 }
 
-type timerHeap []*funcTimer
-
-func (h timerHeap) Len() int { return len(h) }
-func (h timerHeap) Less(i, j int) bool {
-	if !h[i].at.Equal(h[j].at) {
-		return h[i].at.Before(h[j].at)
-	}
-	return h[i].order < h[j].order
-}
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *timerHeap) Push(x any) {
-	t := x.(*funcTimer)
-	t.index = len(*h)
-	*h = append(*h, t)
-}
-func (h *timerHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	last.index = -1
-	return last
-}
+func (t *funcTimer) when() time.Time { return t.at }
+func (t *funcTimer) turn() uint64    { return t.order }
+func (t *funcTimer) moved(to int)    { t.index = to }

@@ -51,7 +51,7 @@
 // in jobs too. A kind that the cluster does not serve counts as listed and
 // empty, and is looked for again every minute. A panic, or a runtime.Goexit, in
 // anything that a reconciler or an embedder supplied is an error like another.
-// An [Event] tells of failures that last: at first, after 10 seconds, after 100
+// A [clusterapi.Event] tells of failures that last: at first, after 10 seconds, after 100
 // seconds, and so on.
 //
 // # Virtual time

@@ -1,73 +1,63 @@
 package reconcile
 
 import (
-	"log/slog"
+	"cmp"
+	"strings"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/eventlog"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// EventType says what an [Event] is about.
-type EventType string
-
-// The types of an [Event].
+// The types of the events of a driver. The Data of each is an [*Attempt], and the
+// Subject is its key, its watch or its process. Reconcilers send their subjects'
+// events themselves.
 const (
 	// EventFailed: a key failed and is tried again at Retry. It comes with the
 	// first failure, and again each time the failure has lasted ten times as
 	// long, not with every attempt.
-	EventFailed EventType = "Failed"
+	EventFailed clusterapi.EventType = "Failed"
 	// EventRecovered: a key that had failed no longer does.
-	EventRecovered EventType = "Recovered"
+	EventRecovered clusterapi.EventType = "Recovered"
 	// EventWatchFailed: a watch cannot be begun, or broke; it is begun again at
 	// Retry. It comes as seldom as EventFailed.
-	EventWatchFailed EventType = "WatchFailed"
+	EventWatchFailed clusterapi.EventType = "WatchFailed"
 	// EventWatchRecovered: a watch that had failed has been listed again.
-	EventWatchRecovered EventType = "WatchRecovered"
+	EventWatchRecovered clusterapi.EventType = "WatchRecovered"
 	// EventNotServed: the cluster does not serve a kind; it is looked for again
 	// at Retry.
-	EventNotServed EventType = "NotServed"
+	EventNotServed clusterapi.EventType = "NotServed"
 	// EventServerBusy: the server asked to be left alone until Retry.
-	EventServerBusy EventType = "ServerBusy"
+	EventServerBusy clusterapi.EventType = "ServerBusy"
 	// EventCrashed: a simulated process crashed and is made again.
-	EventCrashed EventType = "Crashed"
+	EventCrashed clusterapi.EventType = "Crashed"
 	// EventFault: a simulated fault took place; Message names it.
-	EventFault EventType = "Fault"
+	EventFault clusterapi.EventType = "Fault"
 )
 
-// Event is something that a driver met. Reconcilers tell their subjects' events
-// themselves.
-type Event struct {
-	Type       EventType
-	Time       time.Time
-	Process    string
-	Reconciler string
-	Key        Key
+// Attempt is what an event of a driver is about. Fields that do not apply are zero.
+type Attempt struct {
+	Process    string `json:"process,omitempty"`
+	Reconciler string `json:"reconciler,omitempty"`
+	Key        Key    `json:"-"` // the Subject of the event
 	// Watch is the kind that a watch is about.
-	Watch string
+	Watch string `json:"watch,omitempty"`
 	// Failures counts those in a row.
-	Failures int
+	Failures int `json:"failures,omitempty"`
 	// Retry is when it is tried again.
-	Retry   time.Time
-	Message string
-	Err     error
+	Retry time.Time `json:"retry,omitzero"`
 }
 
-// fields is the event in the form that all packages' events have.
-func (e Event) fields() eventlog.Fields {
-	f := eventlog.New(e.Time, string(e.Type))
-	f.Add("process", e.Process)
-	f.Add("reconciler", e.Reconciler)
-	f.Add("key", e.Key)
-	f.Add("watch", e.Watch)
-	f.Add("failures", e.Failures)
-	f.Add("retry", e.Retry)
-	f.Add("message", e.Message)
-	f.Add("error", e.Err)
-	return f
+// eventAbout is the event about an attempt.
+func eventAbout(t clusterapi.EventType, a Attempt, err error) clusterapi.Event {
+	subject := ""
+	switch {
+	case a.Watch != "":
+		subject = "watch/" + strings.ToLower(a.Watch)
+	case a.Key != (Key{}):
+		name := Key{Namespace: a.Key.Namespace, Name: a.Key.Name}
+		subject = strings.TrimSuffix(strings.ToLower(cmp.Or(a.Key.Kind, a.Reconciler))+"/"+name.String(), "/")
+	case a.Process != "":
+		subject = "process/" + a.Process
+	}
+	return clusterapi.Event{Type: t, Subject: subject, Err: err, Data: &a}
 }
-
-// MarshalJSON writes the event as one flat object.
-func (e Event) MarshalJSON() ([]byte, error) { return e.fields().JSON() }
-
-// LogValue implements [slog.LogValuer].
-func (e Event) LogValue() slog.Value { return e.fields().LogValue() }

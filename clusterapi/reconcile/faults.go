@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,17 +25,13 @@ type Faults struct {
 	Conflict float64
 	// Slow calls run into their deadline; whether they took effect is drawn.
 	Slow float64
-	// Stale reads return what was true up to StaleBy ago, though never what is
+	// Stale reads return what was true up to 2 seconds ago, though never what is
 	// older than what a watch has told the process.
 	Stale float64
-	// StaleBy is zero for 2 seconds.
-	StaleBy time.Duration
-	// Late events come up to LateBy late; the order of the events of a watch
+	// Late events come up to 5 seconds late; the order of the events of a watch
 	// stays. Double ones come twice. Merged ones wait for the next change of
-	// the object, if it comes within LateBy.
+	// the object, if it comes within that time.
 	Late, Double, Merge float64
-	// LateBy is zero for 5 seconds.
-	LateBy time.Duration
 	// Crash is the part of the calls at which the process crashes. From then on
 	// each of its calls fails; what it had begun is dropped; after Restart it is
 	// made again.
@@ -57,18 +54,7 @@ type Faults struct {
 }
 
 func (f Faults) withDefaults() Faults {
-	if f.StaleBy == 0 {
-		f.StaleBy = 2 * time.Second
-	}
-	if f.LateBy == 0 {
-		f.LateBy = 5 * time.Second
-	}
-	if f.Restart == 0 {
-		f.Restart = time.Second
-	}
-	if f.Until == 0 {
-		f.Until = time.Hour
-	}
+	f.Restart, f.Until = cmp.Or(f.Restart, time.Second), cmp.Or(f.Until, time.Hour)
 	return f
 }
 
@@ -81,6 +67,11 @@ func (f *Faults) any() bool {
 	}
 	return false
 }
+
+const (
+	staleBy = 2 * time.Second
+	lateBy  = 5 * time.Second
+)
 
 // faultWindow is the time for which an outage and a shift of a clock are drawn.
 const faultWindow = 10 * time.Minute

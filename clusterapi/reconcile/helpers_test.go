@@ -99,8 +99,9 @@ func (l *log) take() []string {
 }
 
 // observe adds an event without its retry.
-func (l *log) observe(e reconcile.Event) {
-	l.add("%s %s%s%s x%d: %v", e.Type, e.Reconciler, e.Watch, keyText(e.Key), e.Failures, e.Err)
+func (l *log) observe(e clusterapi.Event) {
+	a := e.Data.(*reconcile.Attempt)
+	l.add("%s %s%s%s x%d: %v", e.Type, a.Reconciler, a.Watch, keyText(a.Key), a.Failures, e.Err)
 }
 
 func keyText(k reconcile.Key) string {

@@ -172,7 +172,7 @@ func (e *engine) sleep(ctx context.Context, d time.Duration) {
 }
 
 // observe tells of an event.
-func (e *engine) observe(event Event) {
+func (e *engine) observe(event clusterapi.Event) {
 	event.Time = e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -189,7 +189,7 @@ func (e *engine) observe(event Event) {
 }
 
 // log logs an event, with the stack of a panic. A logger that panics is let be.
-func (e *engine) log(level slog.Level, message string, err error, event Event) {
+func (e *engine) log(level slog.Level, message string, err error, event clusterapi.Event) {
 	if e.o.Logger == nil {
 		return
 	}

@@ -166,7 +166,7 @@ func TestWhenToLookAgain(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLog()
-				o := reconcile.Options{Observe: func(e reconcile.Event) {
+				o := reconcile.Options{Observe: func(e clusterapi.Event) {
 					if e.Err != errTest && e.Type != reconcile.EventRecovered {
 						l.observe(e)
 					}
@@ -534,7 +534,7 @@ func TestPanicsAreErrors(t *testing.T) {
 					var stack string
 					bad := tc.make(l, f)
 					bad.name = "bad"
-					drive(t, reconcile.Options{API: api, Observe: func(e reconcile.Event) {
+					drive(t, reconcile.Options{API: api, Observe: func(e clusterapi.Event) {
 						events.observe(e)
 						if caught := new(clusterapi.PanicError); errors.As(e.Err, &caught) {
 							stack = string(caught.Stack)
@@ -569,7 +569,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var text strings.Builder
 			n := 0
-			drive(t, reconcile.Options{Observe: func(reconcile.Event) { boom() }, Logger: slog.New(slog.NewTextHandler(&text, nil))}, time.Second,
+			drive(t, reconcile.Options{Observe: func(clusterapi.Event) { boom() }, Logger: slog.New(slog.NewTextHandler(&text, nil))}, time.Second,
 				at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 					n++
 					return reconcile.Result{}, errTest
@@ -773,7 +773,7 @@ func TestAHostRunsTheLooks(t *testing.T) {
 				queue <- look
 			}
 		}
-		drive(t, reconcile.Options{Dispatch: dispatch, Resync: reconcile.Never, Observe: func(e reconcile.Event) {
+		drive(t, reconcile.Options{Dispatch: dispatch, Resync: reconcile.Never, Observe: func(e clusterapi.Event) {
 			if e.Err != errTest {
 				l.observe(e)
 			}

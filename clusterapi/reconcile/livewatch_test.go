@@ -247,10 +247,11 @@ func TestAKindThatIsNotServed(t *testing.T) {
 					l.add("%v>%v", old != nil, new != nil)
 					return nil
 				}}}, look: looks(l, "")}
-				stop := begin(t, reconcile.Options{API: hide(api), Observe: func(e reconcile.Event) {
-					l.add("%s %s", e.Type, e.Watch)
-					if e.Type == reconcile.EventNotServed && e.Retry.Sub(e.Time) != time.Minute {
-						t.Errorf("tried again at %s, %s after the event", e.Retry, e.Retry.Sub(e.Time))
+				stop := begin(t, reconcile.Options{API: hide(api), Observe: func(e clusterapi.Event) {
+					a := e.Data.(*reconcile.Attempt)
+					l.add("%s %s", e.Type, a.Watch)
+					if e.Type == reconcile.EventNotServed && a.Retry.Sub(e.Time) != time.Minute {
+						t.Errorf("tried again at %s, %s after the event", a.Retry, a.Retry.Sub(e.Time))
 					}
 				}, Resync: reconcile.Never}, at(r, "k"))
 				defer stop()

@@ -273,7 +273,7 @@ func checkJobs(jobs []Job) error {
 
 func (l *loop) succeeded(ctx context.Context, e *entry, r Result) {
 	if e.failing.count > 0 {
-		l.e.observe(Event{Type: EventRecovered, Process: l.process, Reconciler: l.name, Key: e.key, Failures: e.failing.count})
+		l.e.observe(eventAbout(EventRecovered, Attempt{Process: l.process, Reconciler: l.name, Key: e.key, Failures: e.failing.count}, nil))
 	}
 	e.failing, e.conflicts = failing{}, 0
 	l.wakes(r.Wake)
@@ -302,15 +302,13 @@ func (l *loop) failed(e *entry, err error) {
 	}
 	tell := e.failing.fail(now)
 	delay, busy := e.failing.wait(err)
-	event := Event{
-		Type: EventFailed, Process: l.process, Reconciler: l.name, Key: e.key,
-		Failures: e.failing.count, Retry: now.Add(delay), Err: err,
-	}
+	what, retry := EventFailed, now.Add(delay)
 	if busy {
-		event.Type, e.hold = EventServerBusy, event.Retry
+		what, e.hold = EventServerBusy, retry
 		tell, e.failing.busy = tell || !e.failing.busy, true
 	}
-	l.agenda.want(e, event.Retry, now)
+	about := Attempt{Process: l.process, Reconciler: l.name, Key: e.key, Failures: e.failing.count, Retry: retry}
+	l.agenda.want(e, retry, now)
 	if !e.at.IsZero() { // the earlier Result stays in effect
 		l.agenda.want(e, e.at, now)
 	}
@@ -319,7 +317,7 @@ func (l *loop) failed(e *entry, err error) {
 	l.mu.Unlock()
 	l.e.failed(fmt.Errorf("%s %s: %w", l.name, e.key, err))
 	if tell {
-		l.e.observe(event)
+		l.e.observe(eventAbout(what, about, err))
 	}
 }
 
@@ -405,7 +403,7 @@ func (l *loop) fault(key Key, err error) {
 	l.mu.Unlock()
 	l.e.failed(fmt.Errorf("%s: %w", l.name, err))
 	if tell {
-		l.e.observe(Event{Type: EventFailed, Process: l.process, Reconciler: l.name, Key: key, Failures: count, Err: err})
+		l.e.observe(eventAbout(EventFailed, Attempt{Process: l.process, Reconciler: l.name, Key: key, Failures: count}, err))
 	}
 }
 

@@ -43,7 +43,7 @@ type Options struct {
 	Dispatch func(process, reconciler string, key Key, look func() error)
 	// Observe is told what the driver meets, one event at a time; nil: nobody
 	// is. A panic in it is logged.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 // Never is a time that does not come: for [Options] that can be switched off.

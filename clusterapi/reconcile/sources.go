@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -271,20 +271,20 @@ func (s *source) failed(err error) time.Duration {
 	}
 	tell := s.failing.fail(now)
 	delay, busy := s.failing.wait(err)
-	event := Event{Type: EventWatchFailed, Watch: s.id.gvk.Kind, Failures: s.failing.count, Err: err}
+	what, about := EventWatchFailed, Attempt{Watch: s.id.gvk.Kind, Failures: s.failing.count}
 	switch {
 	case notServed(err):
-		event.Type, delay = EventNotServed, lookAgain
+		what, delay = EventNotServed, lookAgain
 		tell, s.failing.absent = !s.failing.absent, true
 	case busy:
-		event.Type = EventServerBusy
+		what = EventServerBusy
 		tell, s.failing.busy = tell || !s.failing.busy, true
 	}
 	s.failing.told = s.failing.told || tell
 	s.mu.Unlock()
-	event.Retry = now.Add(delay)
+	about.Retry = now.Add(delay)
 	if tell {
-		s.e.observe(event)
+		s.e.observe(eventAbout(what, about, err))
 	}
 	return delay
 }
@@ -298,7 +298,7 @@ func (s *source) listing() bool {
 // recovered tells that the watch has been listed after it failed.
 func (s *source) recovered() {
 	s.mu.Lock()
-	event := Event{Type: EventWatchRecovered, Watch: s.id.gvk.Kind, Failures: s.failing.count}
+	about := Attempt{Watch: s.id.gvk.Kind, Failures: s.failing.count}
 	tell := s.failing.told
 	s.failing.told, s.failing.absent = false, false
 	if s.watcher == nil {
@@ -306,7 +306,7 @@ func (s *source) recovered() {
 	}
 	s.mu.Unlock()
 	if tell {
-		s.e.observe(event)
+		s.e.observe(eventAbout(EventWatchRecovered, about, nil))
 	}
 }
 
@@ -363,7 +363,7 @@ func (s *source) set(key types.NamespacedName, o *clusterapi.Object) {
 
 // wrote takes in an object as this process stored it; nil: it went.
 func (s *source) wrote(key types.NamespacedName, o *clusterapi.Object) {
-	if o != nil && !selects(s.watch.Options, o) {
+	if o != nil && !s.watch.Options.Selects(o.Unstructured()) {
 		o = nil
 	}
 	var state stored
@@ -395,9 +395,8 @@ func (s *source) keep(o *clusterapi.Object) stored {
 
 // newer reports whether a resourceVersion is known to be later than another.
 func newer(a, b string) bool {
-	x, errX := strconv.ParseUint(a, 10, 64)
-	y, errY := strconv.ParseUint(b, 10, 64)
-	return errX == nil && errY == nil && x > y
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }
 
 // put makes a state known, and tells the subscribers if it is another one.

@@ -49,7 +49,7 @@ type VirtualOptions struct {
 	Latency Latency
 	Faults  Faults
 	// Observe is told what the driver meets; nil: nobody is.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 // Virtual drives processes in virtual time: one goroutine, which takes one due
@@ -62,7 +62,7 @@ type Virtual struct {
 	cursor    clusterapi.Cursor
 	rand      *rand.Rand
 	order     uint64
-	queue     itemHeap
+	queue     queue[*item]
 	processes []*vprocess
 	faults    *faults
 	pending   []clusterapi.Change // read from the cursor, not told yet
@@ -89,7 +89,11 @@ func NewVirtual(o VirtualOptions, processes ...Process) *Virtual {
 		faults: newFaults(o.Faults, o.Seed, o.Clock.Now()),
 	}
 	if v.faults != nil {
-		v.faults.tell = func(name string) { v.observe(Event{Type: EventFault, Message: name}) }
+		v.faults.tell = func(name string) {
+			e := eventAbout(EventFault, Attempt{}, nil)
+			e.Message = name
+			v.observe(e)
+		}
 	}
 	for _, p := range processes {
 		v.Add(p)
@@ -257,7 +261,7 @@ func (v *Virtual) stuck() error {
 	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s", max(v.repeats, v.depth), v.Now().Format(time.RFC3339), strings.Join(names, ", "))
 }
 
-func (v *Virtual) observe(e Event) {
+func (v *Virtual) observe(e clusterapi.Event) {
 	if v.o.Observe != nil {
 		e.Time = v.Now()
 		v.o.Observe(e)
@@ -299,27 +303,6 @@ func (v *Virtual) remove(i *item) {
 	}
 }
 
-type itemHeap []*item
-
-func (h itemHeap) Len() int { return len(h) }
-func (h itemHeap) Less(i, j int) bool {
-	if !h[i].at.Equal(h[j].at) {
-		return h[i].at.Before(h[j].at)
-	}
-	return h[i].order < h[j].order
-}
-func (h itemHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-func (h *itemHeap) Push(x any) {
-	i := x.(*item)
-	i.index = len(*h)
-	*h = append(*h, i)
-}
-func (h *itemHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	last.index = -1
-	return last
-}
+func (i *item) when() time.Time { return i.at }
+func (i *item) turn() uint64    { return i.order }
+func (i *item) moved(to int)    { i.index = to }

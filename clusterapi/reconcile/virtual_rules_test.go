@@ -83,7 +83,7 @@ func TestVirtualAtStaysAfterAnError(t *testing.T) {
 
 func TestVirtualAnIDThatCannotBeCompared(t *testing.T) {
 	var told []error
-	w := newWorld(reconcile.VirtualOptions{Observe: func(e reconcile.Event) { told = append(told, e.Err) }})
+	w := newWorld(reconcile.VirtualOptions{Observe: func(e clusterapi.Event) { told = append(told, e.Err) }})
 	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
 		reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: []int{1}}}}, nil
@@ -156,7 +156,9 @@ func TestVirtualStuckInNewKeys(t *testing.T) {
 // A job's failure is told where it has nobody else to tell.
 func TestVirtualAJobFails(t *testing.T) {
 	var told []string
-	w := newWorld(reconcile.VirtualOptions{Observe: func(e reconcile.Event) { told = append(told, fmt.Sprint(e.Type, " ", e.Key, ": ", e.Err)) }})
+	w := newWorld(reconcile.VirtualOptions{Observe: func(e clusterapi.Event) {
+		told = append(told, fmt.Sprint(e.Type, " ", e.Data.(*reconcile.Attempt).Key, ": ", e.Err))
+	}})
 	w.Add(of("p", &toy{name: "r", keys: []reconcile.Key{name("k")},
 		reconcile: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{Jobs: []reconcile.Job{

@@ -179,7 +179,7 @@ func TestVirtualBackoff(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := 0
 			var w *world
-			w = newWorld(reconcile.VirtualOptions{Observe: func(e reconcile.Event) {
+			w = newWorld(reconcile.VirtualOptions{Observe: func(e clusterapi.Event) {
 				if e.Type == reconcile.EventRecovered {
 					w.say("%s", e.Type)
 				}

@@ -211,7 +211,7 @@ func (s *past) add(c clusterapi.Change, now time.Time) {
 
 // prune forgets what is too long ago to be read.
 func (s *past) prune(v *Virtual) {
-	limit := v.Now().Add(-v.faults.StaleBy)
+	limit := v.Now().Add(-staleBy)
 	for len(s.order) > 0 {
 		state, ok := s.before[s.order[0]]
 		if ok && !state.at.Before(limit) {
@@ -243,7 +243,7 @@ func (s *past) list(p *vprocess, gvk schema.GroupVersionKind, opts clusterapi.Li
 			continue
 		}
 		delete(current, k.key)
-		if state.old != nil && selects(opts, state.old) {
+		if state.old != nil && opts.Selects(state.old.Unstructured()) {
 			current[k.key] = inVersion(state.old, gvk)
 		}
 	}

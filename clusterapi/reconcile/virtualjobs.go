@@ -87,7 +87,7 @@ func (j *vjob) run(life *life) {
 	later(func() []Wake {
 		if j.Done == nil {
 			if err != nil {
-				v.observe(Event{Type: EventFailed, Process: p.Name, Reconciler: j.k.r.name, Key: j.k.key, Failures: 1, Err: fmt.Errorf("job %v: %w", j.ID, err)})
+				v.observe(eventAbout(EventFailed, Attempt{Process: p.Name, Reconciler: j.k.r.name, Key: j.k.key, Failures: 1}, fmt.Errorf("job %v: %w", j.ID, err)))
 			}
 			return []Wake{{Key: j.k.key}}
 		}

@@ -62,7 +62,7 @@ func (p *vprocess) crash() {
 		return
 	}
 	p.drop()
-	p.v.observe(Event{Type: EventCrashed, Process: p.Name})
+	p.v.observe(eventAbout(EventCrashed, Attempt{Process: p.Name}, nil))
 	p.v.at(p.v.Now().Add(p.restart()), p.begin)
 }
 
@@ -135,7 +135,7 @@ func (r *vreconciler) resync() {
 	life := r.p.life
 	var keys []Key
 	if err := r.p.call(func() { keys = l.Keys() }); err != nil {
-		r.p.v.observe(Event{Type: EventFailed, Process: r.p.Name, Reconciler: r.name, Failures: 1, Err: err})
+		r.p.v.observe(eventAbout(EventFailed, Attempt{Process: r.p.Name, Reconciler: r.name, Failures: 1}, err))
 	}
 	for _, key := range keys {
 		r.wake(key, r.p.v.Now())
@@ -203,9 +203,9 @@ func (r *vreconciler) wakes(wakes []Wake) {
 	for _, w := range wakes {
 		to := r
 		if w.Reconciler != "" && w.Reconciler != r.name {
-			if to = r.p.named[w.Reconciler]; to == nil {
-				r.p.v.observe(Event{Type: EventFailed, Process: r.p.Name, Reconciler: r.name, Key: w.Key, Failures: 1,
-					Err: fmt.Errorf("there is no reconciler %q to wake", w.Reconciler)})
+			to = r.p.named[w.Reconciler]
+			if to == nil {
+				r.p.v.observe(eventAbout(EventFailed, Attempt{Process: r.p.Name, Reconciler: r.name, Key: w.Key, Failures: 1}, fmt.Errorf("there is no reconciler %q to wake", w.Reconciler)))
 				continue
 			}
 		}
@@ -242,7 +242,7 @@ func (k *vkey) reconcile() {
 		return
 	}
 	if k.failing.count > 0 {
-		v.observe(Event{Type: EventRecovered, Process: p.Name, Reconciler: r.name, Key: k.key, Failures: k.failing.count})
+		v.observe(eventAbout(EventRecovered, Attempt{Process: p.Name, Reconciler: r.name, Key: k.key, Failures: k.failing.count}, nil))
 	}
 	k.failing, k.conflict, k.hold, k.asked = failing{}, 0, time.Time{}, time.Time{}
 	if !res.At.IsZero() {
@@ -275,7 +275,7 @@ func (k *vkey) failed(err error) {
 	if !tell && (!busy || k.failing.busy) {
 		return
 	}
-	e := Event{Type: EventFailed, Process: k.r.p.Name, Reconciler: k.r.name, Key: k.key, Failures: k.failing.count, Retry: now.Add(delay), Err: err}
+	e := eventAbout(EventFailed, Attempt{Process: k.r.p.Name, Reconciler: k.r.name, Key: k.key, Failures: k.failing.count, Retry: now.Add(delay)}, err)
 	if busy {
 		e.Type, k.failing.busy = EventServerBusy, true
 	}

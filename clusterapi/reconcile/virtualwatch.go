@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -151,7 +150,7 @@ func (p *vprocess) list(watches []*vwatch) {
 		if err != nil {
 			w.tries++
 			life, delay := p.life, backoff(w.tries)
-			p.v.observe(Event{Type: EventWatchFailed, Process: p.Name, Watch: w.id.gvk.Kind, Failures: w.tries, Retry: p.v.Now().Add(delay), Err: err})
+			p.v.observe(eventAbout(EventWatchFailed, Attempt{Process: p.Name, Watch: w.id.gvk.Kind, Failures: w.tries, Retry: p.v.Now().Add(delay)}, err))
 			p.v.at(p.v.Now().Add(delay), func() {
 				if !life.over && !w.listed && len(w.subs) > 0 {
 					p.list([]*vwatch{w})
@@ -253,7 +252,7 @@ func (p *vprocess) tell(all []told, only *subscription) {
 // guard runs a callback of the reconciler; a panic is reported.
 func (r *vreconciler) guard(f func()) {
 	if err := r.p.call(f); err != nil && !r.p.life.over {
-		r.p.v.observe(Event{Type: EventFailed, Process: r.p.Name, Reconciler: r.name, Failures: 1, Err: err})
+		r.p.v.observe(eventAbout(EventFailed, Attempt{Process: r.p.Name, Reconciler: r.name, Failures: 1}, err))
 	}
 }
 
@@ -300,10 +299,10 @@ func (p *vprocess) changed(gk schema.GroupKind, change clusterapi.Change) {
 		}
 		key := change.Object().Key()
 		object := change.New
-		if object != nil && !selects(w.watch.Options, object) {
+		if object != nil && !w.watch.Options.Selects(object.Unstructured()) {
 			object = nil
 		}
-		if object == nil && (change.Old == nil || !selects(w.watch.Options, change.Old)) {
+		if object == nil && (change.Old == nil || !w.watch.Options.Selects(change.Old.Unstructured())) {
 			continue
 		}
 		if object != nil {
@@ -346,12 +345,12 @@ func (p *vprocess) draw(w *vwatch, d *delivery) (delay time.Duration) {
 	}
 	draws := f.of(call{process: p.Name, verb: "event", kind: w.id.gvk.Kind, key: d.key})
 	if draws.hit("late", f.Late) {
-		delay += time.Duration(draws.number("how late") * float64(f.LateBy))
+		delay += time.Duration(draws.number("how late") * float64(lateBy))
 	}
 	d.twice = draws.hit("twice", f.Double)
 	if draws.hit("merged", f.Merge) {
 		w.waits[d.key] = d
-		delay = max(delay, time.Duration(draws.number("how long merged")*float64(f.LateBy)))
+		delay = max(delay, time.Duration(draws.number("how long merged")*float64(lateBy)))
 	}
 	return delay
 }
@@ -396,22 +395,6 @@ func (w *vwatch) take(d *delivery) []event {
 		events = append(events, event{d.object, d.object})
 	}
 	return events
-}
-
-// selects reports whether list options select an object.
-func selects(o clusterapi.ListOptions, object *clusterapi.Object) bool {
-	u := object.Unstructured()
-	if o.Namespace != "" && u.GetNamespace() != o.Namespace {
-		return false
-	}
-	if o.Labels != nil && !o.Labels.Matches(labels.Set(u.GetLabels())) {
-		return false
-	}
-	if o.NodeName != "" {
-		spec, _ := u.Object["spec"].(map[string]any)
-		return spec["nodeName"] == o.NodeName
-	}
-	return true
 }
 
 // inVersion is an object in the version that a watch asks for. The versions of a

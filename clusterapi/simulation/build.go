@@ -21,8 +21,8 @@ import (
 )
 
 var (
-	create = clusterapi.CreateOptions{FieldManager: FieldManager}
-	update = clusterapi.UpdateOptions{FieldManager: FieldManager}
+	create = clusterapi.CreateOptions{FieldManager: fieldManager}
+	update = clusterapi.UpdateOptions{FieldManager: fieldManager}
 )
 
 // defaultClusterID is used where Options name none.

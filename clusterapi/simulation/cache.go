@@ -3,11 +3,11 @@ package simulation
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -171,7 +171,6 @@ func (x *index) count(key string) int {
 // newer says whether a is a later state than b, of an object or of its successor
 // of the same name.
 func newer(a, b *clusterapi.Object) bool {
-	x, errX := strconv.ParseUint(a.ResourceVersion(), 10, 64)
-	y, errY := strconv.ParseUint(b.ResourceVersion(), 10, 64)
-	return errX == nil && errY == nil && x > y
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion(), b.ResourceVersion())
+	return err == nil && order > 0
 }

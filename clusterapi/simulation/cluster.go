@@ -59,7 +59,6 @@ func New(o Options) (*Cluster, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Memory.GracefulPods = true // the simulated kubelets end them
-	o.Memory.Intercept = interceptFaults(o.APIFaults, o.Seed, o.Memory.Intercept)
 	c := &Cluster{
 		Cluster: memory.NewOpenShift(o.Memory),
 		clock:   o.Clock,

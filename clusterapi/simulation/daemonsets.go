@@ -22,18 +22,10 @@ func (p *process) daemonSets() *behaviour {
 		name: "daemon sets",
 		watches: []reconcile.Watch{
 			p.watch(kindDaemonSet, wakeChanged(0)),
-			p.watch(kindPod, func(old, new *clusterapi.Object) []reconcile.Wake {
-				if old != nil && new != nil && sameForControllers(old, new) {
-					return nil
-				}
-				return itsController(kindDaemonSet.Kind)(old, new)
-			}),
-			p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
-				if old != nil && new != nil && sameForDaemonSets(old, new) {
-					return nil
-				}
+			p.watch(kindPod, unless(alike(sameForControllers), itsController(kindDaemonSet.Kind))),
+			p.watch(kindNode, unless(alike(sameForDaemonSets), func(_, _ *clusterapi.Object) []reconcile.Wake {
 				return []reconcile.Wake{{Key: everyDaemonSet}}
-			}),
+			})),
 		},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if r.Key == everyDaemonSet {
@@ -43,7 +35,7 @@ func (p *process) daemonSets() *behaviour {
 			switch {
 			case o == nil || err != nil:
 				return reconcile.Result{}, err
-			case ds.Annotations[AnnotationPods] == "true":
+			case ds.Annotations[annotationPods] == "true":
 				return reconcile.Result{}, p.daemonPods(ctx, o, ds)
 			}
 			return p.rollOutDaemonSet(ctx, o, ds, r, seen)
@@ -55,10 +47,8 @@ func (p *process) daemonSets() *behaviour {
 var everyDaemonSet = reconcile.Key{Kind: "every daemon set"}
 
 // sameForDaemonSets says whether a node is as good a place as before.
-func sameForDaemonSets(old, new *clusterapi.Object) bool {
-	a, errA := clusterapi.As[corev1.Node](old)
-	b, errB := clusterapi.As[corev1.Node](new)
-	return errA == nil && errB == nil && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Spec.Taints, b.Spec.Taints)
+func sameForDaemonSets(a, b *corev1.Node) bool {
+	return maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Spec.Taints, b.Spec.Taints)
 }
 
 // withPods looks at the daemon sets that have pods: nodes come, go and change
@@ -66,7 +56,7 @@ func sameForDaemonSets(old, new *clusterapi.Object) bool {
 func (p *process) withPods(ctx context.Context) (res reconcile.Result, err error) {
 	all, err := clusterapi.ListShared(ctx, p.api, kindDaemonSet, clusterapi.ListOptions{})
 	for _, o := range all {
-		if o.Unstructured().GetAnnotations()[AnnotationPods] == "true" {
+		if o.Unstructured().GetAnnotations()[annotationPods] == "true" {
 			res.Wake = append(res.Wake, reconcile.Wake{Key: keyOf(o)})
 		}
 	}

@@ -31,7 +31,7 @@ func (p *process) deployments() *behaviour {
 			switch {
 			case o == nil || err != nil:
 				return reconcile.Result{}, err
-			case d.Annotations[AnnotationPods] == "true":
+			case d.Annotations[annotationPods] == "true":
 				return reconcile.Result{}, p.deployPods(ctx, o, d, r.Now)
 			}
 			return p.rollOutDeployment(ctx, o, d, r, seen)
@@ -193,12 +193,7 @@ func setDeploymentConditions(s *appsv1.DeploymentStatus, replicas int32, now met
 }
 
 func deploymentCondition(s *appsv1.DeploymentStatus, t appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == t {
-			return &s.Conditions[i]
-		}
-	}
-	return nil
+	return find(s.Conditions, func(c *appsv1.DeploymentCondition) bool { return c.Type == t })
 }
 
 // replicasOf is a replicas field: absent means 1.

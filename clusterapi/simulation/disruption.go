@@ -24,19 +24,16 @@ func (p *process) budgets() *behaviour {
 		look: p.lookAtBudget,
 		watches: []reconcile.Watch{
 			p.watch(kindBudget, wakeChanged(0)),
-			p.watch(kindPod, p.budgetsOfPod),
-			p.watch(kindDeployment, p.budgetsOfScale),
-			p.watch(kindReplicaSet, p.budgetsOfScale),
-			p.watch(kindStatefulSet, p.budgetsOfScale),
+			p.watch(kindPod, unless(alike(sameForControllers), p.budgetsOfPod)),
+			p.watch(kindDeployment, unless(sameSpec, p.budgetsOfScale)),
+			p.watch(kindReplicaSet, unless(sameSpec, p.budgetsOfScale)),
+			p.watch(kindStatefulSet, unless(sameSpec, p.budgetsOfScale)),
 		},
 	}
 }
 
 // budgetsOfPod wakes for the budgets that select a pod, or did.
 func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-	if old != nil && new != nil && sameForControllers(old, new) {
-		return nil
-	}
 	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
 		b, err := clusterapi.As[policyv1.PodDisruptionBudget](o)
 		if err != nil {
@@ -56,9 +53,6 @@ func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.W
 // budgetsOfScale wakes for the budgets of a namespace when the wanted number of
 // somebody's pods changes.
 func (p *process) budgetsOfScale(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-	if old != nil && new != nil && sameSpec(old, new) {
-		return nil
-	}
 	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
 		wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 	}
@@ -154,7 +148,8 @@ func (p *process) scaleOf(ctx context.Context, namespace string, owner *metav1.O
 	switch owner.Kind {
 	case kindReplicaSet.Kind:
 		var rs *appsv1.ReplicaSet
-		if rs, err = clusterapi.Read[appsv1.ReplicaSet](ctx, p.api, key); err == nil {
+		rs, err = clusterapi.Read[appsv1.ReplicaSet](ctx, p.api, key)
+		if err == nil {
 			if above := metav1.GetControllerOfNoCopy(rs); above != nil && above.Kind == kindDeployment.Kind {
 				return p.scaleOf(ctx, namespace, above)
 			}
@@ -162,12 +157,14 @@ func (p *process) scaleOf(ctx context.Context, namespace string, owner *metav1.O
 		}
 	case kindDeployment.Kind:
 		var d *appsv1.Deployment
-		if d, err = clusterapi.Read[appsv1.Deployment](ctx, p.api, key); err == nil {
+		d, err = clusterapi.Read[appsv1.Deployment](ctx, p.api, key)
+		if err == nil {
 			uid, scale = d.UID, replicasOf(d.Spec.Replicas)
 		}
 	case kindStatefulSet.Kind:
 		var s *appsv1.StatefulSet
-		if s, err = clusterapi.Read[appsv1.StatefulSet](ctx, p.api, key); err == nil {
+		s, err = clusterapi.Read[appsv1.StatefulSet](ctx, p.api, key)
+		if err == nil {
 			uid, scale = s.UID, replicasOf(s.Spec.Replicas)
 		}
 	}

@@ -40,15 +40,14 @@
 //
 // Workloads of operators have no pods; their status alone is played, since an
 // update looks at nothing else. Deployments and DaemonSets with the annotation
-// [AnnotationPods], as those of [Options.Workloads], have pods that drains
+// clusterupdate.github.io/simulated-pods, as those of [Options.Workloads], have pods that drains
 // have to move.
 //
 // # Faults
 //
 // An operator, node or pod can be given a [Fault], when the cluster is made or
-// while it runs, with an end or without; the API itself can be given
-// [APIFault]s. The calls that the simulation makes are spared, unless a fault
-// says otherwise.
+// while it runs, with an end or without. Calls of the API fail by
+// [reconcile.Faults] in virtual time, and by the Intercept of Options.Memory.
 //
 // # Time
 //

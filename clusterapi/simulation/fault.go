@@ -3,15 +3,9 @@ package simulation
 import (
 	"cmp"
 	"context"
-	"errors"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
@@ -160,31 +154,6 @@ func (s *faults) shows(f *Fault, now time.Time) time.Duration {
 	return max(began.Add(f.For).Sub(now), 1)
 }
 
-// APIFault makes calls of the cluster's API fail. Of several that fit a call,
-// the first one that strikes decides.
-type APIFault struct {
-	// Verbs are the verbs concerned, as [memory.Call] names them; nil means
-	// all.
-	Verbs []string
-	// Kind is the kind concerned; empty means all.
-	Kind string
-	// Name is the object's name; empty means all.
-	Name string
-	// Rate is the fraction of calls that fail, 0 to 1.
-	Rate float64
-	// Nth, from 1, makes the n-th call concerned fail; zero means none.
-	Nth int
-	// Err is what the call returns; nil means an internal server error.
-	Err error
-	// Late makes the call have its effect before it fails, as when a
-	// connection breaks before the answer.
-	Late bool
-	// Simulated makes the fault strike the simulation's own calls too, not
-	// only the program's. The lists with which a virtual driver begins its
-	// watches count as the program's.
-	Simulated bool
-}
-
 // FromSimulation says whether ctx, as an Intercept function of the backend
 // gets it, belongs to a call of the simulation itself.
 func FromSimulation(ctx context.Context) bool {
@@ -193,63 +162,3 @@ func FromSimulation(ctx context.Context) bool {
 }
 
 type simulationKey struct{}
-
-type intercept = func(ctx context.Context, call memory.Call, do func(context.Context) error) error
-
-// interceptFaults returns an Intercept that plays the faults around next,
-// which may be nil.
-func interceptFaults(all []APIFault, seed uint64, next intercept) intercept {
-	if len(all) == 0 {
-		return next
-	}
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, 0))
-	counts := make([]int, len(all))
-	strikes := func(ctx context.Context, call memory.Call) *APIFault {
-		mu.Lock()
-		defer mu.Unlock()
-		var hit *APIFault
-		for i := range all {
-			f := &all[i]
-			if !f.concerns(ctx, call) {
-				continue
-			}
-			counts[i]++
-			struck := f.Nth > 0 && counts[i] == f.Nth
-			if f.Rate > 0 && random.Float64() < f.Rate {
-				struck = true
-			}
-			if struck && hit == nil {
-				hit = f
-			}
-		}
-		return hit
-	}
-	return func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
-		run := do
-		if next != nil {
-			run = func(ctx context.Context) error { return next(ctx, call, do) }
-		}
-		f := strikes(ctx, call)
-		if f == nil {
-			return run(ctx)
-		}
-		err := f.Err
-		if err == nil {
-			err = apierrors.NewInternalError(errors.New("a simulated fault of the API"))
-		}
-		if f.Late {
-			if runErr := run(ctx); runErr != nil {
-				return runErr
-			}
-		}
-		return err
-	}
-}
-
-func (f *APIFault) concerns(ctx context.Context, call memory.Call) bool {
-	return (f.Simulated || !FromSimulation(ctx)) &&
-		(len(f.Verbs) == 0 || slices.Contains(f.Verbs, call.Verb)) &&
-		(f.Kind == "" || f.Kind == call.GVK.Kind) &&
-		(f.Name == "" || f.Name == call.Key.Name)
-}

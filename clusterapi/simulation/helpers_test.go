@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,15 @@ type cluster struct {
 	*reconcile.Virtual
 }
 
+// broken is an error that a test makes calls fail with.
+var broken = errors.New("broken")
+
+// The annotations by which the simulation remembers what a host has.
+const (
+	annotationDisk = clusterapi.AnnotationPrefix + "simulated-disk"
+	annotationBoot = clusterapi.AnnotationPrefix + "simulated-boot"
+)
+
 // made makes a cluster. Nothing happens on it before run.
 func made(t testing.TB, o simulation.Options) *cluster {
 	t.Helper()
@@ -34,9 +44,9 @@ func made(t testing.TB, o simulation.Options) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e reconcile.Event) {
-		if e.Type == reconcile.EventFailed && o.APIFaults == nil {
-			t.Errorf("%s %s of %s failed: %v", e.Reconciler, e.Key, e.Process, e.Err)
+	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e clusterapi.Event) {
+		if e.Type == reconcile.EventFailed && !errors.Is(e.Err, broken) {
+			t.Errorf("%s failed: %v", e.Subject, e.Err)
 		}
 	}})}
 }
@@ -70,6 +80,15 @@ func get[T any](t *testing.T, c clusterapi.Reader, namespace, name string) *T {
 		t.Fatal(err)
 	}
 	return obj
+}
+
+// expectOperator wants an operator to show something: conditions, version or both.
+func expectOperator(t *testing.T, c *cluster, name, when, want string) {
+	t.Helper()
+	co := get[configv1.ClusterOperator](t, c, "", name)
+	if got := conditions(co) + " " + version(co); !strings.Contains(got, want) {
+		t.Errorf("%s %s: %s, want %s", name, when, got, want)
+	}
 }
 
 func list[T any](t *testing.T, c clusterapi.Reader, o clusterapi.ListOptions) []T {

@@ -50,7 +50,7 @@ func (p *process) installations() *behaviour {
 	}}
 }
 
-type installer struct{ *process }
+type installer struct{ p *process }
 
 // phase is what a ClusterServiceVersion comes to.
 type phase struct {
@@ -63,7 +63,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 	if r.Key == unmet {
 		return x.wakeUnmet(ctx)
 	}
-	o, csv, err := read[olm.ClusterServiceVersion](ctx, x.process, kindCSV, named(r.Key))
+	o, csv, err := read[olm.ClusterServiceVersion](ctx, x.p, kindCSV, named(r.Key))
 	if err != nil || o != nil && csv.IsCopied() {
 		return none, err
 	}
@@ -82,7 +82,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 		if left := began.Add(stepTime).Sub(r.Now); left > 0 {
 			return later(r, left), nil
 		}
-		return none, x.remove(ctx, o)
+		return none, x.p.remove(ctx, o)
 	}
 	next, err := x.next(ctx, csv, all, began, r.Now)
 	if err != nil {
@@ -103,7 +103,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 	for k, v := range condition {
 		status[k] = v
 	}
-	_, err = x.writeStatus(ctx, o, status)
+	_, err = x.p.writeStatus(ctx, o, status)
 	return later(r, next.again), err // the write wakes it, too
 }
 
@@ -122,7 +122,7 @@ const stepTime = time.Second
 // next is the phase that follows; without a name none does yet.
 func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, all []*olm.ClusterServiceVersion, began, now time.Time) (phase, error) {
 	successor := replacing(all, csv.Name)
-	fault := x.c.faults.of(csvPart(csv.Namespace, csv.Name), nil, now)
+	fault := x.p.c.faults.of(csvPart(csv.Namespace, csv.Name), nil, now)
 	left := began.Add(stepTime).Sub(now)
 	switch csv.Status.Phase {
 	case olm.CSVPhaseReplacing:
@@ -163,22 +163,22 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 		if left > 0 {
 			return phase{again: left}, nil
 		}
-		return phase{name: csvInstalling, reason: "InstallSucceeded", message: "waiting for install components to report healthy", again: x.c.timing.Install}, nil
+		return phase{name: csvInstalling, reason: "InstallSucceeded", message: "waiting for install components to report healthy", again: x.p.c.timing.Install}, nil
 	case csvInstalling:
-		if left := began.Add(x.c.timing.Install).Sub(now); left > 0 {
+		if left := began.Add(x.p.c.timing.Install).Sub(now); left > 0 {
 			return phase{again: left}, nil
 		}
 		switch {
 		case fault.is(FaultStuck):
-			return phase{again: x.c.faults.shows(fault, now)}, nil
+			return phase{again: x.p.c.faults.shows(fault, now)}, nil
 		case fault.is(FaultDegraded), fault.is(FaultUnavailable):
-			return phase{name: olm.CSVPhaseFailed, reason: "InstallComponentFailed", again: x.c.faults.shows(fault, now),
+			return phase{name: olm.CSVPhaseFailed, reason: "InstallComponentFailed", again: x.p.c.faults.shows(fault, now),
 				message: "install strategy failed: " + fault.message()}, nil
 		}
 		return phase{name: olm.CSVPhaseSucceeded, reason: "InstallSucceeded", message: "install strategy completed with no errors"}, nil
 	case olm.CSVPhaseFailed:
 		if fault != nil {
-			return phase{again: x.c.faults.shows(fault, now)}, nil
+			return phase{again: x.p.c.faults.shows(fault, now)}, nil
 		}
 		if csv.Status.Reason == "InstallComponentFailed" {
 			return phase{name: csvPending, reason: "NeedsReinstall", message: "installing again", again: stepTime}, nil
@@ -192,7 +192,7 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 func (x *installer) missing(ctx context.Context, csv *olm.ClusterServiceVersion) (string, error) {
 	for _, list := range [][]olm.APIDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
 		for _, d := range list {
-			_, err := clusterapi.GetShared(ctx, x.api, kindDefinition, clusterapi.Key("", d.Name))
+			_, err := clusterapi.GetShared(ctx, x.p.api, kindDefinition, clusterapi.Key("", d.Name))
 			if apierrors.IsNotFound(err) {
 				return d.Name, nil
 			}
@@ -206,7 +206,7 @@ func (x *installer) missing(ctx context.Context, csv *olm.ClusterServiceVersion)
 
 // versions are those of a namespace that stay, without copies, by name.
 func (x *installer) versions(ctx context.Context, namespace string) ([]*olm.ClusterServiceVersion, error) {
-	all, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, x.api, clusterapi.ListOptions{Namespace: namespace})
+	all, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, x.p.api, clusterapi.ListOptions{Namespace: namespace})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}

@@ -19,19 +19,19 @@ import (
 // Annotations that the simulation writes for itself: what a real host or
 // daemon keeps where the API does not show it.
 const (
-	// AnnotationPods on a Deployment or DaemonSet makes the simulation run
+	// annotationPods on a Deployment or DaemonSet makes the simulation run
 	// pods for it. Without it only its status is played: an operator's own
 	// workloads need no pods.
-	AnnotationPods = clusterapi.AnnotationPrefix + "simulated-pods"
-	// AnnotationDisk on a node names the rendered config on its disk while
+	annotationPods = clusterapi.AnnotationPrefix + "simulated-pods"
+	// annotationDisk on a node names the rendered config on its disk while
 	// that is not yet its current config.
-	AnnotationDisk = clusterapi.AnnotationPrefix + "simulated-disk"
-	// AnnotationBoot on a node that is to reboot is the boot id to leave.
-	AnnotationBoot = clusterapi.AnnotationPrefix + "simulated-boot"
+	annotationDisk = clusterapi.AnnotationPrefix + "simulated-disk"
+	// annotationBoot on a node that is to reboot is the boot id to leave.
+	annotationBoot = clusterapi.AnnotationPrefix + "simulated-boot"
 )
 
-// FieldManager owns the fields that the simulation writes.
-const FieldManager = "simulation"
+// fieldManager owns the fields that the simulation writes.
+const fieldManager = "simulation"
 
 var (
 	kindNode              = corev1.SchemeGroupVersion.WithKind("Node")
@@ -83,12 +83,7 @@ func kubeVersionOf(version string) string {
 
 // condition finds a condition of a ClusterOperator, nil if absent.
 func condition(conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
-	for i := range conditions {
-		if conditions[i].Type == t {
-			return &conditions[i]
-		}
-	}
-	return nil
+	return find(conditions, func(c *configv1.ClusterOperatorStatusCondition) bool { return c.Type == t })
 }
 
 // setCondition sets a condition of a ClusterOperator; its time moves only when

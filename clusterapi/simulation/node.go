@@ -25,13 +25,8 @@ import (
 func (p *process) daemons() *behaviour {
 	runs := make(map[string]*daemonRun)
 	return &behaviour{
-		name: partNodes,
-		watches: []reconcile.Watch{p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
-			if old != nil && new != nil && sameForDaemon(old, new) {
-				return nil
-			}
-			return wakeChanged(p.c.timing.Daemon)(old, new)
-		})},
+		name:    partNodes,
+		watches: []reconcile.Watch{p.watch(kindNode, unless(alike(sameForDaemon), wakeChanged(p.c.timing.Daemon)))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			stored := p.nodes.get(named(r.Key))
 			if stored == nil {
@@ -50,14 +45,9 @@ func (p *process) daemons() *behaviour {
 
 // sameForDaemon says whether nothing of a node changed that a daemon, kubelet
 // or host looks at.
-func sameForDaemon(old, new *clusterapi.Object) bool {
-	a, errA := clusterapi.As[corev1.Node](old)
-	b, errB := clusterapi.As[corev1.Node](new)
-	if errA != nil || errB != nil || a.UID != b.UID || a.Spec.Unschedulable != b.Spec.Unschedulable ||
-		a.Status.NodeInfo.BootID != b.Status.NodeInfo.BootID || !maps.Equal(a.Annotations, b.Annotations) {
-		return false
-	}
-	return isUp(a) == isUp(b)
+func sameForDaemon(a, b *corev1.Node) bool {
+	return a.UID == b.UID && a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) &&
+		a.Status.NodeInfo.BootID == b.Status.NodeInfo.BootID && maps.Equal(a.Annotations, b.Annotations)
 }
 
 // daemonRun is what a daemon remembers of the update it is at. After a restart
@@ -94,7 +84,7 @@ func (p *process) lookAtNode(ctx context.Context, run *daemonRun, stored *cluste
 		return none, err
 	}
 	next := *run // kept once it is written what follows from it
-	d := &daemon{ctx: ctx, process: p, node: node, run: &next, now: r.Now, fault: p.c.faults.of("node/"+node.Name, nil, r.Now)}
+	d := &daemon{p: p, ctx: ctx, node: node, run: &next, now: r.Now, fault: p.c.faults.of("node/"+node.Name, nil, r.Now)}
 	step, err := d.decide()
 	if err != nil {
 		return none, err
@@ -122,7 +112,7 @@ func (p *process) lookAtNode(ctx context.Context, run *daemonRun, stored *cluste
 
 // daemon decides what happens next on one node.
 type daemon struct {
-	*process
+	p     *process
 	ctx   context.Context
 	node  *corev1.Node // shared, must not be changed
 	run   *daemonRun
@@ -134,7 +124,7 @@ func (d *daemon) annotation(key string) string { return d.node.Annotations[key] 
 
 // onDisk is the config on the host's disk.
 func (d *daemon) onDisk() string {
-	if disk := d.annotation(AnnotationDisk); disk != "" {
+	if disk := d.annotation(annotationDisk); disk != "" {
 		return disk
 	}
 	return d.annotation(mcp.AnnotationCurrentConfig)
@@ -205,7 +195,7 @@ func (d *daemon) waits(step *nodeStep) bool {
 	if asked == "" {
 		return false
 	}
-	t := &d.c.timing
+	t := &d.p.c.timing
 	if d.run.asked != asked { // restarted, or asked by another
 		if asked == d.annotation(mcp.AnnotationLastAppliedDrain) {
 			return false
@@ -253,7 +243,7 @@ func durationText(d time.Duration) string {
 // ask writes a request for the drain controller.
 func (d *daemon) ask(step *nodeStep, verb, config string) {
 	asked := verb + "-" + config
-	poll := max(d.c.timing.DrainPoll, time.Millisecond)
+	poll := max(d.p.c.timing.DrainPoll, time.Millisecond)
 	d.run.asked, d.run.since, d.run.poll = asked, d.now, d.now.Add(poll)
 	step.set(mcp.AnnotationDesiredDrain, asked)
 	step.again = poll
@@ -282,7 +272,7 @@ func (d *daemon) finish(step *nodeStep, disk string) {
 	step.set(mcp.AnnotationState, mcp.StateDone)
 	step.set(mcp.AnnotationCurrentConfig, disk)
 	step.set(mcp.AnnotationReason, "")
-	step.set(AnnotationDisk, "")
+	step.set(annotationDisk, "")
 }
 
 // update brings the node from one config towards another.
@@ -301,7 +291,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 	if target == nil {
 		d.run.config = ""
 		d.degrade(step, mcp.StateDegraded, fmt.Sprintf("machineconfig.machineconfiguration.openshift.io %q not found", to))
-		step.again = d.c.timing.DrainPoll
+		step.again = d.p.c.timing.DrainPoll
 		return nil
 	}
 	if d.fault.is(FaultNodeReturnsOld) && d.state() == mcp.StateDegraded {
@@ -311,7 +301,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 	}
 	if s := d.state(); s != mcp.StateWorking && s != mcp.StateDegraded && s != mcp.StateUnreconcilable {
 		step.set(mcp.AnnotationState, mcp.StateWorking)
-		step.again = d.c.timing.Daemon
+		step.again = d.p.c.timing.Daemon
 		return nil
 	}
 	if d.fault.is(FaultNodeUnreconcilable) {
@@ -335,7 +325,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 		if d.run.staged.IsZero() {
 			d.run.staged = d.now
 		}
-		if left := d.run.staged.Add(d.c.timing.Apply).Sub(d.now); left > 0 {
+		if left := d.run.staged.Add(d.p.c.timing.Apply).Sub(d.now); left > 0 {
 			step.again = left
 			return nil
 		}
@@ -346,17 +336,17 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 		step.shown = true
 		return nil
 	}
-	step.set(AnnotationDisk, to)
+	step.set(annotationDisk, to)
 	if reboots {
 		step.set(mcp.AnnotationPostConfigAction, mcp.PostConfigActionRebooting)
-		step.set(AnnotationBoot, d.node.Status.NodeInfo.BootID)
+		step.set(annotationBoot, d.node.Status.NodeInfo.BootID)
 	}
 	return nil
 }
 
 // config reads a rendered config, nil if there is none.
 func (d *daemon) config(name string) (*unstructured.Unstructured, error) {
-	o, err := clusterapi.GetShared(d.ctx, d.api, kindMachineConfig, clusterapi.Key("", name))
+	o, err := clusterapi.GetShared(d.ctx, d.p.api, kindMachineConfig, clusterapi.Key("", name))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
@@ -370,10 +360,10 @@ func (d *daemon) reboot() (*nodeStep, error) {
 	down := ready != nil && ready.Status != corev1.ConditionTrue
 	bootID := d.node.Status.NodeInfo.BootID
 	switch {
-	case !down && bootID != d.annotation(AnnotationBoot):
+	case !down && bootID != d.annotation(annotationBoot):
 		// Up again: the daemon takes over.
 		step.set(mcp.AnnotationPostConfigAction, "")
-		step.set(AnnotationBoot, "")
+		step.set(annotationBoot, "")
 		if d.fault.is(FaultNodeReturnsOld) {
 			desired := d.annotation(mcp.AnnotationDesiredConfig)
 			d.degrade(step, mcp.StateDegraded, fmt.Sprintf("unexpected on-disk state validating against %s: %s", desired, d.fault.message()))
@@ -383,9 +373,9 @@ func (d *daemon) reboot() (*nodeStep, error) {
 		step.status = func(s *corev1.NodeStatus) {
 			setNodeReady(s, corev1.ConditionFalse, "KubeletNotReady", "node is shutting down", metav1.NewTime(d.now))
 		}
-		step.again = d.c.timing.Reboot
+		step.again = d.p.c.timing.Reboot
 		if d.fault.is(FaultNodeReturnsOld) {
-			step.set(AnnotationDisk, "")
+			step.set(annotationDisk, "")
 			step.shown = true
 		}
 	case d.fault.is(FaultNodeVanishes):
@@ -393,7 +383,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 	case d.fault.is(FaultNodeStaysNotReady):
 		step.shown = true
 	default:
-		if left := ready.LastTransitionTime.Add(d.c.timing.Reboot).Sub(d.now); left > 0 {
+		if left := ready.LastTransitionTime.Add(d.p.c.timing.Reboot).Sub(d.now); left > 0 {
 			step.again = left
 			return step, nil
 		}
@@ -403,7 +393,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 		}
 		var release *release
 		if config != nil {
-			release = d.c.releaseByVersion(config.GetAnnotations()[mcp.AnnotationReleaseImageVersion])
+			release = d.p.c.releaseByVersion(config.GetAnnotations()[mcp.AnnotationReleaseImageVersion])
 		}
 		step.status = func(s *corev1.NodeStatus) {
 			setNodeReady(s, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", metav1.NewTime(d.now))

@@ -40,6 +40,14 @@ func nodeText(n *corev1.Node, old, next string) string {
 	return text
 }
 
+// expectNode wants a node to show what begins so.
+func expectNode(t *testing.T, c *cluster, name, old, next, when, want string) {
+	t.Helper()
+	if got := nodeText(get[corev1.Node](t, c, "", name), old, next); !strings.HasPrefix(got, want) {
+		t.Errorf("%s: %s\nwant %s", when, got, want)
+	}
+}
+
 // updateTo lets the machine-config operator go to 4.21.1, and targets a node.
 func updateTo(t *testing.T, c *cluster, pool string, nodes ...string) (old, next string) {
 	t.Helper()
@@ -111,7 +119,7 @@ func TestNodeSequence(t *testing.T) {
 			t.Errorf("Ready again after %v, want about 4m10s", took)
 		}
 	}
-	for _, a := range []string{simulation.AnnotationDisk, simulation.AnnotationBoot} {
+	for _, a := range []string{annotationDisk, annotationBoot} {
 		if _, ok := n.Annotations[a]; ok {
 			t.Errorf("annotation %s is left", a)
 		}
@@ -139,10 +147,7 @@ func TestNodeSequenceWithRestarts(t *testing.T) {
 				stop = c.run(t)
 			}
 			c.pass(5 * time.Minute)
-			want := "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0"
-			if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
-				t.Errorf("in the end %s, want %s", got, want)
-			}
+			expectNode(t, c, "worker-0", old, next, "in the end", "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0")
 		})
 	}
 }
@@ -193,10 +198,7 @@ func TestNodeFaults(t *testing.T) {
 			}
 			c.SetNodeFault("worker-0", nil)
 			c.pass(30 * time.Minute)
-			want := "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0"
-			if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
-				t.Errorf("once repaired %s, want %s", got, want)
-			}
+			expectNode(t, c, "worker-0", old, next, "once repaired", "Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0")
 		})
 	}
 }
@@ -211,9 +213,7 @@ func TestNodeFaultEndsByItself(t *testing.T) {
 		t.Errorf("after 20 minutes %s", got)
 	}
 	c.pass(20 * time.Minute)
-	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
-		t.Errorf("after 40 minutes %s", got)
-	}
+	expectNode(t, c, "worker-0", old, next, "after 40 minutes", "Done NEW→NEW")
 }
 
 func TestDriftAtRest(t *testing.T) {
@@ -221,37 +221,24 @@ func TestDriftAtRest(t *testing.T) {
 	config := get[mcfgv1.MachineConfigPool](t, c, "", "worker").Spec.Configuration.Name
 	c.SetNodeFault("worker-2", &simulation.Fault{Kind: simulation.FaultNodeDegraded, Message: "mode mismatch for file: \"/etc/x\"", For: time.Hour})
 	c.pass(time.Minute)
-	if got, want := nodeText(get[corev1.Node](t, c, "", "worker-2"), config, "no such"), `Degraded OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0 (mode mismatch for file: "/etc/x")`; got != want {
-		t.Errorf("drifted: %s, want %s", got, want)
-	}
+	expectNode(t, c, "worker-2", config, "no such", "drifted", `Degraded OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0 (mode mismatch for file: "/etc/x")`)
 	c.pass(time.Hour)
-	if got, want := nodeText(get[corev1.Node](t, c, "", "worker-2"), config, "no such"), "Done OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0"; got != want {
-		t.Errorf("put right: %s, want %s", got, want)
-	}
+	expectNode(t, c, "worker-2", config, "no such", "put right", "Done OLD→OLD asked uncordon-OLD got uncordon-OLD Ready v1.33.0")
 }
 
 func TestDrainTakesTooLong(t *testing.T) {
 	c := start(t, simulation.Options{Release: release("4.20.3", "machine-config")})
 	old, next := updateTo(t, c, "worker", "worker-0") // nobody drains
 	c.pass(59 * time.Minute)
-	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Working") {
-		t.Errorf("before an hour: %s", got)
-	}
+	expectNode(t, c, "worker-0", old, next, "before an hour", "Working")
 	c.pass(2 * time.Minute)
-	want := "Degraded OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0 (failed to drain node: worker-0 after 1 hour. Please see machine-config-controller logs for more information)"
-	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); got != want {
-		t.Errorf("after an hour: %s", got)
-	}
+	expectNode(t, c, "worker-0", old, next, "after an hour", "Degraded OLD→NEW asked drain-NEW got uncordon-OLD Ready v1.33.0 (failed to drain node: worker-0 after 1 hour. Please see machine-config-controller logs for more information)")
 	// The request stands; once it is fulfilled the update goes on.
 	drainer(t, c)
 	c.pass(time.Minute)
-	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Degraded OLD→NEW asked drain-NEW got drain-NEW") {
-		t.Errorf("drained at last: %s", got)
-	}
+	expectNode(t, c, "worker-0", old, next, "drained at last", "Degraded OLD→NEW asked drain-NEW got drain-NEW")
 	c.pass(20 * time.Minute)
-	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
-		t.Errorf("in the end: %s", got)
-	}
+	expectNode(t, c, "worker-0", old, next, "in the end", "Done NEW→NEW")
 }
 
 // After a drain has failed, the daemon takes up a newer target, not the one
@@ -295,9 +282,7 @@ func TestRetargetInFlight(t *testing.T) {
 			t.Errorf("uncordoned between the configs, or the first became current: %s", text)
 		}
 	}
-	if got := nodeText(get[corev1.Node](t, c, "", "worker-0"), first, second); !strings.HasPrefix(got, "Done NEW→NEW") {
-		t.Errorf("in the end: %s", got)
-	}
+	expectNode(t, c, "worker-0", first, second, "in the end", "Done NEW→NEW")
 }
 
 func TestEqualContentNeedsNoReboot(t *testing.T) {
@@ -330,9 +315,7 @@ func TestSingleNodeIsNotDrained(t *testing.T) {
 			t.Errorf("drained: %s", text)
 		}
 	}
-	if got := nodeText(get[corev1.Node](t, c, "", "master-0"), old, next); !strings.HasPrefix(got, "Done NEW→NEW") {
-		t.Errorf("in the end: %s", got)
-	}
+	expectNode(t, c, "master-0", old, next, "in the end", "Done NEW→NEW")
 }
 
 func TestMissingConfig(t *testing.T) {

@@ -23,12 +23,7 @@ func isUp(n *corev1.Node) bool {
 }
 
 func nodeCondition(s *corev1.NodeStatus, t corev1.NodeConditionType) *corev1.NodeCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == t {
-			return &s.Conditions[i]
-		}
-	}
-	return nil
+	return find(s.Conditions, func(c *corev1.NodeCondition) bool { return c.Type == t })
 }
 
 func setNodeReady(s *corev1.NodeStatus, status corev1.ConditionStatus, reason, message string, now metav1.Time) {

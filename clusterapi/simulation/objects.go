@@ -103,7 +103,7 @@ func (w *Workload) namespace() string {
 func (w *Workload) objects() []any {
 	labels := map[string]string{labelApp: w.Name}
 	meta := metav1.ObjectMeta{Namespace: w.namespace(), Name: w.Name, Labels: labels,
-		Annotations: map[string]string{AnnotationPods: "true"}}
+		Annotations: map[string]string{annotationPods: "true"}}
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	nodes := w.NodeSelector
 	if nodes == nil {

@@ -23,14 +23,14 @@ var everyRelease = reconcile.Key{Kind: "releases"}
 
 // operators plays the operators behind the ClusterOperators.
 func (p *process) operators() *behaviour {
-	o := &operatorBehaviour{process: p, met: make(map[*expectation]metState)}
-	o.behaviour = &behaviour{name: partOperators, look: o.look, onNotice: func(part reconcile.Key) []reconcile.Wake {
+	o := &operatorBehaviour{p: p, met: make(map[*expectation]metState)}
+	onNotice := func(part reconcile.Key) []reconcile.Wake {
 		if part.Name == "" {
 			return []reconcile.Wake{{Key: everyRelease}}
 		}
 		return []reconcile.Wake{{Key: part}}
-	}}
-	o.watches = append([]reconcile.Watch{
+	}
+	watches := append([]reconcile.Watch{
 		p.watch(kindClusterOperator, wakeChanged(0)),
 		p.watch(kindClusterVersion, func(old, new *clusterapi.Object) []reconcile.Wake {
 			if old != nil && new != nil && desiredOf(old) == desiredOf(new) {
@@ -42,13 +42,12 @@ func (p *process) operators() *behaviour {
 			return []reconcile.Wake{{Key: reconcile.Key{Name: machineConfigOperator}}}
 		}),
 	}, o.workloads()...)
-	return o.behaviour
+	return &behaviour{name: partOperators, look: o.look, onNotice: onNotice, watches: watches}
 }
 
 // operatorBehaviour knows besides which stored workloads have a wanted form.
 type operatorBehaviour struct {
-	*process
-	*behaviour
+	p   *process
 	met map[*expectation]metState
 	// concerned are the operators that a workload belongs to, in the releases
 	// that were known when there were so many.
@@ -77,19 +76,16 @@ func desiredOf(o *clusterapi.Object) [2]string {
 func (o *operatorBehaviour) workloads() []reconcile.Watch {
 	var kinds []schema.GroupVersionKind
 	var watches []reconcile.Watch
-	for _, r := range o.c.newestFirst() {
+	for _, r := range o.p.c.newestFirst() {
 		for _, op := range r.Operators {
 			for _, w := range r.operators[op.Name].workloads {
 				if slices.Contains(kinds, w.gvk) {
 					continue
 				}
 				kinds = append(kinds, w.gvk)
-				watches = append(watches, o.watch(w.gvk, func(old, new *clusterapi.Object) []reconcile.Wake {
-					if old != nil && new != nil && sameSpec(old, new) {
-						return nil
-					}
+				watches = append(watches, o.p.watch(w.gvk, unless(sameSpec, func(old, new *clusterapi.Object) []reconcile.Wake {
 					return o.of(either(old, new))
-				}))
+				})))
 			}
 		}
 	}
@@ -98,7 +94,7 @@ func (o *operatorBehaviour) workloads() []reconcile.Watch {
 
 // of returns the operators that a workload belongs to.
 func (o *operatorBehaviour) of(w *clusterapi.Object) (wakes []reconcile.Wake) {
-	releases := o.c.newestFirst()
+	releases := o.p.c.newestFirst()
 	if o.concerned == nil || !slices.Equal(releases, o.releases) {
 		o.concerned, o.releases = make(map[workload][]string), releases
 		for _, r := range releases {
@@ -121,7 +117,7 @@ func (o *operatorBehaviour) of(w *clusterapi.Object) (wakes []reconcile.Wake) {
 // all are the operators of all releases.
 func (o *operatorBehaviour) all() (wakes []reconcile.Wake) {
 	known := make(map[string]bool)
-	for _, r := range o.c.newestFirst() {
+	for _, r := range o.p.c.newestFirst() {
 		for _, op := range r.Operators {
 			if !known[op.Name] {
 				known[op.Name] = true
@@ -143,14 +139,15 @@ func (o *operatorBehaviour) look(ctx context.Context, r reconcile.Request) (reco
 // nil when they belong to none as a whole.
 func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, error) {
 	var matched []*release
-	for _, r := range o.c.newestFirst() {
+	for _, r := range o.p.c.newestFirst() {
 		op, ok := r.operators[name]
 		if !ok {
 			continue
 		}
 		all, err := true, error(nil)
 		for _, w := range op.workloads {
-			if all, err = o.isMet(ctx, w); !all || err != nil {
+			all, err = o.isMet(ctx, w)
+			if !all || err != nil {
 				break
 			}
 		}
@@ -168,7 +165,7 @@ func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, 
 		return matched[0], nil
 	}
 	// The workloads do not tell them apart.
-	cv, err := clusterapi.GetShared(ctx, o.api, kindClusterVersion, clusterapi.Key("", "version"))
+	cv, err := clusterapi.GetShared(ctx, o.p.api, kindClusterVersion, clusterapi.Key("", "version"))
 	if err != nil {
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 			return matched[0], nil
@@ -186,7 +183,7 @@ func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, 
 
 // isMet says whether a workload is stored in the wanted form.
 func (o *operatorBehaviour) isMet(ctx context.Context, w *expectation) (bool, error) {
-	stored, err := clusterapi.GetShared(ctx, o.api, w.gvk, w.key)
+	stored, err := clusterapi.GetShared(ctx, o.p.api, w.gvk, w.key)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return false, nil
 	}
@@ -217,34 +214,35 @@ func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (re
 		return none, err
 	}
 	op := r.operators[name]
-	stored, co, err := read[configv1.ClusterOperator](ctx, o.process, kindClusterOperator, clusterapi.Key("", name))
+	stored, co, err := read[configv1.ClusterOperator](ctx, o.p, kindClusterOperator, clusterapi.Key("", name))
 	if err != nil {
 		return none, err
 	}
 	if stored == nil { // operators make theirs where they find none
-		return none, o.create(ctx, object(kindClusterOperator, "", name, map[string]any{"spec": map[string]any{}}))
+		return none, o.p.create(ctx, object(kindClusterOperator, "", name, map[string]any{"spec": map[string]any{}}))
 	}
 	step := operatorStep{
 		version: r.Version,
 		wanted:  op.Versions,
 		after:   op.After,
-		fault:   o.c.faults.of("operator/"+name, op.Fault, now),
+		fault:   o.p.c.faults.of("operator/"+name, op.Fault, now),
 		now:     now,
 	}
 	if step.after == 0 {
-		step.after = o.c.timing.Operator
+		step.after = o.p.c.timing.Operator
 	}
 	var pools *poolReport
 	if name == machineConfigOperator {
 		worked := step.fault == nil && step.worked(&co.Status)
-		if pools, err = o.machineConfigWork(ctx, r, &co.Status, worked, step.after, now); err != nil {
+		pools, err = o.p.machineConfigWork(ctx, r, &co.Status, worked, step.after, now)
+		if err != nil {
 			return none, err
 		}
 		step.hold, step.problem = pools.hold, pools.degraded
 	}
 	var again time.Duration
 	var shown bool
-	_, err = change(ctx, o.process, stored, true, func(co *configv1.ClusterOperator) {
+	_, err = change(ctx, o.p, stored, true, func(co *configv1.ClusterOperator) {
 		again, shown = step.advance(&co.Status)
 		if pools != nil {
 			pools.report(&co.Status, metav1.NewTime(now))
@@ -254,7 +252,7 @@ func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (re
 		return none, err
 	}
 	if shown {
-		again = shorter(again, o.c.faults.shows(step.fault, now))
+		again = shorter(again, o.p.c.faults.shows(step.fault, now))
 	}
 	if pools != nil {
 		again = shorter(again, pools.again)

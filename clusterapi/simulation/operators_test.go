@@ -29,42 +29,31 @@ func TestOperatorRollsOut(t *testing.T) {
 	c := start(t, simulation.Options{Release: from})
 	c.Expect(to)
 	c.pass(time.Hour)
-	co := get[configv1.ClusterOperator](t, c, "", "dns")
-	if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.20.3" {
-		t.Fatalf("at rest: %s", got)
-	}
-	before := co.ResourceVersion
+	expectOperator(t, c, "dns", "at rest", "ATrue PFalse DFalse 4.20.3")
+	before := get[configv1.ClusterOperator](t, c, "", "dns").ResourceVersion
 
 	// One of two workloads is not enough.
 	apply(t, c, to.Operators[0].Workloads[0])
 	c.pass(time.Hour)
-	if co = get[configv1.ClusterOperator](t, c, "", "dns"); co.ResourceVersion != before {
-		t.Fatalf("changed with half of its workloads: %s %s", conditions(co), version(co))
+	if get[configv1.ClusterOperator](t, c, "", "dns").ResourceVersion != before {
+		t.Error("changed with half of its workloads")
 	}
 	apply(t, c, to.Operators[0].Workloads[1])
 	c.pass(time.Second)
-	co = get[configv1.ClusterOperator](t, c, "", "dns")
-	if got := conditions(co) + " " + version(co); got != "ATrue PTrue DFalse 4.20.3" {
-		t.Fatalf("with its workloads: %s", got)
-	}
+	expectOperator(t, c, "dns", "with its workloads", "ATrue PTrue DFalse 4.20.3")
+	co := get[configv1.ClusterOperator](t, c, "", "dns")
 	if got := coCondition(co, configv1.OperatorProgressing).Message; got != "Working towards 4.21.1" {
 		t.Errorf("Progressing message %q", got)
 	}
 	c.pass(5*time.Minute - 3*time.Second)
-	if co = get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.20.3" {
-		t.Fatal("reported its version before its time")
-	}
+	expectOperator(t, c, "dns", "before its time", "4.20.3")
 	c.pass(4 * time.Second)
+	expectOperator(t, c, "dns", "afterwards", "ATrue PFalse DFalse")
 	co = get[configv1.ClusterOperator](t, c, "", "dns")
-	if got := conditions(co); got != "ATrue PFalse DFalse" {
-		t.Errorf("afterwards: %s", got)
-	}
 	if diff := cmp.Diff(to.Operators[0].Versions, co.Status.Versions); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
-	if co = get[configv1.ClusterOperator](t, c, "", "etcd"); version(co) != "4.20.3" {
-		t.Error("etcd moved without its workload")
-	}
+	expectOperator(t, c, "etcd", "without its workload", "4.20.3")
 
 	// And back: the old form of the workloads is the old release.
 	apply(t, c, from.Operators[0].Workloads[0])
@@ -84,9 +73,7 @@ func TestOperatorOutlivesRestart(t *testing.T) {
 	stop()
 	c.run(t)
 	c.pass(31 * time.Second) // 2 min since it began, though it was stopped between
-	if co := get[configv1.ClusterOperator](t, c, "", "dns"); version(co) != "4.21.1" {
-		t.Errorf("after the restart: %s %s", conditions(co), version(co))
-	}
+	expectOperator(t, c, "dns", "after the restart", "4.21.1")
 }
 
 func TestOperatorWithoutWorkloadFollowsClusterVersion(t *testing.T) {
@@ -95,9 +82,7 @@ func TestOperatorWithoutWorkloadFollowsClusterVersion(t *testing.T) {
 	c := start(t, simulation.Options{Release: from})
 	c.Expect(to)
 	c.pass(time.Hour)
-	if co := get[configv1.ClusterOperator](t, c, "", "config"); version(co) != "4.20.3" {
-		t.Fatalf("moved to %s before the cluster did", version(co))
-	}
+	expectOperator(t, c, "config", "before the cluster moved", "4.20.3")
 	if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
 		cv.Status.Desired = configv1.Release{Version: "4.21.1", Image: "registry.example/other"}
 		return nil
@@ -105,9 +90,7 @@ func TestOperatorWithoutWorkloadFollowsClusterVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.pass(time.Hour)
-	if co := get[configv1.ClusterOperator](t, c, "", "config"); version(co) != "4.21.1" {
-		t.Errorf("at %s after the cluster moved", version(co))
-	}
+	expectOperator(t, c, "config", "after the cluster moved", "4.21.1")
 }
 
 func TestNewOperator(t *testing.T) {
@@ -116,14 +99,9 @@ func TestNewOperator(t *testing.T) {
 	c.Expect(to)
 	apply(t, c, to.Operators[0].Workloads[0])
 	c.pass(time.Second)
-	co := get[configv1.ClusterOperator](t, c, "", "olm")
-	if got := conditions(co); got != "AFalse PTrue DFalse" {
-		t.Errorf("just installed: %s", got)
-	}
+	expectOperator(t, c, "olm", "just installed", "AFalse PTrue DFalse")
 	c.pass(time.Hour)
-	if co = get[configv1.ClusterOperator](t, c, "", "olm"); conditions(co)+version(co) != "ATrue PFalse DFalse4.21.1" {
-		t.Errorf("later: %s %s", conditions(co), version(co))
-	}
+	expectOperator(t, c, "olm", "later", "ATrue PFalse DFalse 4.21.1")
 }
 
 // A release may bring a kind of workload that nobody watched so far.
@@ -141,17 +119,13 @@ func TestOperatorWithWorkloadOfAnotherKind(t *testing.T) {
 	c.pass(time.Minute)
 	apply(t, c, widget(1))
 	c.pass(time.Hour)
-	if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.20.3" {
-		t.Errorf("with another spec: %s", got)
-	}
+	expectOperator(t, c, "dns", "with another spec", "4.20.3")
 	apply(t, c, widget(2))
 	if err := c.Delete(t.Context(), operatorDeployment("dns", "").GroupVersionKind(), clusterapi.Key("openshift-dns", "dns"), clusterapi.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.pass(time.Hour)
-	if got := version(get[configv1.ClusterOperator](t, c, "", "dns")); got != "4.21.1" {
-		t.Errorf("with the wanted spec: %s", got)
-	}
+	expectOperator(t, c, "dns", "with the wanted spec", "4.21.1")
 }
 
 func TestOperatorFaults(t *testing.T) {
@@ -190,10 +164,7 @@ func TestOperatorFaults(t *testing.T) {
 			}
 			c.SetOperatorFault("dns", nil)
 			c.pass(3 * time.Minute)
-			co := get[configv1.ClusterOperator](t, c, "", "dns")
-			if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
-				t.Errorf("once repaired: %s", got)
-			}
+			expectOperator(t, c, "dns", "once repaired", "ATrue PFalse DFalse 4.21.1")
 		})
 	}
 }
@@ -207,9 +178,7 @@ func TestOperatorFaultAtRest(t *testing.T) {
 		t.Errorf("Degraded %+v", d)
 	}
 	c.pass(time.Minute)
-	if got := conditions(get[configv1.ClusterOperator](t, c, "", "dns")); got != "ATrue PFalse DFalse" {
-		t.Errorf("a minute later: %s", got)
-	}
+	expectOperator(t, c, "dns", "a minute later", "ATrue PFalse DFalse")
 }
 
 func TestMachineConfigOperatorAwaitsPools(t *testing.T) {
@@ -235,10 +204,8 @@ func TestMachineConfigOperatorAwaitsPools(t *testing.T) {
 			t.Errorf("rendered config %s: annotations %v, OS image %s", next, mc.Annotations, mc.Spec.OSImageURL)
 		}
 	}
+	expectOperator(t, c, "machine-config", "with the master pool behind", "ATrue PTrue DFalse 4.20.3")
 	co := get[configv1.ClusterOperator](t, c, "", "machine-config")
-	if got := conditions(co) + " " + version(co); got != "ATrue PTrue DFalse 4.20.3" {
-		t.Errorf("with the master pool behind: %s", got)
-	}
 	var texts map[string]string
 	if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
 		t.Fatal(err)
@@ -262,10 +229,7 @@ func TestMachineConfigOperatorAwaitsPools(t *testing.T) {
 		s.ObservedGeneration = 100
 	})
 	c.pass(time.Second)
-	co = get[configv1.ClusterOperator](t, c, "", "machine-config")
-	if got := conditions(co) + " " + version(co); got != "ATrue PFalse DFalse 4.21.1" {
-		t.Errorf("with the master pool done: %s %s", got, co.Status.Extension.Raw)
-	}
+	expectOperator(t, c, "machine-config", "with the master pool done", "ATrue PFalse DFalse 4.21.1")
 	n := get[corev1.Node](t, c, "", "master-0")
 	if n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
 		t.Errorf("kubelet %s, want v1.34.0", n.Status.NodeInfo.KubeletVersion)

@@ -57,16 +57,9 @@ type Options struct {
 	// NodeFaults are faults of nodes by name.
 	NodeFaults map[string]*Fault
 
-	// APIFaults are failures of the API itself.
-	APIFaults []APIFault
-
-	// Seed starts the random numbers of APIFaults that have a Rate: equal
-	// seeds and equal sequences of calls fail alike. Zero is a seed like any other.
-	Seed uint64
-
 	// Memory are options of the backend. Its Clock is set to the simulation's
-	// where nil, GracefulPods is always on, and its Intercept, if any, runs
-	// inside APIFaults.
+	// where nil, and GracefulPods is always on. Its Intercept can make calls of
+	// the API fail; see [FromSimulation].
 	Memory memory.Options
 
 	// Logger hears of behaviours that fail while Run drives them; nil means

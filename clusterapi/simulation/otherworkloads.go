@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -76,10 +77,7 @@ func (p *process) jobs() *behaviour {
 }
 
 func jobFailed(s *batchv1.JobStatus) bool {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == batchv1.JobFailed && s.Conditions[i].Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
+	})
 }

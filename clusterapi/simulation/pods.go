@@ -16,33 +16,29 @@ import (
 // after it was placed, is not Ready while its node is not, and ends some time
 // after it was told to. A pod whose node is gone goes too.
 func (p *process) kubelets() *behaviour {
-	k := &kubelet{process: p, seen: make(since)}
+	k := &kubelet{p: p, seen: make(since)}
 	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{
 		p.watch(kindPod, wakeChanged(0)),
-		p.watch(kindNode, func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-			if old != nil && new != nil && old.UID() == new.UID() {
-				a, errA := clusterapi.As[corev1.Node](old)
-				b, errB := clusterapi.As[corev1.Node](new)
-				if errA == nil && errB == nil && isUp(a) == isUp(b) {
-					return nil
-				}
-			}
+		p.watch(kindNode, unless(alike(sameForKubelet), func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
 			for _, o := range p.podsOn.at(either(old, new).Name()) {
 				wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 			}
 			return wakes
-		}),
+		})),
 	}}
 }
 
+// sameForKubelet says whether a node is up as it was before.
+func sameForKubelet(a, b *corev1.Node) bool { return a.UID == b.UID && isUp(a) == isUp(b) }
+
 // kubelet plays the kubelets of all nodes.
 type kubelet struct {
-	*process
+	p    *process
 	seen since // when pods began to start, and to end
 }
 
 func (k *kubelet) look(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-	stored := k.pods.get(named(r.Key))
+	stored := k.p.pods.get(named(r.Key))
 	if stored == nil {
 		return reconcile.Result{}, nil
 	}
@@ -70,10 +66,10 @@ func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1
 		}
 		return 0, k.end(ctx, p)
 	}
-	node := k.nodes.get(clusterapi.Key("", p.Spec.NodeName))
+	node := k.p.nodes.get(clusterapi.Key("", p.Spec.NodeName))
 	if node == nil {
 		if !ending {
-			return 0, k.remove(ctx, stored)
+			return 0, k.p.remove(ctx, stored)
 		}
 		return endLater()
 	}
@@ -88,7 +84,7 @@ func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1
 	fault := k.fault(p, now)
 	if ending {
 		if fault.is(FaultPodStays) {
-			return k.c.faults.shows(fault, now), nil
+			return k.p.c.faults.shows(fault, now), nil
 		}
 		delete(k.seen, starting)
 		return endLater()
@@ -97,13 +93,13 @@ func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1
 		return 0, nil
 	}
 	if fault.is(FaultPodUnready) {
-		left := k.c.faults.shows(fault, now)
+		left := k.p.c.faults.shows(fault, now)
 		return left, k.setReady(ctx, stored, p, false, "ContainersNotReady", now)
 	}
 	if isReady(p) {
 		return 0, nil
 	}
-	if left := k.seen.remaining(starting, k.c.timing.PodStart, now); left > 0 {
+	if left := k.seen.remaining(starting, k.p.c.timing.PodStart, now); left > 0 {
 		return left, nil
 	}
 	return 0, k.setReady(ctx, stored, p, true, "", now)
@@ -111,7 +107,7 @@ func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1
 
 // stopTime is how long a pod takes to end.
 func (k *kubelet) stopTime(p *corev1.Pod) time.Duration {
-	d := k.c.timing.PodStop
+	d := k.p.c.timing.PodStop
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
 		d = min(d, time.Duration(*g)*time.Second)
 	}
@@ -126,11 +122,11 @@ func (k *kubelet) stopTime(p *corev1.Pod) time.Duration {
 func (k *kubelet) end(ctx context.Context, p *corev1.Pod) error {
 	// No verb of the API does this, so that the driver does not see the call:
 	// it sees this one.
-	now, err := clusterapi.GetShared(ctx, k.api, kindPod, clusterapi.Key(p.Namespace, p.Name))
+	now, err := clusterapi.GetShared(ctx, k.p.api, kindPod, clusterapi.Key(p.Namespace, p.Name))
 	if err != nil || now.UID() != p.UID || len(now.Unstructured().GetFinalizers()) > 0 {
 		return ignoreNotFound(err)
 	}
-	return ignoreNotFound(k.c.Remove(kindPod, now.Key()))
+	return ignoreNotFound(k.p.c.Remove(kindPod, now.Key()))
 }
 
 // setReady writes the pod's status where it differs.
@@ -143,7 +139,7 @@ func (k *kubelet) setReady(ctx context.Context, stored *clusterapi.Object, p *co
 	if ready {
 		status = corev1.ConditionTrue
 	}
-	_, err := change(ctx, k.process, stored, true, func(p *corev1.Pod) {
+	_, err := change(ctx, k.p, stored, true, func(p *corev1.Pod) {
 		s := &p.Status
 		s.Phase = corev1.PodRunning
 		if s.StartTime == nil {
@@ -161,18 +157,15 @@ func (k *kubelet) setReady(ctx context.Context, stored *clusterapi.Object, p *co
 }
 
 func setPodCondition(s *corev1.PodStatus, t corev1.PodConditionType, status corev1.ConditionStatus, reason string, now metav1.Time) {
-	for i := range s.Conditions {
-		c := &s.Conditions[i]
-		if c.Type != t {
-			continue
-		}
-		if c.Status != status {
-			c.Status, c.LastTransitionTime = status, now
-		}
-		c.Reason = reason
-		return
+	c := find(s.Conditions, func(c *corev1.PodCondition) bool { return c.Type == t })
+	if c == nil {
+		s.Conditions = append(s.Conditions, corev1.PodCondition{Type: t})
+		c = &s.Conditions[len(s.Conditions)-1]
 	}
-	s.Conditions = append(s.Conditions, corev1.PodCondition{Type: t, Status: status, Reason: reason, LastTransitionTime: now})
+	if c.Status != status {
+		c.Status, c.LastTransitionTime = status, now
+	}
+	c.Reason = reason
 }
 
 // podIP makes up an address; different pods may share one.
@@ -183,10 +176,10 @@ func podIP(p *corev1.Pod) string {
 
 // fault is the pod's own fault, else its workload's.
 func (k *kubelet) fault(p *corev1.Pod, now time.Time) *Fault {
-	if f := k.c.faults.of("pod/"+p.Namespace+"/"+p.Name, nil, now); f != nil {
+	if f := k.p.c.faults.of("pod/"+p.Namespace+"/"+p.Name, nil, now); f != nil {
 		return f
 	}
-	return k.c.faults.of(workloadPart(p.Namespace, p.Labels[labelApp]), nil, now)
+	return k.p.c.faults.of(workloadPart(p.Namespace, p.Labels[labelApp]), nil, now)
 }
 
 func workloadPart(namespace, name string) string { return "workload/" + namespace + "/" + name }

@@ -35,12 +35,7 @@ func (p *process) pools(ctx context.Context) ([]*pool, error) {
 }
 
 func (p *pool) condition(t mcfgv1.MachineConfigPoolConditionType) *mcfgv1.MachineConfigPoolCondition {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == t {
-			return &p.Status.Conditions[i]
-		}
-	}
-	return nil
+	return find(p.Status.Conditions, func(c *mcfgv1.MachineConfigPoolCondition) bool { return c.Type == t })
 }
 
 func (p *pool) is(t mcfgv1.MachineConfigPoolConditionType) bool {

@@ -113,6 +113,37 @@ func (p *process) watch(gvk schema.GroupVersionKind, changed func(old, new *clus
 	return w
 }
 
+// unless wakes as wake does, but not for a change between two states of an object
+// that are the same for the behaviour.
+func unless(same func(old, new *clusterapi.Object) bool, wake func(old, new *clusterapi.Object) []reconcile.Wake) func(old, new *clusterapi.Object) []reconcile.Wake {
+	return func(old, new *clusterapi.Object) []reconcile.Wake {
+		if old != nil && new != nil && same(old, new) {
+			return nil
+		}
+		return wake(old, new)
+	}
+}
+
+// alike compares two states of an object by its type. States that do not have the
+// type are not alike.
+func alike[T any](same func(a, b *T) bool) func(old, new *clusterapi.Object) bool {
+	return func(old, new *clusterapi.Object) bool {
+		a, errA := clusterapi.As[T](old)
+		b, errB := clusterapi.As[T](new)
+		return errA == nil && errB == nil && same(a, b)
+	}
+}
+
+// find returns the first element of a list that is wanted, nil if none is.
+func find[E any](all []E, wanted func(*E) bool) *E {
+	for i := range all {
+		if wanted(&all[i]) {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
 // wakeChanged wakes the key of the object that changed.
 func wakeChanged(after time.Duration) func(old, new *clusterapi.Object) []reconcile.Wake {
 	return func(old, new *clusterapi.Object) []reconcile.Wake {

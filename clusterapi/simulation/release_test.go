@@ -209,7 +209,5 @@ func TestWorkloadAfterItsOperator(t *testing.T) {
 	c.Expect(to)
 	apply(t, c, early)
 	c.pass(time.Hour)
-	if got := version(get[configv1.ClusterOperator](t, c, "", "olm")); got != "4.21.1" {
-		t.Errorf("olm is at %s", got)
-	}
+	expectOperator(t, c, "olm", "in the end", "4.21.1")
 }

@@ -27,12 +27,7 @@ import (
 func (p *process) rendering() *behaviour {
 	every := []reconcile.Wake{{Key: everyPool, After: p.c.timing.Render}}
 	return &behaviour{name: "rendering of machine configs", look: p.renderPools, watches: []reconcile.Watch{
-		p.watch(kindMachineConfigPool, func(old, new *clusterapi.Object) []reconcile.Wake {
-			if old != nil && new != nil && sameSpec(old, new) && renderFails(old) == renderFails(new) {
-				return nil // another part of its status
-			}
-			return wakeChanged(p.c.timing.Render)(old, new)
-		}),
+		p.watch(kindMachineConfigPool, unless(sameForRenderer, wakeChanged(p.c.timing.Render))),
 		p.watch(kindMachineConfig, func(old, new *clusterapi.Object) []reconcile.Wake {
 			if isRendered(either(old, new).Unstructured()) {
 				return nil
@@ -41,6 +36,11 @@ func (p *process) rendering() *behaviour {
 		}),
 		p.watch(kindControllerConfig, func(_, _ *clusterapi.Object) []reconcile.Wake { return every }),
 	}}
+}
+
+// sameForRenderer says whether nothing of a pool changed but other parts of its status.
+func sameForRenderer(old, new *clusterapi.Object) bool {
+	return sameSpec(old, new) && renderFails(old) == renderFails(new)
 }
 
 // everyPool is the key of all pools.
@@ -137,18 +137,15 @@ func setRenderDegraded(s *mcfgv1.MachineConfigPoolStatus, problem string, now me
 	if problem != "" {
 		want.Status = corev1.ConditionTrue
 	}
-	for i := range s.Conditions {
-		old := &s.Conditions[i]
-		if old.Type != want.Type {
-			continue
-		}
-		if old.Status == want.Status {
-			want.LastTransitionTime = old.LastTransitionTime
-		}
-		*old = want
+	old := find(s.Conditions, func(c *mcfgv1.MachineConfigPoolCondition) bool { return c.Type == want.Type })
+	if old == nil {
+		s.Conditions = append(s.Conditions, want)
 		return
 	}
-	s.Conditions = append(s.Conditions, want)
+	if old.Status == want.Status {
+		want.LastTransitionTime = old.LastTransitionTime
+	}
+	*old = want
 }
 
 // poolConfiguration is the pool's field for a rendered config and its parts.

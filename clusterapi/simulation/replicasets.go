@@ -24,12 +24,7 @@ func (p *process) replicaSets() *behaviour {
 		name: "replica sets",
 		watches: []reconcile.Watch{
 			p.watch(kindReplicaSet, wakeChanged(0)),
-			p.watch(kindPod, func(old, new *clusterapi.Object) []reconcile.Wake {
-				if old != nil && new != nil && sameForControllers(old, new) {
-					return nil
-				}
-				return itsController(kindReplicaSet.Kind)(old, new)
-			}),
+			p.watch(kindPod, unless(alike(sameForControllers), itsController(kindReplicaSet.Kind))),
 		},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 			o, rs, err := read[appsv1.ReplicaSet](ctx, p, kindReplicaSet, named(r.Key))
@@ -43,10 +38,8 @@ func (p *process) replicaSets() *behaviour {
 
 // sameForControllers says whether nothing of a pod changed that controllers and
 // budgets look at.
-func sameForControllers(old, new *clusterapi.Object) bool {
-	a, errA := clusterapi.As[corev1.Pod](old)
-	b, errB := clusterapi.As[corev1.Pod](new)
-	return errA == nil && errB == nil && a.UID == b.UID && isActive(a) == isActive(b) && isReady(a) == isReady(b) &&
+func sameForControllers(a, b *corev1.Pod) bool {
+	return a.UID == b.UID && isActive(a) == isActive(b) && isReady(a) == isReady(b) &&
 		a.DeletionTimestamp.Equal(b.DeletionTimestamp) && maps.Equal(a.Labels, b.Labels) && a.Spec.NodeName == b.Spec.NodeName &&
 		reflect.DeepEqual(metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b))
 }

@@ -26,24 +26,22 @@ func (p *process) scheduler() *behaviour {
 			}
 			return []reconcile.Wake{{Key: waiting}}
 		}),
-		p.watch(kindNode, func(old, new *clusterapi.Object) []reconcile.Wake {
-			if new == nil || p.podsOn.count("") == 0 || old != nil && sameForScheduler(old, new) {
+		p.watch(kindNode, unless(alike(sameForScheduler), func(_, new *clusterapi.Object) []reconcile.Wake {
+			if new == nil || p.podsOn.count("") == 0 {
 				return nil
 			}
 			return []reconcile.Wake{{Key: waiting}}
-		}),
+		})),
 	}}
 }
 
-func sameForScheduler(old, new *clusterapi.Object) bool {
-	a, errA := clusterapi.As[corev1.Node](old)
-	b, errB := clusterapi.As[corev1.Node](new)
-	return errA == nil && errB == nil && a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) && sameForDaemonSets(old, new)
+func sameForScheduler(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) && sameForDaemonSets(a, b)
 }
 
 // placement is one look of the scheduler.
 type placement struct {
-	*process
+	p     *process
 	nodes []*corev1.Node
 	// fits are the nodes for the pods of a controller, which are all alike.
 	fits map[types.UID][]fit
@@ -57,7 +55,7 @@ type fit struct {
 }
 
 func (p *process) placeAll(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-	x := &placement{process: p, fits: make(map[types.UID][]fit)}
+	x := &placement{p: p, fits: make(map[types.UID][]fit)}
 	for _, o := range p.podsOn.at("") {
 		pod, err := clusterapi.As[corev1.Pod](o)
 		if err != nil {
@@ -82,13 +80,14 @@ func (x *placement) place(ctx context.Context, o *clusterapi.Object, pod *corev1
 	}
 	status, reason := corev1.ConditionTrue, ""
 	if node != "" {
-		if o, err = change(ctx, x.process, o, false, func(p *corev1.Pod) { p.Spec.NodeName = node }); err != nil {
+		o, err = change(ctx, x.p, o, false, func(p *corev1.Pod) { p.Spec.NodeName = node })
+		if err != nil {
 			return err
 		}
 	} else {
 		status, reason = corev1.ConditionFalse, corev1.PodReasonUnschedulable
 	}
-	_, err = change(ctx, x.process, o, true, func(p *corev1.Pod) {
+	_, err = change(ctx, x.p, o, true, func(p *corev1.Pod) {
 		setPodCondition(&p.Status, corev1.PodScheduled, status, reason, now)
 	})
 	return err
@@ -108,7 +107,8 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 	}
 	if fits == nil {
 		var err error
-		if fits, err = x.fitting(pod, owner); err != nil || len(fits) == 0 {
+		fits, err = x.fitting(pod, owner)
+		if err != nil || len(fits) == 0 {
 			return "", err
 		}
 		if owner != nil {
@@ -121,7 +121,7 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 		if best >= 0 && cmp.Or(cmp.Compare(fits[best].avoid, f.avoid), cmp.Compare(fits[best].same, f.same)) < 0 {
 			continue
 		}
-		n := x.load.count(f.name)
+		n := x.p.load.count(f.name)
 		if best < 0 || cmp.Or(cmp.Compare(f.avoid, fits[best].avoid), cmp.Compare(f.same, fits[best].same), cmp.Compare(n, load)) < 0 {
 			best, load = i, n
 		}
@@ -133,7 +133,7 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 // fitting returns the nodes that will do for a pod, by name.
 func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fit, error) {
 	if x.nodes == nil {
-		for _, o := range x.allNodes.at("") {
+		for _, o := range x.p.allNodes.at("") {
 			n, err := clusterapi.As[corev1.Node](o)
 			if err != nil {
 				return nil, err
@@ -143,7 +143,7 @@ func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fi
 	}
 	same := make(map[string]int)
 	if owner != nil {
-		for _, o := range x.podsOf.at(string(owner.UID)) {
+		for _, o := range x.p.podsOf.at(string(owner.UID)) {
 			p, err := clusterapi.As[corev1.Pod](o)
 			if err != nil {
 				return nil, err

@@ -49,7 +49,7 @@ func exactly(seed uint64) bool { return seed%4 >= 2 }
 func playUpdate(seed uint64, o reconcile.VirtualOptions) (faults []string, hash string, err error) {
 	one := intstr.FromInt32(1)
 	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: release("4.20.3", "machine-config", "dns"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: release("4.20.3", "machine-config", "dns"),
 		Memory: memory.Options{CheckShared: true},
 		Workloads: []simulation.Workload{
 			{Name: "web", Replicas: 4, MaxUnavailable: &one},
@@ -142,7 +142,7 @@ func atRest(ctx context.Context, c *simulation.Cluster, config string) error {
 	}
 	for _, n := range nodes {
 		if a := n.Annotations; strings.HasPrefix(n.Name, "worker") && (a[mcp.AnnotationCurrentConfig] != config || a[mcp.AnnotationState] != mcp.StateDone ||
-			n.Spec.Unschedulable || n.Status.NodeInfo.KubeletVersion != "v1.34.0" || a[simulation.AnnotationDisk] != "" || a[simulation.AnnotationBoot] != "") {
+			n.Spec.Unschedulable || n.Status.NodeInfo.KubeletVersion != "v1.34.0" || a[annotationDisk] != "" || a[annotationBoot] != "") {
 			complain("node %s: %v, kubelet %s, cordoned %t", n.Name, a, n.Status.NodeInfo.KubeletVersion, n.Spec.Unschedulable)
 		}
 	}

@@ -1,7 +1,6 @@
 package timeline_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,24 +41,6 @@ func BenchmarkMarshal(b *testing.B) {
 		_, err := json.Marshal(tl)
 		return err
 	})
-}
-
-func BenchmarkDecode(b *testing.B) {
-	for _, n := range []int{100, 1000, 10_000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			data, err := json.Marshal(sized(b, n))
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := timeline.Decode(bytes.NewReader(data), timeline.DecodeOptions{MaxEntries: 1 << 20}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 func BenchmarkRecorder(b *testing.B) {

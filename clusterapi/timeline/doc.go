@@ -28,10 +28,10 @@
 //
 //	WriteText     one line an entry, times relative, for reading and grep
 //	WriteSVG      a picture of its own: no script, light and dark
-//	MarshalJSON   everything; Decode reads it back
+//	MarshalJSON   everything
 //
-// All but JSON are bounded in lanes: past MaxLanes the largest groups are folded, to how
-// many of their lanes are in which phase. The first lanes in trouble stay, since they
+// Text and picture are bounded in lanes: past MaxLanes the largest groups are folded, to
+// what the entries of each phase have in common. The first lanes in trouble stay, since they
 // are what is looked for.
 //
 // The order of Entries changes none of these forms but JSON, which keeps it. Names and
@@ -46,9 +46,6 @@
 //	limit                     default  field                     past it
 //	entries of a recorder     100000   Options.MaxEntries        counted, left out, and an error
 //	text of a recorded entry  4 KiB    -                         says how many bytes are left out
-//	bytes of JSON             32 MiB   DecodeOptions.MaxBytes    error
-//	entries in JSON           100000   DecodeOptions.MaxEntries  error
-//	memory of a document      256 MiB  -                         error
 //	lanes of a text           500      TextOptions.MaxLanes      folded
 //	lanes of a picture        100      SVGOptions.MaxLanes       folded
 //

@@ -83,13 +83,13 @@ func (t *Timeline) headline(l *layout) string {
 	return s
 }
 
-// title is the name of a group, with the number of its lanes.
-func (g *group) title() string {
-	name := clean(g.name)
+// groupTitle is the name of a group, with the number of its lanes.
+func groupTitle(name string, lanes int) string {
+	name = clean(name)
 	if name == "" {
 		name = "all"
 	}
-	return fmt.Sprintf("%s (%s)", name, count(g.lanes, "lane", "lanes"))
+	return fmt.Sprintf("%s (%s)", name, count(lanes, "lane", "lanes"))
 }
 
 // laneName is the name of a row in its group.
@@ -98,25 +98,6 @@ func (r *row) laneName() string {
 		return clean(r.lane.Group)
 	}
 	return clean(r.lane.Name)
-}
-
-// text is the summary in words, without its phase.
-func (s *Summary) text() string {
-	if s.Longest == 0 {
-		return count(s.Entries, "time", "times")
-	}
-	text := fmt.Sprintf("%s, %s", count(s.Entries, "time", "times"), short(s.Median))
-	if s.Longest != s.Median {
-		text += " as a rule, " + short(s.Longest) + " at most"
-	}
-	text += fmt.Sprintf(", up to %d at once", s.AtOnce)
-	if s.Open > 0 {
-		text += fmt.Sprintf(", %d not ended", s.Open)
-	}
-	if s.Trouble > 0 {
-		text += fmt.Sprintf(", %d in trouble", s.Trouble)
-	}
-	return text
 }
 
 // phaseName is what a phase is called where it must be called something.

@@ -25,8 +25,9 @@ type group struct {
 	name  string
 	lanes int
 	rows  []*row
-	// folded are the bars of the lanes that have no row; nil: none is folded.
-	folded *fold
+	// folded are the bars of the lanes that have no row, foldedLanes of them.
+	folded      []bar
+	foldedLanes int
 }
 
 // row is a line of bars, in order. A lane whose bars overlap has several.
@@ -45,24 +46,6 @@ type bar struct {
 // mark says that the bar is a moment.
 func (b bar) mark() bool { return !b.Open() && b.from == b.to }
 
-// fold is what many lanes do at once.
-type fold struct {
-	lanes int
-	bars  []bar
-}
-
-// foldedPhases is how many phases of a fold are told apart.
-const foldedPhases = 20
-
-// foldedPhase is what a phase is called in a fold, where all that are past
-// foldedPhases are one.
-func (l *layout) foldedPhase(i int) string {
-	if i >= foldedPhases {
-		return "other"
-	}
-	return phaseName(l.phases[i])
-}
-
 // unfolded is how many lanes in trouble stay out of a fold.
 const unfolded = 5
 
@@ -73,7 +56,8 @@ func (t *Timeline) layout(maxRows int) *layout {
 	var first, last time.Time
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		if order[i] = e; i == 0 || e.Start.Before(first) {
+		order[i] = e
+		if i == 0 || e.Start.Before(first) {
 			first = e.Start
 		}
 		last = latest(last, latest(e.Start, e.End))
@@ -82,7 +66,8 @@ func (t *Timeline) layout(maxRows int) *layout {
 	if l.origin.IsZero() {
 		l.origin = first
 	}
-	if l.begin = l.origin; len(order) > 0 && first.Before(l.begin) {
+	l.begin = l.origin
+	if len(order) > 0 && first.Before(l.begin) {
 		l.begin = first
 	}
 	l.span = max(last.Sub(l.begin), 0)
@@ -119,6 +104,9 @@ func (t *Timeline) layout(maxRows int) *layout {
 	}
 	l.lanes = len(lanes)
 	l.foldTo(maxRows)
+	for _, g := range l.groups {
+		l.summarize(g)
+	}
 	return l
 }
 
@@ -214,17 +202,14 @@ func (g *group) fold(keep int) {
 			kept[r.lane] = true
 		}
 	}
-	if g.folded == nil {
-		g.folded = &fold{}
-	}
-	g.folded.lanes = g.lanes - len(kept)
+	g.foldedLanes = g.lanes - len(kept)
 	var rows []*row
 	for _, r := range g.rows {
 		if kept[r.lane] {
 			rows = append(rows, r)
 			continue
 		}
-		g.folded.bars = append(g.folded.bars, r.bars...)
+		g.folded = append(g.folded, r.bars...)
 	}
 	g.rows = rows
 }
@@ -238,39 +223,6 @@ func (l *layout) scale(at time.Duration, size int) int {
 	hi, lo := bits.Mul64(uint64(at), uint64(size))
 	place, _ := bits.Div64(hi, lo, uint64(l.span))
 	return int(place)
-}
-
-// coverage is how much of each of so many cells of the axis the bars take, in
-// thousandths, added up by what of says. Cells are in order.
-func (l *layout) coverage(bars []bar, cells, layers int, of func(bar) int) [][]int {
-	out, whole := make([][]int, layers), make([][]int, layers)
-	for i := range out {
-		out[i], whole[i] = make([]int, cells+1), make([]int, cells+1)
-	}
-	const unit = 1000
-	for _, b := range bars {
-		layer := out[of(b)]
-		from, to := l.scale(b.from, cells*unit), l.scale(b.to, cells*unit)
-		i, j := from/unit, to/unit
-		if i == j {
-			layer[i] += to - from
-			continue
-		}
-		layer[i] += (i+1)*unit - from
-		layer[j] += to - j*unit
-		whole := whole[of(b)] // those between, by where they begin and end
-		whole[i+1] += unit
-		whole[j] -= unit
-	}
-	for i := range out {
-		sum := 0
-		for k := range out[i] {
-			sum += whole[i][k]
-			out[i][k] += sum
-		}
-		out[i] = out[i][:cells]
-	}
-	return out
 }
 
 // step returns a round distance of ticks, so that at most so many are on the axis.

@@ -39,8 +39,6 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	const entry = `{"start":"2026-01-01T08:00:00Z"}`
-	many := `{"formatVersion":1,"entries":[` + strings.Repeat(entry+",", 100_000) + entry + `]}`
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "entries of a recorder", Default: 100_000, Bytes: 1 << 30, Run: func(t *testing.T) int64 {
 			r := recorder(t, timeline.Options{})
@@ -66,21 +64,6 @@ func TestLimits(t *testing.T) {
 			}
 			return 0
 		}},
-		{Limit: "bytes of JSON", Default: 32 << 20, Bytes: 512 << 20, Run: func(t *testing.T) int64 {
-			_, err := timeline.Decode(io.LimitReader(spaces{}, 32<<20+1), timeline.DecodeOptions{})
-			refused(t, err, "DecodeOptions.MaxBytes")
-			return 0
-		}},
-		{Limit: "entries in JSON", Default: 100_000, Bytes: 1 << 30, Run: func(t *testing.T) int64 {
-			_, err := timeline.Decode(strings.NewReader(many), timeline.DecodeOptions{})
-			refused(t, err, "DecodeOptions.MaxEntries")
-			return 0
-		}},
-		{Limit: "memory of a document", Default: 256 << 20, Bytes: 32 << 20, Run: func(t *testing.T) int64 {
-			_, err := timeline.Decode(strings.NewReader(`{"formatVersion":1,"entries":[`+strings.Repeat("{},", 1<<20)+`{}]}`), timeline.DecodeOptions{})
-			refused(t, err, "")
-			return 0
-		}},
 		{Limit: "lanes of a text", Default: 500, Bytes: 16 << 20, Run: func(t *testing.T) int64 {
 			folded(t, 500, func(tl *timeline.Timeline, w io.Writer) error { return tl.WriteText(w, timeline.TextOptions{}) })
 			return 0
@@ -91,10 +74,3 @@ func TestLimits(t *testing.T) {
 		}},
 	})
 }
-
-// spaces is JSON that does not begin.
-type spaces struct{}
-
-var space = bytes.Repeat([]byte(" "), 1<<16)
-
-func (spaces) Read(p []byte) (int, error) { return copy(p, space), nil }

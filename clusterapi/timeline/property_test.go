@@ -1,8 +1,6 @@
 package timeline_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -168,35 +166,6 @@ func TestFoldsCount(t *testing.T) {
 		}
 		if n != len(tl.Entries) {
 			r.Fatalf("%d of %d entries:\n%s", n, len(tl.Entries), text)
-		}
-		sum := 0
-		for _, s := range tl.Summarize() {
-			sum += s.Entries
-			if s.Start.After(s.End) || s.Median > s.Longest || s.AtOnce > s.Entries || s.Open > s.Entries || s.Trouble > s.Entries {
-				r.Fatalf("%+v", s)
-			}
-		}
-		if sum != len(tl.Entries) {
-			r.Fatalf("%d of %d entries are summarized", sum, len(tl.Entries))
-		}
-	})
-}
-
-// What is written as JSON is read back.
-func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		tl := drawTimeline(r, 10)
-		tl.Omitted = rapid.IntRange(0, 3).Draw(r, "omitted")
-		data, err := json.Marshal(tl)
-		if err != nil {
-			r.Fatal(err)
-		}
-		got, err := timeline.Decode(bytes.NewReader(data), timeline.DecodeOptions{})
-		if err != nil {
-			r.Fatalf("%v\n%s", err, data)
-		}
-		if diff := cmp.Diff(tl, got); diff != "" {
-			r.Fatal(diff)
 		}
 	})
 }

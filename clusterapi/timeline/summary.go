@@ -2,82 +2,68 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 )
 
-// Summary is what the entries of one phase in a group have in common.
-type Summary struct {
-	Group, Phase string
-	// Entries is their number, and Trouble that of those in trouble. Open go on.
-	Entries, Trouble, Open int
-	// Start is the first start, and End the last end, or that of the timeline.
-	Start, End time.Time
-	// Median and Longest are those of their durations; of an entry that goes on what
-	// is known of it.
-	Median, Longest time.Duration
-	// AtOnce is the most of them that went on at one time. Moments do not count.
-	AtOnce int
-}
+// foldedPhases is how many phases of a fold are told apart. Those past them are one.
+const foldedPhases = 20
 
-// Summarize returns a summary of each phase of each group: groups in the order in
-// which they begin, phases in that of their colours. Of entries that
-// [Timeline.Validate] refuses it means nothing.
-func (t *Timeline) Summarize() []Summary {
-	l := t.layout(len(t.Entries))
-	var out []Summary
-	for _, g := range l.groups {
-		var bars []bar
-		for _, r := range g.rows {
-			bars = append(bars, r.bars...)
-		}
-		for i, bars := range l.byPhase(bars, len(l.phases)) {
-			if len(bars) > 0 {
-				out = append(out, l.summary(g.name, l.phases[i], bars))
-			}
-		}
+// summarize adds a row to a folded group for each phase of the fold: from its first
+// start to its last end, with what its bars have in common as text.
+func (l *layout) summarize(g *group) {
+	phases := make([][]bar, foldedPhases+1)
+	for _, b := range g.folded {
+		i := min(l.index[b.Phase], foldedPhases)
+		phases[i] = append(phases[i], b)
 	}
-	return out
-}
-
-// folded returns a summary of each phase of a fold.
-func (l *layout) folded(g *group) []Summary {
-	var out []Summary
-	for i, bars := range l.byPhase(g.folded.bars, foldedPhases+1) {
-		if len(bars) > 0 {
-			out = append(out, l.summary(g.name, l.foldedPhase(i), bars))
+	lane := Lane{Name: groupTitle(g.name, g.foldedLanes)}
+	track := 0
+	for i, bars := range phases {
+		if len(bars) == 0 {
+			continue
 		}
+		phase := "other"
+		if i < foldedPhases {
+			phase = phaseName(l.phases[i])
+		}
+		g.rows = append(g.rows, &row{lane: lane, track: track, bars: []bar{l.summary(lane, phase, bars)}})
+		track++
 	}
-	return out
 }
 
-// byPhase sorts bars by their phases, of which the last is that of all others too.
-func (l *layout) byPhase(bars []bar, phases int) [][]bar {
-	out := make([][]bar, phases)
-	for _, b := range bars {
-		i := min(l.index[b.Phase], phases-1)
-		out[i] = append(out[i], b)
-	}
-	return out
-}
-
-func (l *layout) summary(group, phase string, bars []bar) Summary {
-	s := Summary{Group: group, Phase: phase, Entries: len(bars), AtOnce: atOnce(bars)}
-	first, last := bars[0].from, bars[0].to
+func (l *layout) summary(lane Lane, phase string, bars []bar) bar {
+	s := bar{from: bars[0].from, to: bars[0].to}
+	trouble, open := 0, 0
 	durations := make([]time.Duration, len(bars))
 	for i, b := range bars {
-		first, last = min(first, b.from), max(last, b.to)
+		s.from, s.to = min(s.from, b.from), max(s.to, b.to)
 		durations[i] = b.to - b.from
 		if b.Trouble {
-			s.Trouble++
+			trouble++
 		}
 		if b.Open() {
-			s.Open++
+			open++
 		}
 	}
 	slices.Sort(durations)
-	s.Start, s.End = l.begin.Add(first), l.begin.Add(last)
-	s.Median, s.Longest = durations[(len(durations)-1)/2], durations[len(durations)-1]
+	median, longest := durations[(len(durations)-1)/2], durations[len(durations)-1]
+	text := count(len(bars), "time", "times")
+	if longest > 0 {
+		text += ", " + short(median)
+		if longest != median {
+			text += " as a rule, " + short(longest) + " at most"
+		}
+		text += fmt.Sprintf(", up to %d at once", atOnce(bars))
+		if open > 0 {
+			text += fmt.Sprintf(", %d not ended", open)
+		}
+		if trouble > 0 {
+			text += fmt.Sprintf(", %d in trouble", trouble)
+		}
+	}
+	s.Entry = &Entry{Lane: lane, Start: l.begin.Add(s.from), End: l.begin.Add(s.to), Phase: phase, Text: text}
 	return s
 }
 

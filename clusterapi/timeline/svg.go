@@ -33,7 +33,7 @@ func (t *Timeline) WriteSVG(w io.Writer, o SVGOptions) error {
 		return err
 	}
 	l := t.layout(cmp.Or(o.MaxLanes, 100))
-	s := &svg{layout: l, width: min(max(cmp.Or(o.Width, 1200), 480), 10_000), y: 16}
+	s := &svg{l: l, width: min(max(cmp.Or(o.Width, 1200), 480), 10_000), y: 16}
 	s.measure()
 	s.head(t)
 	top := s.y
@@ -47,7 +47,7 @@ func (t *Timeline) WriteSVG(w io.Writer, o SVGOptions) error {
 		_, err = w.Write(s.under.Bytes())
 	}
 	if err == nil {
-		_, err = w.Write(s.Bytes())
+		_, err = w.Write(s.over.Bytes())
 	}
 	if err == nil {
 		_, err = io.WriteString(w, "</svg>\n")
@@ -55,11 +55,10 @@ func (t *Timeline) WriteSVG(w io.Writer, o SVGOptions) error {
 	return err
 }
 
-// svg is a layout as a picture. What is written to it lies above what is under it.
+// svg is a layout as a picture: what is written to over lies above what is under.
 type svg struct {
-	*layout
-	bytes.Buffer
-	under       bytes.Buffer
+	l           *layout
+	over, under bytes.Buffer
 	width, y    int // y is where the next thing goes
 	left, right int // of the axis
 	trouble     bool
@@ -70,12 +69,10 @@ type svg struct {
 
 // All sizes are in pixels. Places on the axis are in hundredths of one.
 const (
-	rowHeight  = 20
-	barHeight  = 14
-	foldHeight = 72
-	foldCell   = 4 // the width of what is averaged
-	letter     = 7 // the width of a character, more or less
-	colours    = 8 // phases that have one of their own; the others share one
+	rowHeight = 20
+	barHeight = 14
+	letter    = 7 // the width of a character, more or less
+	colours   = 8 // phases that have one of their own; the others share one
 )
 
 const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" class="timeline" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">
@@ -115,12 +112,9 @@ func svgStyle() string {
 // measure decides where the axis is.
 func (s *svg) measure() {
 	longest := 12
-	for _, g := range s.groups {
+	for _, g := range s.l.groups {
 		for _, r := range g.rows {
 			longest = max(longest, utf8.RuneCountInString(r.laneName()))
-		}
-		if g.folded != nil {
-			longest = max(longest, 20) // it is described there
 		}
 	}
 	s.left = 24 + min(longest*letter, s.width*3/10) + 12
@@ -129,7 +123,7 @@ func (s *svg) measure() {
 }
 
 // x is where a time is, in hundredths of a pixel.
-func (s *svg) x(at time.Duration) int { return s.left*100 + s.scale(at, (s.right-s.left)*100) }
+func (s *svg) x(at time.Duration) int { return s.left*100 + s.l.scale(at, (s.right-s.left)*100) }
 
 // px writes hundredths of a pixel.
 func px(hundredths int) string {
@@ -144,7 +138,7 @@ func px(hundredths int) string {
 }
 
 func (s *svg) text(class string, x, y int, text string) {
-	fmt.Fprintf(s, "<text class=%q x=\"%d\" y=\"%d\">%s</text>\n", class, x, y, xmlText(text))
+	fmt.Fprintf(&s.over, "<text class=%q x=\"%d\" y=\"%d\">%s</text>\n", class, x, y, xmlText(text))
 }
 
 func (s *svg) head(t *Timeline) {
@@ -152,20 +146,20 @@ func (s *svg) head(t *Timeline) {
 		s.text("title", 20, s.y+16, cut(clean(t.Title), (s.width-40)/9))
 		s.y += 26
 	}
-	s.text("sub", 20, s.y+14, t.headline(s.layout))
+	s.text("sub", 20, s.y+14, t.headline(s.l))
 	s.y += 44
 }
 
 // grid draws the axis below all else, from the top to where the rows end.
 func (s *svg) grid(top int) {
-	if len(s.groups) == 0 {
+	if len(s.l.groups) == 0 {
 		return
 	}
 	free := 0
-	for _, at := range s.ticks(max((s.right-s.left)/70, 2)) {
+	for _, at := range s.l.ticks(max((s.right-s.left)/70, 2)) {
 		x := s.x(at)
 		fmt.Fprintf(&s.under, "<path class=\"line\" d=\"M%s %dV%d\"/>\n", px(x), top-4, s.y)
-		label := strings.TrimPrefix(s.offset(at), "+")
+		label := strings.TrimPrefix(s.l.offset(at), "+")
 		if half := len(label) * letter * 50; x-half >= free {
 			fmt.Fprintf(&s.under, "<text x=\"%s\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", px(x), top-9, label)
 			free = x + half + 600
@@ -174,16 +168,13 @@ func (s *svg) grid(top int) {
 }
 
 func (s *svg) group(g *group) {
-	s.text("group", 20, s.y+15, cut(g.title(), (s.width-40)/letter))
+	s.text("group", 20, s.y+15, cut(groupTitle(g.name, g.lanes), (s.width-40)/letter))
 	s.y += 24
 	for i, r := range g.rows {
 		if i%2 == 0 {
 			fmt.Fprintf(&s.under, "<rect class=\"band\" x=\"20\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", s.y, s.width-40, rowHeight)
 		}
 		s.row(r)
-	}
-	if g.folded != nil {
-		s.fold(g)
 	}
 	s.y += 8
 }
@@ -192,7 +183,7 @@ func (s *svg) row(r *row) {
 	if r.track == 0 {
 		name := r.laneName()
 		text := xmlText(cut(name, (s.left-36)/letter))
-		fmt.Fprintf(s, "<text class=\"lane\" x=\"28\" y=\"%d\">%s<title>%s</title></text>\n", s.y+14, text, xmlText(r.lane.String()))
+		fmt.Fprintf(&s.over, "<text class=\"lane\" x=\"28\" y=\"%d\">%s<title>%s</title></text>\n", s.y+14, text, xmlText(r.lane.String()))
 	}
 	for _, b := range r.bars { // marks lie above bars
 		if !b.mark() {
@@ -213,10 +204,12 @@ func (s *svg) class(b bar) string {
 		s.trouble = true
 		return "t"
 	}
-	i := min(s.index[b.Phase], colours)
-	if s.used[i] = true; i == colours {
+	i, known := s.l.index[b.Phase]
+	if !known || i >= colours {
+		i = colours
 		s.others[b.Phase] = true
 	}
+	s.used[i] = true
 	return fmt.Sprint("p", i)
 }
 
@@ -227,19 +220,19 @@ func (s *svg) bar(b bar) {
 	if b.Open() {
 		length = "not ended after " + length
 	}
-	fmt.Fprintf(s, "<g><title>%s</title><rect class=%q x=\"%s\" y=\"%d\" width=\"%s\" height=\"%d\"/>",
-		xmlText(fmt.Sprintf("%s\n%s\n%s, %s", clean(b.Lane.String()), what, s.offset(b.from), length)), class, px(from), y, px(to-from), barHeight)
+	fmt.Fprintf(&s.over, "<g><title>%s</title><rect class=%q x=\"%s\" y=\"%d\" width=\"%s\" height=\"%d\"/>",
+		xmlText(fmt.Sprintf("%s\n%s\n%s, %s", clean(b.Lane.String()), what, s.l.offset(b.from), length)), class, px(from), y, px(to-from), barHeight)
 	if b.Open() {
-		fmt.Fprintf(s, "<path class=%q d=\"M%s %dl7 %dl-7 %dz\"/>", class, px(to), y, barHeight/2, barHeight/2)
+		fmt.Fprintf(&s.over, "<path class=%q d=\"M%s %dl7 %dl-7 %dz\"/>", class, px(to), y, barHeight/2, barHeight/2)
 	}
 	if text := fitting(what, phaseName(b.Phase), ((to-from)/100-8)/letter); text != "" {
 		ink := "in"
 		if b.Trouble {
 			ink = "bad"
 		}
-		fmt.Fprintf(s, "<text class=%q x=\"%s\" y=\"%d\">%s</text>", ink, px(from+400), y+11, xmlText(text))
+		fmt.Fprintf(&s.over, "<text class=%q x=\"%s\" y=\"%d\">%s</text>", ink, px(from+400), y+11, xmlText(text))
 	}
-	s.WriteString("</g>\n")
+	s.over.WriteString("</g>\n")
 }
 
 // fitting is as much of a text as fits into so many characters: all of it, its
@@ -260,100 +253,18 @@ func fitting(text, phase string, room int) string {
 
 func (s *svg) mark(b bar) {
 	class := "mark"
-	if s.marks = true; b.Trouble {
+	s.marks = true
+	if b.Trouble {
 		class, s.trouble = "mark t", true
 	}
-	fmt.Fprintf(s, "<path class=%q d=\"M%s %dl4 6l-4 6l-4 -6z\"><title>%s</title></path>\n", class, px(s.x(b.from)), s.y+rowHeight/2-6,
-		xmlText(fmt.Sprintf("%s\n%s\n%s", clean(b.Lane.String()), clean(b.label()), s.offset(b.from))))
-}
-
-// fold draws how many lanes of a fold are in which phase, one above the other.
-func (s *svg) fold(g *group) {
-	f := g.folded
-	cells := (s.right - s.left) / foldCell
-	spans := s.coverage(f.bars, cells, colours+2, func(b bar) int {
-		if b.Trouble {
-			return colours + 1
-		}
-		i := min(s.index[b.Phase], colours)
-		if i == colours && !b.mark() {
-			s.others[b.Phase] = true
-		}
-		return i
-	})
-	peak := 1000
-	for i := range cells {
-		sum := 0
-		for _, span := range spans {
-			sum += span[i]
-		}
-		peak = max(peak, sum)
-	}
-	name := count(f.lanes, "lane", "lanes")
-	if len(g.rows) > 0 {
-		name = count(f.lanes, "other lane", "other lanes")
-	}
-	s.text("lane", 28, s.y+14, name)
-	s.text("sub", 28, s.y+30, fmt.Sprintf("up to %d at once", atOnce(f.bars)))
-	fmt.Fprintf(&s.under, "<rect class=\"band\" x=\"20\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", s.y, s.width-40, foldHeight)
-	height := func(thousandths int) int { return thousandths * (foldHeight - 8) * 100 / peak }
-	base := make([]int, cells) // what is drawn already
-	for layer, span := range spans {
-		path := s.area(base, span, height)
-		if path == "" {
-			continue
-		}
-		class, title := "t", "in trouble"
-		if layer <= colours {
-			class, title, s.used[layer] = fmt.Sprint("p", layer), s.phase(layer), true
-		} else {
-			s.trouble = true
-		}
-		fmt.Fprintf(s, "<path class=%q d=\"%s\"><title>%s</title></path>\n", class, path, xmlText(clean(g.name)+"\n"+title))
-		for i, n := range span {
-			base[i] += n
-		}
-	}
-	s.y += foldHeight
-}
-
-// area is the path of a layer above what is drawn; empty where it has nothing.
-func (s *svg) area(base, span []int, height func(int) int) string {
-	var b strings.Builder
-	bottom := (s.y + foldHeight) * 100
-	for i := 0; i < len(span); {
-		if span[i] == 0 {
-			i++
-			continue
-		}
-		end := i
-		for end < len(span) && span[end] > 0 {
-			end++
-		}
-		// Along the top to the right, and back along the bottom.
-		fmt.Fprintf(&b, "M%d %s", s.left+i*foldCell, px(bottom-height(base[i]+span[i])))
-		for k, last := i, bottom-height(base[i]+span[i]); k < end; k++ {
-			if top := bottom - height(base[k]+span[k]); top != last {
-				fmt.Fprintf(&b, "H%dV%s", s.left+k*foldCell, px(top))
-				last = top
-			}
-		}
-		fmt.Fprintf(&b, "H%dV%s", s.left+end*foldCell, px(bottom-height(base[end-1])))
-		for k := end - 1; k > i; k-- {
-			if low := height(base[k-1]); low != height(base[k]) {
-				fmt.Fprintf(&b, "H%dV%s", s.left+k*foldCell, px(bottom-low))
-			}
-		}
-		fmt.Fprintf(&b, "H%dz", s.left+i*foldCell)
-		i = end
-	}
-	return b.String()
+	fmt.Fprintf(&s.over, "<path class=%q d=\"M%s %dl4 6l-4 6l-4 -6z\"><title>%s</title></path>\n", class, px(s.x(b.from)), s.y+rowHeight/2-6,
+		xmlText(fmt.Sprintf("%s\n%s\n%s", clean(b.Lane.String()), clean(b.label()), s.l.offset(b.from))))
 }
 
 // phase names the phase of a colour, unless several share it.
 func (s *svg) phase(colour int) string {
 	if colour < colours {
-		return phaseName(s.phases[colour])
+		return phaseName(s.l.phases[colour])
 	}
 	for phase := range s.others {
 		if len(s.others) == 1 {
@@ -390,9 +301,9 @@ func (s *svg) legend() {
 			s.y += rowHeight
 		}
 		if sample.class != "" {
-			fmt.Fprintf(s, "<rect class=%q x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/>", sample.class, x, s.y)
+			fmt.Fprintf(&s.over, "<rect class=%q x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/>", sample.class, x, s.y)
 		} else {
-			fmt.Fprintf(s, "<path class=\"mark\" d=\"M%d %dl4 6l-4 6l-4 -6z\"/>", x+6, s.y)
+			fmt.Fprintf(&s.over, "<path class=\"mark\" d=\"M%d %dl4 6l-4 6l-4 -6z\"/>", x+6, s.y)
 		}
 		s.text("sub", x+18, s.y+10, sample.text)
 		x += width

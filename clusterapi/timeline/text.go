@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
@@ -76,7 +75,6 @@ func (t *Timeline) writeHead(b *bytes.Buffer, l *layout) {
 
 // textLine is a line of a text: start, duration and lane, and what.
 type textLine struct {
-	at    time.Duration
 	cells [3]string
 	what  string
 }
@@ -84,32 +82,23 @@ type textLine struct {
 // lines are the entries, and a summary for each phase of a fold.
 func (l *layout) lines() []textLine {
 	var bars []bar
-	var lines []textLine
 	for _, g := range l.groups {
 		for _, r := range g.rows {
 			bars = append(bars, r.bars...)
 		}
-		if g.folded == nil {
-			continue
-		}
-		lane := (&group{name: g.name, lanes: g.folded.lanes}).title()
-		for _, s := range l.folded(g) {
-			at := s.Start.Sub(l.begin)
-			lines = append(lines, textLine{at, [3]string{l.offset(at), short(s.End.Sub(s.Start)), lane}, s.Phase + ": " + s.text()})
-		}
 	}
 	slices.SortStableFunc(bars, func(a, b bar) int { return compareEntries(a.Entry, b.Entry) })
-	for _, b := range bars {
-		line := textLine{b.from, [3]string{l.offset(b.from), short(b.to - b.from), clean(b.Lane.String())}, clean(b.label())}
+	lines := make([]textLine, len(bars))
+	for i, b := range bars {
+		line := textLine{[3]string{l.offset(b.from), short(b.to - b.from), clean(b.Lane.String())}, clean(b.label())}
 		if b.Open() {
 			line.cells[1] += "+"
 		}
 		if b.Trouble {
 			line.what = "! " + line.what
 		}
-		lines = append(lines, line)
+		lines[i] = line
 	}
-	slices.SortStableFunc(lines, func(a, b textLine) int { return cmp.Compare(a.at, b.at) })
 	return lines
 }
 

@@ -108,7 +108,8 @@ func (t *Timeline) Validate() error {
 		default:
 			continue
 		}
-		if errs = append(errs, fmt.Errorf("timeline: entry %d, of lane %q, %s", i, e.Lane, fault)); len(errs) >= most {
+		errs = append(errs, fmt.Errorf("timeline: entry %d, of lane %q, %s", i, e.Lane, fault))
+		if len(errs) >= most {
 			break
 		}
 	}

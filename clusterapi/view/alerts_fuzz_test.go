@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -21,12 +22,9 @@ func FuzzAlerts(f *testing.F) {
 		f.Add([]byte(answer))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		alerts, err := view.DecodeAlerts(answer)
-		if err != nil {
-			return
-		}
 		seen := map[string]bool{}
-		for _, c := range view.CheckAlerts(alerts) {
+		check := view.AlertPrecheck(func(context.Context) ([]byte, error) { return answer, nil })
+		for _, c := range view.RunPrechecks(t.Context(), check)[0].Conditions {
 			if seen[c.Type] || !strings.HasPrefix(c.Type, "recommended/") || c.Reason == "" {
 				t.Errorf("condition %+v", c)
 			}

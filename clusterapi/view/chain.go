@@ -11,6 +11,8 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // Chain is what an update waits on, from the whole to the part: runlevel,
@@ -277,13 +279,13 @@ func waitsForPool(o *Objects, p *Pool) []Chain {
 	}
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if n.Phase == PhaseUpdated {
+		if n.Phase == phaseUpdated {
 			continue
 		}
 		object := nodeResource(n.Name)
-		state := string(n.Phase)
-		if n.Assessment == AssessmentDegraded || n.Assessment == AssessmentUnavailable {
-			state += ", " + string(n.Assessment)
+		state := n.Phase
+		if n.Assessment == assessmentDegraded || n.Assessment == assessmentUnavailable {
+			state += ", " + n.Assessment
 		}
 		return []Chain{{link, {Object: &object, State: state, Message: n.Message, Since: n.Since}}}
 	}
@@ -361,14 +363,14 @@ func (c Chain) String() string {
 }
 
 // writeWaits writes the chains, links that several begin with once.
-func writeWaits(out *writer, s *Status) {
+func writeWaits(out *text.Writer, s *Status) {
 	if len(s.Waits) == 0 {
 		return
 	}
 	if s.Updating {
-		out.print("\nThe update waits on:\n")
+		out.Print("\nThe update waits on:\n")
 	} else {
-		out.print("\nThe requested update waits on:\n")
+		out.Print("\nThe requested update waits on:\n")
 	}
 	var above []string
 	for _, chain := range s.Waits {
@@ -382,9 +384,9 @@ func writeWaits(out *writer, s *Status) {
 		}
 		for i := shared; i < len(texts); i++ {
 			pad := strings.Repeat("  ", i+1)
-			out.print(pad, texts[i], "\n")
+			out.Print(pad, texts[i], "\n")
 			if m := chain[i].Message; m != "" {
-				out.print(pad, "  ", strings.ReplaceAll(m, "\n", "\n  "+pad), "\n")
+				out.Print(pad, "  ", strings.ReplaceAll(m, "\n", "\n  "+pad), "\n")
 			}
 		}
 		above = texts
@@ -413,7 +415,7 @@ func (l *Link) text(now time.Time) string {
 	if l.Since == nil {
 		return l.head()
 	}
-	if d := Short(now.Sub(*l.Since)); d != "now" {
+	if d := text.Short(now.Sub(*l.Since)); d != "now" {
 		return l.head() + ", for " + d
 	}
 	return l.head() + ", just now"

@@ -6,6 +6,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // Condition is a condition of an object, as views show it. It is plain data.
@@ -43,6 +45,16 @@ func conditionOf(cv *configv1.ClusterVersion, t configv1.ClusterStatusConditionT
 	return &Condition{string(c.Type), string(c.Status), c.Reason, c.Message, c.LastTransitionTime.Time}
 }
 
+// find returns the first condition of a type, nil without one.
+func find(conditions []configv1.ClusterOperatorStatusCondition, t configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+	for i := range conditions {
+		if conditions[i].Type == t {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
 // recommendedOf returns the first Recommended condition, nil without one.
 func recommendedOf(conditions []metav1.Condition) *Condition {
 	for _, c := range conditions {
@@ -60,7 +72,7 @@ func (c *Condition) isNot(status string) bool { return c != nil && c.Status != s
 
 // why is the reason and the message on lines of their own.
 func (c *Condition) why() string {
-	return "  Reason: " + c.Reason + "\n  Message: " + indent(c.Message) + "\n"
+	return "  Reason: " + c.Reason + "\n  Message: " + text.Indent(c.Message) + "\n"
 }
 
 // missingInfo is the warning for a condition that every ClusterVersion has.

@@ -10,32 +10,32 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // ErrNoPlatformOperators says that none of the ClusterOperators belongs to the
 // release, so that nothing can be said of the control plane.
 var ErrNoPlatformOperators = errors.New("no ClusterOperator of the release was found")
 
-// Assessment says in a word how a part of an update does.
-type Assessment string
-
 // The assessments of a control plane, a pool and a node.
 const (
-	AssessmentCompleted   Assessment = "Completed"
-	AssessmentProgressing Assessment = "Progressing"
-	AssessmentSlow        Assessment = "Progressing - Slow" // control plane
-	AssessmentStalled     Assessment = "Stalled"            // control plane
-	AssessmentPending     Assessment = "Pending"            // pool
-	AssessmentDegraded    Assessment = "Degraded"           // pool, node
-	AssessmentExcluded    Assessment = "Excluded"           // pool, node
-	AssessmentUnavailable Assessment = "Unavailable"        // node
-	AssessmentOutdated    Assessment = "Outdated"           // node
+	assessmentCompleted   = "Completed"
+	assessmentProgressing = "Progressing"
+	assessmentSlow        = "Progressing - Slow" // control plane
+	assessmentStalled     = "Stalled"            // control plane
+	assessmentPending     = "Pending"            // pool
+	assessmentDegraded    = "Degraded"           // pool, node
+	assessmentExcluded    = "Excluded"           // pool, node
+	assessmentUnavailable = "Unavailable"        // node
+	assessmentOutdated    = "Outdated"           // node
 )
 
 // ControlPlane is how far the operators of the control plane are. It is plain
 // data.
 type ControlPlane struct {
-	Assessment Assessment `json:"assessment"`
+	// Assessment is Completed, Progressing, "Progressing - Slow" or Stalled.
+	Assessment string `json:"assessment"`
 	// Target is the version that the cluster updates to, and Previous the one
 	// that it comes from.
 	Target   string `json:"target"`
@@ -222,13 +222,13 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 	c.Remaining.Duration, c.EstimatedDuration.Duration = rest.remaining, rest.total
 	switch {
 	case c.done():
-		c.Assessment = AssessmentCompleted
+		c.Assessment = assessmentCompleted
 	case rest.remaining < -coarse:
-		c.Assessment = AssessmentStalled
+		c.Assessment = assessmentStalled
 	case rest.remaining < 0:
-		c.Assessment = AssessmentSlow
+		c.Assessment = assessmentSlow
 	default:
-		c.Assessment = AssessmentProgressing
+		c.Assessment = assessmentProgressing
 	}
 	return c, nil
 }
@@ -298,22 +298,22 @@ func (c *ControlPlane) remainingText() string {
 	case c.MultiArch:
 		return "N/A for Multi-Architecture Migration"
 	case rest < -coarse:
-		return "N/A; estimate duration was " + Short(c.EstimatedDuration.Duration)
+		return "N/A; estimate duration was " + text.Short(c.EstimatedDuration.Duration)
 	case rest < coarse:
 		return "<10m"
 	}
-	return Short(rest)
+	return text.Short(rest)
 }
 
 // writeControlPlane writes the section of the control plane.
-func writeControlPlane(out *writer, c *ControlPlane, now time.Time, o StatusText) {
-	out.print("= Control Plane =\n")
+func writeControlPlane(out *text.Writer, c *ControlPlane, now time.Time, o StatusText) {
+	out.Print("= Control Plane =\n")
 	if c.done() {
 		end := now
 		if c.CompletedAt != nil {
 			end = *c.CompletedAt
 		}
-		fmt.Fprintf(out, "Update to %s successfully completed at %s (duration: %s)\n", c.Target, end.UTC().Format(time.RFC3339), Short(c.Duration.Duration))
+		fmt.Fprintf(out, "Update to %s successfully completed at %s (duration: %s)\n", c.Target, end.UTC().Format(time.RFC3339), text.Short(c.Duration.Duration))
 		return
 	}
 	fmt.Fprintf(out, "Assessment:      %s\n", c.Assessment)
@@ -326,12 +326,12 @@ func writeControlPlane(out *writer, c *ControlPlane, now time.Time, o StatusText
 		fmt.Fprintf(out, "Updating:        %s\n", strings.Join(names, ", "))
 	}
 	fmt.Fprintf(out, "Completion:      %.0f%% (%d operators updated, %d updating, %d waiting)\n", c.Completion, c.Updated, len(c.Updating), c.Waiting)
-	out.print("Duration:        ", Short(c.Duration.Duration))
+	out.Print("Duration:        ", text.Short(c.Duration.Duration))
 	if c.Remaining.Duration != 0 {
-		out.print(" (Est. Time Remaining: ", c.remainingText(), ")")
+		out.Print(" (Est. Time Remaining: ", c.remainingText(), ")")
 	}
 	label := "Operator Health: "
-	if o.Wording == Docs418 {
+	if o.Docs418 {
 		label = "Operator Status: "
 	}
 	fmt.Fprintf(out, "\n%s%d Healthy", label, c.Healthy)
@@ -341,8 +341,8 @@ func writeControlPlane(out *writer, c *ControlPlane, now time.Time, o StatusText
 	if c.Degraded > 0 {
 		fmt.Fprintf(out, ", %d Available but degraded", c.Degraded)
 	}
-	out.print("\n")
-	if o.Details.shows(DetailsOperators) && len(c.Updating) > 0 {
+	out.Print("\n")
+	if o.Details.shows(detailsOperators) && len(c.Updating) > 0 {
 		writeUpdating(out, c.Updating)
 	}
 }
@@ -351,10 +351,10 @@ func writeControlPlane(out *writer, c *ControlPlane, now time.Time, o StatusText
 // characters.
 const maxReason = 20
 
-func writeUpdating(out *writer, updating []UpdatingOperator) {
-	out.print("\nUpdating Cluster Operators\n")
-	t := wideTable(out)
-	t.row("NAME", "SINCE", "REASON", "MESSAGE")
+func writeUpdating(out *text.Writer, updating []UpdatingOperator) {
+	out.Print("\nUpdating Cluster Operators\n")
+	t := text.NewTable(out, 0, 3)
+	t.Row("NAME", "SINCE", "REASON", "MESSAGE")
 	for _, u := range updating {
 		reason := cmp.Or(u.Reason, "-")
 		if r := []rune(reason); len(r) > maxReason {
@@ -363,12 +363,12 @@ func writeUpdating(out *writer, updating []UpdatingOperator) {
 		lines := strings.Split(u.Message, "\n")
 		since := "-"
 		if u.Since != nil {
-			since = Short(u.Age.Duration)
+			since = text.Short(u.Age.Duration)
 		}
-		t.row(u.Name, since, reason, lines[0])
+		t.Row(u.Name, since, reason, lines[0])
 		for _, line := range lines[1:] {
-			t.row("", "", "", line)
+			t.Row("", "", "", line)
 		}
 	}
-	t.flush()
+	t.Flush()
 }

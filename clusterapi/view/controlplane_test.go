@@ -32,7 +32,7 @@ SINCE   LEVEL   IMPACT   MESSAGE
 5m      Info    None     Update is proceeding well
 `, statusText(t, o, 5*time.Minute, view.StatusText{}))
 
-	old := section(t, statusText(t, o, 5*time.Minute, view.StatusText{Wording: view.Docs418}), "Operator", "")
+	old := section(t, statusText(t, o, 5*time.Minute, view.StatusText{Docs418: true}), "Operator", "")
 	if !strings.HasPrefix(old, "Operator Status: 4 Healthy, 2 Unavailable, 1 Available but degraded\n") {
 		t.Error(old)
 	}
@@ -44,7 +44,7 @@ Target Version:  4.14.1 (from 4.14.0)
 Completion:      67% (2 operators updated, 0 updating, 1 waiting)
 Duration:        5m (Est. Time Remaining: 1h6m)
 Operator Health: 3 Healthy
-`, section(t, statusText(t, o, 5*time.Minute, view.StatusText{Details: view.DetailsOperators}), "= Control", "\n"))
+`, section(t, statusText(t, o, 5*time.Minute, view.StatusText{Details: "operators"}), "= Control", "\n"))
 }
 
 // How an operator counts.
@@ -188,9 +188,9 @@ func TestControlPlaneDone(t *testing.T) {
 		o := updating()
 		o.ClusterVersion.Status.History = tt.history
 		o.ClusterOperators = o.ClusterOperators[:2]
-		text := statusText(t, o, time.Hour, view.StatusText{Details: view.DetailsAll})
+		text := statusText(t, o, time.Hour, view.StatusText{Details: "all"})
 		same(t, tt.name, "= Control Plane =\nUpdate to "+tt.want+"\n", section(t, text, "= Control", "\n"))
-		if a := assess(t, o, time.Hour).ControlPlane.Assessment; a != view.AssessmentCompleted {
+		if a := assess(t, o, time.Hour).ControlPlane.Assessment; a != "Completed" {
 			t.Errorf("%s: %s", tt.name, a)
 		}
 	}
@@ -217,10 +217,10 @@ func TestUpdatingOperators(t *testing.T) {
 		"d          1h      éééééééééééééééééééé   \n" +
 		"                                          late\n" +
 		"e          1m1s    ééééééééééééééééé...   x\n"
-	for _, d := range []view.Details{view.DetailsOperators, view.DetailsAll} {
+	for _, d := range []view.Details{"operators", "all"} {
 		same(t, string(d), want, section(t, statusText(t, o, time.Hour, view.StatusText{Details: d}), "Updating Cluster", "\n"))
 	}
-	for _, d := range []view.Details{"", view.DetailsNone, view.DetailsHealth, view.DetailsNodes} {
+	for _, d := range []view.Details{"", "none", "health", "nodes"} {
 		if text := statusText(t, o, time.Hour, view.StatusText{Details: d}); strings.Contains(text, "Updating Cluster Operators") {
 			t.Errorf("details %q show operators", d)
 		}

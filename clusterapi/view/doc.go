@@ -2,7 +2,7 @@
 // objects: oc adm upgrade ([Summarize]), oc adm upgrade recommend
 // ([AssessRecommend]), oc adm upgrade status ([AssessStatus]), the history of a
 // ClusterVersion ([AssessHistory]) and the columns of oc get
-// ([ClusterVersionRows], [ClusterOperatorRows], [PoolRows]).
+// ([WriteColumns]).
 //
 // It has many types, since the data of each of these views is public; the functions
 // above are where to begin. Every view is two steps. The first takes objects and a time, and returns data

@@ -94,11 +94,11 @@ var differences = map[string][2]string{
 // The recorded outputs come out byte by byte, but for defects.
 func TestRecordedStatus(t *testing.T) {
 	for _, dir := range dumps(t) {
-		for suffix, details := range map[string]view.Details{".output": view.DetailsNone, ".detailed-output": view.DetailsAll} {
+		for suffix, details := range map[string]view.Details{".output": "none", ".detailed-output": "all"} {
 			name := filepath.Base(dir) + suffix
 			t.Run(name, func(t *testing.T) {
 				o := readDump(t, dir)
-				s, err := view.AssessStatus(o, view.LatestTransition(o).Add(recordedClock))
+				s, err := view.AssessStatus(o, latestTransition(o).Add(recordedClock))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 func TestTimeShare(t *testing.T) {
@@ -50,7 +51,7 @@ func TestEstimate(t *testing.T) {
 		done, total       int
 		result, estimated time.Duration
 		text              string
-		assessment        view.Assessment
+		assessment        string
 	}{
 		{"nothing done", 0, 600 * s, 0, 10, 3600 * s, 70 * time.Minute, "1h", "Progressing"},
 		{"too early", 240 * s, 240 * s, 3, 10, 67 * time.Minute, 71 * time.Minute, "1h7m", "Progressing"},
@@ -204,7 +205,7 @@ func TestEstimateEdges(t *testing.T) {
 		elapsed    time.Duration
 		result     time.Duration
 		text       string
-		assessment view.Assessment
+		assessment string
 	}{
 		{time.Hour - 500*time.Second, 10 * time.Minute, " (Est. Time Remaining: 10m)", "Progressing"},
 		{time.Hour - 499*time.Second, 598 * time.Second, " (Est. Time Remaining: <10m)", "Progressing"},
@@ -224,7 +225,7 @@ func TestEstimateEdges(t *testing.T) {
 			t.Errorf("%v: %v, %s; want %v, %s", tt.elapsed, c.Remaining, c.Assessment, tt.result, tt.assessment)
 		}
 		line := section(t, statusText(t, o, tt.elapsed, view.StatusText{}), "Duration", "Operator")
-		if want := "Duration:        " + view.Short(tt.elapsed.Round(time.Minute)) + tt.text + "\n"; line != want {
+		if want := "Duration:        " + text.Short(tt.elapsed.Round(time.Minute)) + tt.text + "\n"; line != want {
 			t.Errorf("%v: %q, want %q", tt.elapsed, line, want)
 		}
 	}

@@ -10,10 +10,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
 var update = flag.Bool("update", false, "write the wanted texts of testdata")
@@ -103,4 +106,23 @@ func indented(t *testing.T, v any) string {
 		t.Fatal(err)
 	}
 	return string(text) + "\n"
+}
+
+// latestTransition returns the newest transition time of the ClusterVersion and the
+// ClusterOperators, with which recorded outputs were made.
+func latestTransition(o *view.Objects) time.Time {
+	var conditions []configv1.ClusterOperatorStatusCondition
+	if o.ClusterVersion != nil {
+		conditions = append(conditions, o.ClusterVersion.Status.Conditions...)
+	}
+	for _, co := range o.ClusterOperators {
+		conditions = append(conditions, co.Status.Conditions...)
+	}
+	var latest time.Time
+	for _, c := range conditions {
+		if c.LastTransitionTime.After(latest) {
+			latest = c.LastTransitionTime.Time
+		}
+	}
+	return latest
 }

@@ -10,56 +10,50 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-)
 
-// Level says how much an insight matters.
-type Level string
+	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/text"
+)
 
 // The levels.
 const (
-	LevelInfo     Level = "Info"
-	LevelWarning  Level = "Warning"
-	LevelError    Level = "Error"
-	LevelCritical Level = "Critical"
+	levelInfo     = "Info"
+	levelWarning  = "Warning"
+	levelError    = "Error"
+	levelCritical = "Critical"
 )
 
 // levelOrder is how insights are sorted.
-var levelOrder = []Level{LevelCritical, LevelError, LevelWarning, LevelInfo}
-
-// Impact says what suffers.
-type Impact string
+var levelOrder = []string{levelCritical, levelError, levelWarning, levelInfo}
 
 // The impacts.
 const (
-	ImpactNone                    Impact = "None"
-	ImpactUnknown                 Impact = "Unknown"
-	ImpactAPIAvailability         Impact = "API Availability"
-	ImpactClusterCapacity         Impact = "Cluster Capacity"
-	ImpactApplicationAvailability Impact = "Application Availability"
-	ImpactApplicationOutage       Impact = "Application Outage"
-	ImpactDataLoss                Impact = "Data Loss"
-	ImpactUpdateSpeed             Impact = "Update Speed"
-	ImpactUpdateStalled           Impact = "Update Stalled"
+	impactNone            = "None"
+	impactUnknown         = "Unknown"
+	impactAPIAvailability = "API Availability"
+	impactUpdateSpeed     = "Update Speed"
+	impactUpdateStalled   = "Update Stalled"
 )
-
-// Scope says which part of a cluster an insight is about.
-type Scope string
 
 // The scopes.
 const (
-	ScopeControlPlane Scope = "ControlPlane"
-	ScopeWorkerPool   Scope = "WorkerPool"
-	ScopeCluster      Scope = "Cluster"
+	scopeControlPlane = "ControlPlane"
+	scopeWorkerPool   = "WorkerPool"
+	scopeCluster      = "Cluster"
 )
 
 // Insight is something that an administrator of the update should know. It is
 // plain data.
 type Insight struct {
 	// Since is when it began, nil if that is unknown.
-	Since       *time.Time `json:"since,omitempty"`
-	Level       Level      `json:"level"`
-	Impact      Impact     `json:"impact"`
-	Scope       Scope      `json:"scope"`
+	Since *time.Time `json:"since,omitempty"`
+	// Level is how much it matters: Info, Warning, Error or Critical.
+	Level string `json:"level"`
+	// Impact is what suffers: None, Unknown, API Availability, Update Speed or
+	// Update Stalled.
+	Impact string `json:"impact"`
+	// Scope is the part of the cluster: ControlPlane, WorkerPool or Cluster.
+	Scope       string     `json:"scope"`
 	Summary     string     `json:"summary"`
 	Description string     `json:"description"`
 	Reference   string     `json:"reference"` // where to read on, mostly a URL
@@ -93,7 +87,7 @@ func known(t time.Time) *time.Time {
 
 // ofVersion are the insights from the conditions of the ClusterVersion.
 func (in insightInput) ofVersion(cv *configv1.ClusterVersion) []Insight {
-	i := Insight{Level: LevelWarning, Impact: ImpactUpdateStalled, Scope: ScopeControlPlane, Reference: degradedRunbook, Resources: []Resource{versionResource(cv)}}
+	i := Insight{Level: levelWarning, Impact: impactUpdateStalled, Scope: scopeControlPlane, Reference: degradedRunbook, Resources: []Resource{versionResource(cv)}}
 	failing := find(cv.Status.Conditions, "Failing")
 	switch {
 	case failing == nil:
@@ -133,12 +127,12 @@ func (in insightInput) ofOperator(co *configv1.ClusterOperator) []Insight {
 		if lasted <= operatorPatience {
 			return
 		}
-		level := LevelWarning
+		level := levelWarning
 		if lasted > patience {
-			level = LevelError
+			level = levelError
 		}
 		insights = append(insights, Insight{
-			Since: known(c.LastTransitionTime.Time), Level: level, Impact: ImpactAPIAvailability, Scope: ScopeControlPlane,
+			Since: known(c.LastTransitionTime.Time), Level: level, Impact: impactAPIAvailability, Scope: scopeControlPlane,
 			Summary:     fmt.Sprintf("Cluster Operator %s is %s (%s)", co.Name, what, c.Reason),
 			Description: cmp.Or(c.Message, "<no message>"),
 			Reference:   runbook, Resources: []Resource{operatorResource(co.Name)},
@@ -160,7 +154,7 @@ func (in insightInput) ofHistory(cv *configv1.ClusterVersion) []Insight {
 		last = history[2+i].Version
 	}
 	return []Insight{{
-		Since: known(in.started), Level: LevelWarning, Impact: ImpactNone, Scope: ScopeControlPlane,
+		Since: known(in.started), Level: levelWarning, Impact: impactNone, Scope: scopeControlPlane,
 		Summary:     fmt.Sprintf("Previous update to %s never completed, last complete update was %s", history[1].Version, last),
 		Description: fmt.Sprintf("Current update to %s was initiated while the previous update to version %s was still in progress", history[0].Version, history[1].Version),
 		Reference:   historyDocs, Resources: []Resource{versionResource(cv)},
@@ -173,7 +167,7 @@ func (in insightInput) ofNode(n *Node, reasons []nodeReason, node *corev1.Node, 
 	var insights []Insight
 	if n.Unavailable && !n.updating() && slices.ContainsFunc(reasons, in.isSerious) {
 		u := i
-		u.Level, u.Impact = LevelWarning, ImpactUpdateSpeed
+		u.Level, u.Impact = levelWarning, impactUpdateSpeed
 		u.Summary = joinReasons(reasons, func(r nodeReason) string { return r.summary })
 		u.Description = joinReasons(reasons, func(r nodeReason) string { return r.description })
 		if n.Degraded {
@@ -183,7 +177,7 @@ func (in insightInput) ofNode(n *Node, reasons []nodeReason, node *corev1.Node, 
 		insights = append(insights, u)
 	}
 	if n.Degraded {
-		i.Level, i.Impact = LevelError, ImpactUpdateStalled
+		i.Level, i.Impact = levelError, impactUpdateStalled
 		i.Summary = fmt.Sprintf("Node %s is degraded", n.Name)
 		i.Description = node.Annotations[daemonReason]
 		insights = append(insights, i)
@@ -197,11 +191,11 @@ func (in insightInput) isSerious(r nodeReason) bool {
 	return r.patience >= 0 && (r.since.IsZero() || in.now.Sub(r.since) >= r.patience)
 }
 
-func poolScope(pool string) Scope {
+func poolScope(pool string) string {
 	if pool == masterPool {
-		return ScopeControlPlane
+		return scopeControlPlane
 	}
-	return ScopeWorkerPool
+	return scopeWorkerPool
 }
 
 // ofPool is the insight that a pool is paused.
@@ -210,7 +204,7 @@ func (in insightInput) ofPool(p *Pool) []Insight {
 		return nil
 	}
 	return []Insight{{
-		Level: LevelWarning, Impact: ImpactUpdateStalled, Scope: ScopeWorkerPool,
+		Level: levelWarning, Impact: impactUpdateStalled, Scope: scopeWorkerPool,
 		Summary:     fmt.Sprintf("Outdated nodes in a paused pool '%s' will not be updated", p.Name),
 		Description: "Pool is paused, which stops all changes to the nodes in the pool, including updates. The nodes will not be updated until the pool is unpaused by the administrator.",
 		Reference:   pausedDocs, Resources: []Resource{poolResource(p.Name)},
@@ -219,19 +213,19 @@ func (in insightInput) ofPool(p *Pool) []Insight {
 
 // ofAlert is the insight that an alert began to fire in the update, or fires and
 // is known to slow updates.
-func (in insightInput) ofAlert(a *Alert) []Insight {
-	i := Insight{Since: known(a.ActiveAt), Impact: ImpactUnknown, Scope: ScopeCluster, Reference: a.runbook()}
+func (in insightInput) ofAlert(a *alerts.Alert) []Insight {
+	i := Insight{Since: known(a.ActiveAt), Impact: impactUnknown, Scope: scopeCluster, Reference: a.Runbook()}
 	switch severity := a.Labels["severity"]; {
-	case a.name() == "" || a.State == "pending":
+	case !a.Counts():
 		return nil
 	case severity == "warning":
-		i.Level = LevelWarning
+		i.Level = levelWarning
 	case severity == "critical":
-		i.Level = LevelCritical
+		i.Level = levelCritical
 	default:
 		return nil
 	}
-	budget := a.name() == "PodDisruptionBudgetLimit" || a.name() == "PodDisruptionBudgetAtLimit"
+	budget := a.Name() == alerts.BudgetLimit || a.Name() == alerts.BudgetAtLimit
 	during := a.ActiveAt.After(in.started)
 	switch {
 	case budget && during:
@@ -243,9 +237,9 @@ func (in insightInput) ofAlert(a *Alert) []Insight {
 	default:
 		return nil
 	}
-	i.Description += " " + a.description()
-	i.Summary = "Alert is firing: " + a.summary()
-	i.Resources = []Resource{{Group: configv1.GroupName, Kind: kindAlert, Namespace: a.Labels["namespace"], Name: a.name()}}
+	i.Description += " " + a.Description()
+	i.Summary = "Alert is firing: " + a.Summary()
+	i.Resources = []Resource{{Group: configv1.GroupName, Kind: kindAlert, Namespace: a.Labels["namespace"], Name: a.Name()}}
 	return []Insight{i}
 }
 
@@ -271,37 +265,37 @@ func sortInsights(insights []Insight) []Insight {
 }
 
 // writeHealth writes the section of what an administrator should know.
-func writeHealth(out *writer, s *Status, o StatusText) {
-	out.print("\n= Update Health =\n")
-	insights, detailed := s.Health, o.Details.shows(DetailsHealth)
+func writeHealth(out *text.Writer, s *Status, o StatusText) {
+	out.Print("\n= Update Health =\n")
+	insights, detailed := s.Health, o.Details.shows(detailsHealth)
 	if len(insights) == 0 {
 		var since *time.Time
 		if s.Started != nil {
 			since = known(s.Now.Add(-s.UpdatingFor.Duration))
 		}
-		insights, detailed = []Insight{{Since: since, Level: LevelInfo, Impact: ImpactNone, Summary: "Update is proceeding well"}}, false
+		insights, detailed = []Insight{{Since: since, Level: levelInfo, Impact: impactNone, Summary: "Update is proceeding well"}}, false
 	}
 	if detailed {
 		for i := range insights {
 			if i > 0 {
-				out.print("\n")
+				out.Print("\n")
 			}
 			writeInsight(out, &insights[i], s.Now)
 		}
 		return
 	}
-	t := wideTable(out)
-	t.row("SINCE", "LEVEL", "IMPACT", "MESSAGE")
+	t := text.NewTable(out, 0, 3)
+	t.Row("SINCE", "LEVEL", "IMPACT", "MESSAGE")
 	for _, i := range insights {
-		t.row(sinceText(i.Since, s.Now), string(i.Level), string(i.Impact), i.Summary)
+		t.Row(sinceText(i.Since, s.Now), i.Level, i.Impact, i.Summary)
 	}
-	t.flush()
-	if len(insights) > 1 || insights[0].Level != LevelInfo {
-		out.print("\nRun with --details=health for additional description and links to related online documentation\n")
+	t.Flush()
+	if len(insights) > 1 || insights[0].Level != levelInfo {
+		out.Print("\nRun with --details=health for additional description and links to related online documentation\n")
 	}
 }
 
-func writeInsight(out *writer, i *Insight, now time.Time) {
+func writeInsight(out *text.Writer, i *Insight, now time.Time) {
 	fmt.Fprintf(out, "Message: %s\n  Since:       %s\n  Level:       %s\n  Impact:      %s\n  Reference:   %s\n  Resources:\n",
 		i.Summary, sinceText(i.Since, now), i.Level, i.Impact, i.Reference)
 	byKind := map[string][]string{}
@@ -338,5 +332,5 @@ func sinceText(since *time.Time, now time.Time) string {
 	if since == nil {
 		return "-"
 	}
-	return Short(now.Sub(*since))
+	return text.Short(now.Sub(*since))
 }

@@ -7,6 +7,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // History are the releases that a cluster has run, newest first. It is plain
@@ -74,22 +76,22 @@ type HistoryText struct {
 // is not known. It fails when writing does. It can be called concurrently on one
 // history.
 func (h *History) WriteText(out io.Writer, o HistoryText) error {
-	t := wideTable(out)
+	t := text.NewTable(out, 0, 3)
 	row := func(texts ...string) {
 		if o.WithoutImages {
 			texts = texts[:len(texts)-1]
 		}
-		t.row(texts...)
+		t.Row(texts...)
 	}
 	row("VERSION", "STATE", "STARTED", "COMPLETED", "DURATION", "VERIFIED", "IMAGE")
 	for _, e := range h.Entries {
 		duration := "-"
 		if e.Duration != nil {
-			duration = Short(e.Duration.Duration)
+			duration = text.Short(e.Duration.Duration)
 		}
 		row(orDash(e.Version), orDash(e.State), timeText(e.Started), timeText(e.Completed), duration, strconv.FormatBool(e.Verified), orDash(e.Image))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // orDash stands for a text that is not set.

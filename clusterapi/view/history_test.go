@@ -1,7 +1,6 @@
 package view_test
 
 import (
-	"bytes"
 	"io"
 	"testing"
 	"time"
@@ -103,36 +102,4 @@ func TestHistoryJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "history.json", indented(t, h))
-}
-
-func TestHistoryWriteError(t *testing.T) {
-	h, err := view.AssessHistory(withHistory(entry("4.14.2", "Partial", 0, -1)), started)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := h.WriteText(&out, view.HistoryText{}); err != nil {
-		t.Fatal(err)
-	}
-	for n := range out.Len() {
-		w := failingWriter(n)
-		if err := h.WriteText(&w, view.HistoryText{}); err != errFull {
-			t.Fatalf("out fails after %d bytes, error is %v", n, err)
-		}
-	}
-}
-
-// TestShort holds how durations are written.
-func TestShort(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "now", 368 * time.Microsecond: "now", 512 * time.Millisecond: "now", -999 * time.Millisecond: "now",
-		time.Second: "1s", 45300 * time.Millisecond: "45s", -1500 * time.Millisecond: "-1s",
-		time.Minute: "1m", 10 * time.Minute: "10m", 2*time.Minute + 54*time.Second: "2m54s",
-		time.Hour: "1h", 10*time.Hour + 10*time.Minute: "10h10m", time.Hour + 10*time.Second: "1h0m10s", 100 * time.Hour: "100h", -time.Hour: "-1h",
-		59*time.Minute + 59999*time.Millisecond: "59m59s",
-	} {
-		if got := view.Short(d); got != want {
-			t.Errorf("%d is %q, want %q", d, got, want)
-		}
-	}
 }

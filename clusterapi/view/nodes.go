@@ -10,26 +10,28 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
-)
 
-// Phase is how far the update of a node is.
-type Phase string
+	"github.com/clusterupdate/clusterupdate/internal/text"
+)
 
 // The phases of a node.
 const (
-	PhaseDraining  Phase = "Draining"
-	PhaseUpdating  Phase = "Updating"
-	PhaseRebooting Phase = "Rebooting"
-	PhasePaused    Phase = "Paused"
-	PhasePending   Phase = "Pending"
-	PhaseUpdated   Phase = "Updated"
+	phaseDraining  = "Draining"
+	phaseUpdating  = "Updating"
+	phaseRebooting = "Rebooting"
+	phasePaused    = "Paused"
+	phasePending   = "Pending"
+	phaseUpdated   = "Updated"
 )
 
 // Node is how far the update of a node is. It is plain data.
 type Node struct {
-	Name       string     `json:"name"`
-	Assessment Assessment `json:"assessment"`
-	Phase      Phase      `json:"phase"`
+	Name string `json:"name"`
+	// Assessment is Degraded, Unavailable, Progressing, Excluded, Outdated or
+	// Completed.
+	Assessment string `json:"assessment"`
+	// Phase is Draining, Updating, Rebooting, Paused, Pending or Updated.
+	Phase string `json:"phase"`
 	// Version is what the node runs, empty if that is unknown.
 	Version string `json:"version,omitempty"`
 	// Estimate is a rough idea of the time to go: "-" for none, "?" for unknown.
@@ -48,7 +50,7 @@ type Node struct {
 // updating says that the node is being updated. One whose daemon is done with that,
 // and has not yet said which config it runs, is in the phase Updated.
 func (n *Node) updating() bool {
-	return !n.Updated && n.Phase != PhasePaused && n.Phase != PhasePending
+	return !n.Updated && n.Phase != phasePaused && n.Phase != phasePending
 }
 
 // nodeReason is why a node is not available.
@@ -127,35 +129,36 @@ func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) 
 	updating := !n.Updated && n.Version != "" && target != "" && target == r.target && current != desired && desired == wanted
 	n.Degraded = desired != "" && isDegradedState(state)
 	reasons := unavailability(node)
-	if n.Unavailable = len(reasons) > 0 && fitsImage(a, pool); n.Unavailable {
+	n.Unavailable = len(reasons) > 0 && fitsImage(a, pool)
+	if n.Unavailable {
 		n.Since = earliest(reasons)
 	}
 
 	switch {
 	case updating && isDraining(a):
-		n.Phase, n.Assessment, n.Estimate = PhaseDraining, AssessmentProgressing, "+10m"
+		n.Phase, n.Assessment, n.Estimate = phaseDraining, assessmentProgressing, "+10m"
 	case updating && state == "Rebooting":
-		n.Phase, n.Assessment, n.Estimate = PhaseRebooting, AssessmentProgressing, "+5m"
+		n.Phase, n.Assessment, n.Estimate = phaseRebooting, assessmentProgressing, "+5m"
 	case updating && state != "Done":
-		n.Phase, n.Assessment, n.Estimate = PhaseUpdating, AssessmentProgressing, "+5m"
+		n.Phase, n.Assessment, n.Estimate = phaseUpdating, assessmentProgressing, "+5m"
 	case updating || n.Updated:
-		n.Phase, n.Assessment, n.Estimate = PhaseUpdated, AssessmentCompleted, "-"
+		n.Phase, n.Assessment, n.Estimate = phaseUpdated, assessmentCompleted, "-"
 	case pool.Spec.Paused:
-		n.Phase, n.Assessment, n.Estimate = PhasePaused, AssessmentExcluded, "-"
+		n.Phase, n.Assessment, n.Estimate = phasePaused, assessmentExcluded, "-"
 	default:
-		n.Phase, n.Assessment, n.Estimate = PhasePending, AssessmentOutdated, "?"
+		n.Phase, n.Assessment, n.Estimate = phasePending, assessmentOutdated, "?"
 	}
-	troubled := func(as Assessment, message string) {
+	troubled := func(as string, message string) {
 		n.Assessment, n.Message, n.Estimate = as, message, "?"
 		if n.Updated {
 			n.Estimate = "-"
 		}
 	}
 	if n.Unavailable && !updating {
-		troubled(AssessmentUnavailable, joinReasons(reasons, func(r nodeReason) string { return r.short }))
+		troubled(assessmentUnavailable, joinReasons(reasons, func(r nodeReason) string { return r.short }))
 	}
 	if n.Degraded {
-		troubled(AssessmentDegraded, a[daemonReason])
+		troubled(assessmentDegraded, a[daemonReason])
 	}
 	return n, reasons
 }
@@ -242,8 +245,8 @@ func joinReasons(reasons []nodeReason, text func(nodeReason) string) string {
 
 // The order in which nodes are shown.
 var (
-	assessmentOrder = []Assessment{AssessmentDegraded, AssessmentUnavailable, AssessmentProgressing, AssessmentExcluded, AssessmentOutdated, AssessmentCompleted}
-	phaseOrder      = []Phase{PhaseDraining, PhaseUpdating, PhaseRebooting, PhasePaused, PhasePending, PhaseUpdated}
+	assessmentOrder = []string{assessmentDegraded, assessmentUnavailable, assessmentProgressing, assessmentExcluded, assessmentOutdated, assessmentCompleted}
+	phaseOrder      = []string{phaseDraining, phaseUpdating, phaseRebooting, phasePaused, phasePending, phaseUpdated}
 )
 
 // sortNodes puts those in front that need attention.
@@ -265,7 +268,7 @@ const (
 )
 
 // writeNodes writes the nodes of a pool.
-func writeNodes(out *writer, p *Pool, o StatusText) {
+func writeNodes(out *text.Writer, p *Pool, o StatusText) {
 	if p.Total == 0 {
 		return
 	}
@@ -274,16 +277,16 @@ func writeNodes(out *writer, p *Pool, o StatusText) {
 			fmt.Fprintf(out, "\nAll control plane nodes successfully updated to %s\n", p.Nodes[0].Version)
 			return
 		}
-		out.print("\nControl Plane Nodes\n")
+		out.Print("\nControl Plane Nodes\n")
 	} else {
 		fmt.Fprintf(out, "\nWorker Pool Nodes: %s\n", p.Name)
 	}
 	var skipped omitted
-	t := wideTable(out)
-	t.row("NAME", "ASSESSMENT", "PHASE", "VERSION", "EST", "MESSAGE")
+	t := text.NewTable(out, 0, 3)
+	t.Row("NAME", "ASSESSMENT", "PHASE", "VERSION", "EST", "MESSAGE")
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		if i >= maxNodes && !o.Details.shows(DetailsNodes) && !n.Degraded && (!n.Unavailable || n.updating()) {
+		if i >= maxNodes && !o.Details.shows(detailsNodes) && !n.Degraded && (!n.Unavailable || n.updating()) {
 			skipped.count(n)
 			continue
 		}
@@ -291,9 +294,9 @@ func writeNodes(out *writer, p *Pool, o StatusText) {
 		if len(n.Name) >= minName {
 			message = strings.ReplaceAll(message, n.Name, "<node>")
 		}
-		t.row(n.Name, string(n.Assessment), string(n.Phase), cmp.Or(n.Version, "?"), n.Estimate, message)
+		t.Row(n.Name, n.Assessment, n.Phase, cmp.Or(n.Version, "?"), n.Estimate, message)
 	}
-	t.flush()
+	t.Flush()
 	if s := skipped; s.total > 0 {
 		fmt.Fprintf(out, "...\nOmitted additional %d Total, %d Completed, %d Available, %d Progressing, %d Outdated, %d Draining, %d Excluded, and 0 Degraded nodes.\n"+
 			"Pass along --details=nodes to see all information.\n",
@@ -313,7 +316,7 @@ func (s *omitted) count(n *Node) {
 	s.total++
 	add(&s.completed, n.Updated)
 	add(&s.available, !n.Unavailable)
-	add(&s.progressing, n.Assessment == AssessmentProgressing)
-	add(&s.draining, n.Phase == PhaseDraining)
-	add(&s.excluded, n.Phase == PhasePaused)
+	add(&s.progressing, n.Assessment == assessmentProgressing)
+	add(&s.draining, n.Phase == phaseDraining)
+	add(&s.excluded, n.Phase == phasePaused)
 }

@@ -1,12 +1,12 @@
 package view
 
 import (
-	"time"
-
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // Objects are what the status of an update is computed from. They are only read.
@@ -25,7 +25,7 @@ type Objects struct {
 	// machine-config operator also tells which image of it runs.
 	Deployments []*appsv1.Deployment
 	DaemonSets  []*appsv1.DaemonSet
-	Alerts      []Alert
+	Alerts      []clusterapi.Alert
 	// Components are those of the release that the cluster updates to; without
 	// them chains begin at the ClusterOperator.
 	Components []Component
@@ -95,29 +95,6 @@ func poolResource(name string) Resource {
 }
 
 func nodeResource(name string) Resource { return Resource{Kind: kindNode, Name: name} }
-
-// LatestTransition returns the newest transition time of the conditions of the
-// ClusterVersion and the ClusterOperators, the zero time without any. The recorded
-// outputs of the command line tool were made with it as their time.
-func LatestTransition(o *Objects) time.Time {
-	var latest time.Time
-	newest := func(conditions []configv1.ClusterOperatorStatusCondition) {
-		for _, c := range conditions {
-			if c.LastTransitionTime.After(latest) {
-				latest = c.LastTransitionTime.Time
-			}
-		}
-	}
-	if o.ClusterVersion != nil {
-		newest(o.ClusterVersion.Status.Conditions)
-	}
-	for _, co := range o.ClusterOperators {
-		if co != nil {
-			newest(co.Status.Conditions)
-		}
-	}
-	return latest
-}
 
 // missing returns why a kind could not be read in full, "" if it was.
 func (o *Objects) missing(kind string) string {

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 const (
@@ -19,9 +21,10 @@ const (
 
 // Pool is how far the nodes of a machine config pool are. It is plain data.
 type Pool struct {
-	Name       string     `json:"name"`
-	Paused     bool       `json:"paused,omitempty"`
-	Assessment Assessment `json:"assessment"`
+	Name   string `json:"name"`
+	Paused bool   `json:"paused,omitempty"`
+	// Assessment is Completed, Progressing, Pending, Degraded or Excluded.
+	Assessment string `json:"assessment"`
 	// Completion is Updated of Total, in percent; 100 of an empty pool.
 	Completion float64 `json:"completion"`
 
@@ -54,14 +57,14 @@ func (p *Pool) count(n *Node) {
 		p.Degraded++
 	}
 	switch n.Phase {
-	case PhaseUpdated:
+	case phaseUpdated:
 		p.Updated++
 		return
-	case PhasePaused:
+	case phasePaused:
 		p.Excluded++
-	case PhasePending:
+	case phasePending:
 		p.Pending++
-	case PhaseDraining:
+	case phaseDraining:
 		p.Draining++
 		fallthrough
 	default:
@@ -80,15 +83,15 @@ func (p *Pool) assess() {
 	}
 	switch {
 	case p.complete():
-		p.Assessment = AssessmentCompleted
+		p.Assessment = assessmentCompleted
 	case p.Pending == p.Total:
-		p.Assessment = AssessmentPending
+		p.Assessment = assessmentPending
 	case p.Degraded > 0:
-		p.Assessment = AssessmentDegraded
+		p.Assessment = assessmentDegraded
 	case p.Excluded > 0:
-		p.Assessment = AssessmentExcluded
+		p.Assessment = assessmentExcluded
 	default:
-		p.Assessment = AssessmentProgressing
+		p.Assessment = assessmentProgressing
 	}
 }
 
@@ -181,17 +184,17 @@ func assessPools(o *Objects, in insightInput) ([]Pool, []Insight, error) {
 }
 
 // writePools writes the section of the worker pools, unless none has a node.
-func writePools(out *writer, pools []Pool, o StatusText) {
+func writePools(out *text.Writer, pools []Pool, o StatusText) {
 	workers := slices.DeleteFunc(slices.Clone(pools), func(p Pool) bool { return p.Name == masterPool })
 	if !slices.ContainsFunc(workers, func(p Pool) bool { return p.Total > 0 }) {
 		return
 	}
-	out.print("\n= Worker Upgrade =\n\n")
-	t := wideTable(out)
-	t.row("WORKER POOL", "ASSESSMENT", "COMPLETION", "STATUS")
+	out.Print("\n= Worker Upgrade =\n\n")
+	t := text.NewTable(out, 0, 3)
+	t.Row("WORKER POOL", "ASSESSMENT", "COMPLETION", "STATUS")
 	for _, p := range workers {
 		if p.Total == 0 {
-			t.row(p.Name, "Empty", "", "0 Total")
+			t.Row(p.Name, "Empty", "", "0 Total")
 			continue
 		}
 		status := fmt.Sprintf("%d Available, %d Progressing, %d Draining", p.Available, p.Progressing, p.Draining)
@@ -201,9 +204,9 @@ func writePools(out *writer, pools []Pool, o StatusText) {
 		if p.Degraded > 0 {
 			status += fmt.Sprintf(", %d Degraded", p.Degraded)
 		}
-		t.row(p.Name, string(p.Assessment), fmt.Sprintf("%.0f%% (%d/%d)", p.Completion, p.Total-p.Outdated, p.Total), status)
+		t.Row(p.Name, p.Assessment, fmt.Sprintf("%.0f%% (%d/%d)", p.Completion, p.Total-p.Outdated, p.Total), status)
 	}
-	t.flush()
+	t.Flush()
 	for i := range workers {
 		writeNodes(out, &workers[i], o)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/alerts"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -46,7 +48,7 @@ func RunPrechecks(ctx context.Context, checks ...PrecheckFunc) []Precheck {
 }
 
 // AlertPrecheck returns a check of the alerts that fetch returns as an answer of
-// the monitoring's API (see [DecodeAlerts]). The check fails when fetch does, and
+// the monitoring's API (see [clusterapi.DecodeAlerts]). The check fails when fetch does, and
 // for an answer that cannot be decoded.
 func AlertPrecheck(fetch func(context.Context) ([]byte, error)) PrecheckFunc {
 	return func(ctx context.Context) ([]PrecheckCondition, error) {
@@ -54,114 +56,48 @@ func AlertPrecheck(fetch func(context.Context) ([]byte, error)) PrecheckFunc {
 		if err != nil {
 			return nil, fmt.Errorf("fetching alerts: %w", err)
 		}
-		alerts, err := DecodeAlerts(answer)
+		firing, err := clusterapi.DecodeAlerts(answer)
 		if err != nil {
 			return nil, err
 		}
-		return CheckAlerts(alerts), nil
+		return checkAlerts(firing), nil
 	}
 }
 
-// alertClass is a kind of alerts that should be looked at before an update.
-type alertClass struct {
-	name string
-	why  string // to look at it
-	has  func(*Alert) bool
-	// optional classes are not mentioned without a hit.
-	optional bool
-}
-
-const slowsNodes = "which may slow workload redistribution during rolling node updates."
-
-// alertClasses are in the order in which they are tried and mentioned.
-var alertClasses = []alertClass{
-	{name: "CriticalAlerts", why: "suggesting significant cluster issues worth investigating.", has: (*Alert).isCritical},
-	{name: "PodDisruptionBudgetAlerts", why: "which might slow node drains.", has: hasName(budgetAtLimit)},
-	{name: "PodImagePullAlerts", why: slowsNodes, has: hasName("KubeContainerWaiting")},
-	{name: "NodeAlerts", why: slowsNodes, has: hasName("KubeletHealthState", "KubeNodeNotReady", "KubeNodeReadinessFlapping", "KubeNodeUnreachable")},
-	{name: "UpdatePrecheckAlerts", why: "suggesting issues worth investigating before updating the cluster.", has: func(a *Alert) bool { return a.Labels["openShiftUpdatePrecheck"] == "true" }},
-	{name: "VirtAlerts", why: slowsNodes, has: hasName("VirtHandlerDaemonSetRolloutFailing", "VMCannotBeEvicted"), optional: true},
-}
-
-// Alerts of budgets that pods are at, or below.
-const (
-	budgetAtLimit = "PodDisruptionBudgetAtLimit"
-	budgetLimit   = "PodDisruptionBudgetLimit"
-)
-
-// CheckAlerts looks for alerts that should be looked at before an update: a
+// checkAlerts looks for alerts that should be looked at before an update: a
 // condition that is False for each, in their order, then one that is True for
 // each class without any. It can be called concurrently.
-func CheckAlerts(alerts []Alert) []PrecheckCondition {
+func checkAlerts(firing []clusterapi.Alert) []PrecheckCondition {
 	conditions := []PrecheckCondition{}
-	hit := make([]bool, len(alertClasses))
-	for i := range alerts {
-		a := &alerts[i]
-		if a.name() == "" || a.State == "pending" {
+	classes := alerts.Classes()
+	hit := map[string]bool{}
+	for i := range firing {
+		a := (*alerts.Alert)(&firing[i])
+		at := alerts.ClassOf(classes, a)
+		if at < 0 {
 			continue
 		}
-		class := classOf(a)
-		if class < 0 {
-			continue
+		class := classes[at]
+		hit[class.Name] = true
+		criticalBudget := a.IsCritical() && a.Name() == alerts.BudgetLimit
+		if criticalBudget {
+			hit["PodDisruptionBudgetAlerts"] = true
 		}
-		hit[class] = true
-		if a.isCritical() && a.name() == budgetLimit {
-			hit[1] = true // a budget's alert as well
-		}
-		conditions = append(conditions, a.condition(&alertClasses[class], len(conditions)))
+		conditions = append(conditions, PrecheckCondition{
+			Condition: Condition{
+				Type:    "recommended/" + class.Name + "/" + a.Name() + "/" + strconv.Itoa(len(conditions)),
+				Status:  statusFalse,
+				Reason:  "Alert:" + a.State,
+				Message: a.Message(class.Why, criticalBudget || a.Name() == alerts.BudgetAtLimit),
+				Since:   a.ActiveAt,
+			},
+			AcceptanceName: a.Name(),
+		})
 	}
-	for i, class := range alertClasses {
-		if !hit[i] && !class.optional {
-			conditions = append(conditions, PrecheckCondition{Condition: Condition{Type: "recommended/" + class.name, Status: statusTrue, Reason: "AsExpected"}})
+	for _, class := range classes {
+		if !hit[class.Name] && !class.Optional {
+			conditions = append(conditions, PrecheckCondition{Condition: Condition{Type: "recommended/" + class.Name, Status: statusTrue, Reason: "AsExpected"}})
 		}
 	}
 	return conditions
-}
-
-// classOf returns the index of the first class that has the alert, -1 without
-// one.
-func classOf(a *Alert) int {
-	for i, class := range alertClasses {
-		if class.has(a) {
-			return i
-		}
-	}
-	return -1
-}
-
-// condition says why to look at the alert; number tells it from others of its
-// name.
-func (a *Alert) condition(class *alertClass, number int) PrecheckCondition {
-	summary := a.summary()
-	if summary[len(summary)-1] != '.' {
-		summary += "."
-	}
-	details := summary + " " + a.description() + " " + a.runbook()
-	if a.name() == budgetAtLimit || a.isCritical() && a.name() == budgetLimit {
-		details = "Namespace=" + a.Labels["namespace"] + ", PodDisruptionBudget=" + a.Labels["poddisruptionbudget"] + ". " + details
-	}
-	return PrecheckCondition{
-		Condition: Condition{
-			Type:    "recommended/" + class.name + "/" + a.name() + "/" + strconv.Itoa(number),
-			Status:  statusFalse,
-			Reason:  "Alert:" + a.State,
-			Message: a.Labels["severity"] + " alert " + a.name() + " " + a.State + ", " + class.why + " " + details,
-			Since:   a.ActiveAt,
-		},
-		AcceptanceName: a.name(),
-	}
-}
-
-func (a *Alert) isCritical() bool { return a.Labels["severity"] == "critical" }
-
-// hasName returns whether an alert has one of the names.
-func hasName(names ...string) func(*Alert) bool {
-	return func(a *Alert) bool {
-		for _, name := range names {
-			if a.name() == name {
-				return true
-			}
-		}
-		return false
-	}
 }

@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -9,12 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
 // alert makes a firing alert from labels and annotations, as in "severity=critical".
-func alert(name string, set ...string) view.Alert {
-	a := view.Alert{State: "firing", Labels: map[string]string{"alertname": name}, Annotations: map[string]string{}}
+func alert(name string, set ...string) clusterapi.Alert {
+	a := clusterapi.Alert{State: "firing", Labels: map[string]string{"alertname": name}, Annotations: map[string]string{}}
 	for _, s := range set {
 		key, value, _ := strings.Cut(s, "=")
 		switch key {
@@ -27,6 +29,20 @@ func alert(name string, set ...string) view.Alert {
 		}
 	}
 	return a
+}
+
+// checkAlerts returns what the precheck finds in an answer with alerts.
+func checkAlerts(t *testing.T, alerts ...clusterapi.Alert) []view.PrecheckCondition {
+	t.Helper()
+	answer, err := json.Marshal(map[string]any{"data": map[string]any{"alerts": alerts}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := view.RunPrechecks(t.Context(), view.AlertPrecheck(func(context.Context) ([]byte, error) { return answer, nil }))[0]
+	if found.Err != nil {
+		t.Fatal(found.Err)
+	}
+	return found.Conditions
 }
 
 // asExpected are the findings of classes without alerts.
@@ -57,7 +73,7 @@ func TestCheckAlertsClasses(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		alert view.Alert
+		alert clusterapi.Alert
 		typ   string // empty: none
 		text  string // the message
 		quiet []string
@@ -94,12 +110,12 @@ func TestCheckAlertsClasses(t *testing.T) {
 				})
 			}
 			want = append(want, asExpected(tt.quiet...)...)
-			if diff := cmp.Diff(want, view.CheckAlerts([]view.Alert{tt.alert})); diff != "" {
+			if diff := cmp.Diff(want, checkAlerts(t, tt.alert)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if diff := cmp.Diff(asExpected(all...), view.CheckAlerts(nil)); diff != "" {
+	if diff := cmp.Diff(asExpected(all...), checkAlerts(t)); diff != "" {
 		t.Errorf("without alerts (-want +got):\n%s", diff)
 	}
 }
@@ -118,7 +134,7 @@ func TestCheckAlertsDetails(t *testing.T) {
 		{[]string{"message=M"}, "Any. The alert description is: M " + missing},
 		{[]string{"description=D", "message=M", "runbook_url=https://run.example"}, "Any. The alert description is: D | M https://run.example"},
 	} {
-		got := view.CheckAlerts([]view.Alert{alert("Any", append(tt.set, "severity=critical")...)})[0].Message
+		got := checkAlerts(t, alert("Any", append(tt.set, "severity=critical")...))[0].Message
 		_, got, _ = strings.Cut(got, "worth investigating. ")
 		if got != tt.want {
 			t.Errorf("%v: %q, want %q", tt.set, got, tt.want)
@@ -129,11 +145,15 @@ func TestCheckAlertsDetails(t *testing.T) {
 // TestCheckAlertsNumbers counts what was found, over all classes, in the order of
 // the alerts.
 func TestCheckAlertsNumbers(t *testing.T) {
+	first := alert("KubeNodeNotReady")
+	first.ActiveAt = time.Date(2024, 2, 7, 16, 0, 0, 5, time.UTC)
+	found := checkAlerts(t, first, alert("Ignored"), alert("A", "severity=critical"), alert("KubeNodeNotReady"), alert("VMCannotBeEvicted"))
 	var got []string
-	for _, c := range view.CheckAlerts([]view.Alert{
-		alert("KubeNodeNotReady"), alert("Ignored"), alert("A", "severity=critical"), alert("KubeNodeNotReady"), alert("VMCannotBeEvicted"),
-	}) {
+	for _, c := range found {
 		got = append(got, strings.TrimPrefix(c.Type, "recommended/"))
+	}
+	if since := found[0].Since; !since.Equal(first.ActiveAt) {
+		t.Errorf("since %v", since)
 	}
 	want := []string{"NodeAlerts/KubeNodeNotReady/0", "CriticalAlerts/A/1", "NodeAlerts/KubeNodeNotReady/2", "VirtAlerts/VMCannotBeEvicted/3",
 		"PodDisruptionBudgetAlerts", "PodImagePullAlerts", "UpdatePrecheckAlerts"}
@@ -185,14 +205,5 @@ func TestRunPrechecks(t *testing.T) {
 	}
 	if diff := cmp.Diff([][]view.PrecheckCondition{asExpected("a"), asExpected("b")}, [][]view.PrecheckCondition{found[0].Conditions, found[1].Conditions}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestCheckAlertsSince keeps since when an alert is active.
-func TestCheckAlertsSince(t *testing.T) {
-	a := alert("Any", "severity=critical")
-	a.ActiveAt = time.Date(2024, 2, 7, 16, 0, 0, 5, time.UTC)
-	if got := view.CheckAlerts([]view.Alert{a})[0].Since; !got.Equal(a.ActiveAt) {
-		t.Errorf("since %v", got)
 	}
 }

@@ -68,17 +68,19 @@ type InvalidVersion struct {
 
 // Issue speaks against an update. It is plain data.
 type Issue struct {
+	// Name is Failing, Progressing, FailedToCompletePrecheck, CannotRetrieveUpdates,
+	// ConditionalUpdateRisk, or what a precheck calls it.
 	Name     string `json:"name"`
 	Accepted bool   `json:"accepted"`
 }
 
-// Names of issues. Those of prechecks are their own.
+// Names of issues, but for those of prechecks.
 const (
-	IssueFailing         = "Failing"                  // the cluster is failing, or nobody knows
-	IssueProgressing     = "Progressing"              // an update is in progress
-	IssuePrecheck        = "FailedToCompletePrecheck" // a check could not be made
-	IssueRetrieve        = "CannotRetrieveUpdates"    // the list of updates is not fresh
-	IssueConditionalRisk = "ConditionalUpdateRisk"    // the target has known issues
+	issueFailing         = "Failing"                  // the cluster is failing, or nobody knows
+	issueProgressing     = "Progressing"              // an update is in progress
+	issuePrecheck        = "FailedToCompletePrecheck" // a check could not be made
+	issueRetrieve        = "CannotRetrieveUpdates"    // the list of updates is not fresh
+	issueConditionalRisk = "ConditionalUpdateRisk"    // the target has known issues
 )
 
 // RecommendInput is what recommendations are computed from. It is only read. It is
@@ -125,7 +127,7 @@ func AssessRecommend(in RecommendInput) (*Recommend, error) {
 		for i := range group.Releases {
 			c := &group.Releases[i]
 			c.Issue = issueOf(&c.Release)
-			c.Accepted = c.Issue != nil && accept[IssueConditionalRisk]
+			c.Accepted = c.Issue != nil && accept[issueConditionalRisk]
 		}
 	}
 	r.addIssues(accept)
@@ -152,13 +154,13 @@ func (r *Recommend) addPrechecks(prechecks []Precheck, accept map[string]bool) {
 func (r *Recommend) addIssues(accept map[string]bool) {
 	names := []string{}
 	if !r.Failing.is(statusFalse) {
-		names = append(names, IssueFailing)
+		names = append(names, issueFailing)
 	}
 	if r.isProgressing() {
-		names = append(names, IssueProgressing)
+		names = append(names, issueProgressing)
 	}
 	if len(r.PrecheckErrors) > 0 {
-		names = append(names, IssuePrecheck)
+		names = append(names, issuePrecheck)
 	}
 	for _, c := range r.Prechecks {
 		if c.Status != statusTrue {
@@ -166,10 +168,10 @@ func (r *Recommend) addIssues(accept map[string]bool) {
 		}
 	}
 	if r.RetrievedUpdates.isNot(statusTrue) {
-		names = append(names, IssueRetrieve)
+		names = append(names, issueRetrieve)
 	}
 	if target, err := r.target(); err == nil && target != nil && target.Issue != nil {
-		names = append(names, IssueConditionalRisk)
+		names = append(names, issueConditionalRisk)
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {

@@ -72,17 +72,17 @@ func TestRecommendSamples(t *testing.T) {
 	for _, tt := range []struct {
 		want    string
 		version string
-		wording view.Wording
+		docs418 bool
 	}{
-		{"recommend.txt", "", view.Current},
-		{"recommend-docs418.txt", "", view.Docs418},
-		{"recommend-version.txt", "4.12.51", view.Current},
-		{"recommend-version-docs418.txt", "4.12.51", view.Docs418},
+		{"recommend.txt", "", false},
+		{"recommend-docs418.txt", "", true},
+		{"recommend-version.txt", "4.12.51", false},
+		{"recommend-version-docs418.txt", "4.12.51", true},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			in := view.RecommendInput{ClusterVersion: readVersion(t, "testdata/recommend.yaml"), Version: tt.version}
-			out, errOut := texts(recommendWriter(t, in, view.RecommendText{Wording: tt.wording}))
-			if tt.wording == view.Docs418 { // which did not judge
+			out, errOut := texts(recommendWriter(t, in, view.RecommendText{Docs418: tt.docs418}))
+			if tt.docs418 { // which did not judge
 				out, _, _ = strings.Cut(out, "\nerror: ")
 			}
 			sample(t, tt.want, out)
@@ -286,7 +286,7 @@ func TestRecommendList(t *testing.T) {
 		warning string
 	}{
 		{name: "none", edit: edited(), want: noUpdates},
-		{name: "none in older words", edit: edited(), o: view.RecommendText{Wording: view.Docs418},
+		{name: "none in older words", edit: edited(), o: view.RecommendText{Docs418: true},
 			want: "No updates available. You may force an update to a specific release image, but doing so might not be supported and might result in downtime or data loss.\n"},
 		{name: "groups by number", edit: available("4.9.1", "5.0.0", "4.10.1", "4.10.0-rc.1"), want: `
 Updates to 5.0:

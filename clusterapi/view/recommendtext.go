@@ -6,14 +6,16 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // RecommendText are the options of [Recommend.WriteText]. The zero value works.
 // They are plain data.
 type RecommendText struct {
-	ShowOutdated bool    // list all releases, not the newest two of each minor version
-	Quiet        bool    // write nothing: the error alone tells of the target
-	Wording      Wording // empty means [Current]
+	ShowOutdated bool // list all releases, not the newest two of each minor version
+	Quiet        bool // write nothing: the error alone tells of the target
+	Docs418      bool // as the documentation of 4.18 has it
 }
 
 // WriteText writes recommendations as oc adm upgrade recommend prints them: what
@@ -30,14 +32,14 @@ func (r *Recommend) WriteText(out, errOut io.Writer, o RecommendText) error {
 	case o.Quiet:
 		return r.Err()
 	}
-	w, warn := writers(out, errOut)
+	w, warn := text.NewWriter(out), text.NewWriter(errOut)
 	r.writeState(w, warn)
 	r.writePrechecks(w)
 	if r.RetrievedUpdates.isNot(statusTrue) {
 		writeRefresh(warn, "refresh", r.RetrievedUpdates)
 	}
 	upstream := "Upstream update service"
-	if o.Wording == Docs418 {
+	if o.Docs418 {
 		upstream = "Upstream"
 	}
 	r.Channel.write(w, upstream)
@@ -47,14 +49,14 @@ func (r *Recommend) WriteText(out, errOut io.Writer, o RecommendText) error {
 	} else {
 		r.writeGroups(w, o)
 	}
-	if err := written(w, warn); err != nil {
+	if err := text.Written(w, warn); err != nil {
 		return err
 	}
 	return r.Err()
 }
 
 // writeState says what the cluster does that speaks against an update.
-func (r *Recommend) writeState(w, warn *writer) {
+func (r *Recommend) writeState(w, warn *text.Writer) {
 	prefix := func(issue string) string {
 		if r.accepted(issue) {
 			return "accepted "
@@ -62,21 +64,21 @@ func (r *Recommend) writeState(w, warn *writer) {
 		return ""
 	}
 	if r.Failing == nil {
-		warn.print(prefix(IssueFailing), missingInfo(failing))
+		warn.Print(prefix(issueFailing), missingInfo(failing))
 	} else if r.Failing.Status != statusFalse {
-		w.print(prefix(IssueFailing), "Failing=", r.Failing.Status, ":\n\n", r.Failing.why(), "\n")
+		w.Print(prefix(issueFailing), "Failing=", r.Failing.Status, ":\n\n", r.Failing.why(), "\n")
 	}
 	if r.isProgressing() {
-		w.print(prefix(IssueProgressing), "info: An update is in progress.  You may wish to let this update complete before requesting a new update.\n  ",
-			indent(r.Progressing.Message), "\n\n")
+		w.Print(prefix(issueProgressing), "info: An update is in progress.  You may wish to let this update complete before requesting a new update.\n  ",
+			text.Indent(r.Progressing.Message), "\n\n")
 	}
 }
 
 // writePrechecks says what the checks found. Details are for causes for concern
 // that nobody accepted, but then for all.
-func (r *Recommend) writePrechecks(w *writer) {
+func (r *Recommend) writePrechecks(w *text.Writer) {
 	if len(r.PrecheckErrors) > 0 {
-		w.print("Failed to check for at least some preconditions: ", strings.Join(r.PrecheckErrors, "\n"), "\n")
+		w.Print("Failed to check for at least some preconditions: ", strings.Join(r.PrecheckErrors, "\n"), "\n")
 	}
 	var happy, accepted, unhappy []string
 	for _, c := range r.Prechecks {
@@ -92,7 +94,7 @@ func (r *Recommend) writePrechecks(w *writer) {
 	list := func(what string, types []string) {
 		if len(types) > 0 {
 			slices.Sort(types)
-			w.print("The following conditions found ", what, ": ", strings.Join(types, ", "), "\n\n")
+			w.Print("The following conditions found ", what, ": ", strings.Join(types, ", "), "\n\n")
 		}
 	}
 	list("no cause for concern in updating this cluster to later releases", happy)
@@ -103,37 +105,37 @@ func (r *Recommend) writePrechecks(w *writer) {
 	}
 	for _, c := range r.Prechecks {
 		if c.Status != statusTrue {
-			w.print(c.Type, "=", c.Status, ":\n\n", c.why(), "\n")
+			w.Print(c.Type, "=", c.Status, ":\n\n", c.why(), "\n")
 		}
 	}
 }
 
 // writeWarnings says which updates are missing from the groups.
-func (r *Recommend) writeWarnings(warn *writer) {
+func (r *Recommend) writeWarnings(warn *text.Writer) {
 	for _, v := range r.Invalid {
 		fmt.Fprintf(warn, "warning: Cannot parse SemVer available update %q: %s\n", v.Version, v.Error)
 	}
 	if r.UpgradeableError != "" && r.Upgradeable != nil {
-		warn.print("warning: Cannot inject Upgradeable=False as a conditional update risk: ", r.UpgradeableError,
-			"\n\nReason: ", r.Upgradeable.Reason, "\n  Message: ", indent(r.Upgradeable.Message), "\n\n")
+		warn.Print("warning: Cannot inject Upgradeable=False as a conditional update risk: ", r.UpgradeableError,
+			"\n\nReason: ", r.Upgradeable.Reason, "\n  Message: ", text.Indent(r.Upgradeable.Message), "\n\n")
 	}
 }
 
 // writeTarget describes the one release that was asked for, if there is one.
-func (r *Recommend) writeTarget(w *writer) {
+func (r *Recommend) writeTarget(w *text.Writer) {
 	c, err := r.target()
 	if err != nil {
 		return
 	}
 	if c.Issue == nil {
-		w.print("\nUpdate to ", c.Version, " has no known issues relevant to this cluster.\nImage: ", c.Image, "\nRelease URL: ", c.URL, "\n")
+		w.Print("\nUpdate to ", c.Version, " has no known issues relevant to this cluster.\nImage: ", c.Image, "\nRelease URL: ", c.URL, "\n")
 	} else {
 		reason := c.Issue.Reason
 		if c.Accepted {
-			reason = "accepted " + reason + " via " + IssueConditionalRisk
+			reason = "accepted " + reason + " via " + issueConditionalRisk
 		}
-		w.print("\nUpdate to ", c.Version, " Recommended=", c.Issue.Status, ":\nImage: ", c.Image, "\nRelease URL: ", c.URL,
-			"\nReason: ", reason, "\nMessage: ", indent(c.Issue.Message), "\n")
+		w.Print("\nUpdate to ", c.Version, " Recommended=", c.Issue.Status, ":\nImage: ", c.Image, "\nRelease URL: ", c.URL,
+			"\nReason: ", reason, "\nMessage: ", text.Indent(c.Issue.Message), "\n")
 	}
 	if len(r.Issues) == 0 || r.Err() != nil {
 		return
@@ -142,17 +144,17 @@ func (r *Recommend) writeTarget(w *writer) {
 	for i, issue := range r.Issues {
 		names[i] = issue.Name
 	}
-	w.print("Update to ", c.Version, " has no known issues relevant to this cluster other than the accepted ", strings.Join(names, ","), ".\n")
+	w.Print("Update to ", c.Version, " has no known issues relevant to this cluster other than the accepted ", strings.Join(names, ","), ".\n")
 }
 
 // writeGroups lists the releases.
-func (r *Recommend) writeGroups(w *writer, o RecommendText) {
+func (r *Recommend) writeGroups(w *text.Writer, o RecommendText) {
 	if len(r.Groups) == 0 {
-		w.print(o.Wording.noUpdates())
+		w.Print(noUpdates(o.Docs418))
 		return
 	}
 	clean := "no known issues relevant to this cluster"
-	if o.Wording == Docs418 {
+	if o.Docs418 {
 		clean = "no known issues"
 	}
 	for i := range r.Groups {
@@ -167,17 +169,17 @@ func (r *Recommend) writeGroups(w *writer, o RecommendText) {
 }
 
 // writeAll lists all releases in one table.
-func (g *ReleaseGroup) writeAll(w *writer, clean string) {
-	t := versionTable(w)
-	t.row("  VERSION", "ISSUES")
+func (g *ReleaseGroup) writeAll(w *text.Writer, clean string) {
+	t := text.NewTable(w, 14, 1)
+	t.Row("  VERSION", "ISSUES")
 	for _, c := range g.Releases {
 		issue := clean
 		if c.Issue != nil {
 			issue = c.Issue.Reason
 		}
-		t.row("  "+c.Version, issue)
+		t.Row("  "+c.Version, issue)
 	}
-	t.flush()
+	t.Flush()
 }
 
 // shownReleases is how many releases of a group are shown without
@@ -187,12 +189,12 @@ const shownReleases = 2
 // writeNewest shows the newest releases: a row for one without issues, a paragraph
 // for one with issues. The first row has a header; a second one is a table of its
 // own, without.
-func (g *ReleaseGroup) writeNewest(w *writer, clean string) {
+func (g *ReleaseGroup) writeNewest(w *text.Writer, clean string) {
 	needsHeader, afterParagraph := true, false
 	for i := range g.Releases {
 		c := &g.Releases[i]
 		if afterParagraph || c.Issue != nil {
-			w.print("\n")
+			w.Print("\n")
 			afterParagraph = false
 		}
 		switch {
@@ -203,12 +205,12 @@ func (g *ReleaseGroup) writeNewest(w *writer, clean string) {
 			writeNotRecommended(w, &c.Release, c.Issue)
 			afterParagraph = true
 		default:
-			t := versionTable(w)
+			t := text.NewTable(w, 14, 1)
 			if needsHeader {
-				t.row("  VERSION", "ISSUES")
+				t.Row("  VERSION", "ISSUES")
 			}
-			t.row("  "+c.Version, clean)
-			t.flush()
+			t.Row("  "+c.Version, clean)
+			t.Flush()
 			needsHeader = false
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // Release is a release that a cluster can update to. It is plain data.
@@ -57,36 +59,36 @@ func channelOf(cv *configv1.ClusterVersion) Channel {
 
 // write says where updates come from; upstream is what that is called. Nothing is
 // written without a channel.
-func (c *Channel) write(out *writer, upstream string) {
+func (c *Channel) write(out *text.Writer, upstream string) {
 	if c.Name == "" {
 		return
 	}
 	if c.Upstream == "" {
-		out.print(upstream, " is unset, so the cluster will use an appropriate default.\n")
+		out.Print(upstream, " is unset, so the cluster will use an appropriate default.\n")
 	} else {
-		out.print(upstream, ": ", c.Upstream, "\n")
+		out.Print(upstream, ": ", c.Upstream, "\n")
 	}
-	out.print("Channel: ", c.Name)
+	out.Print("Channel: ", c.Name)
 	if len(c.Available) > 0 {
-		out.print(" (available channels: ", strings.Join(c.Available, ", "), ")")
+		out.Print(" (available channels: ", strings.Join(c.Available, ", "), ")")
 	}
-	out.print("\n")
+	out.Print("\n")
 }
 
 // writeNotRecommended describes a release and why not to update to it.
-func writeNotRecommended(out *writer, r *Release, why *Condition) {
-	out.print("  Version: ", r.Version, "\n  Image: ", r.Image, "\n  Reason: ", why.Reason,
-		"\n  Message: ", indent(strings.TrimSpace(why.Message)), "\n")
+func writeNotRecommended(out *text.Writer, r *Release, why *Condition) {
+	out.Print("  Version: ", r.Version, "\n  Image: ", r.Image, "\n  Reason: ", why.Reason,
+		"\n  Message: ", text.Indent(strings.TrimSpace(why.Message)), "\n")
 }
 
 // writeRefresh warns that the list of updates is not fresh.
-func writeRefresh(warn *writer, what string, retrieved *Condition) {
-	warn.print("warning: Cannot ", what, " available updates:\n", retrieved.why(), "\n")
+func writeRefresh(warn *text.Writer, what string, retrieved *Condition) {
+	warn.Print("warning: Cannot ", what, " available updates:\n", retrieved.why(), "\n")
 }
 
 // noUpdates is what views say without updates.
-func (w Wording) noUpdates() string {
-	if w == Docs418 {
+func noUpdates(docs418 bool) string {
+	if docs418 {
 		return "No updates available. You may force an update to a specific release image, but doing so might not be supported and might result in downtime or data loss.\n"
 	}
 	return "No updates available. You may still upgrade to a specific release image with --to-image or wait for new updates to be available.\n"

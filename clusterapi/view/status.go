@@ -12,6 +12,9 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // Status is how an update of a cluster does: what oc adm upgrade status shows. It
@@ -102,7 +105,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		}
 		s.ControlPlane = &controlPlane
 		for i := range o.Alerts {
-			insights = append(insights, in.ofAlert(&o.Alerts[i])...)
+			insights = append(insights, in.ofAlert((*alerts.Alert)(&o.Alerts[i]))...)
 		}
 		insights = append(insights, in.ofVersion(cv)...)
 		for _, co := range ops.platform {
@@ -169,36 +172,36 @@ func needsDeployment(o *Objects, ops operators) bool {
 	return false
 }
 
-// Details chooses what a status shows in full.
+// Details is what a status shows in full: see [ParseDetails].
 type Details string
 
-// The details. The zero value is DetailsNone.
+// The details.
 const (
-	DetailsNone      Details = "none"
-	DetailsAll       Details = "all"
-	DetailsNodes     Details = "nodes"
-	DetailsHealth    Details = "health"
-	DetailsOperators Details = "operators"
+	detailsNone      Details = "none"
+	detailsAll       Details = "all"
+	detailsNodes     Details = "nodes"
+	detailsHealth    Details = "health"
+	detailsOperators Details = "operators"
 )
 
-// ParseDetails reads the value of a flag. It refuses a name that is not that of
-// details.
+// ParseDetails reads the value of a flag: none, all, nodes, health or operators. It
+// returns an error for another name.
 func ParseDetails(name string) (Details, error) {
 	switch d := Details(name); d {
-	case DetailsNone, DetailsAll, DetailsNodes, DetailsHealth, DetailsOperators:
+	case detailsNone, detailsAll, detailsNodes, detailsHealth, detailsOperators:
 		return d, nil
 	}
 	return "", fmt.Errorf("invalid value for --details: %s (must be one of none, all, nodes, health, operators)", name)
 }
 
 // shows says that a part is to be shown in full.
-func (d Details) shows(part Details) bool { return d == DetailsAll || d == part }
+func (d Details) shows(part Details) bool { return d == detailsAll || d == part }
 
 // StatusText are the options of [Status.WriteText]. The zero value works. They
 // are plain data.
 type StatusText struct {
-	Details Details // empty means [DetailsNone]
-	Wording Wording // empty means [Current]
+	Details Details // none, all, nodes, health or operators; empty means none
+	Docs418 bool    // as the documentation of 4.18 has it
 	// Waits adds what the update waits on, which the command line tool does not
 	// show.
 	Waits bool
@@ -208,12 +211,12 @@ type StatusText struct {
 // out, and what it does not know to errOut. It fails when writing does, and for
 // details that are not known. It can be called concurrently on one status.
 func (s *Status) WriteText(out, errOut io.Writer, o StatusText) error {
-	details, err := ParseDetails(string(cmp.Or(o.Details, DetailsNone)))
+	details, err := ParseDetails(string(cmp.Or(o.Details, detailsNone)))
 	if err != nil {
 		return err
 	}
 	o.Details = details
-	w, warn := writers(out, errOut)
+	w, warn := text.NewWriter(out), text.NewWriter(errOut)
 	for _, u := range s.Unknown {
 		if u.Kind == kindAlert {
 			fmt.Fprintf(warn, "Unable to fetch alerts, ignoring alerts in 'Update Health': %s\n", u.Reason)
@@ -225,15 +228,15 @@ func (s *Status) WriteText(out, errOut io.Writer, o StatusText) error {
 		fmt.Fprintf(warn, "warning: %s: assumed to be recorded completely\n", strings.Join(s.Assumed, ", "))
 	}
 	s.writeSections(w, o)
-	return written(w, warn)
+	return text.Written(w, warn)
 }
 
-func (s *Status) writeSections(w *writer, o StatusText) {
+func (s *Status) writeSections(w *text.Writer, o StatusText) {
 	if !s.Updating {
 		if nodes := s.unknownNodes(); nodes != "" {
 			fmt.Fprintf(w, "The control plane is not updating. Whether nodes are is unknown: %s\n", nodes)
 		} else {
-			w.print("The cluster is not updating.\n")
+			w.Print("The cluster is not updating.\n")
 		}
 		if o.Waits {
 			writeWaits(w, s)

@@ -50,7 +50,7 @@ func BenchmarkAssessStatus(b *testing.B) {
 func BenchmarkStatusText(b *testing.B) {
 	for _, nodes := range []int{100, 1_000, 10_000} {
 		s := assess(b, largeCluster(nodes, 10), 10*time.Minute)
-		for _, d := range []view.Details{view.DetailsNone, view.DetailsAll} {
+		for _, d := range []view.Details{"none", "all"} {
 			b.Run(fmt.Sprintf("nodes=%d/details=%s", nodes, d), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -67,7 +67,7 @@ func BenchmarkStatusText(b *testing.B) {
 func BenchmarkRecordedStatus(b *testing.B) {
 	for _, dir := range dumps(b) {
 		o := readDump(b, dir)
-		now := view.LatestTransition(o)
+		now := latestTransition(o)
 		b.Run(filepath.Base(dir), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -75,7 +75,7 @@ func BenchmarkRecordedStatus(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := s.WriteText(io.Discard, io.Discard, view.StatusText{Details: view.DetailsAll}); err != nil {
+				if err := s.WriteText(io.Discard, io.Discard, view.StatusText{Details: "all"}); err != nil {
 					b.Fatal(err)
 				}
 			}

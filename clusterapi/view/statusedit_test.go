@@ -191,7 +191,7 @@ func checkStatus(t interface {
 	Fatalf(string, ...any)
 }, o *view.Objects) {
 	t.Helper()
-	now := view.LatestTransition(o).Add(recordedClock)
+	now := latestTransition(o).Add(recordedClock)
 	s, err := view.AssessStatus(o, now)
 	if err != nil {
 		return
@@ -214,7 +214,7 @@ func checkStatus(t interface {
 	if s.String() == "" || s.String() != decoded.String() || s.Verdict() != decoded.Verdict() {
 		t.Fatalf("%q, decoded %q", s, &decoded)
 	}
-	for _, d := range []view.Details{"", view.DetailsAll, view.DetailsNodes, view.DetailsHealth, view.DetailsOperators} {
+	for _, d := range []view.Details{"", "all", "nodes", "health", "operators"} {
 		for _, waits := range []bool{false, true} {
 			var out, errOut, again bytes.Buffer
 			opts := view.StatusText{Details: d, Waits: waits}

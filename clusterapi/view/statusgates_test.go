@@ -13,22 +13,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
-// Durations lose what is zero at their end, and fractions of seconds.
-func TestShortDurations(t *testing.T) {
-	const s, m, h = time.Second, time.Minute, time.Hour
-	for d, want := range map[time.Duration]string{
-		0: "now", h: "1h", 10 * h: "10h", 10*h + 10*m: "10h10m", h + 10*s: "1h0m10s", 45 * s: "45s", 10 * s: "10s",
-		2*m + 54*s: "2m54s", 10 * m: "10m", 20 * m: "20m", h + 20*m: "1h20m", 100 * h: "100h", 100*h + s: "100h0m1s",
-		45*s + 300*time.Millisecond: "45s", m + 999*time.Millisecond: "1m", 59*s + 999*time.Millisecond: "59s", h + 999*time.Millisecond: "1h",
-		368975 * time.Nanosecond: "now", 512300 * time.Microsecond: "now", time.Nanosecond: "now", -999 * time.Millisecond: "now",
-		-45 * s: "-45s", -h: "-1h", -(2*m + 500*time.Millisecond): "-2m",
-	} {
-		if got := view.Short(d); got != want {
-			t.Errorf("Short(%v) = %q, want %q", d, got, want)
-		}
-	}
-}
-
 func TestParseDetails(t *testing.T) {
 	for _, name := range []string{"none", "all", "nodes", "health", "operators"} {
 		if d, err := view.ParseDetails(name); err != nil || string(d) != name {
@@ -45,30 +29,6 @@ func TestParseDetails(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "invalid value for --details: some (") {
 		t.Error(err)
 	}
-}
-
-// The recorded time is the newest transition of the ClusterVersion and of any
-// ClusterOperator, those of no release included.
-func TestLatestTransition(t *testing.T) {
-	o := &view.Objects{}
-	want := func(name string, at time.Time) {
-		t.Helper()
-		if got := view.LatestTransition(o); !got.Equal(at) {
-			t.Errorf("%s: %v, want %v", name, got, at)
-		}
-	}
-	want("nothing", time.Time{})
-	o.ClusterVersion = &configv1.ClusterVersion{}
-	o.ClusterVersion.Status.Conditions = []configv1.ClusterOperatorStatusCondition{says("A=True", after(time.Minute)), says("B=False", after(2*time.Minute)), says("C=False", after(0))}
-	want("a version", updateStart.Add(2*time.Minute))
-	o.ClusterOperators = []*configv1.ClusterOperator{nil, platformOperator("a", "1", says("Upgradeable=Unknown", after(3*time.Minute)))}
-	want("an operator", updateStart.Add(3*time.Minute))
-	foreign := platformOperator("b", "1", says("X=False", after(4*time.Minute)))
-	foreign.Annotations = nil
-	o.ClusterOperators = append(o.ClusterOperators, foreign)
-	want("an operator of no release", updateStart.Add(4*time.Minute))
-	o.ClusterVersion.Status.History = []configv1.UpdateHistory{partial("2", after(time.Hour))}
-	want("history does not count", updateStart.Add(4*time.Minute))
 }
 
 func TestStatusErrors(t *testing.T) {
@@ -147,7 +107,7 @@ func TestStatusGate(t *testing.T) {
 	}
 	o := idle()
 	o.ClusterVersion.Status.Conditions[0].Status = configv1.ConditionUnknown
-	same(t, "unknown progress", not, statusText(t, o, time.Minute, view.StatusText{Details: view.DetailsAll}))
+	same(t, "unknown progress", not, statusText(t, o, time.Minute, view.StatusText{Details: "all"}))
 	// Nothing is wrong with an update that does not happen.
 	o.ClusterVersion.Status.Conditions[1].Status = configv1.ConditionTrue
 	o.ClusterVersion.Status.Conditions[1].Message = "x"

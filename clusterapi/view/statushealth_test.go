@@ -9,7 +9,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 const (
@@ -25,7 +27,7 @@ func insightLines(s *view.Status) string {
 	for _, i := range s.Health {
 		since := "-"
 		if i.Since != nil {
-			since = view.Short(s.Now.Sub(*i.Since))
+			since = text.Short(s.Now.Sub(*i.Since))
 		}
 		all = append(all, fmt.Sprintf("%s %s %s %s: %s: %s", since, i.Level, i.Impact, i.Scope, i.Summary, i.Description))
 	}
@@ -143,8 +145,8 @@ func TestHistoryInsight(t *testing.T) {
 
 func TestAlertInsights(t *testing.T) {
 	const now = time.Hour
-	firing := func(name, severity, state string, at time.Duration, annotations ...string) view.Alert {
-		a := view.Alert{Labels: map[string]string{"alertname": name, "severity": severity, "namespace": "ns"}, Annotations: map[string]string{}, State: state, ActiveAt: updateStart.Add(at)}
+	firing := func(name, severity, state string, at time.Duration, annotations ...string) clusterapi.Alert {
+		a := clusterapi.Alert{Labels: map[string]string{"alertname": name, "severity": severity, "namespace": "ns"}, Annotations: map[string]string{}, State: state, ActiveAt: updateStart.Add(at)}
 		for _, text := range annotations {
 			key, value, _ := strings.Cut(text, "=")
 			a.Annotations[key] = value
@@ -160,7 +162,7 @@ func TestAlertInsights(t *testing.T) {
 	const none = " The alert has no description."
 	for _, tt := range []struct {
 		name  string
-		alert view.Alert
+		alert clusterapi.Alert
 		want  string
 	}{
 		{"during", firing("A", "warning", "firing", time.Minute), "59m Warning Alert is firing: A: Alert started firing during the update." + none},
@@ -185,7 +187,7 @@ func TestAlertInsights(t *testing.T) {
 		{"message", firing("A", "warning", "firing", time.Minute, "message=Look"), "59m Warning Alert is firing: A: Alert started firing during the update. The alert description is: Look"},
 	} {
 		o := updating()
-		o.Alerts = []view.Alert{tt.alert}
+		o.Alerts = []clusterapi.Alert{tt.alert}
 		s := assess(t, o, now)
 		want := strings.ReplaceAll(strings.ReplaceAll(tt.want, "Warning Alert", "Warning Unknown Cluster: Alert"), "Critical Alert", "Critical Unknown Cluster: Alert")
 		same(t, tt.name, want, insightLines(s))
@@ -198,10 +200,10 @@ func TestAlertInsights(t *testing.T) {
 	o := updating()
 	global.Annotations["runbook_url"] = "https://example.com/run"
 	global.ActiveAt = updateStart.Add(time.Minute + 250*time.Millisecond)
-	o.Alerts = []view.Alert{global}
+	o.Alerts = []clusterapi.Alert{global}
 	same(t, "detailed", "Message: Alert is firing: Global\n  Since:       58m59s\n  Level:       Warning\n  Impact:      Unknown\n  Reference:   https://example.com/run\n"+
 		"  Resources:\n    alerts.config.openshift.io: Global\n  Description: Alert started firing during the update. The alert has no description.\n",
-		section(t, statusText(t, o, now, view.StatusText{Details: view.DetailsHealth}), "Message", ""))
+		section(t, statusText(t, o, now, view.StatusText{Details: "health"}), "Message", ""))
 	if i := assess(t, o, now).Health[0]; !i.Since.Equal(global.ActiveAt) {
 		t.Errorf("%v has lost its fraction", i.Since)
 	}
@@ -225,9 +227,9 @@ func TestInsightOrder(t *testing.T) {
 		platformOperator("x", "4.14.0", says("Available=False", after(30*time.Minute), "A", "a")),
 	}
 	for i := range 20 {
-		o.Alerts = append(o.Alerts, view.Alert{Labels: map[string]string{"alertname": fmt.Sprint("A", i), "severity": "warning"}, State: "firing", ActiveAt: updateStart.Add(time.Hour)})
+		o.Alerts = append(o.Alerts, clusterapi.Alert{Labels: map[string]string{"alertname": fmt.Sprint("A", i), "severity": "warning"}, State: "firing", ActiveAt: updateStart.Add(time.Hour)})
 	}
-	o.Alerts = append(o.Alerts, view.Alert{Labels: map[string]string{"alertname": "Worst", "severity": "critical"}, State: "firing", ActiveAt: updateStart.Add(time.Minute)})
+	o.Alerts = append(o.Alerts, clusterapi.Alert{Labels: map[string]string{"alertname": "Worst", "severity": "critical"}, State: "firing", ActiveAt: updateStart.Add(time.Minute)})
 	var got []string
 	for _, i := range assess(t, o, time.Hour+10*time.Minute).Health {
 		got = append(got, fmt.Sprintf("%s %s", i.Level, i.Resources[0].Name+strings.TrimSuffix(strings.TrimPrefix(i.Summary, "Cluster Operator "+i.Resources[0].Name+" is"), "()")))
@@ -249,7 +251,7 @@ func TestHealthText(t *testing.T) {
 	head := func(at time.Duration, d view.Details) string {
 		return section(t, statusText(t, o, at, view.StatusText{Details: d}), "= Update Health", "")
 	}
-	for _, d := range []view.Details{"", view.DetailsHealth, view.DetailsAll} {
+	for _, d := range []view.Details{"", "health", "all"} {
 		same(t, "well", "= Update Health =\nSINCE   LEVEL   IMPACT   MESSAGE\n54m4s   Info    None     "+proceeding+"\n", head(54*time.Minute+4*time.Second+400*time.Millisecond, d))
 	}
 	o.ClusterVersion.Status.Conditions[1] = says("Failing=True", after(0), "F", "first\n\n  last")
@@ -258,7 +260,7 @@ func TestHealthText(t *testing.T) {
 	same(t, "two", "= Update Health =\n"+
 		"SINCE   LEVEL     IMPACT             MESSAGE\n"+
 		"9m      Warning   API Availability   Cluster Operator etcd is degraded ()\n"+
-		"10m     Warning   Update Stalled     Cluster Version version is failing to proceed with the update (F)\n"+hint, head(10*time.Minute, view.DetailsNodes))
+		"10m     Warning   Update Stalled     Cluster Version version is failing to proceed with the update (F)\n"+hint, head(10*time.Minute, "nodes"))
 	same(t, "detailed", `= Update Health =
 Message: Cluster Operator etcd is degraded ()
   Since:       9m
@@ -279,18 +281,18 @@ Message: Cluster Version version is failing to proceed with the update (F)
   Description: first
                , 
                ,   last
-`, head(10*time.Minute, view.DetailsHealth))
+`, head(10*time.Minute, "health"))
 }
 
 // Insights that have several resources, which none of a status has, are printed
 // with kinds and names sorted.
 func TestHealthResources(t *testing.T) {
 	s := assess(t, updating(), time.Minute)
-	s.Health = []view.Insight{{Level: view.LevelInfo, Impact: view.ImpactNone, Summary: "S", Description: "D", Reference: "R", Resources: []view.Resource{
+	s.Health = []view.Insight{{Level: "Info", Impact: "None", Summary: "S", Description: "D", Reference: "R", Resources: []view.Resource{
 		{Kind: "Node", Name: "b"}, {Group: "config.openshift.io", Kind: "ClusterOperator", Name: "etcd"}, {Kind: "Node", Name: "a"}, {Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "d"},
 	}}}
 	var out strings.Builder
-	if err := s.WriteText(&out, &out, view.StatusText{Details: view.DetailsHealth}); err != nil {
+	if err := s.WriteText(&out, &out, view.StatusText{Details: "health"}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "resources", "  Resources:\n    clusteroperators.config.openshift.io: etcd\n    deployments.apps:                     ns/d\n    nodes:                                a, b\n",
@@ -316,7 +318,7 @@ func TestHealthResources(t *testing.T) {
 func TestHealthTableBreaks(t *testing.T) {
 	o := updating()
 	for i, summary := range []string{"one\ttab", "two\nlines", "three"} {
-		o.Alerts = append(o.Alerts, view.Alert{Labels: map[string]string{"alertname": "A", "severity": []string{"critical", "critical", "warning"}[i]}, State: "firing",
+		o.Alerts = append(o.Alerts, clusterapi.Alert{Labels: map[string]string{"alertname": "A", "severity": []string{"critical", "critical", "warning"}[i]}, State: "firing",
 			ActiveAt: updateStart.Add(time.Duration(10-i) * time.Second), Annotations: map[string]string{"summary": summary}})
 	}
 	same(t, "table", "= Update Health =\n"+

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // row is how a node is shown, in one line.
@@ -279,7 +280,7 @@ func TestMasterNodes(t *testing.T) {
 		{"not done", []*corev1.Node{newNode("a", "master"), oldNode("b", "master")},
 			"\nControl Plane Nodes\nNAME   ASSESSMENT   PHASE     VERSION   EST   MESSAGE\nb      Outdated     Pending   4.14.0    ?     \na      Completed    Updated   4.14.1    -     \n"},
 	} {
-		for _, d := range []view.Details{view.DetailsNone, view.DetailsNodes, view.DetailsHealth} {
+		for _, d := range []view.Details{"none", "nodes", "health"} {
 			same(t, tt.name, "Operator Health: 4 Healthy\n"+tt.want, text(withNodes(updating(), tt.nodes...), d))
 		}
 	}
@@ -323,12 +324,12 @@ func TestNodeLimit(t *testing.T) {
 		if tt.edit != nil {
 			tt.edit(o)
 		}
-		for _, d := range []view.Details{"", view.DetailsHealth, view.DetailsOperators} {
+		for _, d := range []view.Details{"", "health", "operators"} {
 			if rows, rest := show(o, d); rows != tt.rows || rest != tt.rest {
 				t.Errorf("%s, details %q: %d rows and %q, want %d and %q", tt.name, d, rows, rest, tt.rows, tt.rest)
 			}
 		}
-		for _, d := range []view.Details{view.DetailsNodes, view.DetailsAll} {
+		for _, d := range []view.Details{"nodes", "all"} {
 			if rows, rest := show(o, d); rows != len(tt.nodes) || rest != "" {
 				t.Errorf("%s, details %q: %d rows and %q", tt.name, d, rows, rest)
 			}
@@ -391,12 +392,12 @@ func TestNodeInsights(t *testing.T) {
 			for _, i := range assess(t, withNodes(updating(), n), now).Health {
 				since := "-"
 				if i.Since != nil {
-					since = view.Short(updateStart.Add(now).Sub(*i.Since))
+					since = text.Short(updateStart.Add(now).Sub(*i.Since))
 				}
 				all = append(all, fmt.Sprintf("%s %s %s: %s: %s", since, i.Level, i.Impact, i.Summary, i.Description))
-				scope := view.ScopeWorkerPool
+				scope := "WorkerPool"
 				if pool == "master" {
-					scope = view.ScopeControlPlane
+					scope = "ControlPlane"
 				}
 				if i.Scope != scope || i.Reference != nodeDocs || len(i.Resources) != 1 || i.Resources[0] != (view.Resource{Kind: "Node", Name: "n1"}) {
 					t.Errorf("%s: %+v", tt.name, i)

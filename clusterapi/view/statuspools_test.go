@@ -160,8 +160,8 @@ func TestPausedPoolInsight(t *testing.T) {
 			"  Reference:   https://docs.openshift.com/container-platform/latest/support/troubleshooting/troubleshooting-operator-issues.html#troubleshooting-disabling-autoreboot-mco_troubleshooting-operator-issues\n"+
 			"  Resources:\n    machineconfigpools.machineconfiguration.openshift.io: "+pool+"\n"+
 			"  Description: Pool is paused, which stops all changes to the nodes in the pool, including updates. The nodes will not be updated until the pool is unpaused by the administrator.\n",
-			section(t, statusText(t, o, time.Minute, view.StatusText{Details: view.DetailsHealth}), "Message", ""))
-		if len(s.Health) != 1 || s.Health[0].Scope != view.ScopeWorkerPool {
+			section(t, statusText(t, o, time.Minute, view.StatusText{Details: "health"}), "Message", ""))
+		if len(s.Health) != 1 || s.Health[0].Scope != "WorkerPool" {
 			t.Errorf("%+v", s.Health)
 		}
 	}

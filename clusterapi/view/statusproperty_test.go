@@ -3,7 +3,6 @@ package view_test
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -68,7 +68,7 @@ func TestStatusOrderOfInput(t *testing.T) {
 		// Names tell objects apart in a cluster.
 		slices.SortStableFunc(o.Nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 		o.Nodes = slices.CompactFunc(o.Nodes, func(a, b *corev1.Node) bool { return a.Name == b.Name })
-		now := view.LatestTransition(o).Add(recordedClock)
+		now := latestTransition(o).Add(recordedClock)
 		s, err := view.AssessStatus(o, now)
 		if err != nil {
 			return
@@ -166,7 +166,7 @@ func TestStatusSame(t *testing.T) {
 		},
 		"unknown": func() { o.Missing = []view.Missing{{Kind: "Node", Reason: "lost"}} },
 		"alert": func() {
-			o.Alerts = []view.Alert{{Labels: map[string]string{"alertname": "A", "severity": "critical"}, ActiveAt: updateStart.Add(time.Second)}}
+			o.Alerts = []clusterapi.Alert{{Labels: map[string]string{"alertname": "A", "severity": "critical"}, ActiveAt: updateStart.Add(time.Second)}}
 		},
 		"version": func() { o.ClusterVersion.Status.History[0].Version = "4.14.2" },
 	} {
@@ -200,30 +200,4 @@ func TestNilObjects(t *testing.T) {
 	if _, err := view.AssessStatus(o, updateStart); err == nil || !strings.HasPrefix(err.Error(), "no cluster operator information") {
 		t.Error(err)
 	}
-}
-
-// An error of a writer is returned, whichever it is.
-func TestStatusWriteErrors(t *testing.T) {
-	o := withNodes(updating(), oldNode("w", "worker"))
-	o.Missing = []view.Missing{{Kind: "Node", Reason: "lost"}}
-	s := assess(t, o, time.Minute)
-	var b strings.Builder
-	for limit := range 40 {
-		if err := s.WriteText(&fullAfter{limit}, &b, view.StatusText{Details: view.DetailsAll}); err == nil || !strings.Contains(err.Error(), "full") {
-			t.Fatalf("after %d bytes: %v", limit, err)
-		}
-	}
-	if err := s.WriteText(&b, &fullAfter{3}, view.StatusText{}); err == nil || !strings.Contains(err.Error(), "full") {
-		t.Error(err)
-	}
-}
-
-// fullAfter fails beyond so many bytes.
-type fullAfter struct{ left int }
-
-func (w *fullAfter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, fmt.Errorf("full")
-	}
-	return len(p), nil
 }

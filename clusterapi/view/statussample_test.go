@@ -78,6 +78,6 @@ SINCE   LEVEL   IMPACT   MESSAGE
 54m4s   Info    None     Update is proceeding well
 `
 	const now = 54*time.Minute + 4*time.Second
-	same(t, "documented wording", want, statusText(t, documented(), now, view.StatusText{Wording: view.Docs418}))
+	same(t, "documented wording", want, statusText(t, documented(), now, view.StatusText{Docs418: true}))
 	same(t, "today's", strings.Replace(want, "Operator Status:", "Operator Health:", 1), statusText(t, documented(), now, view.StatusText{}))
 }

@@ -5,6 +5,9 @@ import (
 	"io"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Summary is what oc adm upgrade shows of a cluster: its state and the releases
@@ -61,93 +64,93 @@ func Summarize(cv *configv1.ClusterVersion) (*Summary, error) {
 		s.NotRecommended = append(s.NotRecommended, r)
 	}
 	version := func(r Release) string { return r.Version }
-	s.Updates = NewestFirst(s.Updates, version)
-	s.NotRecommended = NewestFirst(s.NotRecommended, version)
+	s.Updates = versions.NewestFirst(s.Updates, version)
+	s.NotRecommended = versions.NewestFirst(s.NotRecommended, version)
 	return s, nil
 }
 
 // SummaryText are the options of [Summary.WriteText]. The zero value works. They
 // are plain data.
 type SummaryText struct {
-	IncludeNotRecommended bool    // describe updates with known issues
-	Wording               Wording // empty means [Current]
+	IncludeNotRecommended bool // describe updates with known issues
+	Docs418               bool // as the documentation of 4.18 has it
 }
 
 // WriteText writes the summary as oc adm upgrade prints it: what it shows to out,
 // and what it warns of to errOut. It fails when writing does. It can be called
 // concurrently on one summary.
 func (s *Summary) WriteText(out, errOut io.Writer, o SummaryText) error {
-	w, warn := writers(out, errOut)
+	w, warn := text.NewWriter(out), text.NewWriter(errOut)
 	s.writeState(w, warn)
 	s.Channel.write(w, "Upstream")
-	s.writeUpdates(w, warn, o.Wording)
+	s.writeUpdates(w, warn, o.Docs418)
 	s.writeNotRecommended(w, o)
-	return written(w, warn)
+	return text.Written(w, warn)
 }
 
 // writeState says how the cluster does.
-func (s *Summary) writeState(w, warn *writer) {
+func (s *Summary) writeState(w, warn *text.Writer) {
 	if s.Failing == nil {
-		warn.print(missingInfo(failing))
+		warn.Print(missingInfo(failing))
 	} else if s.Failing.Status != statusFalse {
-		w.print("Failing=", s.Failing.Status, ":\n\n", s.Failing.why(), "\n")
+		w.Print("Failing=", s.Failing.Status, ":\n\n", s.Failing.why(), "\n")
 	}
 	switch p := s.Progressing; {
 	case p == nil || p.Message == "":
-		warn.print(missingInfo(configv1.OperatorProgressing))
+		warn.Print(missingInfo(configv1.OperatorProgressing))
 	case p.Status == statusTrue:
-		w.print("info: An upgrade is in progress. ", p.Message, "\n")
+		w.Print("info: An upgrade is in progress. ", p.Message, "\n")
 	default:
-		w.print(p.Message, "\n")
+		w.Print(p.Message, "\n")
 	}
-	w.print("\n")
+	w.Print("\n")
 	if s.Upgradeable.is(statusFalse) {
-		w.print("Upgradeable=False\n\n", s.Upgradeable.why(), "\n")
+		w.Print("Upgradeable=False\n\n", s.Upgradeable.why(), "\n")
 	}
 	if s.ReleaseAccepted.isNot(statusTrue) {
-		w.print("ReleaseAccepted=", s.ReleaseAccepted.Status, "\n\n", s.ReleaseAccepted.why(), "\n")
+		w.Print("ReleaseAccepted=", s.ReleaseAccepted.Status, "\n\n", s.ReleaseAccepted.why(), "\n")
 	}
 }
 
 // writeUpdates lists the recommended updates.
-func (s *Summary) writeUpdates(w, warn *writer, wording Wording) {
+func (s *Summary) writeUpdates(w, warn *text.Writer, docs418 bool) {
 	stale := s.RetrievedUpdates.is(statusFalse)
 	switch {
 	case len(s.Updates) > 0:
-		w.print("\nRecommended updates:\n\n")
-		t := versionTable(w)
-		t.row("  VERSION", "IMAGE")
+		w.Print("\nRecommended updates:\n\n")
+		t := text.NewTable(w, 14, 1)
+		t.Row("  VERSION", "IMAGE")
 		for _, r := range s.Updates {
-			t.row("  "+r.Version, r.Image)
+			t.Row("  "+r.Version, r.Image)
 		}
-		t.flush()
+		t.Flush()
 		if stale {
 			writeRefresh(warn, "refresh", s.RetrievedUpdates)
 		}
 	case stale:
 		writeRefresh(warn, "display", s.RetrievedUpdates)
 	default:
-		w.print(wording.noUpdates())
+		w.Print(noUpdates(docs418))
 	}
 }
 
 // writeNotRecommended describes the other updates, or says that there are some.
-func (s *Summary) writeNotRecommended(w *writer, o SummaryText) {
+func (s *Summary) writeNotRecommended(w *text.Writer, o SummaryText) {
 	switch {
 	case o.IncludeNotRecommended && len(s.NotRecommended) > 0:
-		w.print("\nUpdates with known issues:\n")
+		w.Print("\nUpdates with known issues:\n")
 		for i := range s.NotRecommended {
-			w.print("\n")
+			w.Print("\n")
 			writeNotRecommended(w, &s.NotRecommended[i], s.NotRecommended[i].Recommended)
 		}
 	case o.IncludeNotRecommended:
-		w.print("\nNo updates which are not recommended based on your cluster configuration are available.\n")
+		w.Print("\nNo updates which are not recommended based on your cluster configuration are available.\n")
 	case len(s.NotRecommended) > 0:
 		qualifier := ""
 		if s.Undecided != nil {
 			qualifier = fmt.Sprintf(", or where the recommended status is %q,", *s.Undecided)
 		}
-		w.print("\nAdditional updates which are not recommended", qualifier,
+		w.Print("\nAdditional updates which are not recommended", qualifier,
 			" for your cluster configuration are available, to view those re-run the command with --include-not-recommended.\n")
 	}
 }

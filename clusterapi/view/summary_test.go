@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,7 +110,7 @@ func TestSummarySamples(t *testing.T) {
 		{"summary-known-issues.yaml", "summary-known-issues.txt", view.SummaryText{IncludeNotRecommended: true}},
 		{"summary.yaml", "summary.txt", view.SummaryText{}},
 		{"summary-none.yaml", "summary-none.txt", view.SummaryText{}},
-		{"summary-none.yaml", "summary-none-docs418.txt", view.SummaryText{Wording: view.Docs418}},
+		{"summary-none.yaml", "summary-none-docs418.txt", view.SummaryText{Docs418: true}},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			out, errOut := texts(summaryWriter(t, readVersion(t, "testdata/"+tt.cv), tt.o))
@@ -249,6 +250,14 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 // TestWriteErrors has either stream fail wherever it can.
 func TestWriteErrors(t *testing.T) {
 	cv := healthy(without("Failing"), available("4.14.2", "4.15.0"), conditional("4.14.3", "False", "R", "M"), channel("b", ""))
+	cv.Status.History = []configv1.UpdateHistory{entry("4.14.2", "Partial", 0, -1)}
+	o := withNodes(updating(), oldNode("w", "worker"))
+	o.Missing = []view.Missing{{Kind: "Node", Reason: "lost"}}
+	status := assess(t, o, time.Minute)
+	h, err := view.AssessHistory(cv, started)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := view.Summarize(cv)
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +269,10 @@ func TestWriteErrors(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, io.Writer) error{
 		"summary":   func(out, errOut io.Writer) error { return s.WriteText(out, errOut, view.SummaryText{}) },
 		"recommend": func(out, errOut io.Writer) error { return r.WriteText(out, errOut, view.RecommendText{}) },
+		"history":   func(out, _ io.Writer) error { return h.WriteText(out, view.HistoryText{}) },
+		"status": func(out, errOut io.Writer) error {
+			return status.WriteText(out, errOut, view.StatusText{Details: "all"})
+		},
 	} {
 		out, errOut := texts(write)
 		for n := range len(out) {

@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -68,14 +69,12 @@ func ExampleSummarize() {
 // Whether to update to one release now: its known issue and a critical alert
 // speak against it, and only the alert was accepted.
 func ExampleAssessRecommend() {
-	alerts := []view.Alert{{
-		Labels:      map[string]string{"alertname": "DiskFull", "severity": "critical"},
-		Annotations: map[string]string{"summary": "A disk is full."},
-		State:       "firing",
-	}}
+	alerts := func(context.Context) ([]byte, error) { // the answer of the monitoring's API
+		return []byte(`{"data":{"alerts":[{"labels":{"alertname":"DiskFull","severity":"critical"},"state":"firing"}]}}`), nil
+	}
 	r, err := view.AssessRecommend(view.RecommendInput{
 		ClusterVersion: exampleVersion(),
-		Prechecks:      []view.Precheck{{Conditions: view.CheckAlerts(alerts)}},
+		Prechecks:      view.RunPrechecks(context.Background(), view.AlertPrecheck(alerts)),
 		Version:        "4.14.3",
 		Accept:         []string{"DiskFull"},
 	})

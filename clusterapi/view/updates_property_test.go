@@ -35,14 +35,14 @@ func updateViews(t interface{ Fatal(...any) }, cv *configv1.ClusterVersion, in v
 		}
 		all.WriteString(out + "-- err\n" + errOut + "-- json\n" + string(text) + "\n")
 	}
-	for _, o := range []view.SummaryText{{}, {IncludeNotRecommended: true, Wording: view.Docs418}} {
+	for _, o := range []view.SummaryText{{}, {IncludeNotRecommended: true, Docs418: true}} {
 		s, err := view.Summarize(cv)
 		show("summary", s, err, func(out, errOut io.Writer) error { return s.WriteText(out, errOut, o) })
 	}
 	in.ClusterVersion = cv
 	for _, version := range []string{"", in.Version} {
 		in.Version = version
-		for _, o := range []view.RecommendText{{}, {ShowOutdated: true, Wording: view.Docs418}, {Quiet: true}} {
+		for _, o := range []view.RecommendText{{}, {ShowOutdated: true, Docs418: true}, {Quiet: true}} {
 			r, err := view.AssessRecommend(in)
 			show("recommend", r, err, func(out, errOut io.Writer) error { return r.WriteText(out, errOut, o) })
 		}
@@ -51,8 +51,9 @@ func updateViews(t interface{ Fatal(...any) }, cv *configv1.ClusterVersion, in v
 		h, err := view.AssessHistory(cv, started)
 		show("history", h, err, func(out, _ io.Writer) error { return h.WriteText(out, o) })
 	}
-	rows := view.ClusterVersionRows([]*configv1.ClusterVersion{cv, nil, cv})
-	show("rows", rows, nil, func(out, errOut io.Writer) error { return view.WriteClusterVersionRows(out, errOut, rows, started) })
+	show("columns", nil, nil, func(out, errOut io.Writer) error {
+		return view.WriteColumns(out, errOut, &view.Objects{ClusterVersion: cv}, "ClusterVersion", started)
+	})
 	return all.String()
 }
 

@@ -15,9 +15,9 @@ const (
 
 // Verdict sums the status up. It can be called concurrently.
 func (s *Status) Verdict() Verdict {
-	serious := func(i Insight) bool { return i.Level == LevelError || i.Level == LevelCritical }
+	serious := func(i Insight) bool { return i.Level == levelError || i.Level == levelCritical }
 	switch {
-	case s.ControlPlane != nil && s.ControlPlane.Assessment == AssessmentStalled || slices.ContainsFunc(s.Health, serious):
+	case s.ControlPlane != nil && s.ControlPlane.Assessment == assessmentStalled || slices.ContainsFunc(s.Health, serious):
 		return VerdictStuck
 	case slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Kind != kindAlert && u.Effect != fewerWaits }):
 		return VerdictUnknown

@@ -7,14 +7,14 @@ import (
 )
 
 func TestVerdict(t *testing.T) {
-	of := func(levels ...view.Level) []view.Insight {
+	of := func(levels ...string) []view.Insight {
 		var insights []view.Insight
 		for _, l := range levels {
 			insights = append(insights, view.Insight{Level: l})
 		}
 		return insights
 	}
-	plane := func(a view.Assessment) *view.ControlPlane { return &view.ControlPlane{Assessment: a} }
+	plane := func(a string) *view.ControlPlane { return &view.ControlPlane{Assessment: a} }
 	nodes := []view.Unknown{{Kind: "Node"}}
 	for _, tt := range []struct {
 		name string
@@ -22,13 +22,13 @@ func TestVerdict(t *testing.T) {
 		want view.Verdict
 	}{
 		{"not updating", view.Status{}, view.VerdictFine},
-		{"well", view.Status{ControlPlane: plane(view.AssessmentProgressing)}, view.VerdictFine},
-		{"slow", view.Status{ControlPlane: plane(view.AssessmentSlow)}, view.VerdictFine},
-		{"stalled", view.Status{ControlPlane: plane(view.AssessmentStalled), Unknown: nodes}, view.VerdictStuck},
-		{"warned of", view.Status{Health: of(view.LevelWarning)}, view.VerdictWarning},
-		{"an error", view.Status{Health: of(view.LevelWarning, view.LevelError)}, view.VerdictStuck},
-		{"critical", view.Status{Health: of(view.LevelCritical)}, view.VerdictStuck},
-		{"unknown nodes", view.Status{Unknown: nodes, Health: of(view.LevelWarning)}, view.VerdictUnknown},
+		{"well", view.Status{ControlPlane: plane("Progressing")}, view.VerdictFine},
+		{"slow", view.Status{ControlPlane: plane("Progressing - Slow")}, view.VerdictFine},
+		{"stalled", view.Status{ControlPlane: plane("Stalled"), Unknown: nodes}, view.VerdictStuck},
+		{"warned of", view.Status{Health: of("Warning")}, view.VerdictWarning},
+		{"an error", view.Status{Health: of("Warning", "Error")}, view.VerdictStuck},
+		{"critical", view.Status{Health: of("Critical")}, view.VerdictStuck},
+		{"unknown nodes", view.Status{Unknown: nodes, Health: of("Warning")}, view.VerdictUnknown},
 		{"unknown alerts", view.Status{Unknown: []view.Unknown{{Kind: "Alert"}}}, view.VerdictFine},
 	} {
 		if got := tt.s.Verdict(); got != tt.want {

@@ -179,7 +179,7 @@ func (o *options) find(ctx context.Context, n *path.Network, all []*path.Network
 		}
 		others := slices.DeleteFunc(slices.Clone(all), func(other *path.Network) bool { return other == n })
 		a, err := n.Answer(path.ExplainQuery{From: from, To: to, Policy: o.policy, Channel: o.present, Others: others}, o.best, order)
-		if err == nil && a.Missing != "" && a.Block != path.NotInChannel {
+		if err == nil && a.Missing != "" && a.Block != "NotInChannel" {
 			return nil, a.Missing, errors.New(a.Explanation.String())
 		}
 		return a, "", err
@@ -189,7 +189,8 @@ func (o *options) find(ctx context.Context, n *path.Network, all []*path.Network
 	}
 	p := path.PictureOptions{From: from, To: to, Policy: o.policy, AllEdges: o.policy.Edges == path.Recommended && from == "", MaxNodes: o.nodes}
 	if to != "" {
-		if p.Path, err = n.ShortestPath(from, to, o.policy); err != nil {
+		p.Path, err = n.ShortestPath(from, to, o.policy)
+		if err != nil {
 			return nil, "", err
 		}
 	}

@@ -8,8 +8,8 @@
 //
 // A release is a directory laid out as a release image, one that oc adm release extract
 // has written, or, as PLACE@DIGEST, an image in an OCI layout (a directory or a tar file)
-// or in an archive of docker save. Without one, it is the built-in one. Registries are
-// read by a module of its own, manifest/image/registry.
+// or in a mirror that oc adm release mirror or oc-mirror has left on disk. Without one, it
+// is the built-in one. Registries are read by a module of its own, manifest/image/registry.
 //
 // Flags describe the cluster, or -dump names a recorded one: a must-gather, the folder of
 // an oc adm inspect, any heap of manifests, or a .tar or .tar.gz of one. Without it,
@@ -47,10 +47,11 @@ func command() program.Command {
 	var o options
 	format := func(f *flag.FlagSet, formats ...string) {
 		f.Func("o", "`format`: text, "+strings.Join(formats, ", "), func(value string) error {
-			if o.format = value; value != "text" && !slices.Contains(formats, value) {
-				return errors.New("no such format")
+			o.format = value
+			if value == "text" || slices.Contains(formats, value) {
+				return nil
 			}
-			return nil
+			return errors.New("no such format")
 		})
 		for _, name := range formats {
 			f.BoolFunc(name, "short for -o "+name, func(string) error { o.format = name; return nil })
@@ -99,11 +100,10 @@ func command() program.Command {
 // print prints data as JSON, or the text that another function writes, and answers
 // yes or no by the exit code.
 func (o *options) print(w io.Writer, yes bool, data any, text func(io.Writer) error) error {
-	write := text
 	if o.format == "json" {
-		write = func(w io.Writer) error { return program.JSON(w, data) }
+		text = func(w io.Writer) error { return program.JSON(w, data) }
 	}
-	if err := write(w); err != nil || yes {
+	if err := text(w); err != nil || yes {
 		return err
 	}
 	return program.ErrNo
@@ -157,7 +157,7 @@ func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Wri
 		return err
 	}
 	findings := append([]manifest.Finding{}, manifest.Lint(p, filter)...)
-	isError := func(f manifest.Finding) bool { return f.Severity == manifest.SeverityError }
+	isError := func(f manifest.Finding) bool { return f.Severity == "Error" }
 	return o.print(stdout, !slices.ContainsFunc(findings, isError), findings, func(w io.Writer) error {
 		for _, f := range findings {
 			fmt.Fprintln(w, f)
@@ -186,8 +186,8 @@ func (o *options) preview(ctx context.Context, args []string, stdout, stderr io.
 		return program.Unread(err)
 	}
 	changes := p.Count(preview.Create) + p.Count(preview.Update) + p.Count(preview.Delete) + p.Count(preview.Fail)
+	show := preview.TextOptions{Component: o.component, Kind: o.kind, Unchanged: o.all}
 	err = o.print(stdout, changes == 0, p, func(w io.Writer) error {
-		show := preview.TextOptions{Component: o.component, Kind: o.kind, Unchanged: o.all}
 		if o.format == "diff" {
 			return p.Diff(w, show)
 		}

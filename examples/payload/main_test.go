@@ -76,7 +76,7 @@ func TestJSON(t *testing.T) {
 	}
 	var in manifest.Inclusion
 	read(&in, 0, "inspect", "-json")
-	if n, rules := in.Count(); n != 102 || rules[manifest.RuleProfile] != 1 {
+	if n, rules := in.Count(); n != 102 || rules["Profile"] != 1 {
 		t.Errorf("%d manifests, %v", n, rules)
 	}
 	var d manifest.PayloadDiff
@@ -119,9 +119,9 @@ func TestDirectories(t *testing.T) {
 		{args: []string{"diff", dir, dir}, out: "101 unchanged\n"},
 		{args: []string{"inspect", "absent"}, code: 3, errs: "absent"},
 		{args: []string{"diff", dir, "absent"}, code: 3, errs: "absent"},
-		{args: []string{"lint", t.TempDir()}, code: 3, errs: "holds neither release-manifests nor images"},
+		{args: []string{"lint", t.TempDir()}, code: 3, errs: "holds no images: neither oci-layout"},
 		{args: []string{"inspect", "main.go"}, code: 3, errs: "main.go"},
-		{args: []string{"inspect", dir + "@sha256:abc"}, code: 3, errs: "it is neither an image layout"},
+		{args: []string{"inspect", dir + "@sha256:abc"}, code: 3, errs: "holds no images: neither oci-layout"},
 		{args: []string{"inspect", "-dump", "absent"}, code: 3, errs: "absent"},
 		{args: []string{"preview", "-dump", t.TempDir(), dir}, code: 3, errs: "no object could be read"},
 		{args: []string{"preview", "absent"}, code: 3, errs: "absent"},

@@ -38,6 +38,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
@@ -91,7 +92,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return err
 	}
 	var mu sync.Mutex
-	show := func(e policyengine.Event) {
+	show := func(e clusterapi.Event) {
 		if e.Type == policyengine.EventUnchanged {
 			return
 		}
@@ -103,10 +104,11 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		case e.Err != nil:
 			fmt.Fprintf(stdout, "%s: %v\n", e.Type, e.Err)
 		default:
-			fmt.Fprintf(stdout, "%s: %d releases, revision %s\n", e.Type, e.Nodes, e.Revision)
+			load := e.Data.(*policyengine.Load)
+			fmt.Fprintf(stdout, "%s: %d releases, revision %s\n", e.Type, load.Nodes, load.Revision)
 		}
 	}
-	refresher, err := policyengine.NewRefresher(handler, policyengine.RefresherOptions{Load: from.Load, Interval: o.interval, Events: show})
+	refresher, err := policyengine.NewRefresher(handler, policyengine.RefresherOptions{Load: from.Load, Interval: o.interval, Observe: show})
 	if err != nil {
 		return err
 	}
@@ -126,11 +128,12 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	mux.Handle("/", page.New(page.Options{Graph: prefix + "/v1/graph", State: func() page.State { return page.State(from.Last()) }}))
 	mux.Handle(prefix+"/", handler)
 	reload := func() {
-		e := policyengine.Event{Type: policyengine.EventChanged, Time: time.Now()}
-		if e.Err = refresher.Refresh(ctx); e.Err != nil {
+		e := clusterapi.Event{Type: policyengine.EventChanged, Time: time.Now()}
+		e.Err = refresher.Refresh(ctx)
+		if e.Err != nil {
 			e.Type = policyengine.EventFailed
 		}
-		e.Nodes, e.Revision = from.Last().Snapshot.Nodes(), handler.Revision()
+		e.Data = &policyengine.Load{Nodes: from.Last().Snapshot.Nodes(), Revision: handler.Revision()}
 		show(e)
 	}
 	reload() // nothing has changed, but now somebody is told

@@ -141,7 +141,8 @@ func (o *options) recorded(ctx context.Context, stderr io.Writer) (_ clusterapi.
 	if alerts, ok := recording.Alerts(); ok {
 		in.Alerts = risk.RecordedAlerts(alerts)
 	}
-	if in.TargetPayload, err = load(ctx, o.payload); err != nil {
+	in.TargetPayload, err = load(ctx, o.payload)
+	if err != nil {
 		return nil, in, err
 	}
 	in.CurrentPayload, err = load(ctx, o.from)

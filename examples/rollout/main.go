@@ -101,13 +101,16 @@ func (o *options) cluster() (c simulation.Options, err error) {
 	if err != nil {
 		return c, fmt.Errorf("-max-unavailable %w", err)
 	}
-	if c.Pools, err = nodes.ParsePools(o.pools, limit); err != nil {
+	c.Pools, err = nodes.ParsePools(o.pools, limit)
+	if err != nil {
 		return c, fmt.Errorf("-pools %w", err)
 	}
-	if o.groups, err = nodes.ParseSizes(o.canary); err != nil {
+	o.groups, err = nodes.ParseSizes(o.canary)
+	if err != nil {
 		return c, fmt.Errorf("-canary %w", err)
 	}
-	if c.NodeFaults, err = nodes.ParseFaults(o.broken); err != nil {
+	c.NodeFaults, err = nodes.ParseFaults(o.broken)
+	if err != nil {
 		return c, fmt.Errorf("-break %w", err)
 	}
 	c.Release.Version = "4.21.1"
@@ -131,12 +134,14 @@ func (o *options) rehearse(ctx context.Context, c simulation.Options, stdout, st
 			return err
 		}
 		how.Title = "Rollout on " + o.dump
-		if r, err = nodes.Fork(ctx, how, recording); err != nil {
+		r, err = nodes.Fork(ctx, how, recording)
+		if err != nil {
 			return err
 		}
 	} else {
 		var err error
-		if r, err = nodes.Simulate(ctx, how, c); err != nil {
+		r, err = nodes.Simulate(ctx, how, c)
+		if err != nil {
 			return program.Usagef("%w", err)
 		}
 	}

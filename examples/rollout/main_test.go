@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -105,7 +104,7 @@ func TestCompletes(t *testing.T) {
 			Updated, Nodes int
 		}
 		Explained []struct{ Node, Verdict string }
-		Timeline  timeline.Timeline
+		Timeline  struct{ Entries []json.RawMessage }
 	}
 	if err := json.Unmarshal([]byte(out), &result); err != nil {
 		t.Fatalf("%v\n%s", err, out)

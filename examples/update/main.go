@@ -41,7 +41,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
@@ -171,8 +170,8 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			return nil
 		},
 		Verifier: signature.NewVerifier([]*signature.Keyring{keyring}, signatures),
-		Updater:  func(e clusterupdate.Event) { show(e, func() { progress.Updater(e) }) },
-		Nodes:    func(e rollout.Event) { show(e, func() { progress.Node(e) }) },
+		Updater:  func(e clusterapi.Event) { show(e, func() { progress.Updater(e) }) },
+		Nodes:    func(e clusterapi.Event) { show(e, func() { progress.Node(e) }) },
 	})
 	if err != nil {
 		return err

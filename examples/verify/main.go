@@ -10,12 +10,14 @@
 //	    -keyring verifier-public-key-redhat
 //
 // With a public key in PEM it looks for cosign signatures, as the container
-// runtime does on a pull: in registries that anybody may read, and in OCI image
-// layouts. The image must have been signed under its own repository: -digest
-// takes a whole pull spec, or a digest in the product's repository:
+// runtime does on a pull: in OCI image layouts, and in what oc adm release mirror and
+// oc-mirror leave on disk. The image must have been signed under its own repository:
+// -digest takes a whole pull spec, or a digest in the product's repository:
 //
 //	go run ./examples/verify -digest quay.io/openshift-release-dev/ocp-release@sha256:… \
-//	    -store docker://quay.io/openshift-release-dev/ocp-release,./layout -key openshift.pem
+//	    -store ./mirror,./layout -key openshift.pem
+//
+// Registries are read by a module of its own, manifest/image/registry.
 //
 // -store and -keyring may be repeated, or have several values with commas.
 // -configmap writes the manifest that brings the OpenPGP signatures which verified
@@ -53,7 +55,6 @@ type options struct {
 	image            string // a digest or a pull spec
 	stores, keyrings program.List
 	key, configMap   string
-	plainHTTP        bool
 	timeout          time.Duration
 }
 
@@ -65,10 +66,9 @@ func command() program.Command {
 		Codes: "0: the digest is verified; 1: it is not",
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.image, "digest", "", "digest, or pull spec with a `digest`, of the release image")
-			f.Var(&o.stores, "store", "`URL` or directory of signatures; with -key, docker://repository or an OCI layout; may be repeated")
+			f.Var(&o.stores, "store", "`URL` or directory of signatures; with -key, an OCI layout or a mirror on disk; may be repeated")
 			f.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; each must be satisfied; may be repeated")
 			f.StringVar(&o.key, "key", "", "`file` of a public key in PEM, for cosign signatures")
-			f.BoolVar(&o.plainHTTP, "plain-http", false, "speak http with registries")
 			f.StringVar(&o.configMap, "configmap", "", "write the manifest with the signatures to a `file`, into a directory, or to - (standard output)")
 			f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to look for signatures")
 		},
@@ -103,8 +103,6 @@ func (o *options) check() error {
 		return program.Usagef("either -keyring or -key is required")
 	case o.key != "" && o.configMap != "":
 		return program.Usagef("-configmap holds OpenPGP signatures: it goes with -keyring")
-	case o.plainHTTP && o.key == "":
-		return program.Usagef("-plain-http is for registries: it goes with -key")
 	case o.timeout <= 0:
 		return program.Usagef("-timeout must be above 0")
 	}
@@ -184,7 +182,7 @@ func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
 	policy := &sigstore.Policy{Name: o.key, Keys: []*sigstore.Key{key}}
 	var last error
 	for _, place := range o.stores {
-		source, err := sigstore.OpenSource(place, sigstore.RegistryOptions{Proxy: http.ProxyFromEnvironment, PlainHTTP: o.plainHTTP})
+		source, err := sigstore.OpenSource(place, sigstore.Limits{})
 		if err != nil {
 			return err
 		}

@@ -3,12 +3,9 @@ package main
 import (
 	"bytes"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,7 +24,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
-	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
 const (
@@ -157,21 +153,11 @@ func TestConfigMap(t *testing.T) {
 
 // layout writes an OCI layout with one cosign signature.
 func layout(t *testing.T, key ed25519.PrivateKey, name string) string {
+	t.Helper()
 	dir := t.TempDir()
-	blob := func(data []byte) map[string]any {
-		sum := fmt.Sprintf("%x", sha256.Sum256(data))
-		write(t, filepath.Join(dir, "blobs", "sha256", sum), data)
-		return map[string]any{"digest": "sha256:" + sum, "size": len(data)}
+	if err := os.CopyFS(dir, must(signaturetest.CosignLayout(key, digest, name))); err != nil {
+		t.Fatal(err)
 	}
-	payload := must(sigstore.MarshalPayload(digest, name))
-	layer := blob(payload)
-	layer["mediaType"] = sigstore.LayerType
-	layer["annotations"] = map[string]string{sigstore.SignatureAnnotation: base64.StdEncoding.EncodeToString(ed25519.Sign(key, payload))}
-	image := blob(must(json.Marshal(map[string]any{"layers": []any{layer}})))
-	image["mediaType"] = "application/vnd.oci.image.manifest.v1+json"
-	image["annotations"] = map[string]string{"org.opencontainers.image.ref.name": must(sigstore.SignatureTag(digest))}
-	write(t, filepath.Join(dir, "index.json"), must(json.Marshal(map[string]any{"manifests": []any{image}})))
-	write(t, filepath.Join(dir, "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`))
 	return dir
 }
 
@@ -191,43 +177,9 @@ func TestCosign(t *testing.T) {
 	contains(t, errs, "A signature was required, but no signature exists")
 	_, errs = verify(t, 1, "-digest", digest, "-store", "https://quay.io", "-key", file)
 	contains(t, errs, "OCI image layout")
-	registry := httptest.NewServer(serveLayout(t, dir))
-	defer registry.Close()
-	mirror := "docker://" + strings.TrimPrefix(registry.URL, "http://") + "/mirror/release"
-	out, _ := verify(t, 0, "-digest", digest, "-store", foreign, "-store", mirror, "-plain-http", "-key", file)
-	contains(t, out, digest+" is verified", "signed as  "+reference, "/mirror/release:sha256-"+digest[7:]+".sig layer 1")
-	_, errs = verify(t, 1, "-digest", other, "-store", mirror, "-plain-http", "-key", file)
-	contains(t, errs, "A signature was required, but no signature exists", "has no signatures under")
-	_, errs = verify(t, 1, "-digest", digest, "-store", "docker://quay.io/a:tag", "-key", file)
-	contains(t, errs, "neither tag nor digest")
 	write(t, file, []byte("no key"))
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-key", file)
 	contains(t, errs, "no PEM block")
-}
-
-// serveLayout serves the image in an OCI layout as a registry does.
-func serveLayout(t *testing.T, dir string) http.Handler {
-	t.Helper()
-	var index struct {
-		Manifests []struct{ Digest string }
-	}
-	if err := json.Unmarshal(must(os.ReadFile(filepath.Join(dir, "index.json"))), &index); err != nil {
-		t.Fatal(err)
-	}
-	blob := func(d string) string { return filepath.Join(dir, "blobs", strings.Replace(d, ":", "/", 1)) }
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		what, _ := strings.CutPrefix(r.URL.Path, "/v2/mirror/release/")
-		kind, name, _ := strings.Cut(what, "/")
-		switch {
-		case kind == "manifests" && name == must(sigstore.SignatureTag(digest)):
-			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
-			w.Write(must(os.ReadFile(blob(index.Manifests[0].Digest))))
-		case kind == "blobs":
-			http.ServeFile(w, r, blob(name))
-		default:
-			w.WriteHeader(http.StatusNotFound)
-		}
-	})
 }
 
 func TestFlags(t *testing.T) {
@@ -236,7 +188,6 @@ func TestFlags(t *testing.T) {
 		"-digest is required":                 {"-store", dir, "-keyring", ring},
 		"at least one -store is required":     {"-digest", digest, "-keyring", ring},
 		"either -keyring or -key is required": {"-digest", digest, "-store", dir},
-		"-plain-http is for registries":       {"-digest", digest, "-store", dir, "-keyring", ring, "-plain-http"},
 		"it goes with -keyring":               {"-digest", digest, "-store", dir, "-key", ring, "-configmap", "x"},
 		"unexpected argument":                 {"-digest", digest, "more", "-store", dir, "-keyring", ring},
 		"-timeout must be above 0":            {"-digest", digest, "-store", dir, "-keyring", ring, "-timeout", "0s"},

@@ -2,7 +2,6 @@ package graphdata
 
 import (
 	"archive/tar"
-	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"testing/fstest"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
@@ -18,35 +18,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
-
-// ArchiveLimits bound what is read of an archive. A field that is zero means its
-// default.
-type ArchiveLimits struct {
-	// MaxCompressed is how many bytes the archive may have; the default is 64 MiB.
-	MaxCompressed int64
-	// MaxExpanded is how many bytes its files and headers may have together; the
-	// default is 512 MiB.
-	MaxExpanded int64
-	// MaxArchiveEntries is how many entries it may have, and how many files and
-	// directories these may make; the default is 100,000.
-	MaxArchiveEntries int
-	// MaxFileBytes is how many bytes a file may have; the default is 1 MiB.
-	MaxFileBytes int64
-}
-
-const (
-	limitCompressed     = "bytes of an archive"
-	limitExpanded       = "bytes of an archive, expanded"
-	limitArchiveEntries = "entries of an archive"
-)
-
-func (l ArchiveLimits) withDefaults() ArchiveLimits {
-	l.MaxCompressed = cmp.Or(l.MaxCompressed, 64<<20)
-	l.MaxExpanded = cmp.Or(l.MaxExpanded, 512<<20)
-	l.MaxArchiveEntries = cmp.Or(l.MaxArchiveEntries, 100_000)
-	l.MaxFileBytes = cmp.Or(l.MaxFileBytes, 1<<20)
-	return l
-}
 
 // OpenArchive reads a tree from a tar compressed with gzip: what an update service
 // serves as graph-data, or an archive of the repository, whose one leading
@@ -56,41 +27,57 @@ func (l ArchiveLimits) withDefaults() ArchiveLimits {
 // twice is an error, and so is anything behind the archive's end; a [*LimitError]
 // says that a limit was passed. Other errors are those of r, [compress/gzip] and
 // [archive/tar].
-func OpenArchive(r io.Reader, limits ArchiveLimits) (fs.FS, error) {
+func OpenArchive(r io.Reader, limits Limits) (fs.FS, error) {
 	if err := options.NonNegative(limits); err != nil {
 		return nil, err
 	}
 	limits = limits.withDefaults()
-	unzipped, err := gzip.NewReader(&limitedReader{r: r, left: limits.MaxCompressed, err: &LimitError{limitCompressed, limits.MaxCompressed}})
+	compressed := &io.LimitedReader{R: r, N: limits.MaxCompressed + 1}
+	expanded := &io.LimitedReader{N: limits.MaxExpanded + 1}
+	files, err := readArchive(compressed, expanded, limits)
+	switch {
+	case compressed.N == 0:
+		return nil, &LimitError{What: limitCompressed, Max: limits.MaxCompressed}
+	case expanded.N == 0:
+		return nil, &LimitError{What: limitExpanded, Max: limits.MaxExpanded}
+	case err != nil:
+		return nil, err
+	}
+	files = withoutLeading(files)
+	if err := checkDirectories(files, limits.MaxArchiveEntries); err != nil {
+		return nil, err
+	}
+	return files, nil
+}
+
+// readArchive reads the files of an archive, through expanded what it holds.
+func readArchive(compressed io.Reader, expanded *io.LimitedReader, limits Limits) (fstest.MapFS, error) {
+	var err error
+	expanded.R, err = gzip.NewReader(compressed)
 	if err != nil {
 		return nil, err
 	}
-	expanded := &limitedReader{r: unzipped, left: limits.MaxExpanded, err: &LimitError{limitExpanded, limits.MaxExpanded}}
 	archive := tar.NewReader(expanded)
-	files := map[string][]byte{}
+	files := fstest.MapFS{}
 	for n := 0; ; n++ {
 		header, err := archive.Next()
 		if err == io.EOF {
-			break
+			return files, tarball.End(expanded) // the checksum is behind it
 		}
 		if err != nil {
 			return nil, err
 		}
 		if n == limits.MaxArchiveEntries {
-			return nil, &LimitError{limitArchiveEntries, int64(limits.MaxArchiveEntries)}
+			return nil, &LimitError{What: limitArchiveEntries, Max: int64(n)}
 		}
 		if err := addEntry(files, header, archive, limits.MaxFileBytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", bounded.Quote(header.Name), err)
 		}
 	}
-	if err := tarball.End(expanded); err != nil { // the checksum is behind it
-		return nil, err
-	}
-	return newMemoryFS(withoutLeading(files), limits.MaxArchiveEntries)
 }
 
 // addEntry keeps an entry of an archive.
-func addEntry(files map[string][]byte, header *tar.Header, content io.Reader, most int64) error {
+func addEntry(files fstest.MapFS, header *tar.Header, content io.Reader, most int64) error {
 	if err := tarball.CheckName(header.Name); err != nil {
 		return err
 	}
@@ -105,22 +92,22 @@ func addEntry(files map[string][]byte, header *tar.Header, content io.Reader, mo
 	case header.Typeflag != tar.TypeReg:
 		return errors.New("is neither a regular file nor a directory")
 	case header.Size > most:
-		return &LimitError{limitFileBytes, most}
+		return &LimitError{What: limitFileBytes, Max: most}
 	}
 	if _, twice := files[name]; twice {
 		return errors.New("is there twice")
 	}
-	text, err := appendAll(make([]byte, 0, header.Size+1), content) // a size that is not true ends the archive
-	if err != nil {
+	text := make([]byte, header.Size)
+	if _, err := io.ReadFull(content, text); err != nil { // a size that is not true ends the archive
 		return err
 	}
-	files[name] = text
+	files[name] = &fstest.MapFile{Data: text, Mode: 0o444}
 	return nil
 }
 
 // withoutLeading leaves out the one directory that holds all files, where version
 // is in it.
-func withoutLeading(files map[string][]byte) map[string][]byte {
+func withoutLeading(files fstest.MapFS) fstest.MapFS {
 	leading := ""
 	for name := range files {
 		first, _, below := strings.Cut(name, "/")
@@ -132,32 +119,29 @@ func withoutLeading(files map[string][]byte) map[string][]byte {
 	if _, ok := files[leading+"/version"]; !ok {
 		return files
 	}
-	stripped := make(map[string][]byte, len(files))
-	for name, text := range files {
-		stripped[strings.TrimPrefix(name, leading+"/")] = text
+	stripped := make(fstest.MapFS, len(files))
+	for name, file := range files {
+		stripped[strings.TrimPrefix(name, leading+"/")] = file
 	}
 	return stripped
 }
 
-// limitedReader returns err where more than left bytes come.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-	err  error
-}
-
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+// checkDirectories returns an error where a file has the name of a directory, or
+// the files lie in too many directories.
+func checkDirectories(files fstest.MapFS, most int) error {
+	known := map[string]bool{".": true}
+	for name := range files {
+		for dir := path.Dir(name); !known[dir]; dir = path.Dir(dir) {
+			known[dir] = true
+			if files[dir] != nil {
+				return fmt.Errorf("%s: is a file and a directory", bounded.Quote(dir))
+			}
+			if len(known) > most {
+				return &LimitError{What: limitArchiveEntries, Max: int64(most)}
+			}
+		}
 	}
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, l.err
-	}
-	return n, err
+	return nil
 }
 
 // WriteArchive writes what is published of a tree, as a tar compressed with gzip:

@@ -74,7 +74,7 @@ func TestOpenArchive(t *testing.T) {
 		{"file and directory", []tar.Header{regular("a"), regular("a/b")}, nil, `"a": is a file and a directory`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fsys, err := graphdata.OpenArchive(archiveOf(t, c.entries...), graphdata.ArchiveLimits{})
+			fsys, err := graphdata.OpenArchive(archiveOf(t, c.entries...), graphdata.Limits{})
 			if c.fault != "" {
 				if err == nil || err.Error() != c.fault {
 					t.Fatalf("%v, want %s", err, c.fault)
@@ -99,14 +99,14 @@ func TestOpenArchive(t *testing.T) {
 			}
 		})
 	}
-	if _, err := graphdata.OpenArchive(bytes.NewReader([]byte("no archive")), graphdata.ArchiveLimits{}); err == nil {
+	if _, err := graphdata.OpenArchive(bytes.NewReader([]byte("no archive")), graphdata.Limits{}); err == nil {
 		t.Error("what is no archive opens")
 	}
 	cut := archiveOf(t, regular("version"))
-	if _, err := graphdata.OpenArchive(bytes.NewReader(cut.Bytes()[:cut.Len()/2]), graphdata.ArchiveLimits{}); err == nil {
+	if _, err := graphdata.OpenArchive(bytes.NewReader(cut.Bytes()[:cut.Len()/2]), graphdata.Limits{}); err == nil {
 		t.Error("half an archive opens")
 	}
-	if _, err := graphdata.OpenArchive(cut, graphdata.ArchiveLimits{MaxExpanded: -1}); err == nil {
+	if _, err := graphdata.OpenArchive(cut, graphdata.Limits{MaxExpanded: -1}); err == nil {
 		t.Error("a negative limit is accepted")
 	}
 }
@@ -115,7 +115,7 @@ func TestOpenArchive(t *testing.T) {
 // follow it.
 func TestOpenArchiveToItsEnd(t *testing.T) {
 	open := func(data []byte) error {
-		_, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.ArchiveLimits{})
+		_, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.Limits{})
 		return err
 	}
 	text := strings.Repeat("name: stable-4.1\n", 50)
@@ -178,7 +178,7 @@ func TestOpenArchiveNames(t *testing.T) {
 		"long": strings.Repeat("a", 5000),
 		"deep": strings.Repeat("a/", 500_000) + "b",
 	} {
-		_, err := graphdata.OpenArchive(archiveOf(t, tar.Header{Typeflag: tar.TypeReg, Name: path, Format: tar.FormatPAX}), graphdata.ArchiveLimits{})
+		_, err := graphdata.OpenArchive(archiveOf(t, tar.Header{Typeflag: tar.TypeReg, Name: path, Format: tar.FormatPAX}), graphdata.Limits{})
 		if err == nil || !strings.Contains(err.Error(), "the name has more than 4096 bytes") || len(err.Error()) > 1000 {
 			t.Errorf("%s: %.1000v", name, err)
 		}
@@ -187,8 +187,8 @@ func TestOpenArchiveNames(t *testing.T) {
 	for n := range 100 {
 		many = append(many, regular(fmt.Sprintf("%d/", n)+strings.Repeat("a/", 200)+"b"))
 	}
-	_, err := graphdata.OpenArchive(archiveOf(t, many...), graphdata.ArchiveLimits{MaxArchiveEntries: 1000})
-	if limit := (*graphdata.LimitError)(nil); !errors.As(err, &limit) || limit.Limit != 1000 {
+	_, err := graphdata.OpenArchive(archiveOf(t, many...), graphdata.Limits{MaxArchiveEntries: 1000})
+	if limit := (*graphdata.LimitError)(nil); !errors.As(err, &limit) || limit.Max != 1000 {
 		t.Errorf("20,000 directories: %v", err)
 	}
 }
@@ -245,7 +245,7 @@ func TestRealArchive(t *testing.T) {
 	if err := graphdata.WriteArchive(&b, realTree(t)); err != nil {
 		t.Fatal(err)
 	}
-	archived, err := graphdata.OpenArchive(&b, graphdata.ArchiveLimits{})
+	archived, err := graphdata.OpenArchive(&b, graphdata.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func FuzzOpenArchive(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fsys, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.ArchiveLimits{MaxExpanded: 1 << 20, MaxArchiveEntries: 20})
+		fsys, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.Limits{MaxExpanded: 1 << 20, MaxArchiveEntries: 20})
 		if err != nil {
 			return
 		}

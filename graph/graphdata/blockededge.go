@@ -78,7 +78,7 @@ func (f *file) blockedEdgeExtras(m *fields, b *BlockedEdge) {
 // and from alone.
 func (f *file) drop(m *fields) {
 	m.reportUnknown(f.failed)
-	if !f.opts.Compat {
+	if !f.loader.opts.Compat {
 		return
 	}
 	for _, key := range []string{"fixedIn", "autoExtend"} {
@@ -100,10 +100,10 @@ func (f *file) expression(n *yaml.Node) string {
 	if f.bad {
 		return ""
 	}
-	err, known := f.expressions[text]
+	err, known := f.loader.expressions[text]
 	if !known {
 		_, err = CompileFrom(text)
-		f.expressions[text] = err
+		f.loader.expressions[text] = err
 	}
 	if err != nil {
 		f.failed(n, "from", ruleFrom, "error parsing %s as Regex: %v", bounded.Text(text, bounded.MaxQuoted), err)

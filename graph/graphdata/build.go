@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -36,11 +37,6 @@ type BuildOptions struct {
 	MaxEdges int
 }
 
-const (
-	limitNodes = "nodes"
-	limitEdges = "edges"
-)
-
 // Build makes a graph of a tree and releases. It reads nothing else: the same
 // tree and releases, in whatever order, make the same Snapshot. That keeps parts of
 // both: do not change them afterwards.
@@ -61,7 +57,7 @@ func Build(tree *Tree, releases []Release, opts BuildOptions) (*Snapshot, error)
 		named += len(releases[i].Previous) + len(releases[i].Next)
 	}
 	if named > opts.MaxEdges {
-		return nil, &LimitError{limitEdges, int64(opts.MaxEdges)}
+		return nil, &LimitError{What: limitEdges, Max: int64(opts.MaxEdges)}
 	}
 	for _, step := range []func() error{
 		b.addNodes,    // what releases there are, and what they name
@@ -106,7 +102,7 @@ type builder struct {
 	byArch map[string]archNode // architecture or build → version without build → node
 	byBase map[string][]int32  // version without build → nodes
 	in     [][]int32           // predecessors of each node, ascending
-	pairs  [][]conditional     // conditional predecessors of each node, ascending
+	pairs  [][]inside.Pair     // conditional predecessors of each node, ascending
 
 	bases       map[string]base
 	drops       [][]*edgeRule // of each node
@@ -122,11 +118,8 @@ type builder struct {
 
 type archNode map[string]int32
 
-// conditional is a predecessor under a list of risks.
-type conditional struct{ from, list int32 }
-
 func (b *builder) problem(source, field, rule, format string, args ...any) {
-	b.report.Problems = append(b.report.Problems, Problem{File: source, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...), Severity: SeverityWarning})
+	b.report.Problems = append(b.report.Problems, Problem{File: source, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
 // MismatchError says that several images claim one version.

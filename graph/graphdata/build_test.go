@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -133,63 +132,6 @@ func TestBuildWorkedExample(t *testing.T) {
 		Abstract: []string{"1.0.1+s390x", "1.0.9+amd64", "1.2.0+amd64"}}
 	if diff := cmp.Diff(report, s.Report()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
-	}
-}
-
-// TestBuildRules: what the tree and metadata do to the updates to 1.1.0 from
-// 1.0.0, 1.0.1 and 1.0.2.
-func TestBuildRules(t *testing.T) {
-	const all = "1.0.0 → 1.1.0,1.0.1 → 1.1.0,1.0.2 → 1.1.0"
-	for _, c := range []struct {
-		name     string
-		edges    []graphdata.BlockedEdge
-		metadata []string // of 1.1.0
-		raw      []graphdata.RawEntry
-		source   []string // metadata of 1.0.1
-		want     string
-	}{
-		{name: "nothing", want: all},
-		{name: "drop all", edges: []graphdata.BlockedEdge{drop("1.1.0", ".*")}},
-		{name: "two drops", edges: []graphdata.BlockedEdge{drop("1.1.0", `1[.]0[.]0[+]`), drop("1.1.0", `1[.]0[.]1[+]`)}, want: "1.0.2 → 1.1.0"},
-		{name: "drop of another architecture", edges: []graphdata.BlockedEdge{drop("1.1.0+s390x", ".*")}, want: all},
-		{name: "drop of this architecture", edges: []graphdata.BlockedEdge{drop("1.1.0+amd64", "1[.]0[.]0")}, want: "1.0.1 → 1.1.0,1.0.2 → 1.1.0"},
-		{name: "anchored without architecture", edges: []graphdata.BlockedEdge{drop("1.1.0", `^1[.]0[.]0$`)}, want: all},
-		{name: "risk", edges: []graphdata.BlockedEdge{risk("B", "1.1.0", "1[.]0[.][12]")}, want: "1.0.0 → 1.1.0,1.0.1 → 1.1.0 [B],1.0.2 → 1.1.0 [B]"},
-		{name: "two risks", edges: []graphdata.BlockedEdge{risk("B", "1.1.0", "1[.]0[.][12]"), risk("A", "1.1.0", "1[.]0[.][01]")}, want: "1.0.0 → 1.1.0 [A],1.0.1 → 1.1.0 [A B],1.0.2 → 1.1.0 [B]"},
-		{name: "one risk twice", edges: []graphdata.BlockedEdge{risk("B", "1.1.0", "1[.]0[.]1"), risk("B", "1.1.0", "0[.]1[+]")}, want: "1.0.0 → 1.1.0,1.0.2 → 1.1.0,1.0.1 → 1.1.0 [B]"},
-		{name: "risk of another architecture", edges: []graphdata.BlockedEdge{risk("B", "1.1.0+s390x", ".*")}, want: all},
-		{name: "drop beats risk", edges: []graphdata.BlockedEdge{drop("1.1.0", "1[.]0[.]0"), risk("B", "1.1.0", ".*")}, want: "1.0.1 → 1.1.0 [B],1.0.2 → 1.1.0 [B]"},
-		{name: "previous.remove", metadata: []string{graph.MetadataPreviousRemove, "1.0.0, 1.0.2+x,"}, want: "1.0.1 → 1.1.0"},
-		{name: "previous.remove of all", metadata: []string{graph.MetadataPreviousRemove, " * "}},
-		{name: "previous.remove_regex", metadata: []string{graph.MetadataPreviousRemoveRegex, "1[.]0[.][01]"}, want: "1.0.2 → 1.1.0"},
-		{name: "raw remove_regex and a drop", raw: []graphdata.RawEntry{{Version: "1.1.0+amd64", Key: graph.MetadataPreviousRemoveRegex, Value: "1[.]0[.]1"}}, edges: []graphdata.BlockedEdge{drop("1.1.0", `1[.]0[.]0[+]`)}, want: "1.0.2 → 1.1.0"},
-		{name: "raw of another architecture", raw: []graphdata.RawEntry{{Version: "1.1.0+s390x", Key: graph.MetadataPreviousRemove, Value: "*"}}, want: all},
-		{name: "next.remove", source: []string{graph.MetadataNextRemove, "1.1.0"}, want: "1.0.0 → 1.1.0,1.0.2 → 1.1.0"},
-		{name: "next.remove beats risk", source: []string{graph.MetadataNextRemove, "1.1.0"}, edges: []graphdata.BlockedEdge{risk("B", "1.1.0", ".*")}, want: "1.0.0 → 1.1.0 [B],1.0.2 → 1.1.0 [B]"},
-		{name: "next.add", source: []string{graph.MetadataNextAdd, "1.0.2"}, want: "1.0.0 → 1.1.0,1.0.1 → 1.0.2,1.0.1 → 1.1.0,1.0.2 → 1.1.0"},
-		{name: "raw previous.add", raw: []graphdata.RawEntry{{Version: "1.0.1", Key: graph.MetadataPreviousAdd, Value: "1.0.0"}, {Version: "1.0.1", Key: graph.MetadataPreviousAdd, Value: "1.0.0"}}, want: "1.0.0 → 1.0.1," + all},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			tree := &graphdata.Tree{Channels: []graphdata.Channel{{Name: "a-1.1", Versions: entries("1.0.0", "1.0.1", "1.0.2", "1.1.0")}}, Raw: c.raw}
-			for _, e := range c.edges {
-				if e.Risk != nil {
-					tree.Risks = append(tree.Risks, e)
-				} else {
-					tree.Drops = append(tree.Drops, e)
-				}
-			}
-			s := build(t, tree, []graphdata.Release{
-				release("1.1.0", "amd64", []string{"1.0.0", "1.0.1", "1.0.2"}, c.metadata...), release("1.1.0", "s390x", nil),
-				release("1.0.1", "amd64", nil, c.source...), release("1.0.0", "amd64", nil), release("1.0.2", "amd64", nil),
-			}, graphdata.BuildOptions{})
-			lines := slices.DeleteFunc(picture(s.Graph("a-1.1", "amd64")), func(line string) bool { return !strings.Contains(line, "→") })
-			if diff := cmp.Diff(c.want, strings.Join(lines, ",")); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-			if p := s.Report().Problems; len(p) > 0 {
-				t.Error(p)
-			}
-		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -37,7 +38,7 @@ import (
 // rawVersion returns what a version of raw/metadata.json stands for.
 func (b *builder) rawVersion(version string) string {
 	if b.opts.Compat {
-		return withoutBuild(version)
+		return inside.WithoutBuild(version)
 	}
 	return version
 }
@@ -45,7 +46,7 @@ func (b *builder) rawVersion(version string) string {
 // riskTarget returns of which release a risk removes updates.
 func (b *builder) riskTarget(to string) string {
 	if b.opts.Compat {
-		return withoutBuild(to)
+		return inside.WithoutBuild(to)
 	}
 	return to
 }

@@ -198,42 +198,6 @@ func words(text string) (words []string) {
 	return words
 }
 
-// TestBuildCompatChannels: names are listed as often as they are declared, and a
-// channel holds a release once for all that.
-func TestBuildCompatChannels(t *testing.T) {
-	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Name: "a-2", Versions: entries("1.0.0", "1.0.0")}, {Name: "b-1", Versions: entries("1.0.0")}, {Name: "a-2", Versions: entries("1.0.0")}}}
-	releases := []graphdata.Release{release("1.0.0", "amd64", nil, graph.MetadataChannels, "b-1, c-1")}
-	for compat, want := range map[bool]string{false: "b-1,c-1,a-2", true: "b-1,b-1,c-1,a-2,a-2"} {
-		s := build(t, tree, releases, graphdata.BuildOptions{Compat: compat})
-		if got := s.Full().Nodes[0].Metadata[graph.MetadataChannels]; got != want {
-			t.Errorf("compat %v: %s, want %s", compat, got, want)
-		}
-		if diff := cmp.Diff([]string{"1.0.0"}, picture(s.Graph("a-2", "amd64"))); diff != "" {
-			t.Errorf("compat %v: %s", compat, diff)
-		}
-	}
-}
-
-// TestBuildCompatArch: conditional updates of architectures whose names hold the
-// text that is asked for.
-func TestBuildCompatArch(t *testing.T) {
-	tree := blocked(risk("A", "1.0.1", ".*"))
-	tree.Channels = []graphdata.Channel{{Name: "a-1", Versions: entries("1.0.0", "1.0.1")}}
-	var releases []graphdata.Release
-	for _, arch := range []string{"amd64", "arm64", "s390x"} {
-		releases = append(releases, release("1.0.0", arch, nil), release("1.0.1", arch, []string{"1.0.0"}))
-	}
-	for compat, want := range map[bool][]string{false: nil, true: {"1.0.0+amd64 → 1.0.1+amd64 [A]", "1.0.0+arm64 → 1.0.1+arm64 [A]"}} {
-		s := build(t, tree, releases, graphdata.BuildOptions{Compat: compat})
-		if diff := cmp.Diff(want, picture(s.Graph("a-1", "64"))); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
-		if diff := cmp.Diff([]string{"1.0.0", "1.0.1", "1.0.0 → 1.0.1 [A]"}, picture(s.Graph("a-1", "arm64"))); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
-	}
-}
-
 // TestAbstractTarget: the updates to a version that there is no release of stay in
 // the whole graph, beside conditional ones.
 func TestAbstractTarget(t *testing.T) {
@@ -258,32 +222,6 @@ func TestAbstractTarget(t *testing.T) {
 		s := build(t, tree, []graphdata.Release{first}, graphdata.BuildOptions{Compat: compat})
 		if diff := cmp.Diff(want, lines(s.Full())); diff != "" {
 			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
-	}
-}
-
-// TestDropOfFirstReleases: a drop for a version whose pre-release is an
-// architecture is for that architecture; a risk is for all, and so is a drop of a
-// build that only looks like one.
-func TestDropOfFirstReleases(t *testing.T) {
-	var releases []graphdata.Release
-	for _, arch := range []string{"amd64", "s390x"} {
-		releases = append(releases, release("1.0.0", arch, nil), release("1.0.1-s390x", arch, []string{"1.0.0"}))
-	}
-	for _, c := range []struct {
-		edge graphdata.BlockedEdge
-		want []string
-	}{
-		{drop("1.0.1-s390x", ".*"), []string{"1.0.0+amd64 → 1.0.1-s390x+amd64"}},
-		{drop("1.0.1-s390x+amd64", ".*"), []string{"1.0.0+s390x → 1.0.1-s390x+s390x"}},
-		{drop("1.0.1+a-s390x", ".*"), []string{"1.0.0+amd64 → 1.0.1-s390x+amd64", "1.0.0+s390x → 1.0.1-s390x+s390x"}},
-		{risk("A", "1.0.1-s390x", ".*"), []string{"1.0.0+amd64 → 1.0.1-s390x+amd64 [A]", "1.0.0+s390x → 1.0.1-s390x+s390x [A]"}},
-	} {
-		for _, compat := range []bool{false, true} {
-			s := build(t, blocked(c.edge), releases, graphdata.BuildOptions{Compat: compat})
-			if diff := cmp.Diff(c.want, lines(s.Full())); diff != "" {
-				t.Errorf("%s, compat %v: -want +got\n%s", c.edge.To, compat, diff)
-			}
 		}
 	}
 }

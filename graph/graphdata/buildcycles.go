@@ -1,6 +1,10 @@
 package graphdata
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
+)
 
 // checkCycles finds where updates lead back. An update to a higher version never
 // does by itself, so there is nothing to look for where all are.
@@ -13,7 +17,7 @@ func (b *builder) checkCycles() error {
 	if !down {
 		return nil
 	}
-	component := components(b.in)
+	component := scc.Components(b.in)
 	for t := range b.in {
 		at := slices.IndexFunc(b.in[t], func(f int32) bool { return f >= int32(t) && component[f] == component[t] })
 		if at < 0 {
@@ -56,59 +60,4 @@ func cycle(in [][]int32, from, to int32, component []int32) (nodes []int32) {
 			return nodes
 		}
 	}
-}
-
-// components numbers the nodes so that those which lead to each other have the
-// same number, after Tarjan. It does not recurse, since a graph may be deep.
-func components(in [][]int32) []int32 {
-	n := len(in)
-	component, index, low := make([]int32, n), make([]int32, n), make([]int32, n)
-	type frame struct {
-		node int32
-		next int // of its predecessors
-	}
-	var stack []int32 // nodes without a component yet
-	var count, number int32
-	for root := range n {
-		if index[root] > 0 {
-			continue
-		}
-		for calls := []frame{{int32(root), 0}}; len(calls) > 0; {
-			f := &calls[len(calls)-1]
-			v := f.node
-			if f.next == 0 {
-				count++
-				index[v], low[v] = count, count
-				stack = append(stack, v)
-			}
-			if f.next < len(in[v]) {
-				w := in[v][f.next]
-				f.next++
-				if index[w] == 0 {
-					calls = append(calls, frame{w, 0})
-				} else if component[w] == 0 {
-					low[v] = min(low[v], index[w])
-				}
-				continue
-			}
-			calls = calls[:len(calls)-1]
-			if len(calls) > 0 {
-				parent := calls[len(calls)-1].node
-				low[parent] = min(low[parent], low[v])
-			}
-			if low[v] < index[v] {
-				continue
-			}
-			number++
-			for {
-				w := stack[len(stack)-1]
-				stack = stack[:len(stack)-1]
-				component[w] = number
-				if w == v {
-					break
-				}
-			}
-		}
-	}
-	return component
 }

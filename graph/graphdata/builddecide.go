@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -37,12 +38,14 @@ func (b *builder) removals() ([]removal, error) {
 			removals[to].next = append(removals[to].next, int32(i))
 		}
 		if own := b.reasons.own[i]; own != "" {
-			if r.own, err = b.matcher(own); err != nil && !b.opts.Compat {
+			r.own, err = b.matcher(own)
+			if err != nil && !b.opts.Compat {
 				b.problem(b.nodes[i].version, graph.MetadataPreviousRemoveRegex, ruleFrom, "error parsing %s as Regex: %v", bounded.Quote(own), err)
 			}
 		}
 		if b.opts.Compat {
-			if r.joined, err = b.joined(i); err != nil {
+			r.joined, err = b.joined(i)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -98,7 +101,7 @@ func (b *builder) decideEdges() error {
 			}
 			removed := b.removed(&removals[t], f)
 			if len(ids) > 0 && (b.opts.Compat || !removed) {
-				b.pairs[t] = append(b.pairs[t], conditional{f, b.list(ids)})
+				b.pairs[t] = append(b.pairs[t], inside.Pair{From: f, List: b.list(ids)})
 				b.report.Conditional++
 				removed = removed || b.nodes[t].metadata != nil
 			} else if removed {

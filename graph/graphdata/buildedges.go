@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -58,7 +59,7 @@ func (b *builder) items(i int, key string) ([]int32, error) {
 	if !ok {
 		return nil, nil
 	}
-	items := splitList(value)
+	items := inside.SplitList(value)
 	arch, ofArch := n.metadata[graph.MetadataArch]
 	if b.opts.Compat && ofArch {
 		items = strings.Split(value, ",")

@@ -10,6 +10,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -48,7 +49,7 @@ func (b *builder) addNodes() error {
 			b.abstract(r, "next", version, build)
 		}
 		if len(b.nodes) > b.opts.MaxNodes {
-			return &LimitError{limitNodes, int64(b.opts.MaxNodes)}
+			return &LimitError{What: limitNodes, Max: int64(b.opts.MaxNodes)}
 		}
 	}
 	slices.SortFunc(b.nodes, func(x, y node) int {
@@ -63,7 +64,7 @@ func (b *builder) addNodes() error {
 		}
 	}
 	n := len(b.nodes)
-	b.in, b.pairs = make([][]int32, n), make([][]conditional, n)
+	b.in, b.pairs = make([][]int32, n), make([][]inside.Pair, n)
 	b.drops, b.risks = make([][]*edgeRule, n), make([][]*edgeRule, n)
 	b.reasons = reasons{drops: make([][]BlockedEdge, n), risks: make([][]BlockedEdge, n), previous: make([][]naming, n), next: make([][]naming, n),
 		raw: make([][]RawEntry, n), own: make([]string, n), cycles: map[[2]string]bool{}}
@@ -81,7 +82,7 @@ func (b *builder) sortReleases() {
 		}
 		full := r.Version
 		if r.Arch != "" {
-			full = withoutBuild(r.Version) + "+" + r.Arch
+			full = inside.WithoutBuild(r.Version) + "+" + r.Arch
 		}
 		if _, err := graph.ParseVersion(full); err != nil {
 			b.problem(r.Source, "version", ruleReleaseVersion, "%s is not a valid semver: %v", bounded.Quote(full), err)
@@ -192,7 +193,7 @@ func (b *builder) base(version string) (text string, ok bool) {
 		return known.text, known.ok
 	}
 	_, err := graph.ParseVersion(version)
-	known := base{withoutBuild(version), err == nil}
+	known := base{inside.WithoutBuild(version), err == nil}
 	b.bases[version] = known
 	return known.text, known.ok
 }
@@ -242,7 +243,7 @@ func (b *builder) tidyEdges() error {
 		edges += len(b.in[i])
 	}
 	if edges > b.opts.MaxEdges {
-		return &LimitError{limitEdges, int64(b.opts.MaxEdges)}
+		return &LimitError{What: limitEdges, Max: int64(b.opts.MaxEdges)}
 	}
 	return nil
 }

@@ -2,12 +2,13 @@ package graphdata
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -59,20 +60,11 @@ func (b *builder) targets(e *BlockedEdge, to string) []int32 {
 	return nodes
 }
 
-// dropTarget returns what a drop is about. A version whose pre-release is an
-// architecture is one of the first releases for it.
-func dropTarget(to string) string {
-	if _, pre, _ := strings.Cut(to, "-"); pre == "s390x" && withoutBuild(to) == to {
-		return to + "+s390x"
-	}
-	return to
-}
-
 // edgeRule is a blocked edge as it is applied.
 type edgeRule struct {
-	*matcher
-	risk  int32  // -1: a drop
-	tally *tally // nil: of metadata
+	matcher *matcher
+	risk    int32  // -1: a drop
+	tally   *tally // nil: of metadata
 }
 
 // rule returns what a blocked edge does; nil if its expression does not compile,
@@ -104,7 +96,7 @@ func (b *builder) addDrops() error {
 		if rule == nil {
 			continue
 		}
-		targets := b.targets(e, dropTarget(e.To))
+		targets := b.targets(e, inside.DropTarget(e.To))
 		rule.tally.known = len(targets) > 0
 		for _, t := range targets {
 			if b.opts.Compat {
@@ -124,16 +116,6 @@ type servedRisk struct {
 	text string // as JSON that is served
 }
 
-// plainJSON is the JSON of a value as it is served: without escapes for HTML, which
-// would put risks into another order.
-func plainJSON(v any) (string, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return b.String(), err
-}
-
 // addRisks numbers the risks by name and then by text, and finds their targets.
 func (b *builder) addRisks() error {
 	risks := make([]servedRisk, len(b.tree.Risks))
@@ -143,11 +125,11 @@ func (b *builder) addRisks() error {
 		if risk.MatchingRules == nil {
 			risk.MatchingRules = []configv1.ClusterCondition{}
 		}
-		text, err := plainJSON(risk)
+		text, err := schema.JSON(risk) // escapes for HTML would put risks into another order
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.tree.Risks[i].File, err)
 		}
-		risks[i] = servedRisk{risk, text}
+		risks[i] = servedRisk{risk, string(text)}
 	}
 	compare := func(x, y servedRisk) int {
 		return cmp.Or(cmp.Compare(x.risk.Name, y.risk.Name), cmp.Compare(x.text, y.text))
@@ -171,7 +153,7 @@ func (b *builder) addRisks() error {
 				b.reasons.drops[t] = append(b.reasons.drops[t], *e)
 			}
 		}
-		for _, t := range b.byBase[withoutBuild(e.To)] {
+		for _, t := range b.byBase[inside.WithoutBuild(e.To)] {
 			if names(e.To, &b.nodes[t]) {
 				b.risks[t] = append(b.risks[t], rule)
 				b.reasons.risks[t] = append(b.reasons.risks[t], *e)
@@ -202,7 +184,7 @@ func (b *builder) addChannels() error {
 	}
 	for i := range b.nodes {
 		m := b.nodes[i].metadata
-		names := append(splitList(m[graph.MetadataChannels]), in[i]...)
+		names := append(inside.SplitList(m[graph.MetadataChannels]), in[i]...)
 		if len(names) == 0 {
 			continue
 		}
@@ -227,15 +209,4 @@ func afterHyphen(name string) string {
 		return after
 	}
 	return name
-}
-
-// splitList splits a list of metadata. Empty items do not count.
-func splitList(value string) []string {
-	var items []string
-	for item := range strings.SplitSeq(value, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
-		}
-	}
-	return items
 }

@@ -37,14 +37,16 @@ func (f *file) channel(root *yaml.Node) (Channel, error) {
 	}
 	var err error
 	if n := m.required("versions"); n != nil {
-		if c.Versions, err = f.versions(n, "versions"); err != nil {
+		c.Versions, err = f.versions(n, "versions")
+		if err != nil {
 			return c, err
 		}
 	}
 	// An update service reads no further.
 	extra := f.beside()
 	if n := m.values["tombstones"]; n != nil {
-		if c.Tombstones, err = extra.versions(n, "tombstones"); err != nil {
+		c.Tombstones, err = extra.versions(n, "tombstones")
+		if err != nil {
 			return c, err
 		}
 	}
@@ -58,7 +60,7 @@ func (f *file) channel(root *yaml.Node) (Channel, error) {
 // beside returns a reader of parts of the file that an update service ignores,
 // whose faults adopt takes over.
 func (f *file) beside() *file {
-	if !f.opts.Compat {
+	if !f.loader.opts.Compat {
 		return f
 	}
 	quiet := *f.loader
@@ -72,10 +74,10 @@ func (f *file) adopt(extra *file) {
 	if extra.loader == f.loader {
 		return
 	}
-	f.entries, f.bytes = extra.entries, extra.bytes
-	for _, p := range extra.problems {
-		p.Severity = SeverityWarning
-		f.add(p)
+	f.loader.entries, f.loader.bytes = extra.loader.entries, extra.loader.bytes
+	for _, p := range extra.loader.problems {
+		p.Warning = true
+		f.loader.add(p)
 	}
 }
 
@@ -85,8 +87,9 @@ func (f *file) versions(n *yaml.Node, field string) ([]Entry, error) {
 	if !ok {
 		return nil, nil
 	}
-	if f.entries += len(items); f.entries > f.limits.MaxEntries {
-		return nil, &LimitError{Name: limitEntries, Limit: int64(f.limits.MaxEntries)}
+	f.loader.entries += len(items)
+	if f.loader.entries > f.loader.limits.MaxEntries {
+		return nil, &LimitError{What: limitEntries, Max: int64(f.loader.limits.MaxEntries)}
 	}
 	list := make([]Entry, 0, len(items))
 	for i, n := range items {

@@ -51,27 +51,12 @@
 //
 //	blocked-edges/4.30.3-SlowDisks.yaml:2:7: from: error parsing 4[.29 as Regex: …
 //
-// What is legal and still odd is among [Tree.Problems]. [Rules] lists what is
-// looked for. YAML scalars are texts whatever they look like: 4.20 is never a
+// What is legal and still odd is among [Tree.Problems]. YAML scalars are texts whatever they look like: 4.20 is never a
 // number.
 //
 // The existing update service goes on without a file that it does not understand.
 // LoadOptions.Compat does that too, for comparisons; the file compat.go lists the
 // points.
-//
-// # Lint
-//
-// [Lint] finds what can be read and is still not as the maintainers want it: a
-// release in stable and not in fast, a risk whose files say different things, an
-// expression that matches nothing. Errors are what their own checks refuse,
-// warnings what those do not see. With a snapshot it also finds expressions that
-// match no update, and releases that a channel can be entered with and not left.
-// [LintRules] lists the rules.
-//
-// # Maintaining
-//
-// [Extend] proposes the blocked edges that a new release needs, and
-// [BlockedEdge.Encode] makes files of them. Nothing is written.
 //
 // # Building
 //
@@ -101,9 +86,7 @@
 // bytes: nodes are in the order of versions, edges in that of nodes, risks in that
 // of their names.
 //
-// [Diff] tells what makes one snapshot another: releases, their channels, updates
-// that appear, vanish, or become conditional, and risks, as text and as data.
-// [DiffTrees] does so for a change of a tree.
+// Package maintain compares snapshots and checks trees.
 //
 // # Limits
 //
@@ -114,9 +97,9 @@
 //	bytes of a file, aliases expanded  1 MiB       Limits.MaxFileBytes                   error
 //	versions in channels               200,000     Limits.MaxEntries                     error
 //	problems                           10,000      Limits.MaxProblems                    the rest left out
-//	bytes of an archive                64 MiB      ArchiveLimits.MaxCompressed           error
-//	bytes of an archive, expanded      512 MiB     ArchiveLimits.MaxExpanded             error
-//	entries of an archive              100,000     ArchiveLimits.MaxArchiveEntries       error
+//	bytes of an archive                64 MiB      Limits.MaxCompressed           error
+//	bytes of an archive, expanded      512 MiB     Limits.MaxExpanded             error
+//	entries of an archive              100,000     Limits.MaxArchiveEntries       error
 //	releases                           200,000     -                                     error
 //	bytes of a line                    1 MiB       -                                     that and those after it left out
 //	nodes                              200,000     MaxNodes of BuildOptions, RawOptions  error

@@ -2,74 +2,71 @@ package graphdata
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// File is a file of a tree as it is to be. It is plain data.
-type File struct {
-	Name string // path in the tree
-	Text []byte
+// yamlText is a text. The encoder quotes what is something else without quotes, but
+// for the key of a merge.
+type yamlText string
+
+func (t yamlText) MarshalYAML() (any, error) {
+	if t == "<<" {
+		return &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.DoubleQuotedStyle, Value: string(t)}, nil
+	}
+	return string(t), nil
 }
 
-// Encode returns the file of a blocked edge, which [Load] reads as the same but for
-// the line. The error says that a text is not UTF-8.
-func (b BlockedEdge) Encode() (File, error) {
-	pairs := []*yaml.Node{yamlText("to"), yamlText(b.To), yamlText("from"), yamlText(b.From)}
-	add := func(key string, value *yaml.Node) { pairs = append(pairs, yamlText(key), value) }
-	if b.FixedIn != "" {
-		add("fixedIn", yamlText(b.FixedIn))
+// Encode returns the text of the file of a blocked edge, which [Load] reads as the
+// same but for the line. The error reports that a text is not UTF-8.
+func (b BlockedEdge) Encode() ([]byte, error) {
+	type query struct {
+		PromQL yamlText `yaml:"promql"`
 	}
-	if b.AutoExtend != "" {
-		add("autoExtend", yamlText(b.AutoExtend))
+	type rule struct {
+		Type   yamlText `yaml:"type"`
+		PromQL *query   `yaml:"promql,omitempty"`
 	}
+	type risk struct {
+		URL           yamlText `yaml:"url"`
+		Name          yamlText `yaml:"name"`
+		Message       yamlText `yaml:"message"`
+		MatchingRules []rule   `yaml:"matchingRules"`
+	}
+	file := struct {
+		To         yamlText `yaml:"to"`
+		From       yamlText `yaml:"from"`
+		FixedIn    yamlText `yaml:"fixedIn,omitempty"`
+		AutoExtend yamlText `yaml:"autoExtend,omitempty"`
+		Risk       *risk    `yaml:",inline"`
+	}{yamlText(b.To), yamlText(b.From), yamlText(b.FixedIn), yamlText(b.AutoExtend), nil}
+	texts := []string{b.To, b.From, b.FixedIn, b.AutoExtend}
 	if b.Risk != nil {
-		add("url", yamlText(b.Risk.URL))
-		add("name", yamlText(b.Risk.Name))
-		add("message", yamlText(b.Risk.Message))
-		rules := &yaml.Node{Kind: yaml.SequenceNode}
+		texts = append(texts, b.Risk.URL, b.Risk.Name, b.Risk.Message)
+		file.Risk = &risk{yamlText(b.Risk.URL), yamlText(b.Risk.Name), yamlText(b.Risk.Message), []rule{}}
 		for _, r := range b.Risk.MatchingRules {
-			rule := yamlMap(yamlText("type"), yamlText(r.Type))
+			of := rule{Type: yamlText(r.Type)}
 			if r.PromQL != nil {
-				rule.Content = append(rule.Content, yamlText("promql"), yamlMap(yamlText("promql"), yamlText(r.PromQL.PromQL)))
+				of.PromQL = &query{yamlText(r.PromQL.PromQL)}
+				texts = append(texts, r.PromQL.PromQL)
 			}
-			rules.Content = append(rules.Content, rule)
+			texts = append(texts, r.Type)
+			file.Risk.MatchingRules = append(file.Risk.MatchingRules, of)
 		}
-		add("matchingRules", rules)
 	}
-	text, err := encodeYAML(yamlMap(pairs...))
-	if err != nil {
-		return File{}, fmt.Errorf("%s: %w", b.File, err)
+	if slices.ContainsFunc(texts, func(text string) bool { return !utf8.ValidString(text) }) {
+		return nil, fmt.Errorf("%s: a text is not UTF-8", b.File)
 	}
-	return File{b.File, text}, nil
-}
-
-// encodeYAML writes YAML as the files of trees are written: two blanks for a level,
-// none for a list.
-func encodeYAML(n *yaml.Node) ([]byte, error) {
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
 	e.SetIndent(2)
-	e.CompactSeqIndent()
-	if err := e.Encode(n); err != nil {
-		return nil, err
+	e.CompactSeqIndent() // as the files of trees are written
+	if err := errors.Join(e.Encode(file), e.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", b.File, err)
 	}
-	if err := e.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
-}
-
-func yamlText(text string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
-	if text == "<<" {
-		n.Style = yaml.DoubleQuotedStyle // the encoder quotes whatever else is not text
-	}
-	return n
-}
-
-// yamlMap takes keys and values in turn.
-func yamlMap(pairs ...*yaml.Node) *yaml.Node {
-	return &yaml.Node{Kind: yaml.MappingNode, Content: pairs}
+	return text.Bytes(), nil
 }

@@ -32,16 +32,16 @@ func TestEncode(t *testing.T) {
 				b.Risk.MatchingRules = append(b.Risk.MatchingRules, rule)
 			}
 		}
-		f, err := b.Encode()
+		encoded, err := b.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := graphdata.Load(t.Context(), treeOf(map[string]string{f.Name: string(f.Text)}), graphdata.LoadOptions{})
+		tree, err := graphdata.Load(t.Context(), treeOf(map[string]string{b.File: string(encoded)}), graphdata.LoadOptions{})
 		if err != nil {
-			t.Fatalf("%v in\n%s", err, f.Text)
+			t.Fatalf("%v in\n%s", err, encoded)
 		}
 		if diff := cmp.Diff([]graphdata.BlockedEdge{b}, append(tree.Drops, tree.Risks...)); diff != "" || len(tree.Problems) > 0 {
-			t.Fatalf("%v -want +got\n%s in\n%s", tree.Problems, diff, f.Text)
+			t.Fatalf("%v -want +got\n%s in\n%s", tree.Problems, diff, encoded)
 		}
 	})
 	if _, err := (graphdata.BlockedEdge{File: "x.yaml", To: "4.1.0", From: "\xff"}).Encode(); err == nil || !strings.HasPrefix(err.Error(), "x.yaml: ") {
@@ -54,11 +54,11 @@ func TestEncodeRealTree(t *testing.T) {
 	tree := loadReal(t)
 	fsys := treeOf(nil)
 	for _, b := range append(tree.Drops, tree.Risks...) {
-		f, err := b.Encode()
+		encoded, err := b.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		fsys[f.Name] = &fstest.MapFile{Data: f.Text}
+		fsys[b.File] = &fstest.MapFile{Data: encoded}
 	}
 	again, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{})
 	if err != nil {

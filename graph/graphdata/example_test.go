@@ -72,23 +72,6 @@ func ExampleTree_Suggested() {
 	// [4.29.8 4.29.9 4.30.0]
 }
 
-func ExampleLint() {
-	tree := &graphdata.Tree{
-		Channels: []graphdata.Channel{
-			{File: "channels/candidate-4.30.yaml", Name: "candidate-4.30", Versions: []graphdata.Entry{{Version: "4.29.8", Line: 3}}},
-			{File: "channels/fast-4.30.yaml", Name: "fast-4.30", Versions: []graphdata.Entry{{Version: "4.29.8", Line: 3}, {Version: "4.30.0", Line: 4}}},
-		},
-		Drops: []graphdata.BlockedEdge{{File: "blocked-edges/4.30.0.yaml", Line: 2, To: "4.30.0", From: "^4[.]29[.]8$"}},
-	}
-	for _, p := range graphdata.Lint(tree, nil, graphdata.LintOptions{}) {
-		fmt.Println(p.Severity, p.Rule, p.File)
-	}
-	// Output:
-	// Warning from-matches-nothing blocked-edges/4.30.0.yaml
-	// Warning from-without-architecture blocked-edges/4.30.0.yaml
-	// Error promotion-order channels/fast-4.30.yaml
-}
-
 func ExampleBuild() {
 	tree, err := graphdata.Load(context.Background(), checkout, graphdata.LoadOptions{})
 	if err != nil {
@@ -114,25 +97,4 @@ func ExampleBuild() {
 	// 4.29.8 → 4.30.3
 	// 4.30.0 → 4.30.3
 	// 1 removed
-}
-
-func ExampleDiffTrees() {
-	tree := &graphdata.Tree{
-		Channels: []graphdata.Channel{{Name: "fast-4.30", Versions: []graphdata.Entry{{Version: "4.29.8"}, {Version: "4.30.0"}}}},
-	}
-	proposed := *tree
-	proposed.Drops = []graphdata.BlockedEdge{{File: "blocked-edges/4.30.0.yaml", Line: 2, To: "4.30.0", From: "^4[.]29[.]8[+].*$"}}
-	releases := []graphdata.Release{
-		{Version: "4.29.8", Arch: "amd64", Image: "registry.example/release@sha256:a"},
-		{Version: "4.30.0", Arch: "amd64", Image: "registry.example/release@sha256:b", Previous: []string{"4.29.8"}},
-	}
-	changes, err := graphdata.DiffTrees(tree, &proposed, releases, graphdata.BuildOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, u := range changes.Updates {
-		fmt.Println(u.From, "→", u.To, u.Channels, u.Was.Kind, u.Is.Kind)
-	}
-	// Output:
-	// 4.29.8 → 4.30.0 [fast-4.30] Recommended None
 }

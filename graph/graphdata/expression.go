@@ -17,7 +17,7 @@ import (
 // [regexp/syntax], or names the construct that has two meanings.
 func CompileFrom(text string) (*regexp.Regexp, error) {
 	if len(text) > maxExpression {
-		return nil, &LimitError{Name: limitExpression, Limit: maxExpression}
+		return nil, &LimitError{What: limitExpression, Max: maxExpression}
 	}
 	return compile(text)
 }
@@ -34,8 +34,6 @@ func compile(text string) (*regexp.Regexp, error) {
 	}
 	return regexp.Compile(text)
 }
-
-const limitExpression = "bytes of a regular expression"
 
 // differs returns the first construct that Go accepts and Rust's regular
 // expressions read otherwise or not at all; "" if there is none. The text is one

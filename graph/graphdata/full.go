@@ -1,11 +1,10 @@
 package graphdata
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -47,13 +46,13 @@ func (s *Snapshot) Full() *RawGraph {
 			out[f] = append(out[f], int32(t))
 		}
 		for _, c := range s.pairs[t] {
-			entry, known := group[c.list]
+			entry, known := group[c.List]
 			if !known {
 				entry = len(g.ConditionalEdges)
-				group[c.list] = entry
-				g.ConditionalEdges = append(g.ConditionalEdges, graph.ConditionalEdges{Risks: append([]configv1.ConditionalUpdateRisk(nil), s.lists[c.list]...)})
+				group[c.List] = entry
+				g.ConditionalEdges = append(g.ConditionalEdges, graph.ConditionalEdges{Risks: append([]configv1.ConditionalUpdateRisk(nil), s.lists[c.List]...)})
 			}
-			pair := graph.VersionPair{From: s.nodes[c.from].version, To: s.nodes[t].version}
+			pair := graph.VersionPair{From: s.nodes[c.From].version, To: s.nodes[t].version}
 			g.ConditionalEdges[entry].Edges = append(g.ConditionalEdges[entry].Edges, pair)
 		}
 	}
@@ -82,15 +81,9 @@ func (g *RawGraph) MarshalJSON() ([]byte, error) {
 			nodes[i].Payload = &n.Payload
 		}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(struct {
+	return schema.JSON(struct {
 		Nodes            []node                   `json:"nodes"`
 		Edges            [][2]int                 `json:"edges"`
 		ConditionalEdges []graph.ConditionalEdges `json:"conditionalEdges"`
-	}{nodes, g.Edges, g.ConditionalEdges}); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	}{nodes, g.Edges, g.ConditionalEdges})
 }

@@ -34,7 +34,7 @@ func loadFile(t *testing.T, file, text string) (strict, compat *graphdata.Tree) 
 		}
 		strict = tree
 		for _, p := range tree.Problems {
-			if p.Severity != graphdata.SeverityWarning {
+			if !p.Warning {
 				t.Fatalf("loaded in spite of %v", p)
 			}
 		}

@@ -8,17 +8,22 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 )
 
-// Layout is a source of releases whose images are in an OCI image layout, as
-// mirrors write them to disk. Each image and index that index.json names is looked
-// at, by its digest, once. Layers are read from the topmost down to the first one
-// that holds release metadata; an image without any is no release, and passed over.
+// Layout is a source of releases whose images are in files, as mirrors write them to
+// disk: an OCI image layout, or a mirror of oc adm release mirror, oc image mirror or
+// oc-mirror. Each image and index that it names is looked at, by its digest, once; in a
+// mirror with the repository openshift/release or openshift/release-images, those
+// there whose tag ends in an architecture of releases. Layers are read from the topmost
+// down to the first one that holds release metadata; an image without any is no release,
+// and passed over.
 //
 // The architecture is that of the image's configuration. An index of one image is a
 // release for that one's platform, an index of several is one for "multi", whose
@@ -49,26 +54,31 @@ func OpenLayout(r io.ReaderAt, size int64) (fs.FS, error) {
 // it alone. That of an image with which a limit on all images is passed is the last.
 func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
-		src := &oci.Layout{FS: l.FS, Name: cmp.Or(l.Name, "the layout")}
-		entries, err := src.Entries(oci.Limits{})
+		fail := func(err error) { yield(Release{Source: l.Name}, err) }
+		layout, err := oci.OpenLayout(l.FS, cmp.Or(l.Name, "the layout"), oci.Limits{})
 		if err != nil {
-			yield(Release{Source: l.Name}, err)
+			fail(err)
+			return
+		}
+		entries, err := layout.Entries()
+		if err != nil {
+			fail(err)
 			return
 		}
 		budget, err := oci.NewBudget(oci.Limits{
 			TotalSize: cmp.Or(l.MaxBytes, 64<<30), Entries: 16_000_000, ManifestsSize: 512 << 20, Manifests: 2 * maxReleases,
 		})
 		if err != nil {
-			yield(Release{Source: l.Name}, err)
+			fail(err)
 			return
 		}
-		in := images{src, budget}
+		in := images{oci.Repository{Store: layout, Name: "openshift/release"}, budget}
 		seen := map[string]bool{}
-		for _, d := range entries {
+		for _, d := range inReleases(entries) {
 			if ctx.Err() != nil {
 				return
 			}
-			if seen[d.Digest] || !d.IsManifest() || artifact(d) {
+			if seen[d.Digest] || !d.MayBeManifest() || artifact(d) {
 				continue
 			}
 			seen[d.Digest] = true
@@ -92,8 +102,27 @@ func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 
 // images reads releases within one budget.
 type images struct {
-	src    oci.Source
+	from   oci.Repository
 	budget *oci.Budget
+}
+
+// inReleases returns the entries of the repositories in which mirror tools put
+// releases that have the tag of one, such as 4.21.1-x86_64; all entries if there are
+// none.
+func inReleases(entries []oci.Descriptor) []oci.Descriptor {
+	var out []oci.Descriptor
+	for _, d := range entries {
+		repository, tag, _ := strings.Cut(d.Annotations[oci.RefName], ":")
+		arch := tag[strings.LastIndexByte(tag, '-')+1:]
+		known := slices.Contains([]string{"x86_64", "aarch64", "ppc64le", "s390x", "multi"}, arch)
+		if known && (repository == "openshift/release" || repository == "openshift/release-images") {
+			out = append(out, d)
+		}
+	}
+	if len(out) == 0 {
+		return entries
+	}
+	return out
 }
 
 var errNoRelease = errors.New("is no release image")
@@ -105,15 +134,15 @@ func artifact(d oci.Descriptor) bool {
 
 // release reads what a release says about itself.
 func (in images) release(ctx context.Context, d oci.Descriptor) (Release, error) {
-	if !d.IsIndex() {
-		return in.one(ctx, d, "")
-	}
-	var index oci.Manifest
-	if err := in.budget.ReadJSON(ctx, in.src, d, &index); err != nil {
+	m, err := in.budget.Manifest(ctx, in.from, d)
+	if err != nil {
 		return Release{}, err
 	}
+	if !m.IsIndex() {
+		return in.one(ctx, m, "")
+	}
 	var images []oci.Descriptor
-	for _, m := range index.Manifests {
+	for _, m := range m.Manifests {
 		if m.IsManifest() && !artifact(m) {
 			images = append(images, m)
 		}
@@ -122,9 +151,6 @@ func (in images) release(ctx context.Context, d oci.Descriptor) (Release, error)
 		return Release{}, errors.New("an index without images")
 	}
 	last := images[len(images)-1]
-	if last.IsIndex() {
-		return Release{}, errors.New("an index within an index")
-	}
 	arch := "multi"
 	if len(images) == 1 {
 		arch = ""
@@ -132,27 +158,32 @@ func (in images) release(ctx context.Context, d oci.Descriptor) (Release, error)
 			arch = last.Platform.Architecture
 		}
 	}
-	return in.one(ctx, last, arch)
+	m, err = in.budget.Manifest(ctx, in.from, last)
+	if err == nil && m.IsIndex() {
+		err = errors.New("an index within an index")
+	}
+	if err != nil {
+		return Release{}, err
+	}
+	return in.one(ctx, m, arch)
 }
 
 // one reads an image. An architecture that is not known yet is that of its
 // configuration.
-func (in images) one(ctx context.Context, d oci.Descriptor, arch string) (Release, error) {
-	image, err := in.budget.Find(ctx, in.src, []oci.Descriptor{d}, oci.Want{Digest: d.Digest})
-	if err != nil {
-		return Release{}, err
-	}
+func (in images) one(ctx context.Context, image oci.Manifest, arch string) (Release, error) {
 	r, err := in.layers(ctx, image.Layers)
-	if r.Arch = arch; err != nil || arch != "" {
+	r.Arch = arch
+	if err != nil || arch != "" {
 		return r, err
 	}
 	var config struct {
 		Architecture string `json:"architecture"`
 	}
 	if image.Config != nil {
-		err = in.budget.ReadJSON(ctx, in.src, *image.Config, &config)
+		err = in.budget.Config(ctx, in.from, *image.Config, &config)
 	}
-	if r.Arch = config.Architecture; err == nil && r.Arch == "" {
+	r.Arch = config.Architecture
+	if err == nil && r.Arch == "" {
 		err = errors.New("the image's configuration names no architecture")
 	}
 	return r, err
@@ -165,10 +196,11 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 		if !strings.Contains(layers[n].MediaType, "tar") {
 			continue // an artifact's
 		}
-		files, err := in.budget.Unpack(ctx, in.src, &oci.Image{Layers: layers[n : n+1]}, []string{metadataFile})
+		files, err := in.budget.Unpack(ctx, in.from, layers[n:n+1], []string{metadataFile})
 		if err == nil {
 			var r Release
-			if r, err = ReadPayload(files); err == nil {
+			r, err = readPayload(files)
+			if err == nil {
 				err = checkVersions(&r)
 			}
 			if err == nil {
@@ -181,7 +213,8 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 		}
 		// What is not as it was named, or cannot be read, might have been the
 		// metadata that count. What is no tar file has none.
-		if ctx.Err() != nil || errors.As(err, new(*oci.DigestError)) || errors.As(err, new(*oci.LimitError)) || errors.As(err, new(*fs.PathError)) {
+		missing := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*fs.PathError))
+		if ctx.Err() != nil || missing || errors.As(err, new(*oci.DigestError)) || errors.As(err, new(*limit.LimitError)) {
 			return Release{}, err
 		}
 	}

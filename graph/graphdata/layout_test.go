@@ -5,13 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -138,7 +142,7 @@ func TestLayoutFaults(t *testing.T) {
 	files := l.Write(image, l.Index(image))
 	delete(files, "oci-layout")
 	_, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: files})
-	if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "the layout is no OCI layout: ") {
+	if err != nil || len(problems) != 1 || !strings.HasPrefix(problems[0].String(), "the layout holds no images: ") {
 		t.Errorf("%v, %v", err, problems)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -148,6 +152,50 @@ func TestLayoutFaults(t *testing.T) {
 	}
 	if _, err := graphdata.OpenLayout(sized([]byte("no tar file"))); err == nil {
 		t.Error("what is no tar file is opened")
+	}
+}
+
+// TestLayoutMirrors: of a mirror on disk, the images with the tag of a release are looked
+// at, in the repositories of releases; in another mirror, all images.
+func TestLayoutMirrors(t *testing.T) {
+	l := ocitest.NewLayout()
+	release := imageOf(l, "amd64", l.Layer(ocitest.File(metadataPath, says("1.0.0", ""))))
+	part := imageOf(l, "amd64", l.Layer(ocitest.File(metadataPath, says("9.9.9", ""))))
+	mirror := func(repository string) fstest.MapFS {
+		files := l.Mirror(repository, ":", "1.0.0-x86_64", release.Digest)
+		maps.Copy(files, l.Mirror(repository, ":", "1.0.0-x86_64-cli", part.Digest))
+		maps.Copy(files, l.Mirror("openshift/other", ":", "9-x86_64", part.Digest))
+		return files
+	}
+	storage := l.Storage("openshift/release-images", "1.0.0-x86_64", release.Digest, part.Digest)
+	lost := maps.Clone(storage)
+	maps.DeleteFunc(lost, func(name string, _ *fstest.MapFile) bool { return strings.HasSuffix(name, release.Digest[7:]+"/data") })
+	for _, tt := range []struct {
+		name  string
+		files fstest.MapFS
+		want  string
+	}{
+		{"oc", mirror("openshift/release"), "1.0.0"},
+		{"oc, to a repository of another name", mirror("my/releases"), "1.0.0 9.9.9"},
+		{"cache of oc-mirror", storage, "1.0.0"},
+		{"archives of oc-mirror", fstest.MapFS{"mirror_000001.tar": {Data: ocitest.Tar(ocitest.Files(storage)...)}}, "1.0.0"},
+		{"release in an earlier archive", lost, "archives of oc-mirror are incremental"},
+	} {
+		releases, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: tt.files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, r := range releases {
+			got = append(got, r.Version)
+		}
+		for _, p := range problems {
+			got = append(got, p.Message)
+		}
+		slices.Sort(got)
+		if text := strings.Join(got, " "); text != tt.want && (len(problems) == 0 || !strings.Contains(text, tt.want)) {
+			t.Errorf("%s: %s, want %s", tt.name, text, tt.want)
+		}
 	}
 }
 
@@ -162,7 +210,7 @@ func TestLayoutBudget(t *testing.T) {
 		entries = append(entries, imageOf(l, "amd64", l.Layer(ocitest.File("other", text))))
 	}
 	_, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: l.Write(entries...), MaxBytes: 10 * mib})
-	var passed *oci.LimitError
+	var passed *limit.LimitError
 	if err != nil || len(problems) != 1 || !errors.As(problems[0].Err, &passed) || passed.Limit != "TotalSize" {
 		t.Errorf("%v, %v", problems, err)
 	}

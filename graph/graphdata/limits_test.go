@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
@@ -22,10 +23,7 @@ import (
 func loading(fsys fs.FS, limit string, most int64) func(*testing.T) int64 {
 	return func(t *testing.T) int64 {
 		_, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{Compat: strings.Contains(limit, "aliases")})
-		var passed *graphdata.LimitError
-		if !errors.As(err, &passed) || passed.Name != limit || passed.Limit != most {
-			t.Errorf("%.300v, want a limit of %d %s", err, most, limit)
-		}
+		graphtest.WantLimit(t, err, limit, most)
 		return 0
 	}
 }
@@ -92,34 +90,29 @@ func TestLimits(t *testing.T) {
 		{Limit: "bytes of an archive, expanded", Default: 512 * mib, Bytes: 700 * mib, Run: opening(largeArchive(t, 512, mib, gzip.BestSpeed), "bytes of an archive, expanded", 512*mib)},
 		{Limit: "entries of an archive", Default: 100_000, Bytes: 128 * mib, Run: opening(largeArchive(t, 100_001, 0, gzip.BestSpeed), "entries of an archive", 100_000)},
 		{Limit: "releases", Default: 200_000, Bytes: 200 * mib, Run: func(t *testing.T) int64 {
-			var passed *graphdata.LimitError
-			if _, _, err := graphdata.Collect(t.Context(), graphdata.List(many)); !errors.As(err, &passed) || passed.Name != "releases" || passed.Limit != 200_000 {
-				t.Error(err)
-			}
+			_, _, err := graphdata.Collect(t.Context(), graphdata.List(many))
+			graphtest.WantLimit(t, err, "releases", 200_000)
 			return 0
 		}},
 		{Limit: "bytes of a line", Default: mib, Bytes: 8 * mib, Run: func(t *testing.T) int64 {
-			var passed *graphdata.LimitError
 			releases, problems, err := graphdata.Collect(t.Context(), graphdata.Lines{FS: line, Name: "a"})
-			if err != nil || len(releases) != 0 || len(problems) != 1 || !errors.As(problems[0].Err, &passed) || passed.Limit != mib {
-				t.Errorf("%v, %v, %d releases", err, problems, len(releases))
+			if err != nil || len(releases) != 0 || len(problems) != 1 {
+				t.Fatalf("%v, %v, %d releases", err, problems, len(releases))
 			}
+			graphtest.WantLimit(t, problems[0].Err, "bytes of a line", mib)
 			return 0
 		}},
 		{Limit: "nodes", Default: 200_000, Bytes: 300 * mib, Run: building(many, "nodes", 200_000)},
 		{Limit: "edges", Default: 20_000_000, Bytes: 800 * mib, Run: building(dense, "edges", 20_000_000)},
 		{Limit: "bytes of a stored graph", Default: 64 * mib, Bytes: 400 * mib, Run: func(t *testing.T) int64 {
 			_, err := graphdata.DecodeRaw(endless{}, graphdata.RawOptions{})
-			var passed *graphdata.LimitError
-			if !errors.As(err, &passed) || passed.Name != "bytes of a stored graph" || passed.Limit != 64*mib {
-				t.Error(err)
-			}
+			graphtest.WantLimit(t, err, "bytes of a stored graph", 64*mib)
 			return 0
 		}},
 		{Limit: "levels of nested YAML", Default: 16, Bytes: mib, Run: loading(deep, "levels of nested YAML", 16)},
 		{Limit: "bytes of a regular expression", Default: 1024, Bytes: mib, Run: func(t *testing.T) int64 {
 			_, err := graphdata.Load(t.Context(), expression, graphdata.LoadOptions{})
-			if err == nil || !strings.Contains(err.Error(), "exceeds the limit of 1024 bytes of a regular expression") {
+			if err == nil || !strings.Contains(err.Error(), "more than 1024 bytes of a regular expression") {
 				t.Errorf("%.300v", err)
 			}
 			return 0
@@ -138,11 +131,8 @@ func opening(archive io.ReadSeeker, limit string, most int64) func(*testing.T) i
 		if _, err := archive.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
-		_, err := graphdata.OpenArchive(archive, graphdata.ArchiveLimits{})
-		var passed *graphdata.LimitError
-		if !errors.As(err, &passed) || passed.Name != limit || passed.Limit != most {
-			t.Errorf("%.300v, want a limit of %d %s", err, most, limit)
-		}
+		_, err := graphdata.OpenArchive(archive, graphdata.Limits{})
+		graphtest.WantLimit(t, err, limit, most)
 		return 0
 	}
 }
@@ -174,10 +164,7 @@ func largeArchive(t *testing.T, files, size, level int) io.ReadSeeker {
 func building(releases []graphdata.Release, limit string, most int64) func(*testing.T) int64 {
 	return func(t *testing.T) int64 {
 		_, err := graphdata.Build(&graphdata.Tree{}, releases, graphdata.BuildOptions{})
-		var passed *graphdata.LimitError
-		if !errors.As(err, &passed) || passed.Name != limit || passed.Limit != most {
-			t.Errorf("%.300v, want a limit of %d %s", err, most, limit)
-		}
+		graphtest.WantLimit(t, err, limit, most)
 		return 0
 	}
 }

@@ -1,6 +1,7 @@
 package graphdata
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -45,7 +46,7 @@ func Load(ctx context.Context, fsys fs.FS, opts LoadOptions) (*Tree, error) {
 	switch {
 	case errors.As(err, &limit):
 		// The rest of the tree is not read: nothing says what it holds.
-		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: limit.Error(), Severity: SeverityError, Err: limit})
+		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: limit.Error(), Err: limit})
 		return nil, &LoadError{Problems: l.problems}
 	case err != nil:
 		return nil, err
@@ -102,17 +103,13 @@ func (l *loader) load() error {
 // one, an entry that is not read is an error: a blocked edge that nobody reads
 // leaves its updates open.
 func (l *loader) directory(dir string, required bool, load func(name string) error) error {
-	unread := SeverityWarning
-	if required {
-		unread = SeverityError
-	}
 	entries, err := fs.ReadDir(l.fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) && !required {
 		return nil
 	}
 	if err != nil {
 		l.fatal = true
-		l.add(Problem{File: dir, Rule: ruleRead, Message: err.Error(), Severity: SeverityError, Err: err})
+		l.add(Problem{File: dir, Rule: ruleRead, Message: err.Error(), Err: err})
 		return nil
 	}
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
@@ -122,12 +119,12 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 		}
 		name := path.Join(dir, e.Name())
 		if e.IsDir() {
-			if err := l.below(name, unread); err != nil {
+			if err := l.below(name, !required); err != nil {
 				return err
 			}
 			continue
 		}
-		if l.chosen(name, unread) {
+		if l.chosen(name, !required) {
 			if err := load(name); err != nil {
 				return err
 			}
@@ -139,23 +136,23 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 // below reports a directory where there should be none, and the files in it that
 // look as if they counted. The maintainers' scripts read them, a service does not.
 // A hidden directory is at most a warning.
-func (l *loader) below(dir string, unread Severity) error {
+func (l *loader) below(dir string, warn bool) error {
 	if p := unreadEntry(dir, true); p != nil {
-		p.Severity = unread
+		p.Warning = warn
 		l.add(*p)
 	} else {
-		unread = SeverityWarning
+		warn = true
 	}
 	return fs.WalkDir(l.fsys, dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
-			l.add(Problem{File: name, Rule: ruleRead, Message: err.Error(), Severity: unread, Err: err})
+			l.add(Problem{File: name, Rule: ruleRead, Message: err.Error(), Warning: warn, Err: err})
 			return nil
 		}
 		if err := l.count(); err != nil {
 			return err
 		}
 		if !d.IsDir() && path.Ext(name) == ".yaml" {
-			l.add(Problem{File: name, Rule: ruleBelow, Message: "is not read, since it lies in a directory below", Severity: unread})
+			l.add(Problem{File: name, Rule: ruleBelow, Message: "is not read, since it lies in a directory below", Warning: warn})
 		}
 		return nil
 	})
@@ -163,8 +160,9 @@ func (l *loader) below(dir string, unread Severity) error {
 
 // count counts a file or directory that is looked at.
 func (l *loader) count() error {
-	if l.files++; l.files > l.limits.MaxFiles {
-		return &LimitError{Name: limitFiles, Limit: int64(l.limits.MaxFiles)}
+	l.files++
+	if l.files > l.limits.MaxFiles {
+		return &LimitError{What: limitFiles, Max: int64(l.limits.MaxFiles)}
 	}
 	return l.ctx.Err()
 }
@@ -181,15 +179,18 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 		return nil, nil, err
 	}
 	defer f.Close()
+	var buffer bytes.Buffer
 	if info, err := f.Stat(); err == nil && info.Size() > 0 && info.Size() <= l.limits.MaxFileBytes {
-		text = make([]byte, 0, info.Size()+1) // so that most files are read in one piece
+		buffer.Grow(int(info.Size()) + bytes.MinRead) // most files are read in one piece
 	}
-	text, err = appendAll(text, io.LimitReader(f, l.limits.MaxFileBytes+1))
-	if l.bytes += int64(len(text)); l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
-		return nil, &LimitError{Name: limitTreeBytes, Limit: l.limits.MaxTreeBytes}, nil
+	_, err = buffer.ReadFrom(io.LimitReader(f, l.limits.MaxFileBytes+1))
+	text = buffer.Bytes()
+	l.bytes += int64(len(text))
+	if l.bytes > l.limits.MaxTreeBytes { // what cannot be used counts
+		return nil, &LimitError{What: limitTreeBytes, Max: l.limits.MaxTreeBytes}, nil
 	}
 	if err == nil && int64(len(text)) > l.limits.MaxFileBytes {
-		err = &LimitError{Name: limitFileBytes, Limit: l.limits.MaxFileBytes}
+		err = &LimitError{What: limitFileBytes, Max: l.limits.MaxFileBytes}
 	}
 	if err != nil {
 		return nil, nil, err
@@ -197,43 +198,16 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 	return text, nil, nil
 }
 
-// appendAll is io.ReadAll that begins with a buffer. With an error it returns what
-// was read until then.
-func appendAll(text []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(text) == cap(text) {
-			text = append(text, 0)[:len(text)]
-		}
-		n, err := r.Read(text[len(text):cap(text)])
-		text = text[:len(text)+n]
-		if err == io.EOF {
-			return text, nil
-		}
-		if err != nil {
-			return text, err
-		}
-	}
-}
-
 // add keeps a problem.
 func (l *loader) add(p Problem) {
-	if p.Severity == SeverityError {
+	if !p.Warning {
 		l.failed = true
 	}
 	switch n := len(l.problems); {
 	case n < l.limits.MaxProblems:
 		l.problems = append(l.problems, p)
 	case n == l.limits.MaxProblems:
-		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: "there are more problems than are listed", Severity: SeverityWarning,
-			Err: &LimitError{Name: limitProblems, Limit: int64(l.limits.MaxProblems)}})
+		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: "there are more problems than are listed", Warning: true,
+			Err: &LimitError{What: limitProblems, Max: int64(l.limits.MaxProblems)}})
 	}
 }
-
-const (
-	limitFiles     = "files and directories"
-	limitTreeBytes = "bytes of all files"
-	limitFileBytes = "bytes of a file"
-	limitEntries   = "versions in channels"
-	limitProblems  = "problems"
-	limitDepth     = "levels of nested YAML"
-)

@@ -306,7 +306,7 @@ func TestBrokenFilesCount(t *testing.T) {
 		var failed *graphdata.LoadError
 		if !errors.As(err, &failed) || !slices.ContainsFunc(failed.Problems, func(p graphdata.Problem) bool {
 			limit, ok := p.Err.(*graphdata.LimitError)
-			return ok && limit.Name == "bytes of all files"
+			return ok && limit.What == "bytes of all files"
 		}) {
 			t.Errorf("%s: %.500v", name, err)
 		}

@@ -6,18 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// Severity is how bad a [Problem] is.
-type Severity string
-
-const (
-	// SeverityError makes a strict [Load] fail. Under Compat the file counts for
-	// nothing, as it does for an update service.
-	SeverityError Severity = "Error"
-	// SeverityWarning lets the file count. Under Compat, what an update service
-	// accepts and a strict Load does not is a warning too.
-	SeverityWarning Severity = "Warning"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Problem is a fault of a tree and its place.
@@ -25,9 +15,13 @@ type Problem struct {
 	File         string // path in the tree
 	Line, Column int    // from 1; 0 where there is none
 	Field        string // the key that it concerns, e.g. "matchingRules[0].type"; may be empty
-	Rule         string // stable name: one of those that [Rules] lists
+	Rule         string // stable name, such as "unknown-key"
 	Message      string // for people
-	Severity     Severity
+	// Warning lets the file count; under Compat, what an update service accepts and a
+	// strict [Load] does not is a warning too. Otherwise the problem is an error: it
+	// makes a strict Load fail, and under Compat the file counts for nothing, as it
+	// does for an update service.
+	Warning bool
 	// Err is the cause: a [*SchemaError], a [*LimitError], an error of the file
 	// system. It is nil where Message says it all.
 	Err error
@@ -52,7 +46,9 @@ func (p Problem) String() string {
 	return s.String()
 }
 
-// compareProblems orders problems by place.
+// Compare orders problems by place.
+func (p Problem) Compare(o Problem) int { return compareProblems(p, o) }
+
 func compareProblems(a, b Problem) int {
 	return cmp.Or(
 		cmp.Compare(a.File, b.File),
@@ -92,7 +88,7 @@ func (e *LoadError) Error() string {
 func (e *LoadError) Unwrap() []error {
 	var causes []error
 	for _, p := range e.Problems {
-		if p.Err != nil && p.Severity == SeverityError {
+		if p.Err != nil && !p.Warning {
 			causes = append(causes, p.Err)
 		}
 	}
@@ -100,7 +96,7 @@ func (e *LoadError) Unwrap() []error {
 }
 
 func (e *LoadError) errors() []Problem {
-	return slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool { return p.Severity != SeverityError })
+	return slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool { return p.Warning })
 }
 
 // SchemaError says that a tree has a schema that is not understood.
@@ -116,16 +112,8 @@ func (e *SchemaError) Error() string {
 	if e.Malformed {
 		return e.Version + " is not a valid semver"
 	}
-	return fmt.Sprintf("unrecognized graph-data version %s; %q and compatible versions are supported", e.Version, SchemaVersion)
+	return fmt.Sprintf("unrecognized graph-data version %s; %q and compatible versions are supported", e.Version, newestSchema)
 }
 
-// LimitError says that input passed a limit of [Limits] or [ArchiveLimits].
-type LimitError struct {
-	Name  string // what is limited, e.g. "bytes of a file"
-	Limit int64
-}
-
-// Error names the limit that was passed.
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("exceeds the limit of %d %s", e.Limit, e.Name)
-}
+// LimitError reports that input passed a limit.
+type LimitError = limit.LimitError

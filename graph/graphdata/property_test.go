@@ -104,7 +104,7 @@ func TestBuildProperties(t *testing.T) {
 							t.Fatalf("%s: %v is served in spite of %v", channel, pair, d)
 						}
 					}
-					conditional := slices.ContainsFunc(s.Why(pair[0], pair[1], arch), func(c graphdata.Cause) bool { return c.Effect == graphdata.Conditional })
+					conditional := slices.ContainsFunc(s.Why(pair[0], pair[1], arch), func(c graphdata.Cause) bool { return c.Effect == "Conditional" })
 					if conditional == free {
 						t.Fatalf("%s: %v is free %v, and Why says %v", channel, pair, free, s.Why(pair[0], pair[1], arch))
 					}

@@ -24,7 +24,7 @@ func (l *loader) loadRaw() error {
 		if errors.As(err, new(*LimitError)) {
 			rule = ruleLimit
 		}
-		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Severity: SeverityError, Err: err})
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
 		return nil
 	}
 	s := &strictjson.Scanner{Data: text}
@@ -36,12 +36,8 @@ func (l *loader) loadRaw() error {
 		field = version
 		line := lines.at(s.Pos)
 		if _, err := graph.ParseVersion(version); err != nil {
-			severity := SeverityError
-			if l.opts.Compat {
-				severity = SeverityWarning
-			}
 			l.add(Problem{File: name, Line: line, Field: bounded.Text(version, bounded.MaxQuoted), Rule: ruleVersion,
-				Message: "is not a valid semver: " + bounded.Text(err.Error(), bounded.MaxQuoted), Severity: severity})
+				Message: "is not a valid semver: " + bounded.Text(err.Error(), bounded.MaxQuoted), Warning: l.opts.Compat})
 		}
 		return s.Object(func(key []byte) error {
 			k := string(key)
@@ -68,7 +64,7 @@ func (l *loader) loadRaw() error {
 			field = ""
 		}
 		l.add(Problem{File: name, Line: line, Field: bounded.Text(field, bounded.MaxQuoted), Rule: ruleRaw,
-			Message: bounded.Text(err.Error(), bounded.MaxQuoted), Severity: SeverityError})
+			Message: bounded.Text(err.Error(), bounded.MaxQuoted)})
 		return nil
 	}
 	l.tree.Raw = entries

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/strictjson"
@@ -28,8 +30,6 @@ type RawOptions struct {
 	MaxEdges int
 }
 
-const limitRawBytes = "bytes of a stored graph"
-
 // DecodeRaw reads a graph as a builder serves it: not that of a channel, which has
 // a schema version and which package graph reads.
 //
@@ -43,12 +43,12 @@ func DecodeRaw(r io.Reader, o RawOptions) (*RawGraph, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.MaxNodes = cmp.Or(o.MaxNodes, 200_000)
 	o.MaxEdges = cmp.Or(o.MaxEdges, 20_000_000)
-	text, err := appendAll(nil, io.LimitReader(r, o.MaxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(r, o.MaxBytes+1))
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(text)) > o.MaxBytes {
-		return nil, &LimitError{limitRawBytes, o.MaxBytes}
+		return nil, &LimitError{What: limitRawBytes, Max: o.MaxBytes}
 	}
 	d := &rawDecoder{Scanner: strictjson.Scanner{Data: text}, o: o, seen: map[string]bool{},
 		g: &RawGraph{Nodes: []RawNode{}, Edges: [][2]int{}, ConditionalEdges: []graph.ConditionalEdges{}}}
@@ -144,7 +144,7 @@ func (d *rawDecoder) node() error {
 	case d.seen[n.Version]:
 		return fmt.Errorf("%s is not a unique string version", bounded.Quote(n.Version))
 	case len(d.g.Nodes) == d.o.MaxNodes:
-		return &LimitError{limitNodes, int64(d.o.MaxNodes)}
+		return &LimitError{What: limitNodes, Max: int64(d.o.MaxNodes)}
 	case payload && whole: // a release
 	case d.o.Compat || !payload && n.Metadata == nil:
 		n.Payload, n.Metadata = "", nil
@@ -187,8 +187,9 @@ func (d *rawDecoder) edge() error {
 
 // count counts what the limit of edges is for.
 func (d *rawDecoder) count(n int) error {
-	if d.edges += n; d.edges > d.o.MaxEdges {
-		return &LimitError{limitEdges, int64(d.o.MaxEdges)}
+	d.edges += n
+	if d.edges > d.o.MaxEdges {
+		return &LimitError{What: limitEdges, Max: int64(d.o.MaxEdges)}
 	}
 	return nil
 }
@@ -217,7 +218,7 @@ func (g *RawGraph) check() error {
 		}
 		in[e[1]] = append(in[e[1]], int32(e[0]))
 	}
-	component := components(in)
+	component := scc.Components(in)
 	for _, e := range g.Edges {
 		if component[e[0]] != component[e[1]] {
 			continue
@@ -226,7 +227,7 @@ func (g *RawGraph) check() error {
 		for _, i := range cycle(in, int32(e[0]), int32(e[1]), component) {
 			err.Versions = append(err.Versions, g.Nodes[i].Version)
 		}
-		_, err.Arch = cutBuild(err.Versions[0])
+		_, err.Arch, _ = strings.Cut(err.Versions[0], "+")
 		return err
 	}
 	return nil

@@ -36,14 +36,14 @@ func (s *Snapshot) Revision() string {
 		}
 		number(len(s.pairs[i]))
 		for _, c := range s.pairs[i] {
-			number(int(c.from))
-			if at, known := lists[c.list]; known {
+			number(int(c.From))
+			if at, known := lists[c.List]; known {
 				number(at)
 				continue
 			}
 			number(len(lists))
-			lists[c.list] = len(lists)
-			risks, _ := json.Marshal(s.lists[c.list]) // texts alone
+			lists[c.List] = len(lists)
+			risks, _ := json.Marshal(s.lists[c.List]) // texts alone
 			text(string(risks))
 		}
 	}

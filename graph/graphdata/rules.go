@@ -1,83 +1,39 @@
 package graphdata
 
-import "slices"
-
-// Rule is a rule of a tree that a [Problem] breaks.
-type Rule struct {
-	Name string // stable
-	Text string // what is wrong, for people
-}
-
-// Rules returns the rules of [Load], [Collect] and [Build], in an order that is the same each time.
-func Rules() []Rule { return slices.Clone(loadRules) }
-
-// The names of the rules. Those of the first four are near the classes of
+// The rules of [Load], [Collect] and [Build], as problems name them, and what breaks
+// each. Those of the first four are near the classes of
 // faults that an update service can be told not to tolerate.
 const (
-	ruleRead             = "read"
-	ruleInvalidExtension = "invalid-extension"
-	ruleMissingExtension = "missing-extension"
-	ruleYAML             = "yaml"
+	ruleRead             = "read"              // a file or directory that there must be is missing or cannot be read
+	ruleInvalidExtension = "invalid-extension" // a file whose extension is not .yaml is not read
+	ruleMissingExtension = "missing-extension" // a file without an extension is not read
+	ruleYAML             = "yaml"              // a file is not YAML, or empty
 
-	ruleDirectory      = "directory"
-	ruleBelow          = "below-directory"
-	ruleDocuments      = "documents"
-	ruleAlias          = "alias"
-	ruleLimit          = "limit"
-	ruleSchema         = "schema"
-	ruleSchemaNewer    = "schema-newer"
-	ruleRaw            = "raw-metadata"
-	ruleType           = "type"
-	ruleDuplicateKey   = "duplicate-key"
-	ruleUnknownKey     = "unknown-key"
-	ruleRequired       = "required"
-	ruleNotString      = "not-string"
-	ruleVersion        = "version"
-	ruleFromEmpty      = "from-empty"
-	ruleFrom           = "from"
-	rulePartialRisk    = "partial-risk"
-	ruleDropKey        = "drop-key"
-	ruleRuleType       = "rule-type"
-	ruleRuleKey        = "rule-key"
-	ruleSuggestionName = "suggestion-name"
+	ruleDirectory      = "directory"       // a directory where there should be files alone
+	ruleBelow          = "below-directory" // a file that is not read, since it lies in a directory below
+	ruleDocuments      = "documents"       // a file with more than one YAML document
+	ruleAlias          = "alias"           // an alias of YAML
+	ruleLimit          = "limit"           // a limit is passed
+	ruleSchema         = "schema"          // the schema version is not one that is understood
+	ruleSchemaNewer    = "schema-newer"    // the schema version is newer than what is understood
+	ruleRaw            = "raw-metadata"    // raw/metadata.json is not an object of objects of strings
+	ruleType           = "type"            // a value has another type than its key wants
+	ruleDuplicateKey   = "duplicate-key"   // a key is there twice
+	ruleUnknownKey     = "unknown-key"     // a key is not known
+	ruleRequired       = "required"        // a key that must be there is missing, or its value is empty
+	ruleNotString      = "not-string"      // a text without quotes is something else to other readers of YAML
+	ruleVersion        = "version"         // a version is not SemVer
+	ruleFromEmpty      = "from-empty"      // the expression of a blocked edge is empty
+	ruleFrom           = "from"            // the expression of a blocked edge does not compile, or means something else to the update service
+	rulePartialRisk    = "partial-risk"    // a blocked edge has some keys of a risk, but not all
+	ruleDropKey        = "drop-key"        // a blocked edge without a risk has a key that makes the update service ignore it
+	ruleRuleType       = "rule-type"       // a matching rule is of an unknown type
+	ruleRuleKey        = "rule-key"        // a matching rule lacks its query, or has one that it should not have
+	ruleSuggestionName = "suggestion-name" // a file of build-suggestions is not named for a minor
 
-	ruleRelease        = "release"
-	ruleReleaseVersion = "release-version"
-	ruleMismatch       = "mismatch"
-	ruleUnknownEdit    = "unknown-edit"
-	ruleCycle          = "cycle"
+	ruleRelease        = "release"         // a release cannot be read
+	ruleReleaseVersion = "release-version" // a release has, or names, what is not SemVer
+	ruleMismatch       = "mismatch"        // several images claim one version
+	ruleUnknownEdit    = "unknown-edit"    // the metadata of a release add or remove an update of a version that there is not
+	ruleCycle          = "cycle"           // updates lead back to where they began
 )
-
-var loadRules = []Rule{
-	{ruleRead, "a file or directory that there must be is missing or cannot be read"},
-	{ruleInvalidExtension, "a file whose extension is not .yaml is not read"},
-	{ruleMissingExtension, "a file without an extension is not read"},
-	{ruleYAML, "a file is not YAML, or empty"},
-	{ruleDirectory, "a directory where there should be files alone"},
-	{ruleBelow, "a file that is not read, since it lies in a directory below"},
-	{ruleDocuments, "a file with more than one YAML document"},
-	{ruleAlias, "an alias of YAML"},
-	{ruleLimit, "a limit is passed"},
-	{ruleSchema, "the schema version is not one that is understood"},
-	{ruleSchemaNewer, "the schema version is newer than what is understood"},
-	{ruleRaw, "raw/metadata.json is not an object of objects of strings"},
-	{ruleType, "a value has another type than its key wants"},
-	{ruleDuplicateKey, "a key is there twice"},
-	{ruleUnknownKey, "a key is not known"},
-	{ruleRequired, "a key that must be there is missing, or its value is empty"},
-	{ruleNotString, "a text without quotes is something else to other readers of YAML"},
-	{ruleVersion, "a version is not SemVer"},
-	{ruleFromEmpty, "the expression of a blocked edge is empty"},
-	{ruleFrom, "the expression of a blocked edge does not compile, or means something else to the update service"},
-	{rulePartialRisk, "a blocked edge has some keys of a risk, but not all"},
-	{ruleDropKey, "a blocked edge without a risk has a key that makes the update service ignore it"},
-	{ruleRuleType, "a matching rule is of an unknown type"},
-	{ruleRuleKey, "a matching rule lacks its query, or has one that it should not have"},
-	{ruleSuggestionName, "a file of build-suggestions is not named for a minor"},
-
-	{ruleRelease, "a release cannot be read"},
-	{ruleReleaseVersion, "a release has, or names, what is not SemVer"},
-	{ruleMismatch, "several images claim one version"},
-	{ruleUnknownEdit, "the metadata of a release add or remove an update of a version that there is not"},
-	{ruleCycle, "updates lead back to where they began"},
-}

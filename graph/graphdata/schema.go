@@ -10,18 +10,18 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// SchemaVersion is the newest schema version of trees that [Load] knows. Those
+// newestSchema is the newest schema version of trees that [Load] knows. Those
 // with the same major are read, newer ones with warnings.
-const SchemaVersion = "1.2.0"
+const newestSchema = "1.2.0"
 
-var schemaVersion = semver.MustParse(SchemaVersion)
+var schemaVersion = semver.MustParse(newestSchema)
 
 // loadVersion reads the file version, without which there is no tree.
 func (l *loader) loadVersion() error {
 	const name = "version"
 	fatal := func(rule string, err error) {
 		l.fatal = true
-		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Severity: SeverityError, Err: err})
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
 	}
 	text, stop, err := l.read(name)
 	if stop != nil {
@@ -45,8 +45,8 @@ func (l *loader) loadVersion() error {
 		fatal(ruleSchema, &SchemaError{Version: bounded.Text(version, bounded.MaxQuoted)})
 	case v.Minor() > schemaVersion.Minor():
 		l.newer = true
-		l.add(Problem{File: name, Rule: ruleSchemaNewer, Severity: SeverityWarning,
-			Message: fmt.Sprintf("%s is newer than %s: what it adds is not understood", bounded.Text(version, bounded.MaxQuoted), SchemaVersion)})
+		l.add(Problem{File: name, Rule: ruleSchemaNewer, Warning: true,
+			Message: fmt.Sprintf("%s is newer than %s: what it adds is not understood", bounded.Text(version, bounded.MaxQuoted), newestSchema)})
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ var compatExtension = regexp.MustCompile(`ya+ml`)
 
 // chosen reports whether a file of a directory is one to read. The others are
 // problems of a severity, unless they are expected.
-func (l *loader) chosen(name string, unread Severity) bool {
+func (l *loader) chosen(name string, warn bool) bool {
 	extension, has := extensionOf(path.Base(name))
 	if l.opts.Compat && has && compatExtension.MatchString(extension) {
 		return true
@@ -21,7 +21,7 @@ func (l *loader) chosen(name string, unread Severity) bool {
 	if p == nil {
 		return has && extension == "yaml"
 	}
-	p.Severity = unread
+	p.Warning = warn
 	l.add(*p)
 	return false
 }
@@ -31,7 +31,7 @@ func (l *loader) chosen(name string, unread Severity) bool {
 func unreadEntry(name string, directory bool) *Problem {
 	base := path.Base(name)
 	extension, has := extensionOf(base)
-	p := &Problem{File: name, Severity: SeverityError}
+	p := &Problem{File: name}
 	switch {
 	case directory && strings.HasPrefix(base, "."), !directory && expected(base), !directory && has && extension == "yaml":
 		return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -16,7 +17,7 @@ type Snapshot struct {
 	nodes  []node
 	served [][]servedNode // of each node, one for each of its architectures
 	in     [][]int32
-	pairs  [][]conditional
+	pairs  [][]inside.Pair
 	lists  [][]configv1.ConditionalUpdateRisk
 	index  map[string]map[string][]int32 // architecture → channel → nodes
 	compat map[string][]int32            // under Compat: channel → nodes of every architecture
@@ -45,14 +46,14 @@ func (b *builder) snapshot() (*Snapshot, error) {
 		s.compat = map[string][]int32{}
 	}
 	for i, n := range b.nodes {
-		channels := splitList(n.metadata[graph.MetadataChannels])
+		channels := inside.SplitList(n.metadata[graph.MetadataChannels])
 		if b.opts.Compat {
 			channels = slices.Compact(channels)
 			for _, c := range channels {
 				s.compat[c] = append(s.compat[c], int32(i))
 			}
 		}
-		archs := splitList(n.metadata[graph.MetadataArch])
+		archs := inside.SplitList(n.metadata[graph.MetadataArch])
 		slices.Sort(archs)
 		archs = slices.Compact(archs)
 		b.nodes[i].arch = n.metadata[graph.MetadataArch]
@@ -149,15 +150,15 @@ func (s *Snapshot) conditional(targets []int32, served func(int32) (string, bool
 			continue
 		}
 		for _, c := range s.pairs[t] {
-			from, ok := served(c.from)
+			from, ok := served(c.From)
 			if !ok {
 				continue
 			}
-			entry, known := group[c.list]
+			entry, known := group[c.List]
 			if !known {
 				entry = len(entries)
-				group[c.list] = entry
-				entries = append(entries, graph.ConditionalEdges{Risks: s.lists[c.list]})
+				group[c.List] = entry
+				entries = append(entries, graph.ConditionalEdges{Risks: s.lists[c.List]})
 			}
 			entries[entry].Edges = append(entries[entry].Edges, graph.VersionPair{From: from, To: to})
 		}

@@ -31,9 +31,6 @@ type ReleaseSource interface {
 const (
 	maxReleases = 200_000
 	maxLine     = 1 << 20
-
-	limitReleases = "releases"
-	limitLine     = "bytes of a line"
 )
 
 // Collect returns the releases of all sources, in their order, and a problem for
@@ -47,10 +44,10 @@ func Collect(ctx context.Context, sources ...ReleaseSource) ([]Release, []Proble
 				return nil, nil, ended
 			}
 			if len(releases)+len(problems) == maxReleases {
-				return nil, nil, &LimitError{limitReleases, maxReleases}
+				return nil, nil, &LimitError{What: limitReleases, Max: maxReleases}
 			}
 			if err != nil {
-				problems = append(problems, Problem{File: r.Source, Rule: ruleRelease, Message: err.Error(), Severity: SeverityError, Err: err})
+				problems = append(problems, Problem{File: r.Source, Rule: ruleRelease, Message: err.Error(), Err: err})
 				continue
 			}
 			releases = append(releases, r)
@@ -73,8 +70,7 @@ func (l List) Releases(context.Context) iter.Seq2[Release, error] {
 	}
 }
 
-// Lines is a source of releases in a file of JSON, one a line, as [WriteLines]
-// writes it. Empty lines do not count.
+// Lines is a source of releases in a file of JSON, one a line. Empty lines do not count.
 type Lines struct {
 	FS   fs.FS
 	Name string
@@ -113,7 +109,7 @@ func (l Lines) Releases(ctx context.Context) iter.Seq2[Release, error] {
 		}
 		err = scanner.Err()
 		if errors.Is(err, bufio.ErrTooLong) {
-			err = &LimitError{limitLine, maxLine}
+			err = &LimitError{What: limitLine, Max: maxLine}
 		}
 		if err != nil {
 			yield(Release{Source: fmt.Sprintf("%s:%d", l.Name, number+1)}, err)
@@ -132,18 +128,6 @@ func decodeLine(line []byte) (Release, error) {
 		return r, errors.New("there is more than one JSON value on the line")
 	}
 	return r, nil
-}
-
-// WriteLines writes releases as JSON, one a line. The error is that of w.
-func WriteLines(w io.Writer, releases []Release) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	for _, r := range releases {
-		if err := e.Encode(r); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Payloads is a source of releases whose images were extracted, each into a
@@ -188,7 +172,7 @@ func (p Payloads) read(dir string) (Release, error) {
 	if err != nil {
 		return Release{}, err
 	}
-	r, err := ReadPayload(sub)
+	r, err := readPayload(sub)
 	if err != nil {
 		return Release{}, err
 	}
@@ -201,17 +185,17 @@ func (p Payloads) read(dir string) (Release, error) {
 
 const metadataFile = "release-manifests/release-metadata"
 
-// ReadPayload reads what an extracted release image says about itself: its version,
+// readPayload reads what an extracted release image says about itself: its version,
 // the versions before and after it, and its metadata. Errors are those of the file
 // release-manifests/release-metadata, or name a value of the metadata that is no
 // text.
-func ReadPayload(payload fs.FS) (Release, error) {
+func readPayload(payload fs.FS) (Release, error) {
 	f, err := regular.Open(payload, metadataFile)
 	if err != nil {
 		return Release{}, err
 	}
 	defer f.Close()
-	text, err := appendAll(nil, io.LimitReader(f, release.MaxSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, release.MaxSize+1))
 	if err != nil {
 		return Release{}, err
 	}

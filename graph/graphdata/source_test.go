@@ -3,9 +3,9 @@ package graphdata_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -25,12 +25,14 @@ func problemTexts(problems []graphdata.Problem) (texts []string) {
 	return texts
 }
 
-// TestLines: what WriteLines writes, Lines reads.
+// TestLines: Lines reads releases as JSON.
 func TestLines(t *testing.T) {
 	_, releases := worked()
 	var b bytes.Buffer
-	if err := graphdata.WriteLines(&b, releases); err != nil {
-		t.Fatal(err)
+	for _, r := range releases {
+		if err := json.NewEncoder(&b).Encode(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	files := fstest.MapFS{"a.jsonl": {Data: b.Bytes()}}
 	got, problems, err := graphdata.Collect(t.Context(), graphdata.Lines{FS: files, Name: "a.jsonl"})
@@ -61,7 +63,7 @@ func TestLinesFaults(t *testing.T) {
 		`a:4: json: unknown field "verzion"`,
 		"a:5: there is more than one JSON value on the line",
 		"a:6: json: cannot unmarshal number into Go struct field Release.metadata of type string",
-		"b:2: exceeds the limit of 1048576 bytes of a line",
+		"b:2: more than 1048576 bytes of a line",
 		"c: open c: file does not exist",
 	}
 	if diff := cmp.Diff(faults, problemTexts(problems)); diff != "" {
@@ -113,11 +115,17 @@ func TestPayloads(t *testing.T) {
 // TestRealPayloads: what real releases say about themselves.
 func TestRealPayloads(t *testing.T) {
 	for _, version := range []string{"4.17.30", "4.18.15"} {
-		r, err := graphdata.ReadPayload(os.DirFS(filepath.Join(testdata.Dir(t), "payload-"+version)))
-		if err != nil {
-			t.Fatal(err)
+		only := func(dir string, _ *graphdata.Release) error {
+			if dir != "payload-"+version {
+				return errors.New("another one")
+			}
+			return nil
 		}
-		if r.Version != version || len(r.Previous) < 3 || !strings.HasPrefix(r.Metadata[graph.MetadataURL], "https://access.redhat.com/errata/") {
+		releases, _, err := graphdata.Collect(t.Context(), graphdata.Payloads{FS: os.DirFS(testdata.Dir(t)), Describe: only})
+		if err != nil || len(releases) != 1 {
+			t.Fatal(err, releases)
+		}
+		if r := releases[0]; r.Version != version || len(r.Previous) < 3 || !strings.HasPrefix(r.Metadata[graph.MetadataURL], "https://access.redhat.com/errata/") {
 			t.Errorf("%s has %d predecessors, %v", r.Version, len(r.Previous), r.Metadata)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
@@ -90,10 +89,4 @@ func (s Stored) Releases(ctx context.Context) iter.Seq2[Release, error] {
 			}
 		}
 	}
-}
-
-// cutBuild splits a version at its build.
-func cutBuild(version string) (base, build string) {
-	base, build, _ = strings.Cut(version, "+")
-	return base, build
 }

@@ -3,6 +3,9 @@ package graphdata
 import (
 	"maps"
 	"slices"
+	"strings"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 )
 
 // Subset cuts a tree down to some versions, as a mirror holds them: what it says
@@ -16,7 +19,7 @@ import (
 func Subset(tree *Tree, versions []string) *Tree {
 	s := subset{builds: map[string]map[string]bool{}}
 	for _, v := range versions {
-		base, build := cutBuild(v)
+		base, build, _ := strings.Cut(v, "+")
 		if s.builds[base] == nil {
 			s.builds[base] = map[string]bool{}
 		}
@@ -60,12 +63,12 @@ func Subset(tree *Tree, versions []string) *Tree {
 type subset struct{ builds map[string]map[string]bool }
 
 func (s subset) holdsBase(version string) bool {
-	base, _ := cutBuild(version)
+	base := inside.WithoutBuild(version)
 	return s.builds[base] != nil
 }
 
 func (s subset) holds(version string) bool {
-	base, build := cutBuild(version)
+	base, build, _ := strings.Cut(version, "+")
 	held := s.builds[base]
 	return held != nil && (build == "" || held[""] || held[build])
 }

@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // defaultArch is the suggestion for architectures that a file does not name.
@@ -27,7 +27,7 @@ func (t *Tree) Suggested(version, arch string, known []string) []string {
 	if err != nil {
 		return nil
 	}
-	s := t.suggestion(minor.Of(v).String(), arch)
+	s := t.suggestion(openshift.MinorOf(v).String(), arch)
 	if s == nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (t *Tree) Suggested(version, arch string, known []string) []string {
 	var found []*semver.Version
 	for _, text := range known {
 		of, ok := leadingMinor(text)
-		sameMinor := of == minor.Of(v)
+		sameMinor := of == openshift.MinorOf(v)
 		if !ok || !sameMinor && !previous.reaches(of) {
 			continue // most are: reading them as a whole costs more
 		}
@@ -98,17 +98,17 @@ func (r versionRange) contains(v *semver.Version) bool {
 }
 
 // reaches reports whether versions of a minor may be in the range.
-func (r versionRange) reaches(m minor.Minor) bool {
-	return r.from != nil && r.to != nil && !minor.Of(r.from).Above(m) && !m.Above(minor.Of(r.to))
+func (r versionRange) reaches(m openshift.Minor) bool {
+	return r.from != nil && r.to != nil && !openshift.MinorOf(r.from).Above(m) && !m.Above(openshift.MinorOf(r.to))
 }
 
 // leadingMinor reads the minor that a version begins with.
-func leadingMinor(version string) (m minor.Minor, ok bool) {
+func leadingMinor(version string) (m openshift.Minor, ok bool) {
 	major, rest, _ := strings.Cut(version, ".")
 	of, _, _ := strings.Cut(rest, ".")
-	x, okMajor := minor.Number(major)
-	y, okMinor := minor.Number(of)
-	return minor.Minor{Major: x, Minor: y}, okMajor && okMinor
+	x, okMajor := openshift.Number(major)
+	y, okMinor := openshift.Number(of)
+	return openshift.Minor{Major: x, Minor: y}, okMajor && okMinor
 }
 
 // loadSuggestions reads a file of build-suggestions. No update service looks at
@@ -132,7 +132,7 @@ func (l *loader) loadSuggestions(name string) error {
 
 func (f *file) suggestions(root *yaml.Node) []Suggestion {
 	name := strings.TrimSuffix(path.Base(f.name), ".yaml")
-	if _, err := minor.Parse(name); err != nil {
+	if _, err := openshift.ParseMinor(name); err != nil {
 		f.failed(root, "", ruleSuggestionName, "the name of the file is not that of a minor, as 4.20.yaml is")
 		return nil
 	}

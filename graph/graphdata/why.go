@@ -7,24 +7,23 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
 )
 
-// Effect is what a [Cause] does to an update.
-type Effect string
-
+// The effects of a [Cause].
 const (
-	// Declared: a release or its metadata say that there is the update.
-	Declared Effect = "Declared"
-	// Removed: the tree or metadata say that there is not.
-	Removed Effect = "Removed"
-	// Conditional: a risk matches. It counts unless the update is removed; under
-	// BuildOptions.Compat it counts in any case.
-	Conditional Effect = "Conditional"
+	declared    = "Declared"
+	removed     = "Removed"
+	conditional = "Conditional"
 )
 
 // Cause is why an update is served, is not, or is conditional.
 type Cause struct {
-	Effect Effect
+	// Effect is Declared where a release or its metadata name the update, Removed
+	// where the tree or metadata take it out, and Conditional where a risk matches,
+	// which counts unless the update is removed; under BuildOptions.Compat it counts
+	// in any case.
+	Effect string
 	// File and Line are the place in the tree. Without a line, File is the source
 	// of a release or, if that is not known, its version.
 	File string
@@ -92,7 +91,7 @@ func (s *Snapshot) Why(from, to, arch string) []Cause {
 	causes = append(causes, s.removed(f, t)...)
 	for _, b := range s.reasons.risks[t] {
 		if matchesFrom(b.From, s.nodes[f].version) {
-			causes = append(causes, Cause{Effect: Conditional, File: b.File, Line: b.Line, Key: "from", Value: b.From, Risk: b.Risk.Name})
+			causes = append(causes, Cause{Effect: conditional, File: b.File, Line: b.Line, Key: "from", Value: b.From, Risk: b.Risk.Name})
 		}
 	}
 	return causes
@@ -101,7 +100,7 @@ func (s *Snapshot) Why(from, to, arch string) []Cause {
 // find returns the node of a version on an architecture, -1 if there is none.
 func (s *Snapshot) find(version, arch string) int {
 	at := slices.IndexFunc(s.nodes, func(n node) bool {
-		return n.base == withoutBuild(version) && n.build == arch
+		return n.base == inside.WithoutBuild(version) && n.build == arch
 	})
 	if at >= 0 {
 		return at
@@ -118,24 +117,24 @@ func (s *Snapshot) declared(f, t int) (causes []Cause) {
 		base  string
 	}{{t, s.reasons.previous[t], "previous", s.nodes[f].base}, {f, s.reasons.next[f], "next", s.nodes[t].base}} {
 		for _, list := range d.lists {
-			if slices.ContainsFunc(list.versions, func(v string) bool { return withoutBuild(v) == d.base }) {
-				causes = append(causes, Cause{Effect: Declared, File: cmp.Or(list.source, s.nodes[d.at].version), Key: d.key})
+			if slices.ContainsFunc(list.versions, func(v string) bool { return inside.WithoutBuild(v) == d.base }) {
+				causes = append(causes, Cause{Effect: declared, File: cmp.Or(list.source, s.nodes[d.at].version), Key: d.key})
 			}
 		}
 	}
-	return append(causes, s.edits(Declared, f, t, graph.MetadataPreviousAdd, graph.MetadataNextAdd)...)
+	return append(causes, s.edits(declared, f, t, graph.MetadataPreviousAdd, graph.MetadataNextAdd)...)
 }
 
 // removed returns what says that there is no update.
 func (s *Snapshot) removed(f, t int) (causes []Cause) {
 	for _, b := range s.reasons.drops[t] {
 		if matchesFrom(b.From, s.nodes[f].version) {
-			causes = append(causes, Cause{Effect: Removed, File: b.File, Line: b.Line, Key: "from", Value: b.From})
+			causes = append(causes, Cause{Effect: removed, File: b.File, Line: b.Line, Key: "from", Value: b.From})
 		}
 	}
 	causes = append(causes, s.removedByMetadata(f, t)...)
 	if s.reasons.cycles[[2]string{s.nodes[f].version, s.nodes[t].version}] {
-		causes = append(causes, Cause{Effect: Removed, File: s.source(f), Key: "cycle"})
+		causes = append(causes, Cause{Effect: removed, File: s.source(f), Key: "cycle"})
 	}
 	return causes
 }
@@ -148,11 +147,11 @@ func (s *Snapshot) removedByMetadata(f, t int) (causes []Cause) {
 	if all := s.nodes[t].metadata[graph.MetadataPreviousRemove]; strings.TrimSpace(all) == "*" {
 		causes = append(causes, s.whole(t, graph.MetadataPreviousRemove, all))
 	}
-	return append(causes, s.edits(Removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
+	return append(causes, s.edits(removed, f, t, graph.MetadataPreviousRemove, graph.MetadataNextRemove)...)
 }
 
 // edits returns the metadata of both ends that name the other one.
-func (s *Snapshot) edits(effect Effect, f, t int, previous, next string) (causes []Cause) {
+func (s *Snapshot) edits(effect string, f, t int, previous, next string) (causes []Cause) {
 	for _, e := range []struct {
 		at, other int
 		key       string
@@ -162,10 +161,10 @@ func (s *Snapshot) edits(effect Effect, f, t int, previous, next string) (causes
 			if at.arch == "" {
 				return item == other.version
 			}
-			return withoutBuild(item) == other.base && other.build == at.arch
+			return inside.WithoutBuild(item) == other.base && other.build == at.arch
 		}
 		for _, c := range s.said(e.at, e.key) {
-			if slices.ContainsFunc(splitList(c.Value), names) {
+			if slices.ContainsFunc(inside.SplitList(c.Value), names) {
 				c.Effect = effect
 				causes = append(causes, c)
 			}
@@ -194,7 +193,7 @@ func (s *Snapshot) said(i int, key string) (parts []Cause) {
 // whole returns the cause that a value of metadata is as a whole. What adds to it
 // last makes it what it is.
 func (s *Snapshot) whole(i int, key, value string) Cause {
-	c := Cause{Effect: Removed, File: s.source(i), Key: key, Value: value}
+	c := Cause{Effect: removed, File: s.source(i), Key: key, Value: value}
 	for _, e := range s.reasons.raw[i] {
 		if e.Key == key {
 			c.File, c.Line = rawFile, e.Line

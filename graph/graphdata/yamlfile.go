@@ -19,20 +19,20 @@ import (
 // file is a YAML file that is being read. Its faults are of three kinds: failed,
 // stricter and warned.
 type file struct {
-	*loader
-	name string
-	bad  bool // the file counts for nothing
+	loader *loader
+	name   string
+	bad    bool // the file counts for nothing
 }
 
 // failed reports what no reader accepts.
 func (f *file) failed(n *yaml.Node, field, rule, format string, args ...any) {
 	f.bad = true
-	f.report(SeverityError, n, field, rule, fmt.Sprintf(format, args...))
+	f.report(false, n, field, rule, fmt.Sprintf(format, args...))
 }
 
 // stricter reports what a strict Load refuses and an update service accepts.
 func (f *file) stricter(n *yaml.Node, field, rule, format string, args ...any) {
-	if f.opts.Compat {
+	if f.loader.opts.Compat {
 		f.warned(n, field, rule, format, args...)
 		return
 	}
@@ -41,15 +41,15 @@ func (f *file) stricter(n *yaml.Node, field, rule, format string, args ...any) {
 
 // warned reports what every reader accepts.
 func (f *file) warned(n *yaml.Node, field, rule, format string, args ...any) {
-	f.report(SeverityWarning, n, field, rule, fmt.Sprintf(format, args...))
+	f.report(true, n, field, rule, fmt.Sprintf(format, args...))
 }
 
-func (f *file) report(s Severity, n *yaml.Node, field, rule, message string) {
-	p := Problem{File: f.name, Field: field, Rule: rule, Message: message, Severity: s}
+func (f *file) report(warning bool, n *yaml.Node, field, rule, message string) {
+	p := Problem{File: f.name, Field: field, Rule: rule, Message: message, Warning: warning}
 	if n != nil {
 		p.Line, p.Column = n.Line, n.Column
 	}
-	f.add(p)
+	f.loader.add(p)
 }
 
 // open reads a file that is one YAML document. The node is nil if it is not; the
@@ -66,7 +66,7 @@ func (l *loader) open(name string) (*file, *yaml.Node, error) {
 		if errors.As(err, new(*LimitError)) {
 			rule = ruleLimit
 		}
-		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Severity: SeverityError, Err: err})
+		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
 		return f, nil, nil
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
@@ -118,8 +118,8 @@ func (f *file) aliases(document *yaml.Node, text []byte) bool {
 	if f.bad {
 		return false
 	}
-	if expanded(document, map[*yaml.Node]int64{}, f.limits.MaxFileBytes) > f.limits.MaxFileBytes {
-		f.limit(n, limitFileBytes, f.limits.MaxFileBytes)
+	if expanded(document, map[*yaml.Node]int64{}, f.loader.limits.MaxFileBytes) > f.loader.limits.MaxFileBytes {
+		f.limit(n, limitFileBytes, f.loader.limits.MaxFileBytes)
 		return false
 	}
 	return true
@@ -138,7 +138,8 @@ func expanded(n *yaml.Node, sizes map[*yaml.Node]int64, limit int64) int64 {
 	sizes[n] = 0
 	size := int64(len(n.Value)) + 3
 	for _, c := range n.Content {
-		if size += expanded(c, sizes, limit); size > limit {
+		size += expanded(c, sizes, limit)
+		if size > limit {
 			break
 		}
 	}
@@ -178,8 +179,8 @@ func (f *file) depth(n *yaml.Node, depth int) bool {
 // limit reports that the file passes one of its limits.
 func (f *file) limit(n *yaml.Node, name string, most int64) {
 	f.bad = true
-	err := &LimitError{Name: name, Limit: most}
-	f.add(Problem{File: f.name, Line: n.Line, Column: n.Column, Rule: ruleLimit, Message: err.Error(), Severity: SeverityError, Err: err})
+	err := &LimitError{What: name, Max: most}
+	f.loader.add(Problem{File: f.name, Line: n.Line, Column: n.Column, Rule: ruleLimit, Message: err.Error(), Err: err})
 }
 
 // fields are the keys and values of a map.
@@ -247,7 +248,7 @@ func (m *fields) optional(key string) string {
 // reportUnknown reports keys that nobody reads: warnings where the schema may be
 // newer than this package.
 func (m *fields) reportUnknown(report func(n *yaml.Node, field, rule, format string, args ...any)) {
-	if m.file.newer && !m.file.opts.Compat {
+	if m.file.loader.newer && !m.file.loader.opts.Compat {
 		report = m.file.warned
 	}
 	for _, key := range m.unknown {
@@ -286,7 +287,7 @@ func (f *file) version(n *yaml.Node, field string) (version string, ok bool) {
 		return "", false
 	}
 	_, err := graph.ParseVersion(text)
-	if err != nil && f.opts.Compat {
+	if err != nil && f.loader.opts.Compat {
 		if version, ok := compatVersion(text); ok {
 			f.warned(n, field, ruleVersion, "%s is not a valid semver: %v", bounded.Quote(text), err)
 			return version, true
@@ -296,7 +297,7 @@ func (f *file) version(n *yaml.Node, field string) (version string, ok bool) {
 		f.failed(n, field, ruleVersion, "%s is not a valid semver: %v", bounded.Quote(text), err)
 		return "", false
 	}
-	if f.opts.Compat {
+	if f.loader.opts.Compat {
 		if _, ok := compatVersion(text); !ok {
 			f.failed(n, field, ruleVersion, "%s is a version that the update service does not accept", bounded.Quote(text))
 			return "", false

@@ -18,7 +18,7 @@ import (
 
 // builder puts a Network together.
 type builder struct {
-	*Network
+	n     *Network
 	o     NetworkOptions
 	known map[string]int32 // content of a risk → verdict
 	same  map[*configv1.ConditionalUpdateRisk]int32
@@ -48,30 +48,30 @@ func (b *builder) choose(graphs []ChannelGraph) error {
 		seen[g.Channel] = true
 		switch {
 		case g.Arch == "":
-		case b.arch == "":
-			b.arch = g.Arch
-		case b.arch != g.Arch:
-			return fmt.Errorf("graphs of the architectures %q and %q do not go together", b.arch, g.Arch)
+		case b.n.arch == "":
+			b.n.arch = g.Arch
+		case b.n.arch != g.Arch:
+			return fmt.Errorf("graphs of the architectures %q and %q do not go together", b.n.arch, g.Arch)
 		}
 		if g.Graph == nil || g.Graph.Len() == 0 {
 			empty = append(empty, g.Channel)
 			continue
 		}
-		b.channels = append(b.channels, channelNodes{ChannelGraph: g})
+		b.n.channels = append(b.n.channels, channelNodes{Channel: g.Channel, Graph: g.Graph})
 	}
-	if len(b.channels) == 0 {
+	if len(b.n.channels) == 0 {
 		return fmt.Errorf("%s: %w", quoteList(empty), ErrChannelEmpty)
 	}
 	for _, name := range empty {
-		b.notes = append(b.notes, fmt.Sprintf("channel %q is left out: its graph is empty", name))
+		b.n.notes = append(b.n.notes, fmt.Sprintf("channel %q is left out: its graph is empty", name))
 	}
-	slices.SortStableFunc(b.channels, func(x, y channelNodes) int { return newerChannel(x.Channel, y.Channel) })
-	for i, c := range b.channels {
+	slices.SortStableFunc(b.n.channels, func(x, y channelNodes) int { return newerChannel(x.Channel, y.Channel) })
+	for i, c := range b.n.channels {
 		if c.Channel == b.o.Present && b.o.Present != "" {
-			b.present = i
+			b.n.present = i
 		}
 	}
-	b.away = b.present < 0 && b.o.Present != ""
+	b.n.away = b.n.present < 0 && b.o.Present != ""
 	return nil
 }
 
@@ -91,49 +91,49 @@ func newerChannel(a, b string) int {
 
 // nodes unites the nodes by version.
 func (b *builder) nodes() error {
-	b.index = make(map[string]int32, b.channels[0].Graph.Len())
-	for c := range b.channels {
-		for _, node := range b.channels[c].Graph.Nodes() {
+	b.n.index = make(map[string]int32, b.n.channels[0].Graph.Len())
+	for c := range b.n.channels {
+		for _, node := range b.n.channels[c].Graph.Nodes() {
 			text := node.Version.Original()
-			if _, ok := b.index[text]; !ok {
-				b.index[text] = 0
-				b.versions = append(b.versions, node.Version)
+			if _, ok := b.n.index[text]; !ok {
+				b.n.index[text] = 0
+				b.n.versions = append(b.n.versions, node.Version)
 			}
 		}
 	}
-	if len(b.versions) > maxNetworkNodes {
-		return &graph.LimitError{Limit: "releases in all channels", Max: maxNetworkNodes}
+	if len(b.n.versions) > maxNetworkNodes {
+		return &graph.LimitError{What: "releases in all channels", Max: maxNetworkNodes}
 	}
-	slices.SortFunc(b.versions, func(x, y *semver.Version) int {
+	slices.SortFunc(b.n.versions, func(x, y *semver.Version) int {
 		return cmp.Or(x.Compare(y), cmp.Compare(x.Original(), y.Original()))
 	})
-	for i, v := range b.versions {
-		b.index[v.Original()] = int32(i)
+	for i, v := range b.n.versions {
+		b.n.index[v.Original()] = int32(i)
 	}
-	b.releases, b.broken = make([]configv1.Release, len(b.versions)), make([]error, len(b.versions))
-	from := make([]int, len(b.versions)) // the channel that the release is from, +1
+	b.n.releases, b.n.broken = make([]configv1.Release, len(b.n.versions)), make([]error, len(b.n.versions))
+	from := make([]int, len(b.n.versions)) // the channel that the release is from, +1
 	var errs []error
-	for c := range b.channels {
-		ch := &b.channels[c]
-		ch.local = make([]int32, len(b.versions))
+	for c := range b.n.channels {
+		ch := &b.n.channels[c]
+		ch.local = make([]int32, len(b.n.versions))
 		for i := range ch.local {
 			ch.local[i] = -1
 		}
 		for i := range ch.Graph.Nodes() {
 			r, err := ch.Graph.Release(i)
-			at := b.index[r.Version]
+			at := b.n.index[r.Version]
 			if ch.local[at] >= 0 {
 				continue // a repeated version, which only Compat decodes: the first counts
 			}
 			ch.local[at] = int32(i)
-			if b.broken[at] == nil {
-				b.broken[at] = err
+			if b.n.broken[at] == nil {
+				b.n.broken[at] = err
 			}
 			if from[at] == 0 {
-				from[at], b.releases[at] = c+1, r
-			} else if known := b.releases[at]; !graph.SameDigest(known.Image, r.Image) {
+				from[at], b.n.releases[at] = c+1, r
+			} else if known := b.n.releases[at]; !graph.SameDigest(known.Image, r.Image) {
 				errs = append(errs, fmt.Errorf("release %s is %s in channel %q and %s in channel %q",
-					r.Version, known.Image, b.channels[from[at]-1].Channel, r.Image, ch.Channel))
+					r.Version, known.Image, b.n.channels[from[at]-1].Channel, r.Image, ch.Channel))
 			}
 		}
 	}
@@ -155,22 +155,22 @@ func (b *builder) judge(ctx context.Context) error {
 		r, s := b.risks[x], b.risks[y]
 		return cmp.Or(graph.CompareVersions(s.highest, r.highest), cmp.Compare(r.risk.Name, s.risk.Name))
 	})
-	b.verdicts = make([]risk.Verdict, len(b.risks))
+	b.n.verdicts = make([]risk.Verdict, len(b.risks))
 	for _, i := range order {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b.verdicts[i] = e.Judge(ctx, b.risks[i].risk, b.risks[i].versions)
+		b.n.verdicts[i] = e.Judge(ctx, b.risks[i].risk, b.risks[i].versions)
 		if blind {
-			b.verdicts[i].Err = errNoMatcher
-			b.verdicts[i].Applies.Message = errNoMatcher.Error()
+			b.n.verdicts[i].Err = errNoMatcher
+			b.n.verdicts[i].Applies.Message = errNoMatcher.Error()
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for i := range b.guards {
-		b.guards[i].judgement = b.judgeGuard(i)
+	for i := range b.n.guards {
+		b.n.guards[i].judgement = b.judgeGuard(i)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (b *builder) judge(ctx context.Context) error {
 var errNoMatcher = errors.New("nothing is known about the cluster")
 
 func (b *builder) judgeGuard(i int) judgement {
-	g := &b.guards[i]
+	g := &b.n.guards[i]
 	switch {
 	case i == 0:
 		return recommended
@@ -189,7 +189,7 @@ func (b *builder) judgeGuard(i int) judgement {
 	}
 	j := recommended
 	for _, v := range g.verdicts {
-		switch b.verdicts[v].Applies.Status {
+		switch b.n.verdicts[v].Applies.Status {
 		case metav1.ConditionTrue:
 			return notRecommended
 		case metav1.ConditionUnknown:

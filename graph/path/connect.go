@@ -42,15 +42,15 @@ type entryRef struct{ channel, entry int32 }
 
 // connect unites the edges.
 func (b *builder) connect() error {
-	n := len(b.versions)
-	b.sets = channelSets{members: [][]int32{nil}, next: map[[2]int32]int32{}}
-	b.guards = []guard{{}}
+	n := len(b.n.versions)
+	b.n.sets = channelSets{members: [][]int32{nil}, next: map[[2]int32]int32{}}
+	b.n.guards = []guard{{}}
 	b.known, b.same = map[string]int32{}, map[*configv1.ConditionalUpdateRisk]int32{}
 	risky := 0 // risks on all edges
 	pruned := b.prunedEntries()
 	guardOf := map[string]int32{}
 	single := map[entryRef]int32{} // the usual case of guardOf
-	b.first = make([]int32, n+1)
+	b.n.first = make([]int32, n+1)
 	slot := make([]int32, n) // target → its edge in out, +1
 	union := b.localToUnion()
 	var out []newEdge
@@ -68,34 +68,37 @@ func (b *builder) connect() error {
 			switch {
 			case len(e.entries) == 1 && !e.broken:
 				var ok bool
-				if id, ok = single[e.entries[0]]; !ok {
+				id, ok = single[e.entries[0]]
+				if !ok {
 					id = b.newGuard(e, pruned)
 					single[e.entries[0]] = id
 				}
 			case len(e.entries) > 0 || e.broken:
 				key := fmt.Sprint(e.entries, e.broken)
 				if e.broken {
-					key += b.text(e.to)
+					key += b.n.text(e.to)
 				}
 				var ok bool
-				if id, ok = guardOf[key]; !ok {
+				id, ok = guardOf[key]
+				if !ok {
 					id = b.newGuard(e, pruned)
 					guardOf[key] = id
 				}
 			}
-			if risky += len(b.guards[id].verdicts); risky > maxNetworkRisks {
-				return &graph.LimitError{Limit: "risks on all edges", Max: maxNetworkRisks}
+			risky += len(b.n.guards[id].verdicts)
+			if risky > maxNetworkRisks {
+				return &graph.LimitError{What: "risks on all edges", Max: maxNetworkRisks}
 			}
-			for _, v := range b.guards[id].verdicts {
+			for _, v := range b.n.guards[id].verdicts {
 				b.carried[v][e.to] = true
 			}
-			b.edges = append(b.edges, edge{from: u, to: e.to, guard: id, set: e.set})
+			b.n.edges = append(b.n.edges, edge{from: u, to: e.to, guard: id, set: e.set})
 		}
-		b.first[u+1] = int32(len(b.edges))
+		b.n.first[u+1] = int32(len(b.n.edges))
 	}
 	for v, targets := range b.carried {
 		for _, to := range slices.Backward(slices.Sorted(maps.Keys(targets))) {
-			b.risks[v].versions = append(b.risks[v].versions, b.text(to))
+			b.risks[v].versions = append(b.risks[v].versions, b.n.text(to))
 		}
 		if len(targets) > 0 {
 			b.risks[v].highest = b.risks[v].versions[0]
@@ -106,12 +109,12 @@ func (b *builder) connect() error {
 
 // localToUnion maps each channel's nodes to those of the union.
 func (b *builder) localToUnion() [][]int32 {
-	union := make([][]int32, len(b.channels))
-	for c := range b.channels {
-		g := b.channels[c].Graph
+	union := make([][]int32, len(b.n.channels))
+	for c := range b.n.channels {
+		g := b.n.channels[c].Graph
 		union[c] = make([]int32, g.Len())
 		for i, node := range g.Nodes() {
-			union[c][i] = b.index[node.Version.Original()]
+			union[c][i] = b.n.index[node.Version.Original()]
 		}
 	}
 	return union
@@ -126,13 +129,13 @@ func (b *builder) gather(u int32, union [][]int32, slot []int32, out *[]newEdge)
 		}
 		return &(*out)[slot[to]-1]
 	}
-	for c := range b.channels {
-		ch := &b.channels[c]
+	for c := range b.n.channels {
+		ch := &b.n.channels[c]
 		local := ch.local[u]
 		hold := func(to int32) {
 			e := at(to)
-			if members := b.sets.members[e.set]; len(members) == 0 || members[len(members)-1] != int32(c) {
-				e.set = b.sets.with(e.set, int32(c))
+			if members := b.n.sets.members[e.set]; len(members) == 0 || members[len(members)-1] != int32(c) {
+				e.set = b.n.sets.with(e.set, int32(c))
 			}
 			if _, err := ch.Graph.Release(int(ch.local[to])); err != nil {
 				e.broken = true
@@ -145,10 +148,10 @@ func (b *builder) gather(u int32, union [][]int32, slot []int32, out *[]newEdge)
 				}
 			}
 		}
-		for entry, target := range ch.Graph.ConditionalEdgesFrom(b.text(u)) {
+		for entry, target := range ch.Graph.ConditionalEdgesFrom(b.n.text(u)) {
 			// A channel may know of a risk without having the release, in
 			// which case it guards the pair for the others.
-			to, ok := b.index[target.Version]
+			to, ok := b.n.index[target.Version]
 			if !ok || to == u {
 				continue
 			}
@@ -173,9 +176,9 @@ func (b *builder) prunedEntries() [][]prunedEntry {
 	if rules == nil {
 		rules = graph.NewRules(graph.Facts(nil)) // only the validity of rules is asked
 	}
-	all := make([][]prunedEntry, len(b.channels))
-	for c := range b.channels {
-		for _, entry := range b.channels[c].Graph.ConditionalEdges() {
+	all := make([][]prunedEntry, len(b.n.channels))
+	for c := range b.n.channels {
+		for _, entry := range b.n.channels[c].Graph.ConditionalEdges() {
 			var p prunedEntry
 			p.risks, p.err = rules.PruneRisks(entry.Risks)
 			if len(p.risks) > 0 && p.err == nil {
@@ -210,15 +213,15 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 		entries = entries[i:]
 		switch {
 		case count == 0 && unusable == nil:
-			unusable = fmt.Errorf("channel %q: %w", b.channels[c].Channel, aggregate.Errors(errs))
+			unusable = fmt.Errorf("channel %q: %w", b.n.channels[c].Channel, aggregate.Errors(errs))
 		case count > 1 && several == nil:
-			several = fmt.Errorf("channel %q: %d conditional entries lead to it", b.channels[c].Channel, count)
+			several = fmt.Errorf("channel %q: %d conditional entries lead to it", b.n.channels[c].Channel, count)
 		}
 		if count != 1 {
 			continue
 		}
 		if kept.refused != nil && refused == nil {
-			refused = fmt.Errorf("channel %q: %w", b.channels[c].Channel, kept.refused)
+			refused = fmt.Errorf("channel %q: %w", b.n.channels[c].Channel, kept.refused)
 		}
 		for i := range kept.risks {
 			if risk := &kept.risks[i]; !named[risk.Name] {
@@ -237,10 +240,10 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 	case refused != nil:
 		g.withheld, g.err = graph.InvalidRisks, refused
 	case e.broken:
-		g.withheld, g.err = graph.InvalidMetadata, b.broken[e.to]
+		g.withheld, g.err = graph.InvalidMetadata, b.n.broken[e.to]
 	}
-	b.guards = append(b.guards, g)
-	return int32(len(b.guards) - 1)
+	b.n.guards = append(b.n.guards, g)
+	return int32(len(b.n.guards) - 1)
 }
 
 // verdictOf returns the index of the verdict on a risk.
@@ -263,19 +266,19 @@ func (b *builder) verdictOf(r *configv1.ConditionalUpdateRisk) int32 {
 
 // reverse indexes the edges by target.
 func (b *builder) reverse() {
-	n := len(b.versions)
-	b.firstIn = make([]int32, n+1)
-	for i := range b.edges {
-		b.firstIn[b.edges[i].to+1]++
+	n := len(b.n.versions)
+	b.n.firstIn = make([]int32, n+1)
+	for i := range b.n.edges {
+		b.n.firstIn[b.n.edges[i].to+1]++
 	}
 	for i := range n {
-		b.firstIn[i+1] += b.firstIn[i]
+		b.n.firstIn[i+1] += b.n.firstIn[i]
 	}
-	next := slices.Clone(b.firstIn)
-	b.into = make([]int32, len(b.edges))
-	for i := range b.edges {
-		to := b.edges[i].to
-		b.into[next[to]] = int32(i)
+	next := slices.Clone(b.n.firstIn)
+	b.n.into = make([]int32, len(b.n.edges))
+	for i := range b.n.edges {
+		to := b.n.edges[i].to
+		b.n.into[next[to]] = int32(i)
 		next[to]++
 	}
 }
@@ -284,17 +287,18 @@ func (b *builder) reverse() {
 // nothing leads to comes to an end before all are gone.
 func (b *builder) hasCycle() bool {
 	upward := true
-	for i := range b.edges {
-		upward = upward && b.edges[i].from < b.edges[i].to
+	for i := range b.n.edges {
+		upward = upward && b.n.edges[i].from < b.n.edges[i].to
 	}
 	if upward {
 		return false
 	}
-	n := int32(len(b.versions))
+	n := int32(len(b.n.versions))
 	left := make([]int32, n)
 	var free []int32
 	for i := range n {
-		if left[i] = b.firstIn[i+1] - b.firstIn[i]; left[i] == 0 {
+		left[i] = b.n.firstIn[i+1] - b.n.firstIn[i]
+		if left[i] == 0 {
 			free = append(free, i)
 		}
 	}
@@ -303,9 +307,10 @@ func (b *builder) hasCycle() bool {
 		u := free[len(free)-1]
 		free = free[:len(free)-1]
 		gone++
-		for i := b.first[u]; i < b.first[u+1]; i++ {
-			to := b.edges[i].to
-			if left[to]--; left[to] == 0 {
+		for i := b.n.first[u]; i < b.n.first[u+1]; i++ {
+			to := b.n.edges[i].to
+			left[to]--
+			if left[to] == 0 {
 				free = append(free, to)
 			}
 		}

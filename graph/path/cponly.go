@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // ErrNotControlPlaneOnly says that two versions do not fit a
@@ -57,12 +57,12 @@ func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (
 	if err != nil {
 		return nil, err
 	}
-	low, high := minor.Of(n.versions[start]), minor.Of(n.versions[s.to])
+	low, high := openshift.MinorOf(n.versions[start]), openshift.MinorOf(n.versions[s.to])
 	if low.Major != high.Major || low.Minor%2 != 0 || high.Minor != low.Minor+2 {
 		return nil, fmt.Errorf("%s to %s: %w", n.text(start), n.text(s.to), ErrNotControlPlaneOnly)
 	}
 	level := func(v int32) int { // 0, 1, 2; -1 outside
-		m := minor.Of(n.versions[v])
+		m := openshift.MinorOf(n.versions[v])
 		if m.Major != low.Major || m.Minor < low.Minor || m.Minor > high.Minor {
 			return -1
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,23 +29,16 @@ type ExplainQuery struct {
 	Others []*Network
 }
 
-// Block is what stands before an update.
-type Block string
-
-// What blocks an update, in the order in which it is looked for.
+// What blocks an update, in the order in which it is looked for. Others are the
+// causes of package graph for which an update is withheld.
 const (
-	NotBlocked        Block = ""
-	SameVersion       Block = "SameVersion"       // there is nothing to update
-	NotInGraph        Block = "NotInGraph"        // no channel's graph has the release
-	NotInChannel      Block = "NotInChannel"      // other channels have it
-	WrongArchitecture Block = "WrongArchitecture" // it is there for another architecture
-	NoEdge            Block = "NoEdge"            // no update leads from the one to the other
-	BlockedPruned     Block = "UnrecognizedRules" // a risk has no rule that clusters know
-	BlockedDuplicate  Block = "DuplicateTarget"   // several conditional entries name it
-	BlockedByAPI      Block = "InvalidRisks"      // a ClusterVersion cannot hold the risks
-	BlockedMetadata   Block = "InvalidMetadata"   // the target's metadata are invalid
-	Filtered          Block = "Filtered"          // the policy leaves the version out
-	BlockedByRisk     Block = "Risk"              // the policy does not allow the risks
+	sameVersion       = "SameVersion"       // there is nothing to update
+	notInGraph        = "NotInGraph"        // no channel's graph has the release
+	notInChannel      = "NotInChannel"      // other channels have it
+	wrongArchitecture = "WrongArchitecture" // it is there for another architecture
+	noEdge            = "NoEdge"            // no update leads from the one to the other
+	filtered          = "Filtered"          // the policy leaves the version out
+	blockedByRisk     = "Risk"              // the policy does not allow the risks
 )
 
 // Explanation says whether one release can be updated to another, and if not
@@ -53,9 +46,11 @@ const (
 type Explanation struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Block is the first thing that blocks the update; NotBlocked if none does.
-	// Detail says it in words.
-	Block  Block  `json:"block,omitempty"`
+	// Block is the first thing that blocks the update, empty if none does:
+	// SameVersion, NotInGraph, NotInChannel, WrongArchitecture, NoEdge, what withholds
+	// an update (UnrecognizedRules, DuplicateTarget, InvalidRisks, InvalidMetadata),
+	// Filtered by the policy, or Risk. Detail says it in words.
+	Block  string `json:"block,omitempty"`
 	Detail string `json:"detail"`
 	// Missing is the version that Block is about, From or To, where one is not
 	// in the graph or channel.
@@ -101,7 +96,7 @@ func (n *Network) Explain(q ExplainQuery) (*Explanation, error) {
 	if errTo == nil {
 		x.To, x.ToChannels = n.text(to), n.channelsKnown(to)
 	}
-	x.SkipsMinor = !x.Downgrade && minor.Skips(n.minors(), minor.Of(vf), minor.Of(vt))
+	x.SkipsMinor = !x.Downgrade && openshift.Skips(n.minors(), openshift.MinorOf(vf), openshift.MinorOf(vt))
 	switch {
 	case errFrom != nil:
 		n.missing(x, q, q.From, errFrom)
@@ -110,11 +105,11 @@ func (n *Network) Explain(q ExplainQuery) (*Explanation, error) {
 		n.missing(x, q, q.To, errTo)
 		return x, nil
 	case from == to:
-		x.Block, x.Detail = SameVersion, x.From+" is the same release"
+		x.Block, x.Detail = sameVersion, x.From+" is the same release"
 		return x, nil
 	}
 	n.explainEdge(x, q, r, from, to)
-	if x.Block == NotBlocked {
+	if x.Block == "" {
 		return x, nil
 	}
 	via, err := n.ShortestPath(x.From, x.To, q.Policy)
@@ -137,11 +132,11 @@ func (n *Network) missing(x *Explanation, q ExplainQuery, version string, err er
 		}
 	}
 	if len(x.Architectures) > 0 {
-		x.Block = WrongArchitecture
+		x.Block = wrongArchitecture
 		x.Detail = fmt.Sprintf("%s does not exist for %s; there it does for %s", version, orUnknown(n.arch), strings.Join(x.Architectures, ", "))
 		return
 	}
-	x.Block = NotInGraph
+	x.Block = notInGraph
 	var e *graph.Error
 	if errors.As(err, &e) {
 		x.Detail = e.Message
@@ -164,7 +159,7 @@ func (n *Network) explainEdge(x *Explanation, q ExplainQuery, r *rules, from, to
 		}
 		x.Edge = &h
 	}
-	block := func(b Block, format string, args ...any) { x.Block, x.Detail = b, fmt.Sprintf(format, args...) }
+	block := func(b string, format string, args ...any) { x.Block, x.Detail = b, fmt.Sprintf(format, args...) }
 	if q.Channel != "" {
 		for _, end := range []int32{from, to} {
 			in := n.channelsOf(end)
@@ -173,32 +168,32 @@ func (n *Network) explainEdge(x *Explanation, q ExplainQuery, r *rules, from, to
 			}
 			if !slices.Contains(in, q.Channel) {
 				x.Missing = n.text(end)
-				block(NotInChannel, "%s is not in channel %s; it is in %s", x.Missing, q.Channel, strings.Join(n.channelsKnown(end), ", "))
+				block(notInChannel, "%s is not in channel %s; it is in %s", x.Missing, q.Channel, strings.Join(n.channelsKnown(end), ", "))
 				return
 			}
 		}
 	}
-	if why := wrongArchitecture(n.arch, q.Architecture, n.releases[to]); why != "" {
-		block(WrongArchitecture, "%s", why)
+	if why := architectureFault(n.arch, q.Architecture, n.releases[to]); why != "" {
+		block(wrongArchitecture, "%s", why)
 		return
 	}
 	switch {
 	case at < 0:
-		block(NoEdge, "%s", noEdge(x, n.Channels()))
+		block(noEdge, "%s", noEdgeText(x, n.Channels()))
 		return
 	case slices.Contains(n.Channels(), q.Channel) && !slices.Contains(x.Edge.Channels, q.Channel):
-		block(NoEdge, "channel %s has no update from %s to %s; there is one in %s", q.Channel, x.From, x.To, strings.Join(x.Edge.Channels, ", "))
+		block(noEdge, "channel %s has no update from %s to %s; there is one in %s", q.Channel, x.From, x.To, strings.Join(x.Edge.Channels, ", "))
 		return
 	}
 	e := &n.edges[at]
 	g := &n.guards[e.guard]
 	switch {
 	case g.withheld != "" && !r.pass[e.guard]:
-		block(Block(g.withheld), "clusters are not offered it: %v", g.err)
+		block(string(g.withheld), "clusters are not offered it: %v", g.err)
 	case r.barred != nil && r.barred[to] != "":
-		block(Filtered, "%s is left out by the policy: %s", x.To, r.barred[to])
+		block(filtered, "%s is left out by the policy: %s", x.To, r.barred[to])
 	case !r.pass[e.guard]:
-		block(BlockedByRisk, "%s", n.riskText(g))
+		block(blockedByRisk, "%s", n.riskText(g))
 	case e.guard == 0:
 		x.Detail = "the update is recommended"
 	case g.withheld != "":
@@ -208,7 +203,7 @@ func (n *Network) explainEdge(x *Explanation, q ExplainQuery, r *rules, from, to
 	}
 }
 
-func noEdge(x *Explanation, channels []string) string {
+func noEdgeText(x *Explanation, channels []string) string {
 	text := fmt.Sprintf("no update leads from %s to %s in %s", x.From, x.To, strings.Join(channels, ", "))
 	switch {
 	case x.Downgrade:
@@ -244,8 +239,8 @@ func (n *Network) riskText(g *guard) string {
 	return strings.Join(parts, "; ")
 }
 
-// wrongArchitecture says why a release does not fit a cluster's architecture.
-func wrongArchitecture(graphs, cluster string, r configv1.Release) string {
+// architectureFault says why a release does not fit a cluster's architecture.
+func architectureFault(graphs, cluster string, r configv1.Release) string {
 	multi := r.Architecture == configv1.ClusterVersionArchitectureMulti
 	switch {
 	case cluster == "":
@@ -277,10 +272,10 @@ func (n *Network) channelsKnown(node int32) []string {
 }
 
 // minors lists the minor versions of the releases, ascending.
-func (n *Network) minors() []minor.Minor {
-	minors := make([]minor.Minor, len(n.versions))
+func (n *Network) minors() []openshift.Minor {
+	minors := make([]openshift.Minor, len(n.versions))
 	for i, v := range n.versions {
-		minors[i] = minor.Of(v)
+		minors[i] = openshift.MinorOf(v)
 	}
 	return slices.Compact(minors)
 }
@@ -288,7 +283,7 @@ func (n *Network) minors() []minor.Minor {
 // String says it in a sentence or more.
 func (x *Explanation) String() string {
 	var b strings.Builder
-	if x.Block == NotBlocked {
+	if x.Block == "" {
 		fmt.Fprintf(&b, "%s can be updated to %s: %s", x.From, x.To, x.Detail)
 		return b.String()
 	}

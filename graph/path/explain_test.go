@@ -17,46 +17,46 @@ func TestExplain(t *testing.T) {
 	arm := network(t, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.3", Arch: "arm64", Graph: graphtest.Sketch(t, "4.1.7", nil)})
 	for name, test := range map[string]struct {
 		q         path.ExplainQuery
-		block     path.Block
+		block     string
 		text      string
 		downgrade bool
 		skips     bool
 	}{
 		"recommended": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1"}, text: "4.1.0 can be updated to 4.1.1: the update is recommended"},
-		"same":        {q: path.ExplainQuery{From: "4.1.0", To: "4.1.0"}, block: path.SameVersion, text: "4.1.0 cannot be updated to 4.1.0 (SameVersion): 4.1.0 is the same release"},
-		"not in graph": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.7"}, block: path.NotInGraph,
+		"same":        {q: path.ExplainQuery{From: "4.1.0", To: "4.1.0"}, block: "SameVersion", text: "4.1.0 cannot be updated to 4.1.0 (SameVersion): 4.1.0 is the same release"},
+		"not in graph": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.7"}, block: "NotInGraph",
 			text: `4.1.0 cannot be updated to 4.1.7 (NotInGraph): version 4.1.7 is not among the 8 releases of channel "stable-5.0, stable-4.3"; nearest are 4.1.1 and 4.2.0`},
-		"another architecture": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.7", Others: []*path.Network{arm}}, block: path.WrongArchitecture,
+		"another architecture": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.7", Others: []*path.Network{arm}}, block: "WrongArchitecture",
 			text: "4.1.0 cannot be updated to 4.1.7 (WrongArchitecture): 4.1.7 does not exist for amd64; there it does for arm64"},
-		"cluster of another architecture": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "Multi"}, block: path.WrongArchitecture,
+		"cluster of another architecture": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "Multi"}, block: "WrongArchitecture",
 			text: "4.1.0 cannot be updated to 4.1.1 (WrongArchitecture): the cluster is multi-architecture, 4.1.1 is for amd64; the update is in channel stable-4.3"},
-		"not in channel": {q: path.ExplainQuery{From: "4.3.0", To: "5.0.0", Channel: "stable-4.3"}, block: path.NotInChannel,
+		"not in channel": {q: path.ExplainQuery{From: "4.3.0", To: "5.0.0", Channel: "stable-4.3"}, block: "NotInChannel",
 			text: "4.3.0 cannot be updated to 5.0.0 (NotInChannel): 5.0.0 is not in channel stable-4.3; it is in stable-5.0; the update is in channel stable-5.0"},
-		"edge in another channel": {q: path.ExplainQuery{From: "4.1.1", To: "4.3.0", Channel: "stable-4.3"}, block: path.NoEdge, skips: true,
+		"edge in another channel": {q: path.ExplainQuery{From: "4.1.1", To: "4.3.0", Channel: "stable-4.3"}, block: "NoEdge", skips: true,
 			text: "4.1.1 cannot be updated to 4.3.0 (NoEdge): channel stable-4.3 has no update from 4.1.1 to 4.3.0; there is one in stable-5.0; the update is in channel stable-5.0"},
-		"no edge": {q: path.ExplainQuery{From: "4.1.0", To: "4.2.2"}, block: path.NoEdge,
+		"no edge": {q: path.ExplainQuery{From: "4.1.0", To: "4.2.2"}, block: "NoEdge",
 			text: "4.1.0 cannot be updated to 4.2.2 (NoEdge): no update leads from 4.1.0 to 4.2.2 in stable-5.0, stable-4.3; only via 4.1.0 -> 4.1.1 -> 4.2.2"},
-		"skips a minor": {q: path.ExplainQuery{From: "4.1.0", To: "4.3.0"}, block: path.NoEdge, skips: true,
+		"skips a minor": {q: path.ExplainQuery{From: "4.1.0", To: "4.3.0"}, block: "NoEdge", skips: true,
 			text: "4.1.0 cannot be updated to 4.3.0 (NoEdge): no update leads from 4.1.0 to 4.3.0 in stable-5.0, stable-4.3; it would skip a minor version; only via 4.1.0 -> 4.1.1 -> 4.3.0"},
-		"skips across majors": {q: path.ExplainQuery{From: "4.2.2", To: "5.0.0"}, block: path.NoEdge, skips: true,
+		"skips across majors": {q: path.ExplainQuery{From: "4.2.2", To: "5.0.0"}, block: "NoEdge", skips: true,
 			text: "4.2.2 cannot be updated to 5.0.0 (NoEdge): no update leads from 4.2.2 to 5.0.0 in stable-5.0, stable-4.3; it would skip a minor version; only via 4.2.2 -> 4.3.0 -> 5.0.0"},
-		"start not in graph": {q: path.ExplainQuery{From: "4.1.7", To: "4.1.1"}, block: path.NotInGraph, downgrade: true,
+		"start not in graph": {q: path.ExplainQuery{From: "4.1.7", To: "4.1.1"}, block: "NotInGraph", downgrade: true,
 			text: `4.1.7 cannot be updated to 4.1.1 (NotInGraph): version 4.1.7 is not among the 8 releases of channel "stable-5.0, stable-4.3"; nearest are 4.1.1 and 4.2.0`},
-		"neither of the architecture": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "s390x"}, block: path.WrongArchitecture,
+		"neither of the architecture": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "s390x"}, block: "WrongArchitecture",
 			text: "4.1.0 cannot be updated to 4.1.1 (WrongArchitecture): the cluster is s390x, 4.1.1 is for amd64; the update is in channel stable-4.3"},
 		"of the architecture":      {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1", Architecture: "amd64"}, text: "4.1.0 can be updated to 4.1.1: the update is recommended"},
 		"in the channel asked for": {q: path.ExplainQuery{From: "4.1.0", To: "4.1.1", Channel: "stable-4.3"}, text: "4.1.0 can be updated to 4.1.1: the update is recommended"},
-		"in a channel without a graph": {q: path.ExplainQuery{From: "4.3.0", To: "4.3.1-rc.1", Channel: "fast-4.3"}, block: path.NotInChannel,
+		"in a channel without a graph": {q: path.ExplainQuery{From: "4.3.0", To: "4.3.1-rc.1", Channel: "fast-4.3"}, block: "NotInChannel",
 			text: "4.3.0 cannot be updated to 4.3.1-rc.1 (NotInChannel): 4.3.0 is not in channel fast-4.3; it is in stable-4.3, stable-5.0; the update is in channel stable-4.3"},
-		"downgrade": {q: path.ExplainQuery{From: "4.2.0", To: "4.1.0"}, block: path.NoEdge, downgrade: true,
+		"downgrade": {q: path.ExplainQuery{From: "4.2.0", To: "4.1.0"}, block: "NoEdge", downgrade: true,
 			text: "4.2.0 cannot be updated to 4.1.0 (NoEdge): no update leads from 4.2.0 to 4.1.0 in stable-5.0, stable-4.3; it would be a downgrade; no path from 4.2.0 to 4.1.0: the highest version that can be reached is 5.0.0; nothing leads to 4.1.0"},
-		"pruned": {q: path.ExplainQuery{From: "4.1.0", To: "4.2.0", Policy: path.Policy{Edges: path.AcceptRisks, Risks: []string{"T"}}}, block: path.BlockedPruned,
+		"pruned": {q: path.ExplainQuery{From: "4.1.0", To: "4.2.0", Policy: path.Policy{Edges: path.AcceptRisks, Risks: []string{"T"}}}, block: "UnrecognizedRules",
 			text: `4.1.0 cannot be updated to 4.2.0 (UnrecognizedRules): clusters are not offered it: channel "stable-4.3": risk "CEL": skipping unrecognized cluster condition type "CEL"; only via 4.1.0 -> 4.1.1 -> 4.2.0`},
-		"duplicate": {q: path.ExplainQuery{From: "4.1.1", To: "4.2.1"}, block: path.BlockedDuplicate,
+		"duplicate": {q: path.ExplainQuery{From: "4.1.1", To: "4.2.1"}, block: "DuplicateTarget",
 			text: `4.1.1 cannot be updated to 4.2.1 (DuplicateTarget): clusters are not offered it: channel "stable-4.3": 2 conditional entries lead to it; no path from 4.1.1 to 4.2.1: the highest version that can be reached is 5.0.0; nothing leads to 4.2.1`},
-		"filtered": {q: path.ExplainQuery{From: "4.3.0", To: "4.3.1-rc.1", Policy: path.Policy{NoPreReleases: true}}, block: path.Filtered,
+		"filtered": {q: path.ExplainQuery{From: "4.3.0", To: "4.3.1-rc.1", Policy: path.Policy{NoPreReleases: true}}, block: "Filtered",
 			text: "4.3.0 cannot be updated to 4.3.1-rc.1 (Filtered): 4.3.1-rc.1 is left out by the policy: it is a pre-release; no path from 4.3.0 to 4.3.1-rc.1: the highest version that can be reached is 5.0.0; nothing leads to 4.3.1-rc.1"},
-		"risk": {q: path.ExplainQuery{From: "4.1.1", To: "4.2.0"}, block: path.BlockedByRisk,
+		"risk": {q: path.ExplainQuery{From: "4.1.1", To: "4.2.0"}, block: "Risk",
 			text: "4.1.1 cannot be updated to 4.2.0 (Risk): risk T applies: " + graphtest.Risk("T", "-").Message + " " + graphtest.Risk("T", "-").URL + "; no path from 4.1.1 to 4.2.0: the highest version that can be reached is 5.0.0; nothing leads to 4.2.0"},
 		"risk that does not apply": {q: path.ExplainQuery{From: "4.1.1", To: "4.2.2"},
 			text: "4.1.1 can be updated to 4.2.2: the policy allows the update; it is conditional: risk F does not apply: " + graphtest.Risk("F", "-").Message + " " + graphtest.Risk("F", "-").URL},
@@ -96,7 +96,7 @@ func TestExplainMulti(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := network(t, path.NetworkOptions{}, path.ChannelGraph{Channel: "c", Arch: tt.graphs, Graph: g})
 			x, err := n.Explain(path.ExplainQuery{From: "4.1.0", To: tt.to, Architecture: tt.cluster})
-			if err != nil || (x.Block == path.WrongArchitecture) != (tt.want != "") || tt.want != "" && x.Detail != tt.want {
+			if err != nil || (x.Block == "WrongArchitecture") != (tt.want != "") || tt.want != "" && x.Detail != tt.want {
 				t.Errorf("%s %s, %v, want %s", x.Block, x.Detail, err, tt.want)
 			}
 		})

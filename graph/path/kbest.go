@@ -31,10 +31,10 @@ func (n *Network) Paths(from, to string, k int, order Order, p Policy) ([]*Path,
 
 // prefix is the beginning of paths: a tree of beginnings, from the leaves up.
 type prefix struct {
-	parent *prefix
-	edge   int32 // the last one; -1 at the root
-	depth  int32
-	progress
+	parent   *prefix
+	edge     int32 // the last one; -1 at the root
+	depth    int32
+	progress progress
 	// How good the best path with this beginning is.
 	total         weight
 	totalSwitches int32
@@ -56,7 +56,7 @@ func (s *search) kBest(from int32, k int) [][]int32 {
 	at := root
 	var paths [][]int32
 	for len(paths) < k {
-		if at.node == s.to {
+		if at.progress.node == s.to {
 			paths = append(paths, at.edges())
 			at = nil
 		} else {
@@ -84,12 +84,12 @@ func (s *search) choices(p *prefix, r *remaining) []*prefix {
 	if r == nil {
 		behind := make([]bool, len(s.n.versions))
 		for b := p; b != nil; b = b.parent {
-			behind[b.node] = true
+			behind[b.progress.node] = true
 		}
 		r = s.measure(behind)
 	}
 	var choices []*prefix
-	for i := s.n.first[p.node]; i < s.n.first[p.node+1]; i++ {
+	for i := s.n.first[p.progress.node]; i < s.n.first[p.progress.node+1]; i++ {
 		e := &s.n.edges[i]
 		if r.weights[e.to] == unreachable || !s.allows(e) {
 			continue
@@ -150,7 +150,7 @@ func (q *prefixQueue) Less(i, j int) bool {
 	for a.parent != b.parent {
 		a, b = a.parent, b.parent
 	}
-	return a.node > b.node
+	return a.progress.node > b.progress.node
 }
 
 func (q *prefixQueue) Swap(i, j int) { q.items[i], q.items[j] = q.items[j], q.items[i] }

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
@@ -80,8 +80,9 @@ type Network struct {
 // channelNodes is a channel's graph and where its nodes are: union node → its
 // node, -1 for none.
 type channelNodes struct {
-	ChannelGraph
-	local []int32
+	Channel string
+	Graph   *graph.Graph
+	local   []int32
 }
 
 type edge struct {
@@ -96,7 +97,7 @@ type guard struct {
 	verdicts    []int32 // of its risks
 	withheld    graph.DropCause
 	err         error // details of withheld
-	judgement
+	judgement   judgement
 }
 
 // judgement says whether an edge is recommended. The zero value is.
@@ -127,7 +128,7 @@ const (
 // architectures: see [ByArchitecture]. More than 1,048,576 releases, or 4,000,000
 // risks on all edges together, are a [*graph.LimitError]. A context that ends is an error, too.
 func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (*Network, error) {
-	b := builder{Network: &Network{present: -1}, o: o}
+	b := builder{n: &Network{present: -1}, o: o}
 	if err := b.choose(graphs); err != nil {
 		return nil, err
 	}
@@ -141,8 +142,8 @@ func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (
 	if err := b.judge(ctx); err != nil {
 		return nil, err
 	}
-	b.acyclic = !b.hasCycle()
-	return b.Network, nil
+	b.n.acyclic = !b.hasCycle()
+	return b.n, nil
 }
 
 // ByArchitecture builds a network for each architecture, sorted by its name.
@@ -255,7 +256,7 @@ func (n *Network) find(version string) (int32, error) {
 		return int32(at - 1), nil
 	}
 	details := &graph.NotFoundError{Version: version, Channel: strings.Join(n.Channels(), ", "), Nodes: len(n.releases)}
-	prefix := minor.Prefix(version)
+	prefix := openshift.Prefix(version)
 	details.MinorKnown = slices.ContainsFunc(n.releases, func(r configv1.Release) bool { return strings.HasPrefix(r.Version, prefix) })
 	if at > 0 {
 		details.Below = n.text(int32(at - 1))

@@ -37,14 +37,11 @@ func (p *Path) Versions() []string {
 // String is the versions with arrows between them.
 func (p *Path) String() string { return strings.Join(p.Versions(), " -> ") }
 
-// Recommendation says whether an update is recommended.
-type Recommendation string
-
-// The recommendations.
+// Whether an update is recommended.
 const (
-	IsRecommended    Recommendation = "Recommended"
-	IsNotRecommended Recommendation = "NotRecommended"
-	IsUnknown        Recommendation = "Unknown"
+	isRecommended    = "Recommended"
+	isNotRecommended = "NotRecommended"
+	isUnknown        = "Unknown"
 )
 
 // Hop is one update of a path.
@@ -59,8 +56,9 @@ type Hop struct {
 	Channel string `json:"channel"`
 	Switch  bool   `json:"switch,omitempty"`
 	// Conditional says that the edge has risks, or should have.
-	Conditional    bool           `json:"conditional,omitempty"`
-	Recommendation Recommendation `json:"recommendation"`
+	Conditional bool `json:"conditional,omitempty"`
+	// Recommendation is Recommended, NotRecommended or Unknown.
+	Recommendation string `json:"recommendation"`
 	// Risks are those of a conditional edge, with the verdicts on them. What is
 	// accepted is the policy's business: Accepted is not set.
 	Risks []risk.Verdict `json:"risks,omitempty"`
@@ -128,9 +126,9 @@ func (n *Network) path(from int32, edges []int32) *Path {
 			p.Switches++
 		}
 		switch h.Recommendation {
-		case IsNotRecommended:
+		case isNotRecommended:
 			p.NotRecommended++
-		case IsUnknown:
+		case isUnknown:
 			p.Unknown++
 		}
 		p.Hops = append(p.Hops, h)
@@ -145,7 +143,7 @@ func (n *Network) hop(e *edge) Hop {
 	h := Hop{
 		From: n.text(e.from), To: n.text(e.to), Conditional: g.conditional,
 		Withheld: g.withheld, Downgrade: n.versions[e.to].LessThan(n.versions[e.from]),
-		Recommendation: [...]Recommendation{IsRecommended, IsUnknown, IsNotRecommended}[g.judgement],
+		Recommendation: [...]string{isRecommended, isUnknown, isNotRecommended}[g.judgement],
 	}
 	if g.err != nil {
 		h.WithheldBy = g.err.Error()

@@ -30,9 +30,9 @@ type reference struct {
 
 type refEdge struct {
 	channels []string
-	judged   path.Recommendation
+	judged   string
 	withheld bool
-	risks    map[string]path.Recommendation // name → verdict as if alone
+	risks    map[string]string // name → verdict as if alone
 	guarded  bool
 }
 
@@ -79,14 +79,14 @@ func drawChannels(t *rapid.T, cyclic bool) []path.ChannelGraph {
 	return all
 }
 
-func verdictOf(rule configv1.ClusterCondition) path.Recommendation {
+func verdictOf(rule configv1.ClusterCondition) string {
 	switch rule.PromQL.PromQL {
 	case "T":
-		return path.IsNotRecommended
+		return "NotRecommended"
 	case "F":
-		return path.IsRecommended
+		return "Recommended"
 	}
-	return path.IsUnknown
+	return "Unknown"
 }
 
 func newReference(graphs []path.ChannelGraph, present string) *reference {
@@ -104,7 +104,7 @@ func newReference(graphs []path.ChannelGraph, present string) *reference {
 			if from == to {
 				continue
 			}
-			e := refEdge{risks: map[string]path.Recommendation{}, judged: path.IsRecommended}
+			e := refEdge{risks: map[string]string{}, judged: "Recommended"}
 			for _, g := range graphs {
 				entries, usable, held := 0, 0, false
 				var risks []configv1.ConditionalUpdateRisk
@@ -149,10 +149,10 @@ func newReference(graphs []path.ChannelGraph, present string) *reference {
 			switch {
 			case !e.guarded:
 			case e.withheld, len(e.risks) == 0:
-				e.judged = path.IsUnknown
+				e.judged = "Unknown"
 			default:
 				for _, v := range e.risks {
-					if v == path.IsNotRecommended || v == path.IsUnknown && e.judged != path.IsNotRecommended {
+					if v == "NotRecommended" || v == "Unknown" && e.judged != "NotRecommended" {
 						e.judged = v
 					}
 				}
@@ -190,14 +190,14 @@ func (ref *reference) allows(p path.Policy, from, to string) bool {
 	case path.AcceptRisks:
 		if e.guarded && !e.withheld && len(e.risks) > 0 {
 			for name, v := range e.risks {
-				if v != path.IsRecommended && !slices.Contains(p.Risks, name) {
+				if v != "Recommended" && !slices.Contains(p.Risks, name) {
 					return false
 				}
 			}
 			return true
 		}
 	}
-	return !e.withheld && e.judged == path.IsRecommended
+	return !e.withheld && e.judged == "Recommended"
 }
 
 func (ref *reference) barred(p path.Policy, v string) bool {
@@ -246,9 +246,9 @@ func (ref *reference) describe(versions []string) refPath {
 		e := ref.edges[[2]string{versions[i], versions[i+1]}]
 		each = append(each, e.channels)
 		switch e.judged {
-		case path.IsNotRecommended:
+		case "NotRecommended":
 			p.notRecommended++
-		case path.IsUnknown:
+		case "Unknown":
 			p.unknown++
 		}
 	}
@@ -409,7 +409,7 @@ func checkHops(t *rapid.T, ref *reference, policy path.Policy, p *path.Path) {
 				t.Fatalf("%s is to be avoided: %v", r.Risk.Name, p)
 			}
 		}
-		if policy.Edges == path.Recommended && h.Recommendation != path.IsRecommended {
+		if policy.Edges == path.Recommended && h.Recommendation != "Recommended" {
 			t.Fatalf("a risky hop: %+v", h)
 		}
 	}
@@ -424,16 +424,16 @@ func checkExplanation(t *rapid.T, n *path.Network, ref *reference, policy path.P
 		t.Fatal(err)
 	}
 	if from == to {
-		if x.Block != path.SameVersion {
+		if x.Block != "SameVersion" {
 			t.Fatalf("%s: %+v", from, x)
 		}
 		return
 	}
 	e, exists := ref.edges[[2]string{from, to}]
-	if (x.Block == path.NotBlocked) != ref.allows(policy, from, to) || (x.Block == path.NoEdge) == exists || (x.Edge != nil) != exists {
+	if (x.Block == "") != ref.allows(policy, from, to) || (x.Block == "NoEdge") == exists || (x.Edge != nil) != exists {
 		t.Fatalf("%s to %s: %+v, want %+v", from, to, x, e)
 	}
-	if x.Block == path.NotBlocked {
+	if x.Block == "" {
 		return
 	}
 	paths := ref.paths(policy, path.Shortest, from, to)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -128,9 +128,9 @@ func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 	if err != nil {
 		return configv1.Release{}, err
 	}
-	var within *minor.Minor
+	var within *openshift.Minor
 	if in != "" {
-		m, err := minor.Parse(in)
+		m, err := openshift.ParseMinor(in)
 		if err != nil {
 			return configv1.Release{}, err
 		}
@@ -139,7 +139,7 @@ func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 	_, order := s.reach(start)
 	best := int32(-1)
 	for _, v := range order {
-		if v > best && (within == nil || minor.Of(n.versions[v]) == *within) {
+		if v > best && (within == nil || openshift.MinorOf(n.versions[v]) == *within) {
 			best = v
 		}
 	}
@@ -151,11 +151,11 @@ func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 
 // sourcesOf lists the versions outside a minor from which one of its releases
 // can be reached, the highest first.
-func (s *search) sourcesOf(m minor.Minor) []string {
+func (s *search) sourcesOf(m openshift.Minor) []string {
 	seen := make([]bool, len(s.n.versions))
 	var queue []int32
 	for v := range s.n.versions {
-		if minor.Of(s.n.versions[v]) == m {
+		if openshift.MinorOf(s.n.versions[v]) == m {
 			seen[v] = true
 			queue = append(queue, int32(v))
 		}
@@ -171,7 +171,7 @@ func (s *search) sourcesOf(m minor.Minor) []string {
 	}
 	var sources []string
 	for v := len(seen) - 1; v >= 0; v-- {
-		if seen[v] && minor.Of(s.n.versions[v]) != m {
+		if seen[v] && openshift.MinorOf(s.n.versions[v]) != m {
 			sources = append(sources, s.n.text(int32(v)))
 		}
 	}

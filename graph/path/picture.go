@@ -50,7 +50,7 @@ type PictureEdge struct {
 	From           string          `json:"from"`
 	To             string          `json:"to"`
 	Conditional    bool            `json:"conditional,omitempty"`
-	Recommendation Recommendation  `json:"recommendation"`
+	Recommendation string          `json:"recommendation"`
 	Withheld       graph.DropCause `json:"withheld,omitempty"`
 	Risks          []string        `json:"risks,omitempty"`
 	Channels       []string        `json:"channels"`
@@ -177,9 +177,9 @@ func (p *Picture) drawing() *picture.Drawing {
 			drawn.Attributes = append(drawn.Attributes, "style=dashed")
 		}
 		switch e.Recommendation {
-		case IsNotRecommended:
+		case isNotRecommended:
 			drawn.Attributes = append(drawn.Attributes, "color=red")
-		case IsUnknown:
+		case isUnknown:
 			drawn.Attributes = append(drawn.Attributes, "color=orange")
 		}
 		if len(e.Risks) > 0 || e.Withheld != "" {
@@ -199,8 +199,8 @@ func (e *PictureEdge) label() string {
 	switch {
 	case e.Withheld != "":
 		return string(e.Withheld)
-	case e.Recommendation != IsRecommended:
-		text = strings.TrimSpace(text + " (" + string(e.Recommendation) + ")")
+	case e.Recommendation != isRecommended:
+		text = strings.TrimSpace(text + " (" + e.Recommendation + ")")
 	}
 	return text
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,13 +110,14 @@ func (n *Network) barred(p Policy) ([]string, error) {
 	var highest *semver.Version
 	if p.MaxVersion != "" {
 		var err error
-		if highest, err = graph.ParseVersion(p.MaxVersion); err != nil {
+		highest, err = graph.ParseVersion(p.MaxVersion)
+		if err != nil {
 			return nil, fmt.Errorf("policy: maximum version %q: %w", p.MaxVersion, err)
 		}
 	}
-	var minors []minor.Minor
+	var minors []openshift.Minor
 	for _, text := range p.Minors {
-		m, err := minor.Parse(text)
+		m, err := openshift.ParseMinor(text)
 		if err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
@@ -131,8 +132,8 @@ func (n *Network) barred(p Policy) ([]string, error) {
 			barred[i] = "it is above the maximum version " + p.MaxVersion
 		case p.NoPreReleases && v.Prerelease() != "":
 			barred[i] = "it is a pre-release"
-		case len(minors) > 0 && !slices.Contains(minors, minor.Of(v)):
-			barred[i] = fmt.Sprintf("its minor version %s is not allowed", minor.Of(v))
+		case len(minors) > 0 && !slices.Contains(minors, openshift.MinorOf(v)):
+			barred[i] = fmt.Sprintf("its minor version %s is not allowed", openshift.MinorOf(v))
 		}
 	}
 	return barred, nil

@@ -281,8 +281,8 @@ func (s *search) best(from int32, r *remaining) (path []int32, ok bool) {
 type nodeQueue []nodeAt
 
 type nodeAt struct {
-	weight
-	node int32
+	weight weight
+	node   int32
 }
 
 func (q nodeQueue) Len() int { return len(q) }

@@ -77,7 +77,8 @@ func (n *Network) Updates(ctx context.Context, version string, m graph.RiskMatch
 		return nil, err
 	}
 	u := &Updates{From: from, Arch: n.arch}
-	if u.Reachable, err = n.Reachable(version, p); err != nil {
+	u.Reachable, err = n.Reachable(version, p)
+	if err != nil {
 		return nil, err
 	}
 	for _, c := range n.channels {
@@ -156,7 +157,7 @@ type Answer struct {
 // [Network.Explain] and [Network.Paths], but that there is no path is an answer.
 func (n *Network) Answer(q ExplainQuery, k int, order Order) (*Answer, error) {
 	x, err := n.Explain(q)
-	if err != nil || x.Block == NotInGraph || x.Block == WrongArchitecture && x.Missing != "" {
+	if err != nil || x.Block == notInGraph || x.Block == wrongArchitecture && x.Missing != "" {
 		return &Answer{Explanation: x}, err
 	}
 	paths, err := n.Paths(q.From, q.To, k, order, q.Policy)
@@ -188,7 +189,7 @@ func (p *Path) Text() string {
 			fmt.Fprintf(&b, "     switch to channel %s\n", h.Channel)
 		}
 		fmt.Fprintf(&b, "  %d. %s -> %s  in %s", i+1, h.From, h.To, h.Channel)
-		if h.Recommendation != IsRecommended {
+		if h.Recommendation != isRecommended {
 			fmt.Fprintf(&b, "  %s", h.Recommendation)
 		}
 		if h.Withheld != "" {

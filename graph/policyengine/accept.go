@@ -1,6 +1,12 @@
 package policyengine
 
-import "strings"
+import (
+	"math"
+	"mime"
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 // negotiate returns the content type that a request for a graph gets, or false if
 // it accepts none. It looks at one Accept value byte for byte, as the existing
@@ -39,7 +45,7 @@ func preferred(list string) ([]string, bool) {
 	at := 0
 	ok := elements(list, func(value string, q int) bool {
 		at++
-		switch strings.ToLower(value) {
+		switch value {
 		case jsonType[0]:
 			plain.name(q, at)
 		case vendorType[0]:
@@ -49,8 +55,7 @@ func preferred(list string) ([]string, bool) {
 		case "*/*", "*":
 			anything.name(q, at)
 		default:
-			kind, sub, slash := strings.Cut(value, "/")
-			return slash && isToken(kind) && isToken(sub)
+			return strings.Contains(value, "/")
 		}
 		return true
 	})
@@ -86,13 +91,13 @@ func acceptsGzip(values []string) bool {
 	}
 	var gzip, anything named
 	ok := elements(strings.Join(values, ","), func(value string, q int) bool {
-		switch strings.ToLower(value) {
+		switch value {
 		case "gzip", "x-gzip":
 			gzip.name(q, 1)
 		case "*":
 			anything.name(q, 1)
 		}
-		return isToken(value)
+		return !strings.Contains(value, "/")
 	})
 	if gzip.at == 0 {
 		gzip = anything
@@ -100,100 +105,50 @@ func acceptsGzip(values []string) bool {
 	return ok && gzip.q > 0
 }
 
-// elements calls f with each element of a list and its weight, in thousandths, and
-// reports whether the list is well formed. Empty elements do not count. See RFC
-// 9110, sections 5.6.1 and 12.4.2.
+// elements calls f with each element of a list, in lower case, and its weight, in
+// thousandths, and reports whether the list is well formed. Empty elements do not
+// count. See RFC 9110, sections 5.6.1 and 12.4.2.
 func elements(list string, f func(value string, q int) bool) bool {
-	for rest, more := list, true; more; {
-		var value string
-		value, rest = untilAny(rest, ",;")
-		value = strings.Trim(value, " \t")
-		q := 1000
-		for strings.HasPrefix(rest, ";") {
-			var parameter string
-			if parameter, rest = untilAny(rest[1:], ",;"); value == "" {
-				return false
-			}
-			if parameter = strings.Trim(parameter, " \t"); parameter == "" {
-				continue
-			}
-			name, text, _ := strings.Cut(parameter, "=")
-			switch {
-			case !isToken(name) || !isToken(text) && !isQuoted(text):
-				return false
-			case strings.EqualFold(name, "q"):
-				if q = weight(text); q < 0 {
-					return false
-				}
-			}
+	for list != "" {
+		var element string
+		element, list = cutElement(list)
+		if strings.Trim(element, " \t") == "" {
+			continue
 		}
-		if value != "" && !f(value, q) {
+		value, parameters, err := mime.ParseMediaType(element)
+		if err != nil {
 			return false
 		}
-		rest, more = strings.CutPrefix(rest, ",")
+		q := 1000
+		if text, ok := parameters["q"]; ok {
+			if !weight.MatchString(text) {
+				return false
+			}
+			of, _ := strconv.ParseFloat(text, 64)
+			q = int(math.Round(1000 * of))
+		}
+		if !f(value, q) {
+			return false
+		}
 	}
 	return true
 }
 
-// untilAny splits s before the first of some bytes that is not within quotes.
-func untilAny(s, stops string) (before, rest string) {
+// weight is 0 to 1 with up to three decimals.
+var weight = regexp.MustCompile(`^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$`)
+
+// cutElement cuts a list at its first comma that is not within quotes.
+func cutElement(list string) (element, rest string) {
 	quoted := false
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
 			quoted = !quoted
-		case !quoted && strings.IndexByte(stops, c) >= 0:
-			return s[:i], s[i:]
+		case c == ',' && !quoted:
+			return list[:i], list[i+1:]
 		}
 	}
-	return s, ""
-}
-
-// weight reads 0 to 1 with up to three decimals as thousandths; -1 is an error.
-func weight(s string) int {
-	whole, decimals, _ := strings.Cut(s, ".")
-	if whole != "0" && whole != "1" || len(decimals) > 3 {
-		return -1
-	}
-	q := int(whole[0]-'0') * 1000
-	for i, place := 0, 100; i < len(decimals); i, place = i+1, place/10 {
-		if decimals[i] < '0' || decimals[i] > '9' {
-			return -1
-		}
-		q += int(decimals[i]-'0') * place
-	}
-	if q > 1000 {
-		return -1
-	}
-	return q
-}
-
-// isToken reports whether s is a token of RFC 9110, section 5.6.2.
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 {
-			continue
-		}
-		return false
-	}
-	return s != ""
-}
-
-// isQuoted reports whether s is one quoted string.
-func isQuoted(s string) bool {
-	if len(s) < 2 || s[0] != '"' {
-		return false
-	}
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i == len(s)-1
-		}
-	}
-	return false
+	return list, ""
 }

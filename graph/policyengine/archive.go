@@ -18,13 +18,15 @@ func (h *Handler) graphData(w http.ResponseWriter, r *http.Request) (code int, k
 	var changed time.Time
 	var size int64
 	err := panics.Catch(func() (err error) {
-		if file, changed, err = h.o.GraphData(); err == nil && file == nil {
+		file, changed, err = h.o.GraphData()
+		if err == nil && file == nil {
 			err = errors.New("there is none")
 		}
 		if err != nil {
 			return err
 		}
-		if size, err = file.Seek(0, io.SeekEnd); err == nil {
+		size, err = file.Seek(0, io.SeekEnd)
+		if err == nil {
 			_, err = file.Seek(0, io.SeekStart)
 		}
 		return err
@@ -34,7 +36,7 @@ func (h *Handler) graphData(w http.ResponseWriter, r *http.Request) (code int, k
 	}
 	if err != nil {
 		h.log(slog.LevelError, "The graph data cannot be served", "error", err)
-		failed := &failure{http.StatusInternalServerError, KindFileOpen, "failed to open file: unable to open the graph data"}
+		failed := &failure{http.StatusInternalServerError, kindFileOpen, "failed to open file: unable to open the graph data"}
 		failed.write(w, r)
 		return failed.code, failed.kind
 	}

@@ -63,7 +63,7 @@ type validators struct {
 
 // body is an encoded answer.
 type body struct {
-	*validators
+	known       *validators
 	plain       []byte
 	plainLength []string
 
@@ -75,7 +75,7 @@ type body struct {
 func newBody(text []byte, modified time.Time) *body {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:16])
-	return &body{plain: text, plainLength: []string{strconv.Itoa(len(text))}, validators: &validators{
+	return &body{plain: text, plainLength: []string{strconv.Itoa(len(text))}, known: &validators{
 		etag: []string{`"` + tag + `"`}, etagGzip: []string{`"` + tag + `-gzip"`}, compressible: len(text) >= minGzip,
 		modified: modified, lastModified: []string{modified.UTC().Format(http.TimeFormat)},
 	}}
@@ -144,12 +144,12 @@ func (h *Handler) newEntryBody(c *content, e *entry, p pair) (*body, error) {
 	}
 	b := newBody(text, c.since)
 	if known := e.known.Load(); known != nil {
-		b.validators = known
+		b.known = known
 	} else {
-		if at := h.modified(c, p, b.etag[0]); !at.Equal(c.since) {
+		if at := h.modified(c, p, b.known.etag[0]); !at.Equal(c.since) {
 			b = newBody(text, at)
 		}
-		e.known.Store(b.validators)
+		e.known.Store(b.known)
 	}
 	e.used.Store(c.uses.Add(1))
 	e.body.Store(b)

@@ -46,8 +46,7 @@
 // # Reloading
 //
 // A [Refresher] loads graphs at intervals. When that fails, the last good graph is
-// served on, the load is tried again with growing delays, and an [Event] tells of
-// it. It is a process of package reconcile, so a program may drive it together with
+// served on, the load is tried again with growing delays, and an event reports it. It is a process of package reconcile, so a program may drive it together with
 // others.
 //
 // # What it does not do

@@ -1,22 +1,22 @@
 package policyengine
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
+
+	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 )
 
 // The kinds of errors. Those of the existing service that cannot occur here are
 // left out.
 const (
-	KindInvalidContentType  = "invalid_content_type"    // 406
-	KindMissingParams       = "missing_params"          // 400
-	KindInvalidParams       = "invalid_params"          // 400, and 414 past a limit
-	KindFailedUpstreamFetch = "failed_upstream_fetch"   // 503: there is no graph, or it is too old
-	KindFailedExecution     = "failed_plugin_execution" // 500
-	KindFileOpen            = "file_open_err"           // 500
-	KindDoesNotExist        = "does_not_exist"          // 404
+	kindInvalidContentType  = "invalid_content_type"    // 406
+	kindMissingParams       = "missing_params"          // 400
+	kindInvalidParams       = "invalid_params"          // 400, and 414 past a limit
+	kindFailedUpstreamFetch = "failed_upstream_fetch"   // 503: there is no graph, or it is too old
+	kindFailedExecution     = "failed_plugin_execution" // 500
+	kindFileOpen            = "file_open_err"           // 500
+	kindDoesNotExist        = "does_not_exist"          // 404
 )
 
 // failure is an answer that is an error; its text is the body's value.
@@ -27,23 +27,20 @@ type failure struct {
 }
 
 func invalidParams(text string) *failure {
-	return &failure{http.StatusBadRequest, KindInvalidParams, "invalid client parameters: " + text}
+	return &failure{http.StatusBadRequest, kindInvalidParams, "invalid client parameters: " + text}
 }
 
 func missingParams(names string) *failure {
-	return &failure{http.StatusBadRequest, KindMissingParams, "mandatory client parameters missing: " + names}
+	return &failure{http.StatusBadRequest, kindMissingParams, "mandatory client parameters missing: " + names}
 }
 
 // body is the error as JSON, with its texts as they are.
 func (f *failure) body() []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(struct { // texts alone
+	text, _ := schema.JSON(struct { // texts alone
 		Kind  string `json:"kind"`
 		Value string `json:"value"`
 	}{f.kind, f.value})
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }
 
 // write answers with the error.
@@ -54,7 +51,7 @@ func (f *failure) write(w http.ResponseWriter, r *http.Request) {
 	h["Cache-Control"] = noStore
 	h["Vary"] = varyOrigin
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
-	if f.kind == KindFailedUpstreamFetch {
+	if f.kind == kindFailedUpstreamFetch {
 		h["Retry-After"] = retryAfter
 	}
 	w.WriteHeader(f.code)

@@ -1,10 +1,8 @@
 package policyengine_test
 
 import (
-	"io"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -95,21 +93,6 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestTooLong: no path takes a request past the limits.
-func TestTooLong(t *testing.T) {
-	s := serve(t, policyengine.Options{Signatures: fstest.MapFS{}, GraphData: func() (io.ReadSeeker, time.Time, error) { return strings.NewReader("x"), start, nil }}, sample(t))
-	for _, path := range []string{"/api/v1/graph", "/api/openapi", "/api/graph-data", "/api/signatures/sha256=" + strings.Repeat("a", 64) + "/signature-1"} {
-		for _, got := range []reply{
-			s.get(t, path+"?channel="+strings.Repeat("a", 4089)),
-			s.get(t, path+"?channel=a", "X", strings.Repeat("x", 16<<10)),
-		} {
-			if got.code != 414 || !strings.Contains(got.body, `"invalid_params"`) {
-				t.Errorf("%s: %d %s", path, got.code, got.body)
-			}
-		}
 	}
 }
 

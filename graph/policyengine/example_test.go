@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
@@ -89,8 +90,8 @@ func ExampleRefresher() {
 	refresher, err := policyengine.NewRefresher(handler, policyengine.RefresherOptions{
 		Load:     load,
 		Interval: time.Minute,
-		Events: func(e policyengine.Event) {
-			fmt.Println(e.Type, e.Nodes)
+		Observe: func(e clusterapi.Event) {
+			fmt.Println(e.Type, e.Data.(*policyengine.Load).Nodes)
 			cancel() // a program goes on
 		},
 	})

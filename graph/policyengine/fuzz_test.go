@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 		h.Set(snapshot)
 		handlers[compat] = h
 	}
-	kinds := []string{policyengine.KindInvalidContentType, policyengine.KindMissingParams, policyengine.KindInvalidParams, policyengine.KindDoesNotExist}
+	kinds := []string{"invalid_content_type", "missing_params", "invalid_params", "does_not_exist"}
 	f.Fuzz(func(t *testing.T, method, path, query, accept, encoding, match, since string) {
 		r := &http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}, RequestURI: path + "?" + query}
 		for name, value := range map[string]string{"Accept": accept, "Accept-Encoding": encoding, "If-None-Match": match, "If-Modified-Since": since} {

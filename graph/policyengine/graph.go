@@ -16,20 +16,21 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		failed.write(w, r)
 		return failed.code, failed.kind
 	}
-	e := c.entry(p)
+	e := c.content.entry(p)
 	encode := func() (*body, *failure) {
-		if b := c.lookup(e); b != nil {
+		if b := c.content.lookup(e); b != nil {
 			return b, nil
 		}
 		b, err := h.encode(c.content, e, p)
 		if err != nil {
 			h.log(slog.LevelError, "A graph cannot be served", "channel", p.channel, "arch", p.arch, "error", err)
-			return nil, &failure{http.StatusInternalServerError, KindFailedExecution, "failed to execute plugins: the graph cannot be made"}
+			return nil, &failure{http.StatusInternalServerError, kindFailedExecution, "failed to execute plugins: the graph cannot be made"}
 		}
 		return b, nil
 	}
 	if e.known.Load() == nil {
-		if _, failed = encode(); failed != nil {
+		_, failed = encode()
+		if failed != nil {
 			failed.write(w, r)
 			return failed.code, failed.kind
 		}
@@ -46,7 +47,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		}
 		text, length, made := b.compressed()
 		if made {
-			c.keep(e, b, int64(len(text)), h.o.MaxCached)
+			c.content.keep(e, b, int64(len(text)), h.o.MaxCached)
 		}
 		return text, length, nil
 	})
@@ -56,7 +57,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 func (h *Handler) evaluate(r *http.Request) (*current, pair, []string, *failure) {
 	contentType, ok := negotiate(r.Header["Accept"], h.o.Compat)
 	if !ok {
-		return nil, pair{}, nil, &failure{http.StatusNotAcceptable, KindInvalidContentType, "invalid Content-Type requested"}
+		return nil, pair{}, nil, &failure{http.StatusNotAcceptable, kindInvalidContentType, "invalid Content-Type requested"}
 	}
 	p := parse(r.URL.RawQuery, h.o.Mandatory)
 	if len(p.missing) > 0 {
@@ -75,7 +76,7 @@ func (h *Handler) evaluate(r *http.Request) (*current, pair, []string, *failure)
 		if h.o.Compat {
 			code = http.StatusInternalServerError
 		}
-		return nil, pair{}, nil, &failure{code, KindFailedUpstreamFetch, "failed to fetch upstream graph: " + why}
+		return nil, pair{}, nil, &failure{code, kindFailedUpstreamFetch, "failed to fetch upstream graph: " + why}
 	}
 	return c, pair{p.channel, p.arch}, contentType, invalid
 }

@@ -33,8 +33,8 @@ type Handler struct {
 
 // current is what is served, and since when it is known to be right.
 type current struct {
-	*content
-	at time.Time
+	content *content
+	at      time.Time
 }
 
 // route serves one path and returns the status, and the kind of an error.
@@ -76,7 +76,7 @@ func (h *Handler) Set(g Grapher) {
 	h.mu.Lock()
 	now := h.o.Clock.Now()
 	c, changed := h.current.Load(), false
-	if c != nil && c.revision == revision {
+	if c != nil && c.content.revision == revision {
 		c = &current{content: c.content, at: now}
 	} else {
 		c, changed = &current{content: h.newContent(g, revision, nodes, now), at: now}, true
@@ -93,7 +93,8 @@ func (h *Handler) Set(g Grapher) {
 
 // newContent makes room for the answers of g. h.mu is held.
 func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Time) *content {
-	if now = now.Truncate(time.Second); !now.After(h.since) {
+	now = now.Truncate(time.Second)
+	if !now.After(h.since) {
 		now = h.since.Add(time.Second) // two within a second: their times tell them apart
 	}
 	h.since = now
@@ -110,7 +111,7 @@ func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Tim
 		}
 	}
 	none := newBody(appendGraph(nil), c.since)
-	c.nothing.known.Store(none.validators)
+	c.nothing.known.Store(none.known)
 	c.nothing.body.Store(none)
 	return c
 }
@@ -118,7 +119,7 @@ func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Tim
 // Revision names the content that is served; empty: there is none.
 func (h *Handler) Revision() string {
 	if c := h.current.Load(); c != nil {
-		return c.revision
+		return c.content.revision
 	}
 	return ""
 }
@@ -194,7 +195,7 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, serve route) (c
 // tooLong refuses requests past the limits, whatever the server lets through.
 func tooLong(r *http.Request) *failure {
 	if len(r.URL.RawQuery) > maxQuery {
-		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the query is longer than 4096 bytes"}
+		return &failure{http.StatusRequestURITooLong, kindInvalidParams, "invalid client parameters: the query is longer than 4096 bytes"}
 	}
 	size := len(r.Method) + len(r.RequestURI) + len(r.Host)
 	for name, values := range r.Header {
@@ -203,7 +204,7 @@ func tooLong(r *http.Request) *failure {
 		}
 	}
 	if size > maxHead {
-		return &failure{http.StatusRequestURITooLong, KindInvalidParams, "invalid client parameters: the head is longer than 16384 bytes"}
+		return &failure{http.StatusRequestURITooLong, kindInvalidParams, "invalid client parameters: the head is longer than 16384 bytes"}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -111,12 +112,12 @@ func TestLimits(t *testing.T) {
 
 // slowLoad is a load that takes longer than it may.
 func slowLoad(t *testing.T, h *policyengine.Handler) int64 {
-	var events []policyengine.Event
+	var events []clusterapi.Event
 	r, err := policyengine.NewRefresher(h, policyengine.RefresherOptions{
 		Load: func(ctx context.Context) (*graphdata.Snapshot, error) {
 			return sample(t), reconcile.Sleep(ctx, 5*time.Minute)
 		},
-		Events: func(e policyengine.Event) { events = append(events, e) },
+		Observe: func(e clusterapi.Event) { events = append(events, e) },
 	})
 	if err != nil {
 		t.Fatal(err)

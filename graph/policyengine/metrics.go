@@ -168,15 +168,15 @@ func (c *counts) collect(name string, add func(name string, value float64, label
 func (h *Handler) collectGraph(c *current, name string, add func(name string, value float64, labels ...string)) {
 	switch name {
 	case "graph_final_releases":
-		add(name, float64(c.nodes))
+		add(name, float64(c.content.nodes))
 	case "graph_age_seconds":
 		add(name, h.o.Clock.Since(c.at).Seconds())
 	case "graph_last_successful_refresh_timestamp":
 		add(name, float64(c.at.UnixNano())/1e9)
 	case "graph_cached_bytes":
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		add(name, float64(c.size))
+		c.content.mu.Lock()
+		defer c.content.mu.Unlock()
+		add(name, float64(c.content.size))
 	}
 }
 

@@ -101,7 +101,8 @@ func (o Options) withDefaults() (Options, error) {
 	if err := options.NonNegative(o); err != nil {
 		return o, err
 	}
-	if o.Prefix = strings.Trim(o.Prefix, "/"); o.Prefix != "" {
+	o.Prefix = strings.Trim(o.Prefix, "/")
+	if o.Prefix != "" {
 		o.Prefix = "/" + o.Prefix
 	}
 	if strings.ContainsAny(o.Prefix, "?#%") {

@@ -30,8 +30,8 @@ type RefresherOptions struct {
 	Retry time.Duration
 	// Timeout bounds a load; zero means 5 minutes.
 	Timeout time.Duration
-	// Events is told what happens, one event at a time; nil: nobody is.
-	Events func(Event)
+	// Observe gets the events, one at a time; nil drops them.
+	Observe func(clusterapi.Event)
 	// Clock measures the times of [Refresher.Run]; nil means the real one.
 	Clock clock.WithTicker
 }
@@ -75,7 +75,7 @@ func (r *Refresher) Run(ctx context.Context) error {
 // Process is the refresher for a driver of package reconcile: what Run drives live.
 func (r *Refresher) Process() reconcile.Process {
 	return reconcile.Process{Name: "graph", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{&refreshing{Refresher: r}}
+		return []reconcile.Reconciler{&refreshing{r: r}}
 	}}
 }
 
@@ -122,7 +122,7 @@ func (r *Refresher) load(ctx context.Context) (loaded, error) {
 	}
 	out := loaded{revision: r.h.Revision()}
 	if c := r.h.current.Load(); c != nil {
-		out.nodes = c.nodes
+		out.nodes = c.content.nodes
 	}
 	out.changed = out.revision != before
 	return out, nil
@@ -130,7 +130,7 @@ func (r *Refresher) load(ctx context.Context) (loaded, error) {
 
 // refreshing decides when to load. It is the reconciler of one process.
 type refreshing struct {
-	*Refresher
+	r        *Refresher
 	due      time.Time     // of the next load; zero: now
 	wait     time.Duration // how long before due that was decided
 	running  uint64        // the number of the load under way; 0: none
@@ -161,8 +161,8 @@ func (r *refreshing) Reconcile(_ context.Context, q reconcile.Request) (reconcil
 		r.running = r.number
 	}
 	return reconcile.Result{Jobs: []reconcile.Job{{
-		ID: r.running, Limit: r.o.Timeout,
-		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.load(ctx) },
+		ID: r.running, Limit: r.r.o.Timeout,
+		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.r.load(ctx) },
 		Done: func(value any, err error) []reconcile.Wake {
 			r.over = func(q reconcile.Request) { r.ended(q, value, err) }
 			return []reconcile.Wake{{Key: q.Key}}
@@ -175,36 +175,34 @@ func (r *refreshing) ended(q reconcile.Request, value any, err error) {
 	failures := r.failures
 	if err != nil {
 		r.failures++
-		delay := r.o.Interval
-		if shift := r.failures - 1; shift < 30 && r.o.Retry<<shift>>shift == r.o.Retry {
-			delay = min(delay, r.o.Retry<<shift)
+		delay := r.r.o.Interval
+		if shift := r.failures - 1; shift < 30 && r.r.o.Retry<<shift>>shift == r.r.o.Retry {
+			delay = min(delay, r.r.o.Retry<<shift)
 		}
 		r.wait = jitter(q.Rand, delay, 5)
 	} else {
 		r.failures = 0
-		r.wait = jitter(q.Rand, r.o.Interval, 10)
+		r.wait = jitter(q.Rand, r.r.o.Interval, 10)
 	}
 	r.due = q.Now.Add(r.wait)
 	if err != nil {
-		r.tell(Event{Type: EventFailed, Time: q.Now, Revision: r.h.Revision(), Failures: r.failures, Retry: r.due, Err: err})
+		r.r.send(clusterapi.Event{Type: EventFailed, Time: q.Now, Err: err, Data: &Load{Revision: r.r.h.Revision(), Failures: r.failures, Retry: r.due}})
 		return
 	}
 	done, _ := value.(loaded)
-	e := Event{Type: EventUnchanged, Time: q.Now, Revision: done.revision, Nodes: done.nodes, Retry: r.due}
 	if failures > 0 {
-		recovered := e
-		recovered.Type, recovered.Failures = EventRecovered, failures
-		r.tell(recovered)
+		r.r.send(clusterapi.Event{Type: EventRecovered, Time: q.Now, Data: &Load{Revision: done.revision, Nodes: done.nodes, Failures: failures, Retry: r.due}})
 	}
+	e := clusterapi.Event{Type: EventUnchanged, Time: q.Now, Data: &Load{Revision: done.revision, Nodes: done.nodes, Retry: r.due}}
 	if done.changed {
 		e.Type = EventChanged
 	}
-	r.tell(e)
+	r.r.send(e)
 }
 
-func (r *refreshing) tell(e Event) {
-	if r.o.Events != nil {
-		_ = panics.Catch(func() error { r.o.Events(e); return nil }) // it must not end the loop
+func (r *Refresher) send(e clusterapi.Event) {
+	if r.o.Observe != nil {
+		_ = panics.Catch(func() error { r.o.Observe(e); return nil }) // it must not end the loop
 	}
 }
 

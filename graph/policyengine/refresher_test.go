@@ -32,8 +32,10 @@ func noLoad(context.Context) (*graphdata.Snapshot, error) { return nil, errors.N
 type refreshed struct {
 	*policyengine.Handler
 	*reconcile.Virtual
-	events []policyengine.Event
+	events []clusterapi.Event
 }
+
+func loadOf(e clusterapi.Event) policyengine.Load { return *e.Data.(*policyengine.Load) }
 
 func refresh(t *testing.T, o policyengine.RefresherOptions) *refreshed {
 	t.Helper()
@@ -43,7 +45,7 @@ func refresh(t *testing.T, o policyengine.RefresherOptions) *refreshed {
 		t.Fatal(err)
 	}
 	r := &refreshed{Handler: h}
-	o.Events = func(e policyengine.Event) { r.events = append(r.events, e); panic("nobody is harmed") }
+	o.Observe = func(e clusterapi.Event) { r.events = append(r.events, e); panic("nobody is harmed") }
 	refresher, err := policyengine.NewRefresher(h, o)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,7 @@ func TestRefresher(t *testing.T) {
 	}
 	var got []string
 	for _, e := range r.events {
-		text := fmt.Sprint(e.Type, " ", e.Failures, " ", e.Nodes)
+		text := fmt.Sprint(e.Type, " ", loadOf(e).Failures, " ", loadOf(e).Nodes)
 		if e.Err != nil {
 			text += " " + e.Err.Error()
 		}
@@ -98,19 +100,16 @@ func TestRefresher(t *testing.T) {
 		if d := loads[i+1].Sub(loads[i]); d < between[0] || d > between[1] {
 			t.Errorf("load %d came %s after the one before", i+1, d)
 		}
-		if e := r.events[min(i, 0)]; !e.Retry.Equal(loads[1]) {
-			t.Errorf("the event says %v", e.Retry)
+		if e := r.events[min(i, 0)]; !loadOf(e).Retry.Equal(loads[1]) {
+			t.Errorf("the event says %v", loadOf(e).Retry)
 		}
 	}
 	if r.Revision() != two.Revision() || sampleValue(t, r.Samples(), "http_upstream_requests_total") != 7 || sampleValue(t, r.Samples(), "http_upstream_errors_total") != 4 {
 		t.Errorf("%s, %v", r.Revision(), r.Samples())
 	}
 	text, err := json.Marshal(r.events[4])
-	if err != nil || string(text) != fmt.Sprintf(`{"time":%q,"type":"LoadFailed","revision":%q,"failures":1,"retry":%q,"error":"panic: it broke"}`, r.events[4].Time.Format(time.RFC3339Nano), one.Revision(), r.events[4].Retry.Format(time.RFC3339Nano)) {
+	if err != nil || string(text) != fmt.Sprintf(`{"time":%q,"type":"LoadFailed","error":"panic: it broke","data":{"revision":%q,"failures":1,"retry":%q}}`, r.events[4].Time.Format(time.RFC3339Nano), one.Revision(), loadOf(r.events[4]).Retry.Format(time.RFC3339Nano)) {
 		t.Errorf("%s %v", text, err)
-	}
-	if v := r.events[4].LogValue(); len(v.Group()) == 0 {
-		t.Errorf("%v", v)
 	}
 }
 
@@ -209,7 +208,7 @@ func TestRefresherFaults(t *testing.T) {
 		}
 		var api clusterapi.ClusterAPI
 		luck := rand.New(rand.NewPCG(seed, 1))
-		var events []policyengine.Event
+		var events []clusterapi.Event
 		r, err := policyengine.NewRefresher(h, policyengine.RefresherOptions{
 			Load: func(ctx context.Context) (*graphdata.Snapshot, error) {
 				switch luck.IntN(20) {
@@ -232,7 +231,7 @@ func TestRefresherFaults(t *testing.T) {
 				}
 				return graphs[n], nil
 			},
-			Events: func(e policyengine.Event) { events = append(events, e) },
+			Observe: func(e clusterapi.Event) { events = append(events, e) },
 		})
 		if err != nil {
 			return nil, err
@@ -271,12 +270,12 @@ func TestRefresherFaults(t *testing.T) {
 		failures := 0
 		for i, e := range events {
 			switch {
-			case e.Type == policyengine.EventFailed && e.Failures != 1 && e.Failures != failures+1, e.Err == nil != (e.Type != policyengine.EventFailed):
+			case e.Type == policyengine.EventFailed && loadOf(e).Failures != 1 && loadOf(e).Failures != failures+1, e.Err == nil != (e.Type != policyengine.EventFailed):
 				return v.Faults(), fmt.Errorf("event %d: %+v after %d failures", i, e, failures)
-			case e.Type == policyengine.EventRecovered && e.Failures != failures:
+			case e.Type == policyengine.EventRecovered && loadOf(e).Failures != failures:
 				return v.Faults(), fmt.Errorf("event %d: %+v after %d failures", i, e, failures)
 			}
-			failures = e.Failures
+			failures = loadOf(e).Failures
 		}
 		return v.Faults(), nil
 	})

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
@@ -112,80 +110,4 @@ func TestRealTree(t *testing.T) {
 	s := serve(t, policyengine.Options{}, g)
 	roundTrip(t, s, g, arches)
 	t.Logf("%v bytes are kept", sampleValue(t, s.Samples(), "graph_cached_bytes"))
-}
-
-// TestServedProperties: of any tree, a served graph has no update from or to what is
-// not in it, none twice, none that a drop matches, and channels within each other
-// have graphs within each other.
-func TestServedProperties(t *testing.T) {
-	versions := []string{"1.0.0", "1.0.1", "1.0.2", "1.1.0", "1.1.1"}
-	h, err := policyengine.New(policyengine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		tree := &graphdata.Tree{}
-		in := versions
-		for _, name := range []string{"candidate-1.1", "fast-1.1", "stable-1.1"} {
-			if len(in) > 0 {
-				in = rapid.SliceOfDistinct(rapid.SampledFrom(in), rapid.ID[string]).Draw(t, name)
-			}
-			channel := graphdata.Channel{File: name, Name: name}
-			for _, v := range in {
-				channel.Versions = append(channel.Versions, graphdata.Entry{Version: v})
-			}
-			tree.Channels = append(tree.Channels, channel)
-		}
-		dropped := map[string]bool{}
-		for _, v := range rapid.SliceOfDistinct(rapid.SampledFrom(versions), rapid.ID[string]).Draw(t, "dropped") {
-			dropped[v] = true
-			tree.Drops = append(tree.Drops, graphdata.BlockedEdge{File: v, To: v, From: ".*"})
-		}
-		var releases []graphdata.Release
-		for i, v := range versions {
-			for _, arch := range []string{"amd64", "s390x"} {
-				if rapid.IntRange(0, 4).Draw(t, "there") > 0 {
-					releases = append(releases, graphdata.Release{Version: v, Arch: arch, Image: v, Previous: versions[:rapid.IntRange(0, i).Draw(t, "previous")], Source: v + arch})
-				}
-			}
-		}
-		g, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.Set(g)
-		for _, arch := range []string{"amd64", "s390x"} {
-			var outer map[[2]string]bool
-			for _, c := range tree.Channels {
-				w := httptest.NewRecorder()
-				h.ServeHTTP(w, httptest.NewRequest("GET", "/graph?channel="+c.Name+"&arch="+arch, nil))
-				served, err := graph.DecodeBytes(w.Body.Bytes(), graph.DecodeOptions{})
-				if err != nil {
-					t.Fatalf("%v: %s", err, w.Body)
-				}
-				pairs := map[[2]string]bool{}
-				for i, n := range served.Nodes() {
-					v := n.Version.Original()
-					if !slices.ContainsFunc(c.Versions, func(e graphdata.Entry) bool { return e.Version == v }) {
-						t.Fatalf("%s is not in %s", v, c.Name)
-					}
-					for e := range served.Edges(i) {
-						to := served.Node(e.To).Version.Original()
-						if pairs[[2]string{v, to}] || dropped[to] {
-							t.Fatalf("%s: %s → %s", c.Name, v, to)
-						}
-						pairs[[2]string{v, to}] = true
-					}
-				}
-				if outer != nil {
-					for p := range pairs {
-						if !outer[p] {
-							t.Fatalf("%s has %v alone", c.Name, p)
-						}
-					}
-				}
-				outer = pairs
-			}
-		}
-	})
 }

@@ -21,7 +21,7 @@ func (h *Handler) signature(w http.ResponseWriter, r *http.Request) (code int, k
 	path := strings.TrimPrefix(r.URL.Path, h.signed+"/")
 	digest, name, _ := strings.Cut(path, "/")
 	algorithm, hash, equals := strings.Cut(digest, "=")
-	failed := &failure{http.StatusNotFound, KindDoesNotExist, "does not exist: signature " + path}
+	failed := &failure{http.StatusNotFound, kindDoesNotExist, "does not exist: signature " + path}
 	switch {
 	case h.o.Compat && (!equals || strings.Contains(hash, "=")):
 		failed = invalidParams("provided digest is in incorrect format: " + digest)
@@ -34,7 +34,7 @@ func (h *Handler) signature(w http.ResponseWriter, r *http.Request) (code int, k
 			return h.serveSignature(w, r, text, changed), ""
 		case !errors.Is(err, fs.ErrNotExist):
 			h.log(slog.LevelError, "A signature cannot be served", "signature", path, "error", err)
-			failed = &failure{http.StatusInternalServerError, KindFileOpen, "failed to open file: unable to open signature " + path}
+			failed = &failure{http.StatusInternalServerError, kindFileOpen, "failed to open file: unable to open signature " + path}
 		}
 	}
 	failed.write(w, r)
@@ -56,7 +56,8 @@ func (h *Handler) readSignature(name string) (text []byte, changed time.Time, er
 			return err
 		}
 		changed = info.ModTime()
-		if text, err = io.ReadAll(io.LimitReader(f, maxSignature+1)); err == nil && len(text) > maxSignature {
+		text, err = io.ReadAll(io.LimitReader(f, maxSignature+1))
+		if err == nil && len(text) > maxSignature {
 			err = errors.New("it is larger than 50 KiB")
 		}
 		return err

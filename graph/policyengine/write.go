@@ -19,7 +19,8 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, v *validators, c
 	same := notModified(r, etag[0], v.modified)
 	if !same {
 		var failed *failure
-		if text, length, failed = load(zip); failed != nil {
+		text, length, failed = load(zip)
+		if failed != nil {
 			failed.write(w, r)
 			return failed.code, failed.kind
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -109,8 +110,8 @@ func TestTooManyRisksOfTheCluster(t *testing.T) {
 // Alerts are worded by the authors of their rules: what the API refuses of them
 // is replaced, and the message says the rest.
 func TestOddAlerts(t *testing.T) {
-	alert := risk.Alert{Labels: map[string]string{"alertname": "Odd", "severity": "critical"}, Annotations: map[string]string{"runbook_url": "see the wiki"}, State: "on fire"}
-	risks := risk.OfAlerts([]risk.Alert{alert})
+	alert := clusterapi.Alert{Labels: map[string]string{"alertname": "Odd", "severity": "critical"}, Annotations: map[string]string{"runbook_url": "see the wiki"}, State: "on fire"}
+	risks := risk.OfAlerts([]clusterapi.Alert{alert})
 	if risks[0].URL != "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound" || !strings.HasSuffix(risks[0].Conditions[0].Message, " see the wiki") {
 		t.Errorf("%+v", risks[0])
 	}
@@ -123,9 +124,9 @@ func TestOddAlerts(t *testing.T) {
 
 // Many alerts of one name are one risk whose message says how many it left out.
 func TestManyAlertsOfOneName(t *testing.T) {
-	var alerts []risk.Alert
+	var alerts []clusterapi.Alert
 	for i := range 5_000 {
-		alerts = append(alerts, risk.Alert{
+		alerts = append(alerts, clusterapi.Alert{
 			Labels: map[string]string{"alertname": "A", "severity": "critical"}, State: "firing", ActiveAt: graphtest.Start.Add(-time.Duration(i) * time.Second),
 			Annotations: map[string]string{"description": strings.Repeat("d", 1_000)},
 		})

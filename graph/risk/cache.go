@@ -235,7 +235,8 @@ func (c *Cache) evaluate(ctx context.Context, e *cacheEntry) time.Time {
 			return // the caller gave up: that says nothing about the rule
 		}
 		e.when, e.matched, e.err = end, matched, err
-		if e.failures++; err == nil {
+		e.failures++
+		if err == nil {
 			e.failures = 0
 		}
 	}()

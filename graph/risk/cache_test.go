@@ -98,19 +98,6 @@ func TestCacheTurns(t *testing.T) {
 	}
 }
 
-func TestCacheSingle(t *testing.T) {
-	var asked []string
-	now := testingclock.NewFakePassiveClock(graphtest.Start)
-	c := cacheAt(now, &asked)
-	for i := range 5 {
-		now.SetTime(graphtest.Start.Add(time.Duration(i) * time.Minute))
-		ask(c, "A")
-	}
-	if len(asked) != 1 {
-		t.Errorf("%d evaluations, want 1", len(asked))
-	}
-}
-
 func TestCacheBackoff(t *testing.T) {
 	var asked []string
 	now := testingclock.NewFakePassiveClock(graphtest.Start)
@@ -128,31 +115,6 @@ func TestCacheBackoff(t *testing.T) {
 	}
 	if want := []string{"0s", "30s", "1m30s", "3m30s", "7m30s", "15m30s", "25m30s", "35m30s"}; !slices.Equal(at, want) {
 		t.Errorf("%v, want %v", at, want)
-	}
-}
-
-// A newcomer has the turn where the stalest answer is fresh enough, unless one
-// that waits has it.
-func TestCacheNewcomer(t *testing.T) {
-	var asked []string
-	now := testingclock.NewFakePassiveClock(graphtest.Start)
-	c := cacheAt(now, &asked)
-	ask(c, "A")
-	now.SetTime(graphtest.Start.Add(time.Second)) // a second is not more than a second
-	if got := ask(c, "A") + " " + ask(c, "B"); got != "true throttled" {
-		t.Errorf("%s", got)
-	}
-	now.SetTime(graphtest.Start.Add(time.Second + 1))
-	if got := ask(c, "B"); got != "true" {
-		t.Errorf("%s", got)
-	}
-	now.SetTime(graphtest.Start.Add(2 * time.Second)) // A's request counts, and its answer is fresh
-	if ask(c, "A"); !slices.Equal(asked, []string{"A", "B"}) {
-		t.Errorf("evaluated %v", asked)
-	}
-	now.SetTime(graphtest.Start.Add(4 * time.Second))
-	if got := ask(c, "C"); got != "true" || !slices.Equal(asked, []string{"A", "B", "C"}) {
-		t.Errorf("%s, evaluated %v", got, asked)
 	}
 }
 

@@ -195,7 +195,7 @@ func (e Evaluator) limit(r *Evaluation) {
 	if !e.keepsAll() && len(r.Conditional) > schema.MaxConditionalUpdates {
 		images := map[string]bool{}
 		for _, c := range r.Conditional[schema.MaxConditionalUpdates:] {
-			r.drop(c, graph.ExceedsLimit, &graph.LimitError{Limit: schema.LimitConditional, Max: schema.MaxConditionalUpdates})
+			r.drop(c, graph.ExceedsLimit, &graph.LimitError{What: schema.LimitConditional, Max: schema.MaxConditionalUpdates})
 			images[c.Release.Image] = true
 		}
 		r.Conditional = slices.Delete(r.Conditional, schema.MaxConditionalUpdates, len(r.Conditional))
@@ -211,7 +211,7 @@ func (e Evaluator) limit(r *Evaluation) {
 		}
 	}
 	s := schema.Sizer{Left: maxBytes, Listed: e.RiskConditions}
-	tooLong := &graph.LimitError{Limit: schema.LimitList, Max: int64(maxBytes)}
+	tooLong := &graph.LimitError{What: schema.LimitList, Max: int64(maxBytes)}
 	available := r.Available
 	r.Available = nil
 	for i := range available {

@@ -256,8 +256,8 @@ func TestNextUpdate(t *testing.T) {
 		why  string
 	}{
 		{"newest", graph.AutoState{Current: "4.2.1"}, graph.AutoPolicy{}, "5.0.0@i-5.0.0", ""},
-		{"minor", graph.AutoState{Current: "4.2.1"}, graph.AutoPolicy{Reach: graph.ReachMinor}, "4.10.1@a", ""},
-		{"patch", graph.AutoState{Current: "4.2.1"}, graph.AutoPolicy{Reach: graph.ReachPatch}, "4.2.9@i-4.2.9", ""},
+		{"minor", graph.AutoState{Current: "4.2.1"}, graph.AutoPolicy{SameMajor: true}, "4.10.1@a", ""},
+		{"patch", graph.AutoState{Current: "4.2.1"}, graph.AutoPolicy{SameMinor: true}, "4.2.9@i-4.2.9", ""},
 		{"nothing newer", graph.AutoState{Current: "5.0.0"}, graph.AutoPolicy{}, "", "no recommended update is allowed and newer than 5.0.0"},
 		{"equal but for the build", graph.AutoState{Current: "5.0.0+x"}, graph.AutoPolicy{}, "", "no recommended update is allowed and newer than 5.0.0+x"},
 		{"not eligible", graph.AutoState{Current: "4.2.1"}, graph.AutoPolicy{Eligible: func(r configv1.Release) bool { return strings.HasPrefix(r.Version, "4.2.") }}, "4.2.9@i-4.2.9", ""},

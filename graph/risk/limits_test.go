@@ -101,17 +101,17 @@ func TestLimits(t *testing.T) {
 		}},
 		{Limit: "samples of an answer", Default: 10_000, Bytes: 16 * mib, Run: func(t *testing.T) int64 {
 			_, err := answers(vector).Query(ctx, "up")
-			wantError(t, err, "limit of 10000 samples")
+			wantError(t, err, "more than 10000 samples (limit MaxSamples)")
 			return 0
 		}},
 		{Limit: "alerts", Default: 5_000, Bytes: 8 * mib, Run: func(t *testing.T) int64 {
 			_, err := answers(alerts).Firing(ctx)
-			wantError(t, err, "limit of 5000 alerts")
+			wantError(t, err, "more than 5000 alerts (limit MaxAlerts)")
 			return 0
 		}},
 		{Limit: "labels of an alert", Default: 100, Bytes: 256 << 10, Run: func(t *testing.T) int64 {
 			_, err := answers(labels).Firing(ctx)
-			wantError(t, err, "limit of 100 labels")
+			wantError(t, err, "more than 100 labels")
 			return 0
 		}},
 		{Limit: "remembered rules", Default: 2_000, Bytes: 16 * mib, Steps: 2_002, Run: func(t *testing.T) (evaluated int64) {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/internal/minor"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -63,7 +63,7 @@ func minorTargets(current string, versions []string) []string {
 	var targets []string
 	for _, text := range versions {
 		to, errTo := graph.ParseVersion(text)
-		if err != nil || errTo != nil || minor.Of(to).Above(minor.Of(from)) {
+		if err != nil || errTo != nil || openshift.MinorOf(to).Above(openshift.MinorOf(from)) {
 			targets = append(targets, text)
 		}
 	}
@@ -110,15 +110,6 @@ func Aggregate(ctx context.Context, sources []RiskSource, current string, versio
 		}
 	}
 	return all, bounded.Errors(errs...)
-}
-
-// AggregateName is the name of sources taken together.
-func AggregateName(sources []RiskSource) string {
-	names := make([]string, len(sources))
-	for i, s := range sources {
-		names[i] = s.Name()
-	}
-	return "Aggregate(" + strings.Join(names, ", ") + ")"
 }
 
 // riskDiff shows the fields in which two risks of one name differ.
@@ -266,7 +257,8 @@ func (m *merger) add(risk configv1.ConditionalUpdateRisk, version string) error 
 		}
 	}
 	at, ok := m.first[version]
-	if ok = ok && !m.moved[at]; ok {
+	ok = ok && !m.moved[at]
+	if ok {
 		m.moved[at] = true
 		m.target(configv1.ConditionalUpdate{Release: *m.available[at].DeepCopy(), Risks: []configv1.ConditionalUpdateRisk{*risk.DeepCopy()}})
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -143,18 +144,15 @@ func TestAggregateRisks(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "One: half") || !strings.Contains(err.Error(), `divergent definitions of risk "A" from "Two":`) {
 		t.Error(err)
 	}
-	if got := risk.AggregateName(sources); got != "Aggregate(Alert, One, Two)" {
-		t.Error(got)
-	}
 }
 
-type firing []risk.Alert
+type firing []clusterapi.Alert
 
-func (f firing) Firing(context.Context) ([]risk.Alert, error) { return f, nil }
+func (f firing) Firing(context.Context) ([]clusterapi.Alert, error) { return f, nil }
 
 func TestRisksOfAlerts(t *testing.T) {
-	alert := func(labels, annotations string, minutes int) risk.Alert {
-		a := risk.Alert{Labels: map[string]string{}, Annotations: map[string]string{}, State: "firing", ActiveAt: graphtest.Start.Add(time.Duration(minutes) * time.Minute)}
+	alert := func(labels, annotations string, minutes int) clusterapi.Alert {
+		a := clusterapi.Alert{Labels: map[string]string{}, Annotations: map[string]string{}, State: "firing", ActiveAt: graphtest.Start.Add(time.Duration(minutes) * time.Minute)}
 		for m, text := range map[*map[string]string]string{&a.Labels: labels, &a.Annotations: annotations} {
 			for _, pair := range strings.Split(text, ";") {
 				if k, v, ok := strings.Cut(pair, "="); ok {
@@ -168,32 +166,32 @@ func TestRisksOfAlerts(t *testing.T) {
 	pending.State = "pending"
 	const missing = "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound"
 	for name, test := range map[string]struct {
-		alerts                  []risk.Alert
+		alerts                  []clusterapi.Alert
 		message, url, condition string
 		minutes                 int
 	}{
-		"pending":        {alerts: []risk.Alert{pending}},
-		"no name":        {alerts: []risk.Alert{alert("severity=critical", "", 0)}},
-		"not about this": {alerts: []risk.Alert{alert("alertname=Other;severity=warning", "", 0)}},
-		"critical": {alerts: []risk.Alert{alert("alertname=Down;severity=critical", "summary=It is down;description=Really;runbook_url=https://r", 0)},
+		"pending":        {alerts: []clusterapi.Alert{pending}},
+		"no name":        {alerts: []clusterapi.Alert{alert("severity=critical", "", 0)}},
+		"not about this": {alerts: []clusterapi.Alert{alert("alertname=Other;severity=warning", "", 0)}},
+		"critical": {alerts: []clusterapi.Alert{alert("alertname=Down;severity=critical", "summary=It is down;description=Really;runbook_url=https://r", 0)},
 			message: "It is down.", url: "https://r",
 			condition: "critical alert Down firing, suggesting significant cluster issues worth investigating. It is down. The alert description is: Really https://r"},
-		"no texts": {alerts: []risk.Alert{alert("alertname=KubeNodeNotReady;severity=warning", "", 0)}, message: "KubeNodeNotReady.", url: missing,
+		"no texts": {alerts: []clusterapi.Alert{alert("alertname=KubeNodeNotReady;severity=warning", "", 0)}, message: "KubeNodeNotReady.", url: missing,
 			condition: "warning alert KubeNodeNotReady firing, which may slow workload redistribution during rolling node updates. KubeNodeNotReady. The alert has no description. <alert does not have a runbook_url annotation>"},
-		"drains": {alerts: []risk.Alert{alert("alertname=PodDisruptionBudgetAtLimit;severity=warning;namespace=n;poddisruptionbudget=p", "summary=Limit.;message=M", 0)}, message: "Limit.", url: missing,
+		"drains": {alerts: []clusterapi.Alert{alert("alertname=PodDisruptionBudgetAtLimit;severity=warning;namespace=n;poddisruptionbudget=p", "summary=Limit.;message=M", 0)}, message: "Limit.", url: missing,
 			condition: "warning alert PodDisruptionBudgetAtLimit firing, which might slow node drains. Namespace=n, PodDisruptionBudget=p. Limit. The alert description is: M <alert does not have a runbook_url annotation>"},
-		"critical budget": {alerts: []risk.Alert{alert("alertname=PodDisruptionBudgetLimit;severity=critical;namespace=n;poddisruptionbudget=p", "summary=Limit.", 0)}, message: "Limit.", url: missing,
+		"critical budget": {alerts: []clusterapi.Alert{alert("alertname=PodDisruptionBudgetLimit;severity=critical;namespace=n;poddisruptionbudget=p", "summary=Limit.", 0)}, message: "Limit.", url: missing,
 			condition: "critical alert PodDisruptionBudgetLimit firing, suggesting significant cluster issues worth investigating. Namespace=n, PodDisruptionBudget=p. Limit. The alert has no description. <alert does not have a runbook_url annotation>"},
-		"precheck": {alerts: []risk.Alert{alert("alertname=Mine;severity=info;openShiftUpdatePrecheck=true", "summary=S;description=D;message=M", 0)}, message: "S.", url: missing,
+		"precheck": {alerts: []clusterapi.Alert{alert("alertname=Mine;severity=info;openShiftUpdatePrecheck=true", "summary=S;description=D;message=M", 0)}, message: "S.", url: missing,
 			condition: "info alert Mine firing, suggesting issues worth investigating before updating the cluster. S. The alert description is: D | M <alert does not have a runbook_url annotation>"},
-		"two of a name": {alerts: []risk.Alert{alert("alertname=Down;severity=critical", "summary=First;runbook_url=https://1", 5), alert("alertname=Down;severity=critical", "summary=Second;runbook_url=https://2", 3)},
+		"two of a name": {alerts: []clusterapi.Alert{alert("alertname=Down;severity=critical", "summary=First;runbook_url=https://1", 5), alert("alertname=Down;severity=critical", "summary=Second;runbook_url=https://2", 3)},
 			message: "First.", url: "https://1", minutes: 3,
 			condition: "critical alert Down firing, suggesting significant cluster issues worth investigating. First. The alert has no description. https://1; " +
 				"critical alert Down firing, suggesting significant cluster issues worth investigating. Second. The alert has no description. https://2"},
-		"critical before the budget's own class": {alerts: []risk.Alert{alert("alertname=PodDisruptionBudgetAtLimit;severity=critical;namespace=n;poddisruptionbudget=p", "summary=Limit.", 0)}, message: "Limit.", url: missing,
+		"critical before the budget's own class": {alerts: []clusterapi.Alert{alert("alertname=PodDisruptionBudgetAtLimit;severity=critical;namespace=n;poddisruptionbudget=p", "summary=Limit.", 0)}, message: "Limit.", url: missing,
 			condition: "critical alert PodDisruptionBudgetAtLimit firing, suggesting significant cluster issues worth investigating. Limit. The alert has no description. <alert does not have a runbook_url annotation>"},
-		"not critical, not at the limit": {alerts: []risk.Alert{alert("alertname=PodDisruptionBudgetLimit;severity=warning", "", 0)}},
-		"precheck by another value":      {alerts: []risk.Alert{alert("alertname=Mine;severity=info;openShiftUpdatePrecheck=True", "", 0)}},
+		"not critical, not at the limit": {alerts: []clusterapi.Alert{alert("alertname=PodDisruptionBudgetLimit;severity=warning", "", 0)}},
+		"precheck by another value":      {alerts: []clusterapi.Alert{alert("alertname=Mine;severity=info;openShiftUpdatePrecheck=True", "", 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			risks := risk.OfAlerts(test.alerts)
@@ -217,9 +215,9 @@ func TestRisksOfAlerts(t *testing.T) {
 // Alerts that slow down the redistribution of workloads; risks come by name.
 func TestRisksOfAlertsByName(t *testing.T) {
 	names := []string{"VirtHandlerDaemonSetRolloutFailing", "VMCannotBeEvicted", "KubeNodeUnreachable", "KubeNodeReadinessFlapping", "KubeNodeNotReady", "KubeletHealthState", "KubeContainerWaiting"}
-	var alerts []risk.Alert
+	var alerts []clusterapi.Alert
 	for _, name := range append(names, "KubePodNotReady", "kubeNodeNotReady") {
-		alerts = append(alerts, risk.Alert{Labels: map[string]string{"alertname": name, "severity": "warning"}, State: "firing"})
+		alerts = append(alerts, clusterapi.Alert{Labels: map[string]string{"alertname": name, "severity": "warning"}, State: "firing"})
 	}
 	slices.Sort(names)
 	var got []string
@@ -251,7 +249,7 @@ type failing struct {
 	err error
 }
 
-func (f *failing) Firing(ctx context.Context) ([]risk.Alert, error) {
+func (f *failing) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 	if f.err != nil {
 		return nil, f.err
 	}

@@ -20,9 +20,11 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
@@ -75,7 +77,7 @@ type Prometheus struct {
 	// risk wants one.
 	MaxSamples int
 	// MaxAlerts bounds the alerts; zero means 5,000. One that has more than 100
-	// labels or annotations, or takes more than 64 KiB, is an error.
+	// labels or annotations, or 64 KiB of them, is an error.
 	MaxAlerts int
 
 	mu   sync.Mutex
@@ -104,15 +106,17 @@ func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, er
 		ResultType string          `json:"resultType"`
 		Result     json.RawMessage `json:"result"`
 	}
-	if err := p.get(ctx, "executing PromQL query", "query", url.Values{"query": {query}}, &data); err != nil {
+	err := p.get(ctx, "executing PromQL query", "query", url.Values{"query": {query}}, func(_, answered []byte) error {
+		return json.Unmarshal(answered, &data)
+	})
+	if err != nil {
 		return InstantResult{}, err
 	}
 	r := InstantResult{Type: data.ResultType}
 	if r.Type != "vector" {
 		return r, nil
 	}
-	limit := cmp.Or(p.MaxSamples, 10_000)
-	err := eachElement(data.Result, "vector", limit, "samples", func(i int, element []byte) error {
+	err = p.eachSample(data.Result, func(i int, element []byte) error {
 		var sample struct {
 			Value [2]json.RawMessage `json:"value"`
 		}
@@ -136,28 +140,29 @@ func (p *Prometheus) Query(ctx context.Context, query string) (InstantResult, er
 	return r, nil
 }
 
-// eachElement calls f for each element of a JSON array, or null. It reads them
+// eachSample calls f for each element of a JSON array, or null. It reads them
 // one by one, so that what a short text can hold is never made at once.
-func eachElement(array []byte, what string, limit int, of string, f func(i int, element []byte) error) error {
+func (p *Prometheus) eachSample(array []byte, f func(i int, element []byte) error) error {
 	d := json.NewDecoder(bytes.NewReader(array))
 	switch start, err := d.Token(); {
 	case err != nil:
-		return fmt.Errorf("invalid %s: %w", what, err)
+		return fmt.Errorf("invalid vector: %w", err)
 	case start == nil:
 		return nil
 	case start != json.Delim('['):
-		return fmt.Errorf("invalid %s: not an array", what)
+		return errors.New("invalid vector: not an array")
 	}
+	most := limit.Limit{Max: int64(cmp.Or(p.MaxSamples, 10_000)), Name: "MaxSamples", What: "samples"}
 	for i := 0; d.More(); i++ {
-		if i >= limit {
-			return fmt.Errorf("the answer exceeds the limit of %d %s", limit, of)
+		if err := most.Check(int64(i) + 1); err != nil {
+			return err
 		}
 		var element json.RawMessage
 		if err := d.Decode(&element); err != nil {
-			return fmt.Errorf("invalid %s: %w", what, err)
+			return fmt.Errorf("invalid vector: %w", err)
 		}
-		if len(element) > maxElement {
-			return fmt.Errorf("number %d exceeds the limit of %d bytes for one of the %s", i, maxElement, of)
+		if len(element) > maxSample {
+			return &limit.LimitError{Where: fmt.Sprintf("sample %d", i), Max: maxSample, What: "bytes"}
 		}
 		if err := f(i, element); err != nil {
 			return err
@@ -167,39 +172,23 @@ func eachElement(array []byte, what string, limit int, of string, f func(i int, 
 }
 
 const (
-	maxElement = 64 << 10 // bytes of one sample or alert
-	maxLabels  = 100      // of an alert, and annotations
-	maxWords   = 4 << 10  // bytes of an error that a server words
+	maxSample = 64 << 10 // bytes of one
+	maxWords  = 4 << 10  // bytes of an error that a server words
 )
 
 // Firing returns the alerts that are pending or firing. Errors are as those of
 // [Prometheus.Query], and begin with "reading alerts".
-func (p *Prometheus) Firing(ctx context.Context) ([]Alert, error) {
-	var data struct {
-		Alerts json.RawMessage `json:"alerts"`
-	}
-	if err := p.get(ctx, "reading alerts", "alerts", nil, &data); err != nil || data.Alerts == nil {
-		return nil, err
-	}
-	limit := cmp.Or(p.MaxAlerts, 5_000)
-	var alerts []Alert
-	err := eachElement(data.Alerts, "data", limit, "alerts", func(i int, element []byte) error {
-		var a struct {
-			Labels      map[string]string `json:"labels"`
-			Annotations map[string]string `json:"annotations"`
-			State       string            `json:"state"`
-			ActiveAt    time.Time         `json:"activeAt"`
-		}
-		if err := json.Unmarshal(element, &a); err != nil {
-			return fmt.Errorf("invalid data: alert %d: %w", i, err)
-		}
-		if n := max(len(a.Labels), len(a.Annotations)); n > maxLabels {
-			return fmt.Errorf("alert %d exceeds the limit of %d labels or annotations", i, maxLabels)
-		}
-		alerts = append(alerts, Alert(a))
-		return nil
+func (p *Prometheus) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
+	var alerts []clusterapi.Alert
+	err := p.get(ctx, "reading alerts", "alerts", nil, func(answer, _ []byte) (err error) {
+		alerts, err = clusterapi.DecodeAlerts(answer)
+		return err
 	})
 	if err != nil {
+		return nil, err
+	}
+	most := limit.Limit{Max: int64(cmp.Or(p.MaxAlerts, 5_000)), Name: "MaxAlerts", What: "alerts"}
+	if err := most.Check(int64(len(alerts))); err != nil {
 		return nil, fmt.Errorf("reading alerts: %w", err)
 	}
 	return alerts, nil
@@ -214,9 +203,11 @@ func (p *Prometheus) CloseIdleConnections() {
 	}
 }
 
-// get asks an endpoint of the API and decodes the answer's data. Its errors begin with
-// what it is doing.
-func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.Values, data any) error {
+// get asks an endpoint of the API and has the answer and its data decoded. Its errors
+// begin with what it is doing.
+func (p *Prometheus) get(
+	ctx context.Context, doing, endpoint string, query url.Values, decode func(answer, data []byte) error,
+) error {
 	client, err := p.client()
 	if err != nil {
 		return fmt.Errorf("creating PromQL round-tripper: %w", err)
@@ -258,7 +249,7 @@ func (p *Prometheus) get(ctx context.Context, doing, endpoint string, query url.
 	case answer.Status != "success":
 		return fmt.Errorf("%s: the answer's status is %s", doing, bounded.Quote(hide.Text(answer.Status)))
 	}
-	if err := json.Unmarshal(answer.Data, data); err != nil {
+	if err := decode(resp.Body, answer.Data); err != nil {
 		return fmt.Errorf("%s: invalid data: %w", doing, hide.Error(err))
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/google/go-cmp/cmp"
@@ -148,7 +149,7 @@ func TestPrometheusAlerts(t *testing.T) {
 	if _, err := bad.Firing(context.Background()); err == nil || !strings.HasPrefix(err.Error(), "reading alerts: ") || !strings.Contains(err.Error(), "10") {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]risk.Alert{{Labels: map[string]string{"alertname": "A"}, Annotations: map[string]string{"summary": "s"}, State: "firing", ActiveAt: graphtest.Start}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]clusterapi.Alert{{Labels: map[string]string{"alertname": "A"}, Annotations: map[string]string{"summary": "s"}, State: "firing", ActiveAt: graphtest.Start}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 // The times of the retrieval.
 const (
-	// StaleAfter is how long updates outlive a service that is out of reach.
-	StaleAfter = 24 * time.Hour
+	// staleAfter is how long updates outlive a service that is out of reach.
+	staleAfter = 24 * time.Hour
 	// RecheckAfter is when to look again where a risk is still unknown.
 	RecheckAfter = time.Second
 )
@@ -78,7 +78,7 @@ type Retrieval struct {
 	// Attempted is the time of the last fetch, zero for none.
 	Attempted time.Time
 	// Changed is when a fetch last succeeded or the question changed. Where it
-	// is StaleAfter ago, a failure clears what is known.
+	// is a day ago, a failure clears what is known.
 	Changed time.Time
 	// Asked is the question of the last fetch.
 	Asked Wanted
@@ -117,7 +117,7 @@ func (r *Retrieval) Plan(w Wanted, interval time.Duration, now time.Time) FetchP
 	case r.Attempted.IsZero(), !r.Asked.sameQuestion(w):
 		return FetchPlan{Fetch: true, Next: now}
 	case idle >= interval:
-		return FetchPlan{Fetch: true, KeepOnFailure: age < StaleAfter, Next: now}
+		return FetchPlan{Fetch: true, KeepOnFailure: age < staleAfter, Next: now}
 	}
 	again := r.Updates != nil && (w.RisksChanged || r.Undecided() || !sameNames(w.Accepted, r.Asked.Accepted))
 	return FetchPlan{Reevaluate: again, Next: r.Attempted.Add(interval)}

@@ -42,7 +42,7 @@ func TestRetrievalPlan(t *testing.T) {
 		f(&w)
 		return w
 	}
-	soon, due, old := graphtest.Start.Add(interval-1), graphtest.Start.Add(interval), graphtest.Start.Add(risk.StaleAfter)
+	soon, due, old := graphtest.Start.Add(interval-1), graphtest.Start.Add(interval), graphtest.Start.Add(24*time.Hour)
 	fetch, keep := risk.FetchPlan{Fetch: true}, risk.FetchPlan{Fetch: true, KeepOnFailure: true}
 	idle, again := risk.FetchPlan{}, risk.FetchPlan{Reevaluate: true}
 	for name, test := range map[string]struct {

@@ -2,9 +2,10 @@ package risk
 
 import (
 	"context"
-	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // RiskSource finds risks in the cluster itself, such as overrides or an alert
@@ -20,18 +21,10 @@ type RiskSource interface {
 	Risks(ctx context.Context, versions []string) ([]configv1.ConditionalUpdateRisk, error)
 }
 
-// Alert is an alert of the cluster's monitoring.
-type Alert struct {
-	Labels      map[string]string
-	Annotations map[string]string
-	State       string // firing or pending
-	ActiveAt    time.Time
-}
-
 // AlertSource returns the alerts that are active. It must be safe for concurrent
 // use.
 type AlertSource interface {
 	// Firing returns the alerts that are pending or firing. The error says why
 	// they cannot be read.
-	Firing(ctx context.Context) ([]Alert, error)
+	Firing(ctx context.Context) ([]clusterapi.Alert, error)
 }

@@ -67,12 +67,6 @@ func (r *Retrieval) Samples(name string) []clusterapi.Sample {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// The alerts of the cluster-version operator about updates.
-const (
-	AlertCannotRetrieve = "CannotRetrieveUpdates"
-	AlertCannotEvaluate = "CannotEvaluateConditionalUpdates"
-)
-
 // Alerts names the alerts that a retrieval gives rise to: CannotRetrieveUpdates
 // when the last change is an hour ago or more and there is a channel,
 // CannotEvaluateConditionalUpdates when a Recommended condition has been
@@ -81,13 +75,13 @@ func (r *Retrieval) Alerts(now time.Time) []string {
 	const hour = time.Hour
 	var alerts []string
 	if !r.Attempted.IsZero() && now.Sub(r.Changed) >= hour && r.Condition.Reason != string(graph.ErrNoChannel) {
-		alerts = append(alerts, AlertCannotRetrieve)
+		alerts = append(alerts, "CannotRetrieveUpdates")
 	}
 	if r.Evaluation != nil && slices.ContainsFunc(r.Evaluation.Conditional, func(c configv1.ConditionalUpdate) bool {
 		recommended := meta.FindStatusCondition(c.Conditions, graph.ConditionRecommended)
 		return recommended != nil && recommended.Status == metav1.ConditionUnknown && now.Sub(recommended.LastTransitionTime.Time) >= hour
 	}) {
-		alerts = append(alerts, AlertCannotEvaluate)
+		alerts = append(alerts, "CannotEvaluateConditionalUpdates")
 	}
 	return alerts
 }

@@ -39,7 +39,7 @@ func TestSamples(t *testing.T) {
 		t.Error(diff)
 	}
 	hour := graphtest.Start.Add(time.Hour)
-	if got := r.Alerts(hour); !slices.Equal(got, []string{risk.AlertCannotRetrieve, risk.AlertCannotEvaluate}) {
+	if got := r.Alerts(hour); !slices.Equal(got, []string{"CannotRetrieveUpdates", "CannotEvaluateConditionalUpdates"}) {
 		t.Error(got)
 	}
 	if got := r.Alerts(hour.Add(-time.Second)); got != nil {

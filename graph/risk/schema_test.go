@@ -15,6 +15,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -150,37 +151,6 @@ func statusOf(u *graph.Updates, available []configv1.Release, conditional []conf
 	return s
 }
 
-// The check itself must find what it is for.
-func TestRefusedFindsFaults(t *testing.T) {
-	ok := func() configv1.ConditionalUpdate {
-		c := graphtest.Update("4.2.1", graphtest.Risk("A", "T"))
-		c.Conditions = []metav1.Condition{{Type: "Recommended", Status: "True", Reason: "A", LastTransitionTime: metav1.NewTime(graphtest.Start)}}
-		c.Risks[0].Conditions = []metav1.Condition{{Type: "Applies", Status: "True", Reason: "A", LastTransitionTime: metav1.NewTime(graphtest.Start)}}
-		return c
-	}
-	for want, change := range map[string]func(*configv1.ConditionalUpdate){
-		"":                        func(*configv1.ConditionalUpdate) {},
-		"at least 1 items":        func(c *configv1.ConditionalUpdate) { c.Risks = []configv1.ConditionalUpdateRisk{} },
-		"risks[1] comes twice":    func(c *configv1.ConditionalUpdate) { c.Risks = append(c.Risks, c.Risks[0]) },
-		"must be of type uri":     func(c *configv1.ConditionalUpdate) { c.Risks[0].URL = "u" },
-		"at least 1 chars":        func(c *configv1.ConditionalUpdate) { c.Risks[0].Message = "" },
-		"at most 32768 chars":     func(c *configv1.ConditionalUpdate) { c.Conditions[0].Message = strings.Repeat("é", 32769) },
-		"should match '^[A-Za-z":  func(c *configv1.ConditionalUpdate) { c.Conditions[0].Reason = "a-b" },
-		"should be one of [True":  func(c *configv1.ConditionalUpdate) { c.Conditions[0].Status = "Perhaps" },
-		"lastTransitionTime":      func(c *configv1.ConditionalUpdate) { c.Conditions[0].LastTransitionTime = metav1.Time{} },
-		"of type Applies":         func(c *configv1.ConditionalUpdate) { c.Risks[0].Conditions[0].Type = "Other" },
-		"channels[1] comes":       func(c *configv1.ConditionalUpdate) { c.Release.Channels = []string{"a", "a"} },
-		"should be one of [Multi": func(c *configv1.ConditionalUpdate) { c.Release.Architecture = "multi" },
-	} {
-		c := ok()
-		change(&c)
-		faults := refused(statusSchemas(t)["CustomNoUpgrade"], configv1.ClusterVersionStatus{ConditionalUpdates: []configv1.ConditionalUpdate{c}})
-		if text := strings.Join(faults, "; "); (text == "") != (want == "") || !strings.Contains(text, want) {
-			t.Errorf("%q, want %q", text, want)
-		}
-	}
-}
-
 // odd draws a text that something may refuse, or a usual one.
 func odd(t *rapid.T, label string, usual ...string) string {
 	odds := []string{"", " ", "-", "a b", "1", "é", "\x00", "\x7f", "\xff", "a\nb", "<&>", "%zz", "http://[::1", "https://x.io/%zz", "/path", "u", "urn:x",
@@ -260,11 +230,11 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 	return g
 }
 
-func adversarialAlerts(t *rapid.T) []risk.Alert {
-	var alerts []risk.Alert
+func adversarialAlerts(t *rapid.T) []clusterapi.Alert {
+	var alerts []clusterapi.Alert
 	for i := range rapid.SampledFrom([]int{0, 1, 3, 250}).Draw(t, "alerts") {
 		name := fmt.Sprint("Alert", i)
-		a := risk.Alert{Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{}, State: "firing", ActiveAt: graphtest.Start}
+		a := clusterapi.Alert{Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{}, State: "firing", ActiveAt: graphtest.Start}
 		if i < 3 {
 			name = odd(t, "alert", "KubeNodeNotReady", "A", "PodDisruptionBudgetAtLimit")
 			a.State = odd(t, "state", "firing")

@@ -1,13 +1,13 @@
 // Package aggregate joins errors as the conditions of OpenShift show them.
 package aggregate
 
-import (
-	"slices"
-	"strings"
-)
+import "github.com/clusterupdate/clusterupdate/internal/bounded"
+
+// maxText is how many bytes the text of several errors may have.
+const maxText = 32 << 10
 
 // Errors joins errors: one as it is, several in brackets and separated by
-// commas, equal texts once. Without any it returns nil. errors.Is and errors.As
+// commas, equal texts once; what passes 32 KiB is counted. Without any it returns nil. errors.Is and errors.As
 // find each of them.
 func Errors(errs []error) error {
 	switch len(errs) {
@@ -23,15 +23,17 @@ type list []error
 
 func (e list) Error() string {
 	var texts []string
+	seen := make(map[string]bool)
 	for _, err := range e {
-		if text := err.Error(); !slices.Contains(texts, text) {
+		if text := err.Error(); !seen[text] {
+			seen[text] = true
 			texts = append(texts, text)
 		}
 	}
 	if len(texts) == 1 {
 		return texts[0]
 	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	return "[" + bounded.Join(texts, ", ", maxText-2) + "]"
 }
 
 func (e list) Unwrap() []error { return e }

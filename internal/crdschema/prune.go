@@ -4,7 +4,19 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// Kind returns the kind of the objects that a CustomResourceDefinition defines.
+func Kind(definition map[string]any) schema.GroupKind {
+	group, _, _ := unstructured.NestedFieldNoCopy(definition, "spec", "group")
+	kind, _, _ := unstructured.NestedFieldNoCopy(definition, "spec", "names", "kind")
+	g, _ := group.(string)
+	k, _ := kind.(string)
+	return schema.GroupKind{Group: g, Kind: k}
+}
 
 // Of returns the openAPIV3Schema of a served version of a CustomResourceDefinition.
 // It is nil if there is none, or if the definition keeps all unknown fields.
@@ -29,9 +41,9 @@ func Of(definition map[string]any, version string) map[string]any {
 // schema names stays, for validation to refuse. Prune calls removed, if it is not nil,
 // with the path of each field that it removes, in order. The result shares with obj
 // what it does not change.
-func Prune(obj, schema map[string]any, removed func(path string)) map[string]any {
+func Prune(obj, tree map[string]any, removed func(path string)) map[string]any {
 	p := pruning{removed: removed}
-	out, _ := p.fields(obj, schema, true, schema[preserve] == true)
+	out, _ := p.fields(obj, tree, true, tree[preserve] == true)
 	return out
 }
 

@@ -2,6 +2,7 @@ package disruption_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -48,6 +49,14 @@ func TestDecide(t *testing.T) {
 	}
 	always, healthy := policyv1.AlwaysAllow, policyv1.IfHealthyBudget
 	none := budget("b", 0, 1, 1)
+	unconfirmed := func(n int) *policyv1.PodDisruptionBudget {
+		return with(budget("b", 1, 2, 1), func(b *policyv1.PodDisruptionBudget) {
+			b.Status.DisruptedPods = make(map[string]metav1.Time)
+			for i := range n {
+				b.Status.DisruptedPods[fmt.Sprint("p", i)] = metav1.NewTime(now)
+			}
+		})
+	}
 	tests := []struct {
 		name    string
 		pod     *corev1.Pod
@@ -79,6 +88,8 @@ func TestDecide(t *testing.T) {
 			text: "The disruption budget b needs 2 healthy pods and has 2 currently"},
 		{name: "behind", pod: running(), code: 429, budget: "b", text: "The disruption budget b is still being processed by the server.",
 			budgets: []*policyv1.PodDisruptionBudget{with(budget("b", 1, 2, 1), func(b *policyv1.PodDisruptionBudget) { b.Generation = 4 })}},
+		{name: "as many unconfirmed as may be", pod: running(), spends: "b", budgets: []*policyv1.PodDisruptionBudget{unconfirmed(2000)}},
+		{name: "too many unconfirmed", pod: running(), code: 403, text: `poddisruptionbudgets.policy "b" is forbidden: DisruptedPods map too big - too many evictions not confirmed by PDB controller`, budgets: []*policyv1.PodDisruptionBudget{unconfirmed(2001)}},
 		{name: "negative", pod: running(), budgets: []*policyv1.PodDisruptionBudget{budget("b", -1, 1, 2)}, code: 403,
 			text: `poddisruptionbudgets.policy "b" is forbidden: pdb disruptions allowed is negative`},
 		{name: "unready, healthy application", pod: unready(), budgets: []*policyv1.PodDisruptionBudget{budget("b", 0, 2, 2)}},
@@ -108,6 +119,9 @@ func TestDecide(t *testing.T) {
 			}
 			if err == nil {
 				return
+			}
+			if d := status.Status().Details; tt.name == "behind" && d.RetryAfterSeconds != 10 {
+				t.Errorf("try again after %d s", d.RetryAfterSeconds)
 			}
 			if name, text := disruption.Refusal(err); name != tt.budget || text != tt.text {
 				t.Errorf("refused by %q: %q\nwant %q: %q", name, text, tt.budget, tt.text)

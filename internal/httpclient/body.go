@@ -6,16 +6,19 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // readBody appends the body to buf. That of another status than 2xx is cut at
 // MaxErrorBody, too.
 func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
-	limit, cut := c.o.MaxBody, resp.StatusCode/100 != 2
+	most := c.o.MaxBody
+	cut := resp.StatusCode/100 != 2
 	if cut {
-		limit = min(limit, MaxErrorBody)
+		most = min(most, MaxErrorBody)
 	}
-	tooLarge := &LimitError{Limit: LimitBody, Max: limit}
+	tooLarge := &limit.LimitError{Limit: "MaxBody", Max: most, What: "bytes in the answer"}
 
 	body := io.Reader(resp.Body)
 	size := resp.ContentLength // -1 when unknown
@@ -35,12 +38,12 @@ func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
 			return buf, fmt.Errorf("the server used Content-Encoding %q without being asked to", encoding)
 		}
 	}
-	if size > limit && !cut {
+	if size > most && !cut {
 		return buf, tooLarge
 	}
 	// A length is a claim: it earns room for at most a megabyte in advance.
-	if room := max(min(size, 1<<20)+1, 4<<10); int64(cap(buf)) < min(room, limit+1) {
-		buf = make([]byte, 0, min(room, limit+1))
+	if room := max(min(size, 1<<20)+1, 4<<10); int64(cap(buf)) < min(room, most+1) {
+		buf = make([]byte, 0, min(room, most+1))
 	}
 
 	for {
@@ -48,19 +51,19 @@ func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
 			// Doubling copies each byte once on average, append's growth of large
 			// slices four times.
 			room := 2 * int64(cap(buf))
-			if room >= limit {
-				room = limit + 1
+			if room >= most {
+				room = most + 1
 			}
 			buf = append(make([]byte, 0, room), buf...)
 		}
 		room := buf[len(buf):cap(buf)]
-		if left := limit + 1 - int64(len(buf)); int64(len(room)) > left {
+		if left := most + 1 - int64(len(buf)); int64(len(room)) > left {
 			room = room[:left]
 		}
 		n, err := body.Read(room)
 		buf = buf[:len(buf)+n]
-		if int64(len(buf)) > limit {
-			return buf[:limit], tooLarge
+		if int64(len(buf)) > most {
+			return buf[:most], tooLarge
 		}
 		if err == io.EOF {
 			return buf, nil

@@ -142,8 +142,8 @@ func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Resp
 // says that there was none, or that its body could not be read to the end.
 //
 // Errors: [*RequestError] when nothing was sent because the request cannot be
-// built; [*LimitError] when the time, the body or the redirects pass their
-// limit; [*BodyError] (which may hold a LimitError) when the status had been
+// built; [*TimeoutError]; [*limit.LimitError] when the body or the redirects pass
+// their limit; [*BodyError] (which may hold one of these) when the status had been
 // received; the transport's [*url.Error] otherwise, whose URL has neither user nor
 // query. The context's error is
 // found by errors.Is in each.
@@ -156,7 +156,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	}
 	timedOut := func(err error) error {
 		if outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return &LimitError{Limit: LimitTime, Max: int64(c.o.Timeout), Err: err}
+			return &TimeoutError{Timeout: c.o.Timeout, Err: err}
 		}
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
@@ -115,9 +116,9 @@ func TestBody(t *testing.T) {
 		{"cut gzip", httpclient.Options{}, http.Header{"Content-Encoding": {"gzip"}}, 200, gzipped(zeros)[:100], "", "unexpected EOF"},
 		{"other encoding", httpclient.Options{}, http.Header{"Content-Encoding": {"br"}}, 200, plain, "", `Content-Encoding "br"`},
 		{"limit suffices", httpclient.Options{MaxBody: 5}, nil, 200, plain, "plain", ""},
-		{"too long by its length", httpclient.Options{MaxBody: 4}, http.Header{"Content-Length": {"5"}}, 200, plain, "", "response body exceeds the limit of 4 bytes"},
-		{"too long", httpclient.Options{MaxBody: 1 << 19}, nil, 200, zeros, "", "response body exceeds the limit of 524288 bytes"},
-		{"bomb", httpclient.Options{MaxBody: 1 << 19}, http.Header{"Content-Encoding": {"gzip"}}, 200, gzipped(zeros), "", "response body exceeds the limit of 524288 bytes"},
+		{"too long by its length", httpclient.Options{MaxBody: 4}, http.Header{"Content-Length": {"5"}}, 200, plain, "", "more than 4 bytes in the answer"},
+		{"too long", httpclient.Options{MaxBody: 1 << 19}, nil, 200, zeros, "", "more than 524288 bytes in the answer"},
+		{"bomb", httpclient.Options{MaxBody: 1 << 19}, http.Header{"Content-Encoding": {"gzip"}}, 200, gzipped(zeros), "", "more than 524288 bytes in the answer"},
 		{"bomb, kept", httpclient.Options{MaxBody: 1 << 19, NoDecompression: true}, http.Header{"Content-Encoding": {"gzip"}}, 200, gzipped(zeros), string(gzipped(zeros)), ""},
 		{"error page", httpclient.Options{}, nil, 500, plain, "plain", ""},
 		{"endless error page", httpclient.Options{}, nil, 503, zeros, string(zeros[:64<<10]), ""},
@@ -148,8 +149,7 @@ func TestBody(t *testing.T) {
 			if !errors.As(err, &body) || body.StatusCode != 200 || resp != nil || !strings.Contains(err.Error(), tt.err) {
 				t.Fatalf("%v, want a BodyError with %q", err, tt.err)
 			}
-			limit := new(httpclient.LimitError)
-			if errors.As(err, &limit) != strings.Contains(tt.err, "exceeds") {
+			if errors.As(err, new(*limit.LimitError)) != strings.Contains(tt.err, "more than") {
 				t.Errorf("%#v", err)
 			}
 		})
@@ -198,11 +198,10 @@ func TestTimeout(t *testing.T) {
 	c := client(t, httpclient.Options{Timeout: 100 * time.Millisecond})
 	for path, inBody := range map[string]bool{"/head": false, "/body": true} {
 		_, err := c.Get(context.Background(), s.URL+path, nil)
-		limit, body := new(httpclient.LimitError), new(httpclient.BodyError)
-		if !errors.As(err, &limit) || limit.Limit != httpclient.LimitTime || !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.As(err, new(*httpclient.TimeoutError)) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", path, err)
 		}
-		if errors.As(err, &body) != inBody {
+		if errors.As(err, new(*httpclient.BodyError)) != inBody {
 			t.Errorf("%s: BodyError: %v", path, !inBody)
 		}
 	}
@@ -210,7 +209,7 @@ func TestTimeout(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
 	_, err := client(t, httpclient.Options{NoTimeout: true}).Get(ctx, s.URL+"/head", nil)
-	if limit := new(httpclient.LimitError); errors.As(err, &limit) || !errors.Is(err, context.DeadlineExceeded) {
+	if errors.As(err, new(*httpclient.TimeoutError)) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 }
@@ -250,8 +249,8 @@ func TestRedirectLimit(t *testing.T) {
 			}
 			continue
 		}
-		limit := new(httpclient.LimitError)
-		if !errors.As(err, &limit) || limit.Limit != httpclient.LimitRedirects || hops != -tt.hops || resp != nil {
+		passed, ok := errors.AsType[*limit.LimitError](err)
+		if !ok || passed.Limit != "MaxRedirects" || hops != -tt.hops || resp != nil {
 			t.Errorf("%+v: %v after %d requests", tt, err, hops)
 		}
 	}

@@ -29,6 +29,7 @@
 //	header of an answer      256 KiB  -                     error, of our own transport
 //	redirects                5        Options.MaxRedirects  error
 //
-// Passing a limit is a [*LimitError]; a broken body is a [*BodyError]. A
+// Passing a limit is a [*limit.LimitError], that of time a [*TimeoutError]; a broken
+// body is a [*BodyError]. A
 // status other than 2xx is not an error: callers know what 304 or 404 means to them.
 package httpclient

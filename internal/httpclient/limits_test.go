@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -41,10 +42,10 @@ func TestLimits(t *testing.T) {
 				Body: io.NopCloser(bytes.NewReader(compressed)), Request: r}, nil
 		}
 	}
-	wantLimit := func(t *testing.T, err error, limit httpclient.Limit, most int64) {
+	wantLimit := func(t *testing.T, err error, field string, most int64) {
 		t.Helper()
-		if e := new(httpclient.LimitError); !errors.As(err, &e) || e.Limit != limit || e.Max != most {
-			t.Errorf("%v, want the limit %d of the %s", err, most, limit)
+		if e, ok := errors.AsType[*limit.LimitError](err); !ok || e.Limit != field || e.Max != most {
+			t.Errorf("%v, want the limit %d of %s", err, most, field)
 		}
 	}
 	bomb, errorBomb := zeros(t, 64<<20), zeros(t, 64<<20)
@@ -63,14 +64,16 @@ func TestLimits(t *testing.T) {
 					return nil, r.Context().Err()
 				})})
 				_, err := c.Get(t.Context(), "http://x.io", nil)
-				wantLimit(t, err, httpclient.LimitTime, int64(60*time.Second))
+				if late, ok := errors.AsType[*httpclient.TimeoutError](err); !ok || late.Timeout != time.Minute {
+					t.Error(err)
+				}
 				seconds = int64(time.Since(start) / time.Second)
 			})
 			return seconds
 		}},
 		{Limit: "body of an answer", Default: 64 << 20, Bytes: 129 << 20, Run: func(t *testing.T) int64 {
 			_, err := httpclient.New(httpclient.Options{Transport: answer(200, bomb)}).Get(context.Background(), "http://x.io", nil)
-			wantLimit(t, err, httpclient.LimitBody, 64<<20)
+			wantLimit(t, err, "MaxBody", 64<<20)
 			return 0
 		}},
 		{Limit: "body of another status", Default: 64 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
@@ -94,7 +97,7 @@ func TestLimits(t *testing.T) {
 				return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"/again"}}, Body: http.NoBody, Request: r}, nil
 			})})
 			_, err := c.Get(context.Background(), "http://x.io", nil)
-			wantLimit(t, err, httpclient.LimitRedirects, 5)
+			wantLimit(t, err, "MaxRedirects", 5)
 			return asked
 		}},
 	})

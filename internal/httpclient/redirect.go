@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // The reasons for which a redirect is refused, besides its number.
@@ -24,7 +26,7 @@ var followHeaders = [...]string{"Accept", "Accept-Encoding", "Accept-Language", 
 // is about to follow.
 func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > c.o.MaxRedirects {
-		return &LimitError{Limit: LimitRedirects, Max: int64(c.o.MaxRedirects)}
+		return &limit.LimitError{Limit: "MaxRedirects", Max: int64(c.o.MaxRedirects), What: "redirects"}
 	}
 	// The page before, with its query.
 	req.Header.Del("Referer")

@@ -105,9 +105,12 @@ func isTransient(resp *Response, err error) bool {
 	if err == nil {
 		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
 	}
-	if _, ok := errors.AsType[*LimitError](err); ok {
-		return false // whatever its cause says
-	}
+	timedOut := errors.As(err, new(*TimeoutError)) // whatever its cause says
+	return !timedOut && Broken(err)
+}
+
+// Broken reports whether an error is that of a connection that broke.
+func Broken(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "EOF") || strings.Contains(text, "connection reset by peer") || strings.Contains(text, "PROTOCOL_ERROR")
 }

@@ -2,8 +2,10 @@ package oci
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io/fs"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Budget is what several searches and images together may take of [Limits]: bytes
@@ -11,79 +13,84 @@ import (
 // counts, whether it proves good or not. It is not safe for concurrent use.
 type Budget struct {
 	limits    Limits
-	manifests int64 // bytes of indexes, manifests and configurations
-	seen      int   // entries of indexes
-	layers    int64 // bytes of layers, uncompressed
-	entries   int   // of layers
+	manifests limit.Meter // bytes of manifests and configurations, and entries of indexes
+	layers    limit.Meter // bytes of layers, uncompressed, and their entries
+	failed    map[string]error
 }
 
-// NewBudget returns a budget that nothing was taken of. The error names a limit
-// that is negative.
+// NewBudget returns an unused budget. The error names a limit that is negative.
 func NewBudget(l Limits) (*Budget, error) {
 	l, err := l.complete()
 	if err != nil {
 		return nil, err
 	}
-	return &Budget{limits: l}, nil
+	b := &Budget{limits: l, failed: map[string]error{}}
+	b.manifests.Budget = limit.Budget{
+		Bytes:   limit.Limit{Max: l.ManifestsSize, Name: "ManifestsSize", What: "bytes in all indexes, manifests and configurations"},
+		Entries: limit.Limit{Max: int64(l.Manifests), Name: "Manifests", What: "entries of indexes"},
+	}
+	b.layers.Budget = limit.Budget{
+		Bytes:   limit.Limit{Max: l.TotalSize, Name: "TotalSize", What: "bytes in all layers"},
+		Entries: l.entries("all layers"),
+	}
+	return b, nil
 }
 
-// Find is the function [Find] within the budget.
-func (b *Budget) Find(ctx context.Context, src Source, entries []Descriptor, w Want) (*Image, error) {
-	return (&finder{ctx: ctx, src: src, budget: b, manifests: map[string]Manifest{}}).find(entries, w)
+// Manifest returns the index or manifest that d names. Errors are [*DigestError],
+// [*limit.LimitError] and those of reading. What has failed once is not read again.
+func (b *Budget) Manifest(ctx context.Context, r Repository, d Descriptor) (Manifest, error) {
+	if err := b.failed[d.Digest]; err != nil {
+		return Manifest{}, err
+	}
+	m, err := b.manifest(ctx, r, d)
+	if err != nil {
+		err = fmt.Errorf("unable to read manifest %s: %w", printable(d.Digest), err)
+		if ctx.Err() == nil {
+			b.failed[d.Digest] = err
+		}
+	}
+	return m, err
 }
 
-// Unpack is the function [Unpack] within the budget.
-func (b *Budget) Unpack(ctx context.Context, src Source, i *Image, paths []string) (fs.FS, error) {
-	return unpack(ctx, src, i.layers(), paths, b)
+func (b *Budget) manifest(ctx context.Context, r Repository, d Descriptor) (Manifest, error) {
+	data, err := r.Manifest(ctx, d, b.limits.manifestSize(), &b.manifests)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m, err := parseManifest(data, d)
+	if err != nil {
+		return Manifest{}, err
+	}
+	m.Digest = d.Digest
+	return m, b.limits.layers().Check(int64(len(m.Layers)))
 }
 
-// ReadJSON reads an index, manifest or configuration that is the one which d
-// names, as [Decode] does.
-func (b *Budget) ReadJSON(ctx context.Context, src Source, d Descriptor, to any) error {
-	data, err := b.readBlob(ctx, src, d)
+// Config decodes the configuration that d names, as [Decode] does. Errors are
+// those of Manifest.
+func (b *Budget) Config(ctx context.Context, r Repository, d Descriptor, to any) error {
+	data, err := r.Blob(ctx, d, b.limits.manifestSize(), &b.manifests)
 	if err != nil {
 		return err
 	}
 	return Decode(data, to)
 }
 
-// Exhausted reports whether an error says that nothing is left: further images
-// cannot be read either.
+// Exhausted reports whether nothing is left: further images cannot be read either.
 func (b *Budget) Exhausted() bool {
-	l := &b.limits
-	return b.manifests > l.ManifestsSize || b.seen > l.Manifests || b.layers > l.TotalSize || b.entries > l.Entries
-}
-
-// readBlob returns what d names.
-func (b *Budget) readBlob(ctx context.Context, src Source, d Descriptor) ([]byte, error) {
-	if d.Size > b.limits.ManifestSize {
-		return nil, manifestSizeError(b.limits.ManifestSize)
-	}
-	left := b.limits.ManifestsSize - b.manifests
-	if max(d.Size, 0) > left {
-		b.manifests = b.limits.ManifestsSize + 1
-		return nil, manifestsSizeError(b.limits.ManifestsSize)
-	}
-	data, n, err := readBlob(ctx, src, d, b.limits.ManifestSize)
-	b.manifests += n
-	return data, err
+	return b.manifests.Spend(limit.Usage{}) != nil || b.layers.Spend(limit.Usage{}) != nil
 }
 
 // see counts the entries of an index.
 func (b *Budget) see(entries []Descriptor, depth int) error {
-	if depth > b.limits.Depth {
-		return &LimitError{Limit: "Depth", Max: int64(b.limits.Depth), What: "levels of indexes"}
+	if err := (limit.Limit{Max: int64(b.limits.Depth), Name: "Depth", What: "levels of indexes"}).Check(int64(depth)); err != nil {
+		return err
 	}
-	if b.seen += len(entries); b.seen > b.limits.Manifests {
-		return &LimitError{Limit: "Manifests", Max: int64(b.limits.Manifests), What: "entries of indexes"}
-	}
-	return nil
+	return b.manifests.Spend(limit.Usage{Entries: int64(len(entries))})
 }
 
-// checkLayers refuses an image with too many layers.
-func (b *Budget) checkLayers(digest string, n int) error {
-	if n > b.limits.Layers {
-		return fmt.Errorf("image %s: %w", digest, layersError(b.limits))
-	}
-	return nil
+func (l Limits) layers() limit.Limit {
+	return limit.Limit{Max: int64(l.Layers), Name: "Layers", What: "layers in the image"}
 }
+
+// ends reports whether an error ends a search: a limit is passed.
+func ends(err error) bool { return errors.As(err, new(*limit.LimitError)) }

@@ -32,10 +32,16 @@ type Descriptor struct {
 	Size         int64             `json:"size"`
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	Platform     *Platform         `json:"platform,omitempty"`
+
+	unsized bool // only the digest is known
 }
+
+// Unsized returns a descriptor of which only the digest is known.
+func Unsized(digest string) Descriptor { return Descriptor{Digest: digest, unsized: true} }
 
 // Manifest is an index or the manifest of an image.
 type Manifest struct {
+	Digest    string       `json:"-"` // by which it was read
 	MediaType string       `json:"mediaType"`
 	Manifests []Descriptor `json:"manifests,omitempty"` // of an index
 	Config    *Descriptor  `json:"config,omitempty"`
@@ -43,27 +49,7 @@ type Manifest struct {
 	Subject   *Descriptor  `json:"subject,omitempty"`
 }
 
-// Validate reports whether the blob may be asked for at all: its digest is one,
-// and its size within a limit in bytes.
-func (d Descriptor) Validate(limit int64) error {
-	if err := CheckDigest(d.Digest); err != nil {
-		return err
-	}
-	if d.Size < 0 || d.Size > limit {
-		return fmt.Errorf("blob of %d bytes, more than the limit of %d", d.Size, limit)
-	}
-	return nil
-}
-
-// Check reports whether data is the blob, whose digest is valid; else the error
-// is a [*DigestError].
-func (d Descriptor) Check(data []byte) error {
-	v := newVerifier(d)
-	v.Write(data)
-	return v.check()
-}
-
-// DigestError tells that a blob is not the one that a descriptor names.
+// DigestError reports that a blob is not the one that a descriptor names.
 type DigestError struct {
 	// Want is the digest of the descriptor, WantSize its size in bytes.
 	Want     string
@@ -78,7 +64,8 @@ func (e *DigestError) Error() string {
 	if e.GotSize > e.WantSize {
 		return fmt.Sprintf("blob differs from its descriptor: it has more than %d bytes", e.WantSize)
 	}
-	return fmt.Sprintf("blob differs from its descriptor: it has %d bytes with the digest %s, not %d with %s", e.GotSize, e.Got, e.WantSize, e.Want)
+	return fmt.Sprintf("blob differs from its descriptor: it has %d bytes with the digest %s, not %d with %s",
+		e.GotSize, e.Got, e.WantSize, e.Want)
 }
 
 // verifier compares a blob with its descriptor as it is read.
@@ -111,6 +98,9 @@ func (v *verifier) Write(p []byte) (int, error) {
 
 func (v *verifier) check() error {
 	got := v.algorithm + ":" + hex.EncodeToString(v.hash.Sum(nil))
+	if v.want.unsized {
+		v.want.Size = v.size
+	}
 	if v.size != v.want.Size || got != v.want.Digest {
 		return &DigestError{Want: v.want.Digest, WantSize: v.want.Size, Got: got, GotSize: v.size}
 	}
@@ -124,13 +114,6 @@ func CheckDigest(digest string) error {
 		return fmt.Errorf("digest %s: %w", bounded.Quote(digest), err)
 	}
 	return nil
-}
-
-// digestOf returns the digest of data by the algorithm of another digest.
-func digestOf(data []byte, like string) string {
-	v := newVerifier(Descriptor{Digest: like})
-	v.Write(data)
-	return v.algorithm + ":" + hex.EncodeToString(v.hash.Sum(nil))
 }
 
 // BlobPath returns the place of a blob in a layout, for a valid digest.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // Want says which image is wanted.
@@ -11,125 +12,138 @@ type Want struct {
 	// Digest is that of an index or of an image.
 	Digest string
 	// Platform chooses from an index. It does not matter for an image that is
-	// found by its own digest.
+	// wanted by its own digest.
 	Platform Platform
 }
 
-// Image is one image that was found.
-type Image struct {
-	Descriptor Descriptor // of its manifest; the platform may be missing
-	Config     *Descriptor
-	Layers     []Descriptor
-}
-
-// Find returns the image that is wanted, from the entries of a layout's index or
-// any others; the indexes among them are entered. Everything below the digest that
-// is wanted is verified. Errors are [*NotFoundError], [*PlatformError],
-// [*DigestError], [*LimitError], and those of reading.
-func Find(ctx context.Context, src Source, entries []Descriptor, w Want, l Limits) (*Image, error) {
-	f, err := newFinder(ctx, src, l)
-	if err != nil {
-		return nil, err
-	}
-	return f.find(entries, w)
-}
-
-func (f *finder) find(entries []Descriptor, w Want) (*Image, error) {
-	if err := CheckDigest(w.Digest); err != nil {
-		return nil, err
-	}
-	d, err := f.search(entries, w.Digest, 1)
-	if err != nil {
-		return nil, err
-	}
-	if d == nil {
-		return nil, &NotFoundError{Want: w.Digest, Available: f.available, Err: errors.Join(f.unread...)}
-	}
-	m, err := f.read(*d)
-	if err != nil {
-		return nil, err
-	}
-	if m.isIndex() {
-		return f.choose(m.Manifests, w.Platform)
-	}
-	return f.image(*d, m)
-}
-
-type finder struct {
-	ctx       context.Context
-	src       Source
-	budget    *Budget
-	manifests map[string]Manifest // that have been read, by digest
-	available []string
-	unread    []error
-}
-
-func newFinder(ctx context.Context, src Source, l Limits) (*finder, error) {
+// Find returns the manifest of the image that is wanted. Everything below the
+// wanted digest is verified. Errors are [*NotFoundError], [*PlatformError],
+// [*DigestError], [*limit.LimitError], and those of reading.
+func Find(ctx context.Context, r Repository, w Want, l Limits) (Manifest, error) {
 	b, err := NewBudget(l)
 	if err != nil {
-		return nil, err
+		return Manifest{}, err
 	}
-	return &finder{ctx: ctx, src: src, budget: b, manifests: map[string]Manifest{}}, nil
+	if err := CheckDigest(w.Digest); err != nil {
+		return Manifest{}, err
+	}
+	f := newFinder(ctx, r, b)
+	m, err := f.read(Unsized(w.Digest))
+	if layout, ok := r.Store.(*Layout); ok && errors.Is(err, fs.ErrNotExist) {
+		return m, f.missing(layout, w.Digest, err)
+	}
+	if err != nil || !m.IsIndex() {
+		return m, err
+	}
+	return f.choose(m.Manifests, w.Platform)
 }
 
-// search returns the descriptor with a digest, nil if there is none. An index
-// that cannot be read does not end the search: mirrors may hold parts.
-func (f *finder) search(entries []Descriptor, digest string, depth int) (*Descriptor, error) {
-	if err := f.budget.see(entries, depth); err != nil {
-		return nil, err
-	}
-	for _, d := range entries {
-		if d.Digest == digest {
-			return &d, nil
-		}
-		f.available = append(f.available, describe(d))
-	}
-	for _, d := range entries {
-		if _, known := f.manifests[d.Digest]; known || !isIndex(d.MediaType) {
-			continue
-		}
-		m, err := f.read(d)
-		if passed := (*LimitError)(nil); errors.As(err, &passed) || f.ctx.Err() != nil {
-			return nil, err
-		}
-		if err != nil {
-			f.unread = append(f.unread, err)
-			continue
-		}
-		if found, err := f.search(m.Manifests, digest, depth+1); found != nil || err != nil {
-			return found, err
-		}
-	}
-	return nil, nil
+// finder is one search.
+type finder struct {
+	ctx       context.Context
+	in        Repository
+	budget    *Budget
+	manifests map[string]Manifest // by digest
+}
+
+func newFinder(ctx context.Context, r Repository, b *Budget) *finder {
+	return &finder{ctx: ctx, in: r, budget: b, manifests: map[string]Manifest{}}
 }
 
 // read returns an index or manifest.
 func (f *finder) read(d Descriptor) (Manifest, error) {
-	if m, ok := f.manifests[d.Digest]; ok && m.MediaType == d.MediaType {
+	if m, ok := f.manifests[d.Digest]; ok && (d.MediaType == "" || m.MediaType == d.MediaType) {
 		return m, nil
 	}
-	fail := func(err error) (Manifest, error) {
-		return Manifest{}, fmt.Errorf("unable to read manifest %s: %w", printable(d.Digest), err)
-	}
-	data, err := f.budget.readBlob(f.ctx, f.src, d)
+	m, err := f.budget.Manifest(f.ctx, f.in, d)
 	if err != nil {
-		return fail(err)
-	}
-	m, err := parseManifest(data, d)
-	if err != nil {
-		return fail(err)
+		return m, err
 	}
 	f.manifests[d.Digest] = m
 	return m, nil
 }
 
-// image returns the image with a manifest.
-func (f *finder) image(d Descriptor, m Manifest) (*Image, error) {
-	if m.isIndex() {
-		return nil, fmt.Errorf("manifest %s is an index, which its entry does not say", d.Digest)
+// missing returns the error for a digest whose manifest is not in the layout: err
+// if the layout names it all the same.
+func (f *finder) missing(l *Layout, digest string, err error) error {
+	found, listErr := f.layout(l)
+	missing := &NotFoundError{Want: digest, Err: listErr}
+	for _, d := range found {
+		if d.Digest == digest {
+			return err
+		}
+		missing.Available = append(missing.Available, describe(d))
 	}
-	if err := f.budget.checkLayers(d.Digest, len(m.Layers)); err != nil {
+	if f.ctx.Err() != nil {
+		return f.ctx.Err()
+	}
+	return missing
+}
+
+// choose returns the only image for a platform among entries and the indexes in
+// them.
+func (f *finder) choose(entries []Descriptor, p Platform) (Manifest, error) {
+	images, err := f.images(nil, entries, 1)
+	if err != nil {
+		return Manifest{}, err
+	}
+	digests := map[string]bool{} // one image may be named for several platforms
+	for _, d := range images {
+		digests[d.Digest] = true
+	}
+	refused := &PlatformError{Platform: p}
+	var matching []Descriptor
+	for _, d := range images {
+		refused.Available = append(refused.Available, describe(d))
+		sole := d.Platform == nil && len(digests) == 1
+		fits := d.Platform != nil && p.accepts(*d.Platform)
+		if (p == (Platform{}) || sole || fits) && digests[d.Digest] {
+			matching = append(matching, d)
+			digests[d.Digest] = false // once is enough
+		}
+	}
+	refused.Matching = len(matching)
+	if refused.Matching != 1 {
+		return Manifest{}, refused
+	}
+	m, err := f.read(matching[0])
+	if err == nil && m.IsIndex() {
+		err = fmt.Errorf("manifest %s is an index, which its entry does not say", m.Digest)
+	}
+	return m, err
+}
+
+// images appends the images among entries and the indexes in them.
+func (f *finder) images(images, entries []Descriptor, depth int) ([]Descriptor, error) {
+	if err := f.budget.see(entries, depth); err != nil {
 		return nil, err
 	}
-	return &Image{Descriptor: d, Config: m.Config, Layers: m.Layers}, nil
+	for _, d := range entries {
+		switch {
+		case isArtifact(d):
+		case isIndex(d.MediaType):
+			m, err := f.read(d)
+			if err == nil {
+				images, err = f.images(images, m.Manifests, depth+1)
+			}
+			if err != nil {
+				return nil, err
+			}
+		case isImage(d.MediaType) || d.MediaType == "":
+			images = append(images, d)
+		}
+	}
+	return images, nil
+}
+
+// isArtifact reports whether an entry is about another one, such as an
+// attestation, and no image.
+func isArtifact(d Descriptor) bool {
+	switch d.ArtifactType {
+	case "", "application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json":
+	default:
+		return true
+	}
+	return d.Annotations["vnd.docker.reference.type"] == "attestation-manifest" ||
+		d.Platform != nil && d.Platform.OS == "unknown" && d.Platform.Architecture == "unknown"
 }

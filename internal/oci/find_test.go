@@ -3,25 +3,41 @@ package oci_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha512"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
 
-func find(t *testing.T, l *ocitest.Layout, w oci.Want, limits oci.Limits) (*oci.Image, error) {
-	t.Helper()
-	layout := &oci.Layout{FS: l.FS, Name: "dir"}
-	entries, err := layout.Entries(oci.Limits{})
+// in returns the images in files.
+func in(fsys fs.FS) oci.Repository {
+	l, err := oci.OpenLayout(fsys, "dir", oci.Limits{})
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return oci.Find(t.Context(), layout, entries, w, limits)
+	return oci.Repository{Store: l}
+}
+
+func find(t *testing.T, l *ocitest.Layout, w oci.Want, limits oci.Limits) (oci.Manifest, error) {
+	t.Helper()
+	return oci.Find(t.Context(), in(l.FS), w, limits)
+}
+
+// refused wants an error of a limit, or without a name of one, with a text.
+func refused(t *testing.T, err error, field, text string) {
+	t.Helper()
+	if passed, ok := errors.AsType[*limit.LimitError](err); field != "" && (!ok || passed.Limit != field) {
+		t.Errorf("%v, want the limit %s", err, field)
+	}
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v, want %s", err, text)
+	}
 }
 
 func platform(s string) oci.Platform {
@@ -78,10 +94,8 @@ func TestFind(t *testing.T) {
 			i, err := find(t, l, tt.want, oci.Limits{})
 			switch {
 			case tt.err != "":
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("%v, want %s", err, tt.err)
-				}
-			case err != nil || i.Descriptor.Digest != tt.is:
+				refused(t, err, "", tt.err)
+			case err != nil || i.Digest != tt.is:
 				t.Errorf("%+v, %v, want %s", i, err, tt.is)
 			}
 		})
@@ -130,10 +144,8 @@ func TestFindInIndex(t *testing.T) {
 			i, err := find(t, l, w, oci.Limits{})
 			switch {
 			case tt.err != "":
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("%v, want %s", err, tt.err)
-				}
-			case err != nil || i.Descriptor.Digest != tt.is || len(i.Layers) != 1 || i.Config == nil:
+				refused(t, err, "", tt.err)
+			case err != nil || i.Digest != tt.is || len(i.Layers) != 1 || i.Config == nil:
 				t.Errorf("%+v, %v, want %s", i, err, tt.is)
 			}
 		})
@@ -145,7 +157,7 @@ func TestFindInIndex(t *testing.T) {
 		{"mediaType":%q,"digest":%q,"size":%d,"platform":{"os":"linux","architecture":"amd64","features":[]}}]}`, arm.MediaType, arm.Digest, arm.Size, amd.MediaType, amd.Digest, amd.Size))
 	l.Write(index)
 	for system, want := range map[string]string{"windows": arm.Digest, "linux": amd.Digest} {
-		if i, err := find(t, l, oci.Want{Digest: index.Digest, Platform: platform(system + "/amd64")}, oci.Limits{}); err != nil || i.Descriptor.Digest != want {
+		if i, err := find(t, l, oci.Want{Digest: index.Digest, Platform: platform(system + "/amd64")}, oci.Limits{}); err != nil || i.Digest != want {
 			t.Error(system, i, err)
 		}
 	}
@@ -173,23 +185,26 @@ func TestFindVerifies(t *testing.T) {
 			return d.Digest
 		}, "blob differs from its descriptor"},
 		{"another size", func(l *ocitest.Layout) string {
-			d := l.Image("linux/amd64")
-			d.Size++
+			i := l.Image("linux/amd64")
+			i.Size++
+			d := l.Index(i)
 			l.Write(d)
 			return d.Digest
 		}, "blob differs from its descriptor: it has "},
 		{"too many bytes", func(l *ocitest.Layout) string {
-			d := l.Image("linux/amd64")
-			d.Size--
+			i := l.Image("linux/amd64")
+			i.Size--
+			d := l.Index(i)
 			l.Write(d)
 			return d.Digest
 		}, "it has more than "},
 		{"negative size", func(l *ocitest.Layout) string {
-			d := l.Image("linux/amd64")
-			d.Size = -1
+			i := l.Image("linux/amd64")
+			i.Size = -1
+			d := l.Index(i)
 			l.Write(d)
 			return d.Digest
-		}, "more than the limit"},
+		}, "blob of -1 bytes"},
 		{"missing blob", func(l *ocitest.Layout) string {
 			d := l.Image("linux/amd64")
 			delete(l.FS, oci.BlobPath(d.Digest))
@@ -197,18 +212,19 @@ func TestFindVerifies(t *testing.T) {
 			return d.Digest
 		}, "file does not exist"},
 		{"index that is called a manifest", func(l *ocitest.Layout) string {
-			d := l.Index(l.Image("linux/amd64"))
-			d.MediaType = oci.TypeManifest
+			i := l.Index(l.Image("linux/amd64"))
+			i.MediaType = oci.TypeManifest
+			d := l.Index(i)
 			l.Write(d)
 			return d.Digest
 		}, "but its descriptor says"},
 		{"index without a type that is called a manifest", func(l *ocitest.Layout) string {
-			d := l.JSON(oci.TypeManifest, oci.Manifest{Manifests: []oci.Descriptor{l.Image("linux/amd64")}})
+			d := l.Index(l.JSON(oci.TypeManifest, oci.Manifest{Manifests: []oci.Descriptor{l.Image("linux/amd64")}}))
 			l.Write(d)
 			return d.Digest
 		}, "it is called a manifest, but has manifests"},
 		{"manifest without a type that is called an index", func(l *ocitest.Layout) string {
-			d := l.JSON(oci.TypeIndex, oci.Manifest{Layers: []oci.Descriptor{l.Layer()}})
+			d := l.Index(l.JSON(oci.TypeIndex, oci.Manifest{Layers: []oci.Descriptor{l.Layer()}}))
 			l.Write(d)
 			return d.Digest
 		}, "it is called an index, but has layers"},
@@ -224,7 +240,7 @@ func TestFindVerifies(t *testing.T) {
 			return d.Digest
 		}, "duplicate"},
 		{"another type", func(l *ocitest.Layout) string {
-			d := l.Blob("application/x", []byte(`{}`))
+			d := l.JSON("", oci.Manifest{MediaType: "application/x"})
 			l.Write(d)
 			return d.Digest
 		}, `the type "application/x" is that of no image`},
@@ -235,20 +251,12 @@ func TestFindVerifies(t *testing.T) {
 			l.Write(d)
 			return d.Digest
 		}, "is an index, which its entry does not say"},
-		{"unread index that may have it", func(l *ocitest.Layout) string {
-			d := l.Index(l.Image("linux/amd64"))
-			l.FS[oci.BlobPath(d.Digest)].Data[5] ^= 1
-			l.Write(d)
-			return missing
-		}, "; not all could be read: unable to read manifest"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := ocitest.NewLayout()
 			digest := tt.make(l)
-			i, err := find(t, l, oci.Want{Digest: digest, Platform: platform("amd64")}, oci.Limits{})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%+v, %v, want %s", i, err, tt.want)
-			}
+			_, err := find(t, l, oci.Want{Digest: digest, Platform: platform("amd64")}, oci.Limits{})
+			refused(t, err, "", tt.want)
 		})
 	}
 }
@@ -259,7 +267,7 @@ func TestFindInPartialLayout(t *testing.T) {
 	gone, here := l.Index(l.Image("linux/amd64")), l.Image("linux/arm64")
 	delete(l.FS, oci.BlobPath(gone.Digest))
 	l.Write(gone, l.Index(here))
-	if i, err := find(t, l, oci.Want{Digest: here.Digest}, oci.Limits{}); err != nil || i.Descriptor.Digest != here.Digest {
+	if i, err := find(t, l, oci.Want{Digest: here.Digest}, oci.Limits{}); err != nil || i.Digest != here.Digest {
 		t.Error(i, err)
 	}
 	_, err := find(t, l, oci.Want{Digest: missing}, oci.Limits{})
@@ -268,60 +276,38 @@ func TestFindInPartialLayout(t *testing.T) {
 	}
 }
 
-// Manifests that are had elsewhere are known by the digest of any algorithm.
-func TestOverlay(t *testing.T) {
-	l := ocitest.NewLayout()
-	image := l.Image("linux/amd64")
-	data := l.FS[oci.BlobPath(image.Digest)].Data
-	for _, digest := range []string{image.Digest, fmt.Sprintf("sha384:%x", sha512.Sum384(data)), fmt.Sprintf("sha512:%x", sha512.Sum512(data))} {
-		src, entries := oci.Overlay(nil, [][]byte{[]byte("{}"), data}, digest)
-		i, err := oci.Find(t.Context(), src, entries, oci.Want{Digest: digest}, oci.Limits{})
-		if err != nil || i.Descriptor.Digest != digest || i.Config == nil {
-			t.Errorf("%s: %+v, %v", digest, i, err)
-		}
-	}
-	if _, entries := oci.Overlay(nil, [][]byte{data}, missing); len(entries) > 0 {
-		t.Error(entries)
-	}
-}
-
 func TestFindLimits(t *testing.T) {
 	l := ocitest.NewLayout()
 	image := l.Image("linux/amd64", l.Layer(), l.Layer())
 	index := l.Index(l.Index(l.Index(image)))
 	l.Write(index)
-	for _, w := range []oci.Want{{Digest: image.Digest}, {Digest: index.Digest}} {
-		if _, err := find(t, l, w, oci.Limits{Layers: 2, Depth: 4, Manifests: 4}); err != nil {
-			t.Error(err)
-		}
-		for field, limits := range map[string]oci.Limits{
-			"Depth": {Depth: 1}, "Manifests": {Manifests: 1}, "Layers": {Layers: 1}, "ManifestSize": {ManifestSize: 100}, "ManifestsSize": {ManifestsSize: 900},
-		} {
-			_, err := find(t, l, w, limits)
-			if passed := (*oci.LimitError)(nil); !errors.As(err, &passed) || passed.Limit != field {
-				t.Errorf("%s: %v", field, err)
-			}
-		}
+	w := oci.Want{Digest: index.Digest}
+	if _, err := find(t, l, w, oci.Limits{Layers: 2, Depth: 3, Manifests: 3}); err != nil {
+		t.Error(err)
 	}
-	if _, err := find(t, l, oci.Want{Digest: image.Digest}, oci.Limits{Depth: -1}); err == nil || !strings.Contains(err.Error(), "Depth is negative") {
+	for field, limits := range map[string]oci.Limits{
+		"Depth": {Depth: 1}, "Manifests": {Manifests: 1}, "Layers": {Layers: 1}, "ManifestSize": {ManifestSize: 100}, "ManifestsSize": {ManifestsSize: 900},
+	} {
+		_, err := find(t, l, w, limits)
+		refused(t, err, field, "")
+	}
+	_, err := find(t, l, w, oci.Limits{Depth: -1})
+	refused(t, err, "", "Depth is negative")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := oci.Find(ctx, in(l.FS), w, oci.Limits{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	l.FS["index.json"].Data = []byte(`{"manifests":[` + strings.Repeat("{},", 128<<10) + `{}]}`)
-	_, err := (&oci.Layout{FS: l.FS}).Entries(oci.Limits{})
-	if passed := (*oci.LimitError)(nil); !errors.As(err, &passed) || passed.Limit != "Items" {
-		t.Error(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := oci.Find(ctx, &oci.Layout{FS: l.FS}, []oci.Descriptor{index}, oci.Want{Digest: index.Digest}, oci.Limits{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err = oci.List(t.Context(), in(l.FS).Store.(*oci.Layout), oci.Limits{})
+	refused(t, err, "Items", "")
 }
 
-// counting counts the bytes that are read of a source.
+// counting counts the bytes that are read of a store, and what is opened.
 type counting struct {
-	oci.Source
-	read int64
+	oci.Store
+	read   int64
+	opened int
 }
 
 type countingReader struct {
@@ -329,8 +315,9 @@ type countingReader struct {
 	c *counting
 }
 
-func (c *counting) Open(ctx context.Context, d oci.Descriptor) (io.ReadCloser, error) {
-	r, err := c.Source.Open(ctx, d)
+func (c *counting) Manifest(ctx context.Context, repository, digest string) (io.ReadCloser, error) {
+	c.opened++
+	r, err := c.Store.Manifest(ctx, repository, digest)
 	return countingReader{r, c}, err
 }
 
@@ -340,9 +327,10 @@ func (r countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// What is read and cannot be used counts, in one search and over several.
+// What is read and cannot be used counts, in one search and over several, and is not
+// read twice.
 func TestFailedReadsCount(t *testing.T) {
-	const size, limit = 1000, 10_000
+	const size, most = 1000, 10_000
 	l := ocitest.NewLayout()
 	bad := l.Blob(oci.TypeIndex, bytes.Repeat([]byte(" "), size))
 	var entries []oci.Descriptor
@@ -352,54 +340,30 @@ func TestFailedReadsCount(t *testing.T) {
 		l.FS[oci.BlobPath(d.Digest)] = l.FS[oci.BlobPath(bad.Digest)]
 		entries = append(entries, d)
 	}
-	passes := func(err error) bool {
-		var passed *oci.LimitError
-		return errors.As(err, &passed) && passed.Limit == "ManifestsSize"
+	src := &counting{Store: in(l.FS).Store}
+	b, err := oci.NewBudget(oci.Limits{ManifestsSize: most})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, read := range map[string]func(*counting, *oci.Budget) error{
-		"one search": func(src *counting, b *oci.Budget) error {
-			_, err := b.Find(t.Context(), src, entries, oci.Want{Digest: missing})
-			return err
-		},
-		"many searches": func(src *counting, b *oci.Budget) error {
-			for _, d := range entries {
-				if _, err := b.Find(t.Context(), src, []oci.Descriptor{d}, oci.Want{Digest: d.Digest}); passes(err) || err == nil {
-					return err
-				}
+	for n, d := range entries {
+		for range 3 {
+			if _, err = b.Manifest(t.Context(), oci.Repository{Store: src}, d); n < 10 && err == nil || n == 10 && !b.Exhausted() {
+				t.Fatalf("%d: %v", n, err)
 			}
-			return nil
-		},
-		"files": func(src *counting, b *oci.Budget) error {
-			for _, d := range entries {
-				if err := b.ReadJSON(t.Context(), src, d, new(any)); passes(err) || err == nil {
-					return err
-				}
-			}
-			return nil
-		},
-	} {
-		src := &counting{Source: &oci.Layout{FS: l.FS}}
-		b, err := oci.NewBudget(oci.Limits{ManifestsSize: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := read(src, b); !passes(err) || !b.Exhausted() {
-			t.Errorf("%s: %v, exhausted %v", name, err, b.Exhausted())
-		}
-		if src.read > limit {
-			t.Errorf("%s: %d bytes were read", name, src.read)
 		}
 	}
+	refused(t, err, "ManifestsSize", "")
+	if src.read > most || src.opened != 10 {
+		t.Errorf("%d bytes were read of %d manifests", src.read, src.opened)
+	}
+	_, err = oci.List(t.Context(), in(l.Write(entries...)).Store.(*oci.Layout), oci.Limits{ManifestsSize: most})
+	refused(t, err, "ManifestsSize", "")
 	// What is not there costs nothing: mirrors hold parts.
 	for _, d := range entries {
 		delete(l.FS, oci.BlobPath(d.Digest))
 	}
-	b, err := oci.NewBudget(oci.Limits{ManifestsSize: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var notFound *oci.NotFoundError
-	if _, err := b.Find(t.Context(), &oci.Layout{FS: l.FS}, entries, oci.Want{Digest: missing}); !errors.As(err, &notFound) {
+	_, err = find(t, l, oci.Want{Digest: missing}, oci.Limits{ManifestsSize: most})
+	if notFound := (*oci.NotFoundError)(nil); !errors.As(err, &notFound) || len(notFound.Available) != len(entries) {
 		t.Error(err)
 	}
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// NotFoundError tells that nothing has the digest that was wanted.
+// NotFoundError reports that nothing has the wanted digest.
 type NotFoundError struct {
 	// Want is the digest.
 	Want string
-	// Available says what there is, each with its name or platform if it has
-	// one: digests of images and indexes.
+	// Available are the digests of the images and indexes that are there, each
+	// with its name or platform if it has one.
 	Available []string
-	// Err are failures to read indexes that might have had it; may be nil.
+	// Err is the reason if Available is not all; may be nil.
 	Err error
 }
 
 func (e *NotFoundError) Error() string {
 	s := "there is no image " + bounded.Quote(e.Want) + ", but " + list(e.Available)
 	if e.Err != nil {
-		s += "; not all could be read: " + bounded.Text(e.Err.Error(), maxReason)
+		s += "; not all could be listed: " + bounded.Text(e.Err.Error(), maxReason)
 	}
 	return s
 }
@@ -29,7 +29,7 @@ func (e *NotFoundError) Error() string {
 // Unwrap returns Err.
 func (e *NotFoundError) Unwrap() error { return e.Err }
 
-// PlatformError tells that not exactly one image is made for a platform.
+// PlatformError reports that not exactly one image is made for a platform.
 type PlatformError struct {
 	// Platform is the one that was wanted; zero if none was.
 	Platform Platform

@@ -23,35 +23,20 @@ func FuzzLayout(f *testing.F) {
 		d := l.Blob("", manifest)
 		layer := l.Layer(file("manifests/a", "1"))
 		l.FS["index.json"] = &fstest.MapFile{Data: []byte(strings.NewReplacer("MANIFEST", d.Digest, "SIZE", strconv.FormatInt(d.Size, 10)).Replace(string(index)))}
-		layout := &oci.Layout{FS: l.FS, Name: "dir"}
-		entries, err := layout.Entries(oci.Limits{})
-		if err != nil {
-			return
-		}
+		from := in(l.FS)
+		_, _ = oci.List(t.Context(), from.Store.(*oci.Layout), small)
 		for _, w := range []oci.Want{{Digest: d.Digest}, {Digest: d.Digest, Platform: oci.Platform{Architecture: "amd64"}}, {Digest: layer.Digest}} {
-			image, err := oci.Find(t.Context(), layout, entries, w, small)
+			image, err := oci.Find(t.Context(), from, w, small)
 			if err != nil {
 				if len(err.Error()) > 8<<10 {
 					t.Errorf("an error of %d bytes", len(err.Error()))
 				}
 				continue
 			}
-			if digest := image.Descriptor.Digest; digest != d.Digest && digest != layer.Digest || len(image.Layers) > small.Layers {
+			if image.Digest != d.Digest && image.Digest != layer.Digest || len(image.Layers) > small.Layers {
 				t.Errorf("found %+v", image)
 			}
-			_, _ = oci.Unpack(t.Context(), layout, image, kept, small)
-		}
-	})
-}
-
-// FuzzDocker reads any manifest.json and configuration.
-func FuzzDocker(f *testing.F) {
-	f.Add([]byte(`[{"Config":"c","Layers":["l","l"]}]`), []byte(`{"rootfs":{"diff_ids":["`+missing+`","`+missing+`"]}}`), []byte("\x28\xb5\x2f\xfd"))
-	f.Fuzz(func(t *testing.T, list, config, layer []byte) {
-		layout := fstest.MapFS{"manifest.json": {Data: list}, "c": {Data: config}, "l": {Data: layer}}
-		fsys, err := (&oci.DockerArchive{FS: layout, Name: "x"}).Unpack(t.Context(), oci.Want{Digest: ocitest.Digest(config)}, nil, kept, small)
-		if err == nil {
-			walk(t, fsys)
+			_, _ = oci.Unpack(t.Context(), from, image.Layers, kept, small)
 		}
 	})
 }
@@ -62,7 +47,7 @@ func FuzzLayers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lower, upper []byte) {
 		l := ocitest.NewLayout()
 		layers := []oci.Descriptor{l.Blob(ocitest.TypeLayer, lower), l.Blob(ocitest.TypeLayer, upper)}
-		fsys, err := oci.Unpack(t.Context(), &oci.Layout{FS: l.FS, Name: "dir"}, &oci.Image{Layers: layers}, kept, small)
+		fsys, err := oci.Unpack(t.Context(), in(l.FS), layers, kept, small)
 		if err == nil {
 			walk(t, fsys)
 		}
@@ -96,31 +81,26 @@ func walk(t *testing.T, fsys fs.FS) {
 // FuzzOpenTar reads any tar file. What is found in it lies in it.
 func FuzzOpenTar(f *testing.F) {
 	l := ocitest.NewLayout()
-	docker, _ := ocitest.Docker(ocitest.Tar(file("manifests/a", "1")))
-	f.Add(ocitest.Tar(ocitest.Files(l.Write(l.Index(l.Image("linux/amd64"))))...))
-	f.Add(ocitest.Tar(ocitest.Files(docker)...))
+	index := l.Index(l.Image("linux/amd64"))
+	f.Add(ocitest.Tar(ocitest.Files(l.Write(index))...))
+	f.Add(ocitest.Tar(ocitest.Files(l.Mirror("o/r", ":", "1", index.Digest))...))
+	f.Add(ocitest.Tar(ocitest.Files(l.Storage("o/r", "1", index.Digest))...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		archive, err := openTar(data, small)
 		if err != nil {
 			return
 		}
-		for _, name := range []string{"a", "d/a", "oci-layout", "manifest.json"} {
-			content, err := fs.ReadFile(archive, name)
-			if err != nil {
-				continue
-			}
-			if len(content) > len(data) {
+		for _, name := range []string{"a", "d/a", "oci-layout"} {
+			if content, err := fs.ReadFile(archive, name); err == nil && len(content) > len(data) {
 				t.Errorf("%s has %d bytes, in a file of %d", name, len(content), len(data))
 			}
 		}
-		layout := &oci.Layout{FS: archive, Name: "x"}
-		if entries, err := layout.Entries(small); err == nil {
-			if list, err := oci.List(t.Context(), layout, entries, small); err == nil && len(list) > small.Manifests {
-				t.Errorf("%d entries", len(list))
-			}
+		layout, err := oci.OpenLayout(archive, "x", small)
+		if err != nil {
+			return
 		}
-		if images, err := (&oci.DockerArchive{FS: archive, Name: "x"}).Images(t.Context(), small); err == nil && len(images) > small.Manifests {
-			t.Errorf("%d images", len(images))
+		if list, err := oci.List(t.Context(), layout, small); err == nil && len(list) > small.Manifests {
+			t.Errorf("%d entries", len(list))
 		}
 	})
 }

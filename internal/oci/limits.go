@@ -2,13 +2,14 @@ package oci
 
 import (
 	"cmp"
-	"fmt"
 
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
-// Limits bound what is read of an image. A zero field means its default; a
-// negative one is an error.
+// Limits bound what is read of images. A zero field means its default, which lies
+// well above real release images; a negative one is an error. Passing a limit is a
+// [*limit.LimitError] with the name of the field.
 type Limits struct {
 	// ManifestSize is the largest index, manifest or configuration, in bytes;
 	// 0: 4 MiB.
@@ -27,13 +28,14 @@ type Limits struct {
 	// TotalSize is the largest size of all layers uncompressed, in bytes;
 	// 0: 16 GiB.
 	TotalSize int64
-	// Entries is the largest number of entries of all layers, and of an
-	// archive; 0: 1,000,000.
+	// Entries is the largest number of files, directories and links in all
+	// layers, in archives, and in the folders of a mirror; 0: 1,000,000.
 	Entries int
 	// FileSize is the largest file that is kept, in bytes; 0: 16 MiB.
 	FileSize int64
 	// KeptSize is the largest size of all that is kept in memory, in bytes:
-	// files, their names, and the names of an archive's entries; 0: 512 MiB.
+	// files, also those that later layers replace, their names, and the names of
+	// an archive's entries; 0: 512 MiB.
 	KeptSize int64
 }
 
@@ -73,37 +75,13 @@ const (
 	nodeSize = 256
 )
 
-// LimitError says which of the [Limits] was passed.
-type LimitError struct {
-	// Limit is the name of the field of Limits, or "Items" or "Path", which
-	// cannot be changed.
-	Limit string
-	// Max is its value.
-	Max int64
-	// What is limited, such as "bytes in the file".
-	What string
+func (l Limits) manifestSize() limit.Limit {
+	return limit.Limit{Max: l.ManifestSize, Name: "ManifestSize", What: "bytes in an index, manifest or configuration"}
 }
 
-func (e *LimitError) Error() string {
-	return fmt.Sprintf("more than %d %s (limit %s)", e.Max, e.What, e.Limit)
+func (l Limits) entries(where string) limit.Limit {
+	return limit.Limit{Max: int64(l.Entries), Name: "Entries", What: "entries in " + where}
 }
 
-func manifestSizeError(limit int64) error {
-	return &LimitError{Limit: "ManifestSize", Max: limit, What: "bytes in an index, manifest or configuration"}
-}
-
-func manifestsSizeError(limit int64) error {
-	return &LimitError{Limit: "ManifestsSize", Max: limit, What: "bytes in all indexes, manifests and configurations"}
-}
-
-func entriesError(l Limits, where string) error {
-	return &LimitError{Limit: "Entries", Max: int64(l.Entries), What: "entries in " + where}
-}
-
-func layersError(l Limits) error {
-	return &LimitError{Limit: "Layers", Max: int64(l.Layers), What: "layers in the image"}
-}
-
-func pathError() error {
-	return &LimitError{Limit: "Path", Max: maxPath, What: "bytes in the name of a file or link"}
-}
+// pathLimit bounds names of files and links.
+var pathLimit = limit.Limit{Max: maxPath, Name: "Path", What: "bytes in the name of a file or link"}

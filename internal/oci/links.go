@@ -14,8 +14,8 @@ import (
 // name that leads out of the tree is refused, and so is one that might. What is
 // returned holds nothing else of the header in memory that the name stood in.
 func cleanName(name string) (string, error) {
-	if len(name) > maxPath {
-		return "", pathError()
+	if err := pathLimit.Check(int64(len(name))); err != nil {
+		return "", err
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
@@ -35,14 +35,15 @@ func (t *tree) hardLink(n *node, target string) error {
 	if other == nil || other.mode.IsDir() {
 		return fmt.Errorf("hard link to %s, which is not a file among %s", bounded.Quote(target), bounded.Join(t.paths, ", ", maxReason))
 	}
-	n.mode, n.modTime, n.data, n.target = other.mode, other.modTime, other.data, other.target
+	*n = *other
+	n.layer = t.layer
 	return nil
 }
 
 // checkLink refuses the target of a symbolic link that leads above the root.
 func checkLink(dir, target string) error {
-	if len(target) > maxPath {
-		return pathError()
+	if err := pathLimit.Check(int64(len(target))); err != nil {
+		return err
 	}
 	fail := func(why string) error { return fmt.Errorf("symbolic link to %s %s", bounded.Quote(target), why) }
 	if target == "" || !utf8.ValidString(target) {

@@ -1,41 +1,84 @@
 package oci
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"slices"
+	"strings"
 )
 
-// List returns all indexes and images among entries, and those in the indexes,
-// each index before what it holds. An index that cannot be read is listed without
-// what it holds: mirrors may hold parts. Errors are [*LimitError] and that of the
-// context.
-func List(ctx context.Context, src Source, entries []Descriptor, l Limits) ([]Descriptor, error) {
-	f, err := newFinder(ctx, src, l)
+// List returns all indexes and images that a layout names, and those in the
+// indexes, each index before what it holds. An index that cannot be read is listed
+// without what it holds: mirrors may hold parts. Errors are [*limit.LimitError],
+// that of the context, and those of the layout's own index.
+func List(ctx context.Context, l *Layout, limits Limits) ([]Descriptor, error) {
+	b, err := NewBudget(limits)
 	if err != nil {
 		return nil, err
 	}
-	return f.list(nil, entries, 1)
+	return newFinder(ctx, Repository{Store: l}, b).layout(l)
 }
 
-func (f *finder) list(out, entries []Descriptor, depth int) ([]Descriptor, error) {
-	if err := f.budget.see(entries, depth); err != nil {
+// layout lists what a layout names.
+func (f *finder) layout(l *Layout) ([]Descriptor, error) {
+	entries, err := l.Entries()
+	if err != nil {
 		return nil, err
 	}
-	for _, d := range entries {
-		if isArtifact(d) || !d.IsManifest() {
-			continue
-		}
-		out = append(out, d)
-		if _, known := f.manifests[d.Digest]; known || !isIndex(d.MediaType) {
+	for i, d := range entries {
+		if !d.unsized {
 			continue
 		}
 		m, err := f.read(d)
-		if passed := (*LimitError)(nil); errors.As(err, &passed) || f.ctx.Err() != nil {
+		if f.stops(err) {
 			return nil, err
 		}
-		if out, err = f.list(out, m.Manifests, depth+1); err != nil {
+		entries[i].MediaType = cmp.Or(m.MediaType, TypeManifest)
+	}
+	slices.SortStableFunc(entries, func(a, b Descriptor) int { return cmp.Compare(rank(a), rank(b)) })
+	return (&lister{finder: f, listed: map[string]bool{}}).list(nil, entries, 1)
+}
+
+// rank puts indexes first that only their own text shows to be some: the images in
+// them are entries, too.
+func rank(d Descriptor) int {
+	if d.unsized && !d.IsIndex() {
+		return 1
+	}
+	return 0
+}
+
+// lister is one list of images.
+type lister struct {
+	finder *finder
+	listed map[string]bool // digests
+}
+
+// list appends entries and what the indexes among them hold.
+func (l *lister) list(out, entries []Descriptor, depth int) ([]Descriptor, error) {
+	if err := l.finder.budget.see(entries, depth); err != nil {
+		return nil, err
+	}
+	for _, d := range entries {
+		known := l.listed[d.Digest]
+		if isArtifact(d) || !d.IsManifest() || d.unsized && known && !strings.Contains(d.Annotations[RefName], ":") {
+			continue
+		}
+		out = append(out, d)
+		l.listed[d.Digest] = true
+		if known || !d.IsIndex() {
+			continue
+		}
+		m, err := l.finder.read(d)
+		if l.finder.stops(err) {
+			return nil, err
+		}
+		if out, err = l.list(out, m.Manifests, depth+1); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
+
+// stops reports whether an error ends a search.
+func (f *finder) stops(err error) bool { return err != nil && (ends(err) || f.ctx.Err() != nil) }

@@ -84,6 +84,13 @@ func (m *memFS) Open(name string) (fs.File, error) {
 	if n.mode.IsDir() {
 		return &openDir{info: info, name: name, entries: n.entries()}, nil
 	}
+	if n.section != nil {
+		r, err := n.section.open(n.size)
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+		return &archivedFile{info, r}, nil
+	}
 	return &openFile{info: info, Reader: bytes.NewReader(n.data)}, nil
 }
 
@@ -92,8 +99,16 @@ func (m *memFS) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.mode.IsDir() {
+	switch {
+	case n.mode.IsDir():
 		return nil, isDir("read", name)
+	case n.section != nil:
+		f, err := m.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return io.ReadAll(f)
 	}
 	return bytes.Clone(n.data), nil
 }
@@ -157,7 +172,7 @@ type info struct {
 }
 
 func (i info) Name() string       { return i.name }
-func (i info) Size() int64        { return int64(len(i.n.data)) }
+func (i info) Size() int64        { return i.n.size }
 func (i info) Mode() fs.FileMode  { return i.n.mode }
 func (i info) ModTime() time.Time { return i.n.modTime }
 func (i info) IsDir() bool        { return i.n.mode.IsDir() }
@@ -171,6 +186,14 @@ type openFile struct {
 func (f *openFile) Size() int64                { return f.info.Size() }
 func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *openFile) Close() error               { return nil }
+
+// archivedFile is a file in an archive.
+type archivedFile struct {
+	info info
+	io.ReadCloser
+}
+
+func (f *archivedFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 
 type openDir struct {
 	info

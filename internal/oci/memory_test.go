@@ -41,7 +41,7 @@ func TestKeptMemory(t *testing.T) {
 	}
 	for name, read := range map[string]func() (any, error){
 		"layer": func() (any, error) {
-			return oci.Unpack(t.Context(), layoutOf(l), &oci.Image{Layers: []oci.Descriptor{d}}, kept, oci.Limits{})
+			return oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{})
 		},
 		"archive": func() (any, error) { return openTar(data, oci.Limits{}) },
 	} {

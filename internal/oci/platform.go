@@ -36,6 +36,15 @@ func ParsePlatform(s string) (Platform, error) {
 	return Platform{}, fmt.Errorf("platform %q is not os/architecture or os/architecture/variant", s)
 }
 
+// Set makes p what [ParsePlatform] reads, as a flag.Value.
+func (p *Platform) Set(s string) error {
+	read, err := ParsePlatform(s)
+	if err == nil {
+		*p = read
+	}
+	return err
+}
+
 // String returns os/architecture/variant, and "" for the zero value.
 func (p Platform) String() string {
 	if p == (Platform{}) {

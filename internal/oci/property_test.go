@@ -47,7 +47,7 @@ func TestLayersProperty(t *testing.T) {
 			maps.Copy(want, own)
 			layers = append(layers, l.Layer(entries...))
 		}
-		fsys, err := oci.Unpack(t.Context(), &oci.Layout{FS: l.FS}, &oci.Image{Layers: layers}, kept, oci.Limits{})
+		fsys, err := oci.Unpack(t.Context(), in(l.FS), layers, kept, oci.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,13 +13,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // node is a file, directory or symbolic link.
 type node struct {
 	mode     fs.FileMode
 	modTime  time.Time
-	data     []byte
+	size     int64
+	data     []byte           // of a file
+	section  *section         // of a file in an archive, instead of data
 	target   string           // of a symbolic link
 	children map[string]*node // of a directory
 	layer    int              // that made it, or something in it
@@ -29,16 +32,15 @@ type node struct {
 // tree is the file system of several layers, as far as it lies at or below some
 // paths, or on the way to them.
 type tree struct {
-	root    *node
-	paths   []string
-	limits  Limits
-	entries *int  // of all layers
-	layer   int   // that is applied
-	kept    int64 // bytes
+	root   *node
+	paths  []string
+	budget *Budget
+	layer  int   // that is applied
+	kept   int64 // bytes
 }
 
 func newTree(paths []string, b *Budget) *tree {
-	return &tree{root: newDir(), paths: paths, limits: b.limits, entries: &b.entries}
+	return &tree{root: newDir(), paths: paths, budget: b}
 }
 
 func newDir() *node {
@@ -62,8 +64,8 @@ func (t *tree) apply(ctx context.Context, r io.Reader) error {
 		if header.Typeflag == tar.TypeXGlobalHeader {
 			continue // it describes the archive
 		}
-		if *t.entries++; *t.entries > t.limits.Entries {
-			return entriesError(t.limits, "all layers")
+		if err := t.budget.layers.Spend(limit.Usage{Entries: 1}); err != nil {
+			return err
 		}
 		if err := t.entry(header, archive); err != nil {
 			return fmt.Errorf("%s: %w", bounded.Quote(header.Name), err)
@@ -89,32 +91,73 @@ func (t *tree) entry(h *tar.Header, content io.Reader) error {
 		return errors.New("the name is not UTF-8")
 	}
 	n := &node{mode: h.FileInfo().Mode().Perm(), modTime: h.ModTime, layer: t.layer}
+	if h.Typeflag == tar.TypeReg {
+		if n.data, err = t.content(h, content); err != nil {
+			return err
+		}
+		n.size = h.Size
+		return t.put(name, n)
+	}
+	return t.add(name, n, h)
+}
+
+// add adds n, which is not a file with content.
+func (t *tree) add(name string, n *node, h *tar.Header) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
 		_, err := t.dir(name, n)
 		return err
-	case tar.TypeReg:
-		n.data, err = t.content(h, content)
 	case tar.TypeSymlink:
-		n.mode, n.target = fs.ModeSymlink|0o777, strings.Clone(h.Linkname)
-		err = checkLink(dir, h.Linkname)
+		if err := checkLink(path.Dir(name), h.Linkname); err != nil {
+			return err
+		}
+		n.mode = fs.ModeSymlink | 0o777
+		n.target = strings.Clone(h.Linkname)
 	case tar.TypeLink:
-		err = t.hardLink(n, h.Linkname)
+		if err := t.hardLink(n, h.Linkname); err != nil {
+			return err
+		}
 	default:
-		err = errors.New("neither a file nor a directory nor a link")
+		return errors.New("neither a file nor a directory nor a link")
 	}
-	if err != nil {
-		return err
-	}
+	return t.put(name, n)
+}
+
+// put puts n in the place of what has its name.
+func (t *tree) put(name string, n *node) error {
+	dir, base := path.Split(name)
 	if err := t.keep(int64(len(base) + len(n.target))); err != nil {
 		return err
 	}
-	parent, err := t.dir(dir, nil)
+	parent, err := t.dir(path.Clean(dir), nil)
 	if err != nil {
 		return err
 	}
 	parent.children[strings.Clone(base)] = n // not what it was cut from
 	return nil
+}
+
+// keep counts what is held in memory.
+func (t *tree) keep(n int64) error {
+	t.kept += nodeSize + n
+	return limit.Limit{Max: t.budget.limits.KeptSize, Name: "KeptSize", What: "bytes in what is kept"}.Check(t.kept)
+}
+
+// content reads a file that is kept.
+func (t *tree) content(h *tar.Header, r io.Reader) ([]byte, error) {
+	size := limit.Limit{Max: t.budget.limits.FileSize, Name: "FileSize", What: "bytes in the file"}
+	if err := size.Check(h.Size); err != nil {
+		return nil, err
+	}
+	if err := t.keep(h.Size); err != nil {
+		return nil, err
+	}
+	data := make([]byte, min(h.Size, 1<<20)) // a size is a claim
+	if _, err := io.ReadFull(r, data); err != nil {
+		return nil, err
+	}
+	rest, err := io.ReadAll(r)
+	return append(data, rest...), err
 }
 
 // wants reports whether a name lies at or below one of the paths, or on the way

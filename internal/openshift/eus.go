@@ -1,4 +1,4 @@
-// Package openshift knows the facts of OpenShift's minor versions that follow from
+// Package openshift has OpenShift's minor versions, and the facts that follow from
 // their numbers.
 package openshift
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
@@ -26,7 +27,7 @@ const (
 const (
 	// MaxSize is the largest size in bytes of a file that Decode reads.
 	MaxSize = 256 << 10
-	// MaxDepth is how deep lists and maps may be nested in the free-form
+	// MaxDepth is how deep lists and maps may be nested, as in the free-form
 	// metadata.
 	MaxDepth = 100
 
@@ -56,7 +57,7 @@ func Decode(data []byte) (*Metadata, error) {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("unmarshal Cincinnati metadata: %w", err)
 	}
-	if deeper(m.Metadata, MaxDepth) {
+	if _, depth := limit.Shape(data); depth > MaxDepth+1 {
 		return nil, fmt.Errorf("unmarshal Cincinnati metadata: metadata is nested more than %d levels deep", MaxDepth)
 	}
 	if m.Kind != Kind {
@@ -71,31 +72,6 @@ func Decode(data []byte) (*Metadata, error) {
 	}
 	m.Semver = v
 	return &m, nil
-}
-
-// deeper reports whether maps and lists are nested more than depth levels.
-func deeper(value any, depth int) bool {
-	switch value := value.(type) {
-	case map[string]any:
-		if depth == 0 {
-			return true
-		}
-		for _, v := range value {
-			if deeper(v, depth-1) {
-				return true
-			}
-		}
-	case []any:
-		if depth == 0 {
-			return true
-		}
-		for _, v := range value {
-			if deeper(v, depth-1) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Known is what [Metadata.Known] understands of the free-form metadata.

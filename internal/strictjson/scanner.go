@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Scanner reads JSON in one pass, without building values that are not wanted.
@@ -35,14 +36,6 @@ const MaxDepth = 500
 
 // ErrSyntax stands for invalid JSON; [Scanner.Describe] finds the words.
 var ErrSyntax = errors.New("invalid JSON")
-
-// LimitError says that a text has too much of something.
-type LimitError struct {
-	Limit string // what there is too much of, in the plural
-	Max   int
-}
-
-func (e *LimitError) Error() string { return fmt.Sprintf("more than %d %s", e.Max, e.Limit) }
 
 // costKey is what a key of an object with many takes beyond its text, in bytes.
 const costKey = 64
@@ -130,7 +123,7 @@ func (s *Scanner) Object(field func(key []byte) error) error {
 	var seen keySet
 	for n := 1; ; n++ {
 		if n > s.MaxKeys && s.MaxKeys > 0 {
-			return &LimitError{Limit: "keys of an object", Max: s.MaxKeys}
+			return &limit.LimitError{What: "keys of an object", Max: int64(s.MaxKeys)}
 		}
 		if s.Peek() != '"' {
 			return ErrSyntax
@@ -192,7 +185,7 @@ func (s *Scanner) Array(element func(i int) error) error {
 
 func (s *Scanner) enter() error {
 	if s.depth++; s.depth > MaxDepth {
-		return &LimitError{Limit: "levels of nested JSON", Max: MaxDepth}
+		return &limit.LimitError{What: "levels of nested JSON", Max: MaxDepth}
 	}
 	return nil
 }

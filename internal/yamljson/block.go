@@ -95,12 +95,14 @@ func (d *Decoder) mapping(key string, col, depth int) (int32, bool) {
 		switch d.s[d.pos] {
 		case '"', '\'':
 			start := d.pos
-			if key, ok = d.quoted(); !ok || !d.toColon() || d.pos-start > maxKey || d.lineStart > start {
+			key, ok = d.quoted()
+			if !ok || !d.toColon() || d.pos-start > maxKey || d.lineStart > start {
 				return 0, false
 			}
 		default:
 			var isKey bool
-			if key, isKey, ok = d.key(); !ok || !isKey {
+			key, isKey, ok = d.key()
+			if !ok || !isKey {
 				return 0, false
 			}
 		}

@@ -9,21 +9,15 @@ const (
 	other            // may end a plain scalar
 )
 
-var class = [256]byte{
-	'\t': other, '\n': other,
-	' ': text, '!': text, '"': text, '#': other, '$': text, '%': text, '&': text, '\'': text,
-	'(': text, ')': text, '*': text, '+': text, ',': other, '-': text, '.': text, '/': text,
-	'0': text, '1': text, '2': text, '3': text, '4': text, '5': text, '6': text, '7': text,
-	'8': text, '9': text, ':': other, ';': text, '<': text, '=': text, '>': text, '?': other,
-	'@': text, 'A': text, 'B': text, 'C': text, 'D': text, 'E': text, 'F': text, 'G': text,
-	'H': text, 'I': text, 'J': text, 'K': text, 'L': text, 'M': text, 'N': text, 'O': text,
-	'P': text, 'Q': text, 'R': text, 'S': text, 'T': text, 'U': text, 'V': text, 'W': text,
-	'X': text, 'Y': text, 'Z': text, '[': other, '\\': text, ']': other, '^': text, '_': text,
-	'`': text, 'a': text, 'b': text, 'c': text, 'd': text, 'e': text, 'f': text, 'g': text,
-	'h': text, 'i': text, 'j': text, 'k': text, 'l': text, 'm': text, 'n': text, 'o': text,
-	'p': text, 'q': text, 'r': text, 's': text, 't': text, 'u': text, 'v': text, 'w': text,
-	'x': text, 'y': text, 'z': text, '{': other, '|': text, '}': other, '~': text,
-}
+var class = func() (table [256]byte) {
+	for c := byte(' '); c <= '~'; c++ {
+		table[c] = text
+	}
+	for _, c := range []byte("\t\n#,:?[]{}") {
+		table[c] = other
+	}
+	return table
+}()
 
 // plainInJSON are the bytes that encoding/json writes as they are, where they
 // stand alone.

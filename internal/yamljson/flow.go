@@ -86,7 +86,8 @@ func (d *Decoder) flowKey() (string, bool) {
 	var key string
 	if c := d.s[d.pos]; c == '"' || c == '\'' {
 		var ok bool
-		if key, ok = d.quoted(); !ok {
+		key, ok = d.quoted()
+		if !ok {
 			return "", false
 		}
 		for d.s[d.pos] == ' ' {
@@ -103,7 +104,8 @@ func (d *Decoder) flowKey() (string, bool) {
 		if end, stop := d.plainLine(d.pos, true); stop != ':' || end == d.pos {
 			return "", false
 		}
-		if key, isKey, ok = d.key(); !ok || !isKey {
+		key, isKey, ok = d.key()
+		if !ok || !isKey {
 			return "", false
 		}
 	}

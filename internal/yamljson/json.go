@@ -175,7 +175,8 @@ func (d *Decoder) jsonEscaped(start, i int) (text string, ok bool) {
 				if strings.HasPrefix(s[i:], `\u`) {
 					second, _ = hex4(s[i+2:])
 				}
-				if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
+				r = utf16.DecodeRune(r, second)
+				if r != utf8.RuneError {
 					i += 6
 				}
 			}
@@ -192,21 +193,8 @@ func hex4(s string) (rune, bool) {
 	if len(s) < 4 {
 		return 0, false
 	}
-	var r rune
-	for _, c := range []byte(s[:4]) {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	r, err := strconv.ParseUint(s[:4], 16, 16)
+	return rune(r), err == nil
 }
 
 func (d *Decoder) jsonNumber() (int32, bool) {

@@ -233,7 +233,8 @@ func (m *meter) measure(p *part, depth int) error {
 		return err
 	}
 	var list []part
-	if err = p.decode(&list); err == nil {
+	err = p.decode(&list)
+	if err == nil {
 		for i := range list {
 			if err := m.measure(&list[i], depth+1); err != nil {
 				return err

@@ -1,6 +1,7 @@
 package yamljson
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -163,7 +164,8 @@ func (d *Decoder) quoted() (string, bool) {
 				// An escaped line end: it goes, and so do the blanks of the next
 				// line; further line ends stay.
 				var breaks int
-				if i, breaks = d.nextLine(i + 1); i < 0 || d.documentEnd(i) {
+				i, breaks = d.nextLine(i + 1)
+				if i < 0 || d.documentEnd(i) {
 					return "", false
 				}
 				for range breaks - 1 {
@@ -187,7 +189,8 @@ func (d *Decoder) quoted() (string, bool) {
 			}
 			d.buf = d.buf[:end]
 			var breaks int
-			if i, breaks = d.nextLine(i); i < 0 || d.documentEnd(i) {
+			i, breaks = d.nextLine(i)
+			if i < 0 || d.documentEnd(i) {
 				return "", false
 			}
 			d.buf = appendBreaks(d.buf, breaks)
@@ -268,28 +271,11 @@ func (d *Decoder) hexEscape(s string, digits int) int {
 	if len(s) < 2+digits {
 		return 0
 	}
-	var r rune
-	for i := 2; i < 2+digits; i++ {
-		c := s[i]
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0
-		}
-		if r > utf8.MaxRune>>4 {
-			return 0
-		}
-		r = r<<4 | rune(c)
-	}
-	if !utf8.ValidRune(r) {
+	r, err := strconv.ParseUint(s[2:2+digits], 16, 31)
+	if err != nil || !utf8.ValidRune(rune(r)) {
 		return 0
 	}
-	d.buf = utf8.AppendRune(d.buf, r)
+	d.buf = utf8.AppendRune(d.buf, rune(r))
 	return 2 + digits
 }
 

@@ -1,7 +1,6 @@
 package image_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,12 +17,8 @@ import (
 func benchmark(b *testing.B, entries []ocitest.Entry) {
 	l := ocitest.NewLayout()
 	d := l.Image("linux/amd64", l.Layer(entries...))
-	data := ocitest.Tar(ocitest.Files(l.Write(d))...)
-	src, err := image.FromTar(bytes.NewReader(data), int64(len(data)), image.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(data)))
+	src, size := inTar(b, l.Write(d), image.Options{})
+	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := src.Payload(b.Context(), configv1.Release{Image: repository + "@" + d.Digest}); err != nil {

@@ -1,6 +1,6 @@
 // Package image reads release payloads out of container images, without a
-// cluster: from OCI image layouts and archives as mirroring tools write them, and
-// from whatever else holds manifests and layers. A [Source] is a
+// cluster: from OCI image layouts and mirrors on disk as mirroring tools write them,
+// and from whatever else holds manifests and layers. A [Source] is a
 // manifest.PayloadSource, so that everything which takes payloads takes a mirrored
 // release:
 //
@@ -13,12 +13,18 @@
 //
 // # What is read
 //
-// [Open] and [FromFS] read an OCI image layout, a directory with oci-layout,
-// index.json and blobs. [Open] and [FromTar] read a tar file of one, in place and
-// without unpacking it. Both also read what docker save and podman save write.
-// [FromStore] reads from a [Store] of the caller's; the module
-// github.com/clusterupdate/clusterupdate/manifest/image/registry makes one of a
-// registry.
+// [Open] and [FromFS] read, in place and without unpacking it, what lies in a
+// directory in one of these forms:
+//
+//	oci-layout, index.json, blobs           an OCI image layout
+//	v2/<repository>/{manifests,blobs}       oc adm release mirror --to-dir, oc image mirror file://
+//	mirror_000001.tar, mirror_000002.tar    archives of oc-mirror, which are read as one
+//	docker/registry/v2                      the cache of oc-mirror, and the storage of registries
+//
+// Open also reads a tar file of one of them. Archives of oc-mirror are incremental: the
+// error for what only an earlier archive holds says so. [FromStore] reads from a
+// [Store]; the module github.com/clusterupdate/clusterupdate/manifest/image/registry
+// makes one of a registry.
 //
 // # What is believed
 //
@@ -28,11 +34,6 @@
 // image its layers, and each is compared with its name before anything is made of
 // it; what came of layers that turn out to be others is dropped. Names of
 // repositories and tags do not matter: a mirror has others.
-//
-// The archives of docker save keep no manifests. An image in one is known by its
-// id, the digest of its configuration, or by its digest where Options.Manifests
-// has its manifest. The same option helps where a mirror kept an image, but not
-// the index by whose digest a release is known.
 //
 // # What comes of it
 //
@@ -56,7 +57,7 @@
 //	layers of an image                       256        Limits.Layers         error
 //	bytes of a layer                         4 GiB      Limits.LayerSize      error
 //	bytes of all layers, uncompressed        16 GiB     Limits.TotalSize      error
-//	entries of layers, and of an archive     1,000,000  Limits.Entries        error
+//	entries of layers, archives and folders  1,000,000  Limits.Entries        error
 //	bytes of a file                          16 MiB     Limits.FileSize       error
 //	bytes of what is held in memory          512 MiB    Limits.KeptSize       error
 //	bytes of the name of a file              4096       -                     error
@@ -65,7 +66,7 @@
 // # Formats
 //
 // https://github.com/opencontainers/image-spec and
-// https://github.com/moby/docker-image-spec.
+// https://github.com/distribution/distribution.
 //
 // Types without hidden fields are plain data: safe to read from many goroutines at
 // a time, not to change while others read.

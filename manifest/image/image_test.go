@@ -3,7 +3,6 @@ package image_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -77,15 +76,20 @@ func (s store) Blob(_ context.Context, repository, digest string) (io.ReadCloser
 	return s.fs.Open(oci.BlobPath(digest))
 }
 
-// forms returns the sources of one layout in every form.
-func forms(t *testing.T, layout fstest.MapFS, o image.Options) map[string]*image.Source {
+// inTar returns a source of files in a tar file, and its size in bytes.
+func inTar(t testing.TB, files fstest.MapFS, o image.Options) (*image.Source, int64) {
 	t.Helper()
-	dir := t.TempDir()
-	data := ocitest.Tar(ocitest.Files(layout)...)
-	if err := errors.Join(os.CopyFS(filepath.Join(dir, "layout"), layout), os.WriteFile(filepath.Join(dir, "layout.tar"), data, 0o600)); err != nil {
+	data := ocitest.Tar(ocitest.Files(files)...)
+	name := filepath.Join(t.TempDir(), "release.tar")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	must := func(s *image.Source, err error) *image.Source {
+	return opened(t)(image.Open(name, o)), int64(len(data))
+}
+
+// opened wants a source to open, and closes it in the end.
+func opened(t testing.TB) func(*image.Source, error) *image.Source {
+	return func(s *image.Source, err error) *image.Source {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -93,12 +97,21 @@ func forms(t *testing.T, layout fstest.MapFS, o image.Options) map[string]*image
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
+}
+
+// forms returns the sources of one layout in every form.
+func forms(t *testing.T, layout fstest.MapFS, o image.Options) map[string]*image.Source {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, layout); err != nil {
+		t.Fatal(err)
+	}
+	tarred, _ := inTar(t, layout, o)
 	return map[string]*image.Source{
-		"file system": must(image.FromFS(layout, o)),
-		"reader":      must(image.FromTar(bytes.NewReader(data), int64(len(data)), o)),
-		"directory":   must(image.Open(filepath.Join(dir, "layout"), o)),
-		"tar file":    must(image.Open(filepath.Join(dir, "layout.tar"), o)),
-		"store":       must(image.FromStore(store{layout, new([]string)}, o)),
+		"file system": opened(t)(image.FromFS(layout, o)),
+		"directory":   opened(t)(image.Open(dir, o)),
+		"tar file":    tarred,
+		"store":       opened(t)(image.FromStore(store{layout, new([]string)}, o)),
 	}
 }
 
@@ -215,7 +228,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for place, want := range map[string]string{
-		dir: " has neither oci-layout nor manifest.json", packed: "x.tar.gz: the archive is compressed with gzip: decompress it first",
+		dir: " holds no images: neither oci-layout nor v2, docker/registry/v2 or mirror_*.tar", packed: "x.tar.gz: the archive is compressed with gzip: decompress it first",
 		filepath.Join(dir, "gone"): "no such file", os.DevNull: "is neither a directory nor a regular file",
 	} {
 		if _, err := image.Open(place, image.Options{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -226,7 +239,6 @@ func TestOpenRefuses(t *testing.T) {
 	for _, open := range []func() (*image.Source, error){
 		func() (*image.Source, error) { return image.Open(dir, negative) },
 		func() (*image.Source, error) { return image.FromFS(fstest.MapFS{}, negative) },
-		func() (*image.Source, error) { return image.FromTar(bytes.NewReader(nil), 0, negative) },
 		func() (*image.Source, error) { return image.FromStore(nil, negative) },
 	} {
 		if _, err := open(); err == nil || !strings.Contains(err.Error(), "Limits.Depth is negative") {
@@ -235,8 +247,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A store is asked in the repository of the pull spec, and not for what is given
-// as an option.
+// A store is asked in the repository of the pull spec.
 func TestStore(t *testing.T) {
 	l := ocitest.NewLayout()
 	amd := releaseImage(l, "linux/amd64", "1.0.0")
@@ -253,102 +264,34 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff([]string{manifest, manifest, blob, blob, blob}, asked); diff != "" {
 		t.Error(diff)
 	}
-	// What is read is not added to the caller's list.
-	given := make([][]byte, 0, 1)
-	src, err = image.FromStore(store{l.FS, &asked}, image.Options{Manifests: given})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := load(t.Context(), src, index.Digest); err != nil || given[:1][0] != nil {
-		t.Error(err, given[:1])
-	}
-	asked = nil
-	src, err = image.FromStore(store{l.FS, &asked}, image.Options{Manifests: [][]byte{l.FS[oci.BlobPath(index.Digest)].Data, l.FS[oci.BlobPath(amd.Digest)].Data}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := load(t.Context(), src, index.Digest); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{blob, blob, blob}, asked); diff != "" {
-		t.Error(diff)
-	}
 	if _, err := src.List(t.Context()); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 }
 
-// A mirror that kept one image of an index is read with the index from elsewhere.
-func TestManifestsOfOptions(t *testing.T) {
+// Mirrors of oc and oc-mirror are read as they are on disk.
+func TestMirrors(t *testing.T) {
 	l := ocitest.NewLayout()
 	amd := releaseImage(l, "linux/amd64", "1.0.0")
-	index := l.Index(amd, releaseImage(l, "linux/arm64", "1.0.1"))
-	data := l.FS[oci.BlobPath(index.Digest)].Data
-	delete(l.FS, oci.BlobPath(index.Digest))
-	layout := l.Write(amd)
-	o := image.Options{Platform: image.Platform{Architecture: "amd64"}}
-	for form, src := range forms(t, layout, o) {
-		if _, _, err := load(t.Context(), src, index.Digest); err == nil {
-			t.Errorf("%s: no error without the index", form)
-		}
-	}
-	o.Manifests = [][]byte{data}
-	for form, src := range forms(t, layout, o) {
-		if version, _, err := load(t.Context(), src, index.Digest); err != nil || version != "1.0.0" {
-			t.Error(form, version, err)
-		}
-	}
-}
-
-func TestDockerArchive(t *testing.T) {
-	files, registryManifest := ocitest.Docker(ocitest.Tar(ocitest.Files(testdata.Release("1.0.0", configMap("a")))...))
-	var m oci.Manifest
-	if err := json.Unmarshal(registryManifest, &m); err != nil {
-		t.Fatal(err)
-	}
-	data := ocitest.Tar(ocitest.Files(files)...)
-	open := func(o image.Options) *image.Source {
-		t.Helper()
-		s, err := image.FromTar(bytes.NewReader(data), int64(len(data)), o)
-		if err != nil {
+	index := l.Index(amd)
+	const repository, tag = "openshift/release-images", "1.0.0-multi"
+	for name, files := range map[string]fstest.MapFS{
+		"oc":        l.Mirror(repository, ":", tag, index.Digest, amd.Digest),
+		"oc-mirror": {"mirror_000001.tar": {Data: ocitest.Tar(ocitest.Files(l.Storage(repository, tag, index.Digest, amd.Digest))...)}},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, files); err != nil {
 			t.Fatal(err)
 		}
-		return s
-	}
-	digest := ocitest.Digest(registryManifest)
-	with := open(image.Options{Manifests: [][]byte{registryManifest}})
-	if version, _, err := load(t.Context(), with, digest); err != nil || version != "1.0.0" {
-		t.Error(version, err)
-	}
-	without := open(image.Options{Name: "release.tar"})
-	if version, _, err := load(t.Context(), without, m.Config.Digest); err != nil || version != "1.0.0" {
-		t.Error(version, err)
-	}
-	_, _, err := load(t.Context(), without, digest)
-	if missing := (*image.NotFoundError)(nil); !errors.As(err, &missing) || !strings.Contains(err.Error(), "release.tar: "+digest+": the archive is one without manifests") {
-		t.Error(err)
-	}
-	got, err := without.List(t.Context())
-	want := []image.Entry{{Digest: m.Config.Digest, Name: "registry.example/release:1", Platform: image.Platform{OS: "linux", Architecture: "amd64"}}}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-
-	// New versions write a layout into the archive, whose manifest is another.
-	l := ocitest.NewLayout()
-	own := l.Image("linux/amd64", l.Blob(ocitest.TypeLayer, files["0/layer.tar"].Data))
-	for name, f := range l.Write(own) {
-		files[name] = f
-	}
-	data = ocitest.Tar(ocitest.Files(files)...)
-	both := open(image.Options{Manifests: [][]byte{registryManifest}})
-	for _, d := range []string{own.Digest, digest, m.Config.Digest} {
-		if version, _, err := load(t.Context(), both, d); err != nil || version != "1.0.0" {
-			t.Error(version, err)
+		src := opened(t)(image.Open(dir, image.Options{Platform: image.Platform{Architecture: "amd64"}}))
+		if version, _, err := load(t.Context(), src, index.Digest); err != nil || version != "1.0.0" {
+			t.Errorf("%s: %s, %v", name, version, err)
 		}
-	}
-	if _, _, err := load(t.Context(), open(image.Options{}), digest); err == nil || !strings.Contains(err.Error(), "but "+own.Digest) {
-		t.Error(err)
+		got, err := src.List(t.Context())
+		want := []image.Entry{{Digest: index.Digest, Name: repository + ":" + tag, Index: true}, {Digest: amd.Digest, Platform: image.Platform{OS: "linux", Architecture: "amd64"}}}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Error(name, err, diff)
+		}
 	}
 }
 
@@ -388,11 +331,7 @@ func TestRealPayload(t *testing.T) {
 			l := ocitest.NewLayout()
 			d := l.Image("linux/amd64", l.Layer(ocitest.Files(os.DirFS(filepath.Join(testdata.Dir(t), name)))...))
 			index := l.Index(d)
-			data := ocitest.Tar(ocitest.Files(l.Write(index))...)
-			src, err := image.FromTar(bytes.NewReader(data), int64(len(data)), image.Options{Platform: image.Platform{Architecture: "amd64"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			src, _ := inTar(t, l.Write(index), image.Options{Platform: image.Platform{Architecture: "amd64"}})
 			fsys, err := src.Payload(t.Context(), configv1.Release{Image: repository + "@" + index.Digest})
 			if err != nil {
 				t.Fatal(err)

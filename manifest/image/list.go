@@ -12,35 +12,26 @@ import (
 type Entry struct {
 	// Digest is what a pull spec names it by.
 	Digest string
-	// Name is the reference name that the layout gives it, or the first tag in
-	// an archive of docker save; may be empty.
+	// Name is the reference name that the layout gives it, or its repository in a
+	// mirror, with its tag if it has one; may be empty.
 	Name string
 	// Platform is what it is made for; zero for an index, and where nothing
 	// says so.
 	Platform Platform
-	// Index says that it is an index of images, which follow it.
+	// Index reports that it is an index of images, which follow it.
 	Index bool
 }
 
-// List returns what a layout or an archive holds: each index before its images. It
-// tells which releases a mirror has; nothing but the indexes is verified, and names
-// and platforms are what the mirror says. A store cannot be listed: that is
-// errors.ErrUnsupported. Other errors are those of reading, and [*LimitError].
+// List returns what files hold: each index before its images. It tells which
+// releases a mirror has; names and platforms are what the mirror says. A store
+// cannot be listed: that is errors.ErrUnsupported. Other errors are those of reading,
+// and [*LimitError].
 func (s *Source) List(ctx context.Context) ([]Entry, error) {
-	limits := oci.Limits(s.o.Limits)
-	var found []oci.Descriptor
-	var err error
-	switch {
-	case s.layout != nil:
-		var entries []oci.Descriptor
-		if entries, err = s.layout.Entries(limits); err == nil {
-			found, err = oci.List(ctx, s.layout, entries, limits)
-		}
-	case s.docker != nil:
-		found, err = s.docker.Images(ctx, limits)
-	default:
-		err = errors.ErrUnsupported
+	layout, ok := s.store.(*oci.Layout)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", s.name, errors.ErrUnsupported)
 	}
+	found, err := oci.List(ctx, layout, s.o.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}

@@ -47,6 +47,9 @@ func TestOpenLinks(t *testing.T) {
 			}
 			defer src.Close()
 			version, _, err := load(t.Context(), src, d.Digest)
+			if tt.link == "index.json" { // which only a list needs
+				_, err = src.List(t.Context())
+			}
 			if tt.err == "" && (err != nil || version != "1.0.0") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("%s, %v; want %s", version, err, tt.err)
 			}

@@ -62,18 +62,18 @@ type Outcome struct {
 
 // Names of actions that need not be in [Options].Actions.
 const (
-	// ActionWindow opens at the parameter "from" and fails after "until", both as
+	// actionWindow opens at the parameter "from" and fails after "until", both as
 	// RFC 3339 and each optional.
-	ActionWindow = "window"
-	// ActionApproval waits until somebody confirms the step: see [Confirm].
-	ActionApproval = "approval"
-	// ActionHealth holds while a pool that the step names, or where it names none
+	actionWindow = "window"
+	// actionApproval waits until somebody confirms the step: see [Confirm].
+	actionApproval = "approval"
+	// actionHealth holds while a pool that the step names, or where it names none
 	// any pool, is Degraded, or a node of these pools or of Args.Nodes is not
 	// Ready.
-	ActionHealth = "health"
+	actionHealth = "health"
 )
 
-// window is [ActionWindow].
+// window is the action window.
 func window(now time.Time, parameters map[string]string) (Outcome, error) {
 	from, err := timeOf(parameters, "from")
 	until, err2 := timeOf(parameters, "until")
@@ -100,7 +100,7 @@ func timeOf(parameters map[string]string, name string) (time.Time, error) {
 	return t, nil
 }
 
-// health is [ActionHealth].
+// health is the action health.
 func (v *view) health(args *Args) (Outcome, error) {
 	pools := args.Pools
 	if len(pools) == 0 && len(args.Nodes) == 0 {
@@ -112,23 +112,24 @@ func (v *view) health(args *Args) (Outcome, error) {
 			pools = append(pools, p.Name)
 		}
 	}
-	why, err := v.check(Check{Kind: PoolsHealthy, Pools: pools})
+	why, err := v.check(Check{Kind: poolsHealthy, Pools: pools})
 	if why == "" && err == nil {
-		why, err = v.check(Check{Kind: NodesReady, Nodes: args.Nodes})
+		why, err = v.check(Check{Kind: nodesReady, Nodes: args.Nodes})
 	}
 	for _, pool := range pools {
 		if why != "" || err != nil {
 			break
 		}
 		nodes, listErr := v.nodesOf(pool)
-		if err = listErr; err != nil {
+		err = listErr
+		if err != nil {
 			break
 		}
 		names := make([]string, len(nodes))
 		for i, n := range nodes {
 			names[i] = n.Name
 		}
-		why, err = v.check(Check{Kind: NodesReady, Nodes: names})
+		why, err = v.check(Check{Kind: nodesReady, Nodes: names})
 	}
 	return Outcome{Done: why == "", Text: why}, err
 }
@@ -184,7 +185,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		case passes(c.err):
 			c.fails++
 			c.wait = min(actionRetry<<min(c.fails-1, 10), actionAtMost)
-			x.emit(Event{Type: EventError, Step: s.ID, Kind: s.Kind, Warning: true, Text: c.err.Error(), Err: c.err})
+			x.emit(EventError, EventData{Step: s.ID, Kind: s.Kind, Warning: true}, c.err.Error(), c.err)
 		default:
 			delete(x.calls, s.ID)
 			return false, "", nil, time.Time{}, &failure{err: c.err, sure: true}
@@ -220,13 +221,14 @@ func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 		return out, false, nil
 	}
 	switch name {
-	case ActionWindow:
-		if out, err = window(x.now, s.Args.Parameters); err != nil {
+	case actionWindow:
+		out, err = window(x.now, s.Args.Parameters)
+		if err != nil {
 			err = &failure{err: err, sure: true}
 		}
-	case ActionApproval:
+	case actionApproval:
 		out = x.confirmed(s)
-	case ActionHealth:
+	case actionHealth:
 		out, err = x.v.health(&s.Args)
 	default:
 		return out, false, nil
@@ -244,7 +246,7 @@ func (x *pass) confirmed(s *Step) Outcome {
 
 // isBuiltin reports whether an action is known without [Options].
 func isBuiltin(name string) bool {
-	return name == ActionWindow || name == ActionApproval || name == ActionHealth
+	return name == actionWindow || name == actionApproval || name == actionHealth
 }
 
 // passes reports whether an error may pass by itself.

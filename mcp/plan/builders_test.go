@@ -102,7 +102,7 @@ func examplePlans(t testing.TB) map[string]plan.Plan {
 		infra.Nodes = append(infra.Nodes, mcptest.Node(fmt.Sprint("i", i), "infra", "O"))
 	}
 	limit := intstr.FromString("50%")
-	p, w, err = plan.PlanCanary(infra, plan.CanaryOptions{ID: "infra", Pool: "infra", Gate: plan.ActionApproval, KeepPools: true,
+	p, w, err = plan.PlanCanary(infra, plan.CanaryOptions{ID: "infra", Pool: "infra", Gate: "approval", KeepPools: true,
 		Groups: []plan.Group{{Pool: "infra-canary", Nodes: []string{"i1"}, MaxUnavailable: &limit}}})
 	add("canary-of-infra", p, w, err)
 
@@ -256,49 +256,28 @@ func TestPlanCanary(t *testing.T) {
 	}
 }
 
+// problemsOf returns what makes a plan of a changed cluster and changed options.
+func problemsOf[O any](build func(plan.Cluster, O) (plan.Plan, []string, error), cluster func() plan.Cluster, o O) func(func(*plan.Cluster, *O)) func() ([]string, error) {
+	return func(change func(*plan.Cluster, *O)) func() ([]string, error) {
+		return func() ([]string, error) {
+			c, o := cluster(), o
+			change(&c, &o)
+			_, warnings, err := build(c, o)
+			return warnings, err
+		}
+	}
+}
+
 // All that speaks against a plan comes together.
 func TestBuilderProblems(t *testing.T) {
 	start := mcptest.Epoch
-	canary := func(change func(*plan.Cluster, *plan.CanaryOptions)) func() ([]string, error) {
-		return func() ([]string, error) {
-			c, o := clusterOf(3), plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1, 2}}
-			change(&c, &o)
-			_, warnings, err := plan.PlanCanary(c, o)
-			return warnings, err
-		}
-	}
-	windows := func(change func(*plan.Cluster, *plan.WindowsOptions)) func() ([]string, error) {
-		return func() ([]string, error) {
-			c, o := clusterOf(3), plan.WindowsOptions{ID: "c", Version: version1, NodeTime: time.Minute, Windows: []plan.Window{{Start: start, Duration: 2 * time.Hour}}}
-			change(&c, &o)
-			_, warnings, err := plan.PlanWindows(c, o)
-			return warnings, err
-		}
-	}
-	control := func(change func(*plan.Cluster, *plan.ControlPlaneOnlyOptions)) func() ([]string, error) {
-		return func() ([]string, error) {
-			c, o := clusterOf(3), plan.ControlPlaneOnlyOptions{ID: "c", Versions: []string{version1, version2}}
-			change(&c, &o)
-			_, warnings, err := plan.PlanControlPlaneOnly(c, o)
-			return warnings, err
-		}
-	}
-	rhel := func(change func(*plan.Cluster, *plan.RHELOptions)) func() ([]string, error) {
-		return func() ([]string, error) {
-			c, o := rhelCluster(), plan.RHELOptions{ID: "c", Update: "u"}
-			change(&c, &o)
-			_, warnings, err := plan.PlanRHEL(c, o)
-			return warnings, err
-		}
-	}
-	vsphere := func(change func(*plan.Cluster, *plan.VSphereHardwareOptions)) func() ([]string, error) {
-		return func() ([]string, error) {
-			c, o := clusterOf(1), plan.VSphereHardwareOptions{ID: "c"}
-			change(&c, &o)
-			_, warnings, err := plan.PlanVSphereHardware(c, o)
-			return warnings, err
-		}
-	}
+	three := func() plan.Cluster { return clusterOf(3) }
+	canary := problemsOf(plan.PlanCanary, three, plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1, 2}})
+	windows := problemsOf(plan.PlanWindows, three, plan.WindowsOptions{ID: "c", Version: version1, NodeTime: time.Minute,
+		Windows: []plan.Window{{Start: start, Duration: 2 * time.Hour}}})
+	control := problemsOf(plan.PlanControlPlaneOnly, three, plan.ControlPlaneOnlyOptions{ID: "c", Versions: []string{version1, version2}})
+	rhel := problemsOf(plan.PlanRHEL, rhelCluster, plan.RHELOptions{ID: "c", Update: "u"})
+	vsphere := problemsOf(plan.PlanVSphereHardware, func() plan.Cluster { return clusterOf(1) }, plan.VSphereHardwareOptions{ID: "c"})
 	for _, tt := range []struct {
 		name           string
 		build          func() ([]string, error)

@@ -53,7 +53,7 @@ type CanaryOptions struct {
 	// begins when the one before is done.
 	Starts []time.Time
 	// Gate is the action that decides, after each group, whether the next one may
-	// begin; empty means [ActionHealth].
+	// begin; empty means health.
 	Gate string
 	// KeepPools leaves the new pools and the nodes in them.
 	KeepPools bool
@@ -87,7 +87,7 @@ func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err erro
 	b := newBuilder(c, o.ID)
 	if err := options.NonNegative(o); err != nil {
 		b.add("%w", err)
-		return b.plan(o.ID, KindCanary)
+		return b.plan(o.ID, kindCanary)
 	}
 	if o.Pool == "" {
 		o.Pool = mcp.PoolWorker
@@ -102,7 +102,7 @@ func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err erro
 		o.ClusterTime = time.Hour
 	}
 	if o.Gate == "" {
-		o.Gate = ActionHealth
+		o.Gate = actionHealth
 	}
 	x := &canary{builder: b, o: o}
 	x.validate()
@@ -111,7 +111,7 @@ func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err erro
 	if len(groups) > 0 {
 		x.build(groups)
 	}
-	return b.plan(o.ID, KindCanary)
+	return b.plan(o.ID, kindCanary)
 }
 
 type canary struct {
@@ -335,7 +335,7 @@ func (x *canary) build(groups []Group) {
 		x.step(Step{ID: "label-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, true)})
 	}
 	x.step(Step{ID: "same-content", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-		Args: Args{Checks: []Check{{Kind: PoolsHealthy, Pools: append([]string{source}, pools...)}, {Kind: PoolsSameContent, Pools: append([]string{source}, pools...)}}}})
+		Args: Args{Checks: []Check{{Kind: poolsHealthy, Pools: append([]string{source}, pools...)}, {Kind: poolsSameContent, Pools: append([]string{source}, pools...)}}}})
 
 	waiting := slices.Clone(pools[1:])
 	if x.rest(groups) > 0 {
@@ -371,9 +371,9 @@ func (x *canary) build(groups []Group) {
 
 // checks are what must hold when the plan is started.
 func (x *canary) checks() []Check {
-	out := []Check{{Kind: PoolsUpdated, Pools: []string{x.o.Pool}}, {Kind: PoolsUnpaused, Pools: []string{x.o.Pool}}}
+	out := []Check{{Kind: poolsUpdated, Pools: []string{x.o.Pool}}, {Kind: poolsUnpaused, Pools: []string{x.o.Pool}}}
 	if x.o.Version != "" {
-		out = append(out, Check{Kind: ClusterIdle})
+		out = append(out, Check{Kind: clusterIdle})
 	}
 	return out
 }
@@ -401,6 +401,6 @@ func (x *canary) window(i int) {
 	if i >= len(x.o.Starts) {
 		return
 	}
-	x.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: ActionWindow,
+	x.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: actionWindow,
 		Parameters: map[string]string{"from": x.o.Starts[i].UTC().Format(time.RFC3339)}}})
 }

@@ -177,7 +177,8 @@ func (x *pass) lookAtFields(i int, s *Step) (look, error) {
 			l.ours = l.ours || ours && same(noted.Set, f.value)
 			continue
 		}
-		if l.done = false; l.change != nil {
+		l.done = false
+		if l.change != nil {
 			continue
 		}
 		l.change = func() error { return x.update(i, u, m, wanted) }
@@ -213,13 +214,14 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 		if n == nil {
 			if key := "gone " + name; !x.told[key] {
 				x.told[key] = true
-				x.emit(Event{Type: EventNodeGone, Step: s.ID, Kind: s.Kind, Node: name, Warning: true, Text: fmt.Sprintf("node %s does not exist", name)})
+				d := EventData{Step: s.ID, Kind: s.Kind, Node: name, Warning: true}
+				x.emit(EventNodeGone, d, fmt.Sprintf("node %s does not exist", name), nil)
 			}
 			continue
 		}
 		if hasLabels(n, s) {
 			moved = append(moved, n)
-			l.ours = l.ours || n.Annotations[AnnotationPlan] == x.plan.ID
+			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
 		} else {
 			late = append(late, name)
 		}

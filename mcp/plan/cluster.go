@@ -101,7 +101,7 @@ func (b *builder) warn(format string, args ...any) {
 func (b *builder) step(s Step) { b.steps = append(b.steps, s) }
 
 // plan is what was built, or all that is wrong.
-func (b *builder) plan(id string, kind Kind) (Plan, []string, error) {
+func (b *builder) plan(id string, kind string) (Plan, []string, error) {
 	if err := b.join(); err != nil {
 		return Plan{}, b.warnings, err
 	}
@@ -195,7 +195,8 @@ func (b *builder) drains(pools ...string) {
 	for _, pool := range pools {
 		for _, n := range b.nodes[pool] {
 			for _, p := range mcp.DrainPlan(n.Name, b.c.Drains).Blocked() {
-				if told++; told > most {
+				told++
+				if told > most {
 					more++
 					continue
 				}
@@ -260,7 +261,7 @@ func needPaused(pools []string) []Check {
 	if len(pools) == 0 {
 		return nil
 	}
-	return []Check{{Kind: PoolsPaused, Pools: pools}}
+	return []Check{{Kind: poolsPaused, Pools: pools}}
 }
 
 func yes(v bool) *bool { return &v }

@@ -20,24 +20,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
-// MaxBytes is the largest size, in bytes, of a plan, and of a plan together with
+// maxBytes is the largest size, in bytes, of a plan, and of a plan together with
 // its progress: they are kept in a ConfigMap, which an API server stores up to 1
 // MiB.
-const MaxBytes = 900 << 10
+const maxBytes = 900 << 10
 
-// SizeError says that a plan, or its record in the cluster, passes [MaxBytes].
-type SizeError struct {
-	What string // "plan" or "record"
-	Size int    // bytes
-}
+// LimitError reports that a plan, or its record in the cluster, is too large. Where
+// is "plan" or "record".
+type LimitError = limit.LimitError
 
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("the %s is %d bytes long; the limit is %d bytes (900 KiB)", e.What, e.Size, MaxBytes)
+func tooLarge(what string) error {
+	return &LimitError{Where: what, Max: maxBytes, What: "bytes"}
 }
 
 // Encode writes a plan as JSON, indented, with a newline at the end. It fails
 // where the plan is not valid ([Plan.Validate]), with all that is wrong, and with
-// a [*SizeError] where it is too large to be recorded.
+// a [*LimitError] where it is too large to be recorded.
 func Encode(p Plan) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -49,19 +47,19 @@ func Encode(p Plan) ([]byte, error) {
 	if err := e.Encode(p); err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.ID, err)
 	}
-	if b.Len() > MaxBytes {
-		return nil, &SizeError{What: "plan", Size: b.Len()}
+	if b.Len() > maxBytes {
+		return nil, tooLarge("plan")
 	}
 	return b.Bytes(), nil
 }
 
 // Decode reads a plan. It is strict: names are case-sensitive, and fields that
 // are not known or come twice are errors, as is a newer format and all that
-// [Plan.Validate] finds. All that is wrong comes together. Data past [MaxBytes]
-// is a [*SizeError].
+// [Plan.Validate] finds. All that is wrong comes together. Data past 900 KiB
+// is a [*LimitError].
 func Decode(data []byte) (Plan, error) {
-	if len(data) > MaxBytes {
-		return Plan{}, &SizeError{What: "plan", Size: len(data)}
+	if len(data) > maxBytes {
+		return Plan{}, tooLarge("plan")
 	}
 	// A newer format may have fields that this one does not know.
 	var head struct {

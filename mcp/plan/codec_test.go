@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,7 +100,7 @@ func TestEncodeDecode(t *testing.T) {
 		large.Steps = append(large.Steps, plan.Step{ID: strings.Repeat("x", len(large.Steps)+1), Kind: plan.Manual, Args: plan.Args{Text: strings.Repeat("x", 50<<10)}})
 	}
 	_, err := plan.Encode(large)
-	if size := new(plan.SizeError); !errors.As(err, &size) || size.What != "plan" || !strings.Contains(err.Error(), "the limit is 921600 bytes (900 KiB)") {
+	if !isSize(err, "plan") || err.Error() != "plan: more than 921600 bytes" {
 		t.Errorf("a plan that is too large: %v", err)
 	}
 }
@@ -122,7 +121,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := plan.Encode(p)
 		if err != nil {
-			if size := new(plan.SizeError); errors.As(err, &size) {
+			if isSize(err, "plan") {
 				return
 			}
 			t.Fatalf("what was read cannot be written: %v", err)

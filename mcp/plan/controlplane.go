@@ -62,7 +62,7 @@ func PlanControlPlaneOnly(c Cluster, o ControlPlaneOnlyOptions) (p Plan, warning
 		b.kubelets(minor)
 		b.buildControlPlaneOnly(o, pools)
 	}
-	return b.plan(o.ID, KindControlPlaneOnly)
+	return b.plan(o.ID, kindControlPlaneOnly)
 }
 
 // hops checks the versions and returns y.
@@ -145,7 +145,7 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 			b.step(Step{ID: id, Kind: UpdateOperators, Args: Args{Version: version}})
 		}
 	}
-	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Action: o.Check, Checks: []Check{{Kind: ClusterIdle}, {Kind: PoolsHealthy, Pools: everything}, {Kind: PoolsUnpaused, Pools: pools}}}})
+	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Action: o.Check, Checks: []Check{{Kind: clusterIdle}, {Kind: poolsHealthy, Pools: everything}, {Kind: poolsUnpaused, Pools: pools}}}})
 	operators("operators-1", o.Versions[0])
 	b.step(Step{ID: "wait-all", Kind: WaitPools, Args: Args{Pools: everything}})
 	b.step(Step{ID: "channel", Kind: SetChannel, Args: Args{Channel: o.Channel}})
@@ -171,5 +171,5 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 		}
 	}
 	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-		Args: Args{Checks: []Check{{Kind: ClusterAt, Version: o.Versions[1]}, {Kind: PoolsUpdated, Pools: everything}}}})
+		Args: Args{Checks: []Check{{Kind: clusterAt, Version: o.Versions[1]}, {Kind: poolsUpdated, Pools: everything}}}})
 }

@@ -49,8 +49,8 @@
 //
 // The ConfigMap rollout-<id> has the plan, which may not be changed any more, and
 // its progress. Before anything is changed, what it was is recorded; the same
-// write that changes an object marks it with the annotations [AnnotationPlan]
-// and [AnnotationBefore]. Each write is on condition that the object is still the
+// write that changes an object marks it with the annotations clusterupdate.github.io/plan
+// and clusterupdate.github.io/before. Each write is on condition that the object is still the
 // one that was read. So a runner may crash anywhere, and another one goes on.
 //
 // One runner at a time has the plan. It renews its claim every 30 s; another
@@ -82,8 +82,8 @@
 // # Limits
 //
 //	limit                     default  field  past it
-//	size of a plan            900 KiB  -      error, SizeError
-//	size of a record          900 KiB  -      error, SizeError; the runner stops
+//	size of a plan            900 KiB  -      error, LimitError
+//	size of a record          900 KiB  -      error, LimitError; the runner stops
 //	text of an event          8 KiB    -      says how many bytes are left out
 //	items of a report's list  100      -      says how many are left out
 //

@@ -17,58 +17,39 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// Drainer empties nodes. It must be safe for concurrent use where several plans
-// share it.
-type Drainer interface {
-	// Drain asks the pods of a cordoned node to leave and returns at once: how far it
-	// has come, and when to call it again. It never forces. An error of the API
-	// is tried again.
-	Drain(ctx context.Context, api clusterapi.ClusterAPI, node string, now time.Time) (DrainProgress, error)
+// drainProgress is how far a drain has come.
+type drainProgress struct {
+	left    int          // pods that have to leave
+	blocked []blockedPod // those that may not leave now, by namespace and name
 }
 
-// DrainProgress is how far a drain has come.
-type DrainProgress struct {
-	// Done says that no pod is left that has to leave.
-	Done bool
-	// Left counts those that are.
-	Left int
-	// Blocked are those that may not leave now, by namespace and name.
-	Blocked []BlockedPod
-	// After is when to look again; zero means at once.
-	After time.Duration
+// blockedPod is a pod that may not be evicted now.
+type blockedPod struct {
+	pod  string // namespace/name
+	text string
 }
 
-// BlockedPod is a pod that may not be evicted now.
-type BlockedPod struct {
-	Pod    string // namespace/name
-	Budget string // that refuses; empty where the answer did not name it
-	Text   string
-}
+const evictionRetry = 5 * time.Second // the next drain follows after it
 
-// evictions is the default [Drainer]. It judges pods as the machine-config
-// controller does, evicts all of them at once, and asks again every 5 s: it
-// keeps nothing between two calls.
-type evictions struct{}
-
-const evictionRetry = 5 * time.Second
-
-func (evictions) Drain(ctx context.Context, api clusterapi.ClusterAPI, node string, _ time.Time) (p DrainProgress, err error) {
-	p.After = evictionRetry
+// drain asks the pods of a cordoned node to leave, all at once, and does not wait. It
+// judges pods as the machine-config controller does, and never forces. An error of
+// the API is tried again. It keeps nothing between two calls.
+func drain(ctx context.Context, api clusterapi.ClusterAPI, node string) (p drainProgress, err error) {
 	n, err := clusterapi.Read[corev1.Node](ctx, api, clusterapi.Key("", node))
 	if apierrors.IsNotFound(err) {
-		return DrainProgress{Done: true}, nil // its pods go with it
+		return p, nil // its pods go with it
 	}
 	if err != nil {
 		return p, err
 	}
 	if mcp.NodeStateOf(n).Topology == mcp.TopologySingleReplica {
-		return DrainProgress{Done: true}, nil // there is nowhere to go
+		return p, nil // there is nowhere to go
 	}
 	leave, err := leaving(ctx, api, node)
 	if err != nil {
 		return p, err
 	}
-	p.Left, p.Done = len(leave), len(leave) == 0
+	p.left = len(leave)
 	answers := make([]error, len(leave))
 	const atOnce = 16
 	err = reconcile.Each(ctx, atOnce, len(leave), func(ctx context.Context, i int) error {
@@ -83,11 +64,11 @@ func (evictions) Drain(ctx context.Context, api clusterapi.ClusterAPI, node stri
 		switch {
 		case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):
 		case apierrors.IsTooManyRequests(answer):
-			budget, text := disruption.Refusal(answer)
-			p.Blocked = append(p.Blocked, BlockedPod{Pod: pod, Budget: budget, Text: text})
+			_, text := disruption.Refusal(answer)
+			p.blocked = append(p.blocked, blockedPod{pod, text})
 		case apierrors.IsForbidden(answer) && apierrors.HasStatusCause(answer, corev1.NamespaceTerminatingCause):
 		case apierrors.IsInternalError(answer): // two budgets
-			p.Blocked = append(p.Blocked, BlockedPod{Pod: pod, Text: answer.Error()})
+			p.blocked = append(p.blocked, blockedPod{pod, answer.Error()})
 		default:
 			errs = append(errs, fmt.Errorf("error when evicting pods/%q -n %q: %w", leave[i].Name, leave[i].Namespace, answer))
 		}

@@ -37,7 +37,7 @@ func pod(name, owner string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-// The default Drainer evicts what a drain evicts, waits for budgets, and leaves
+// A step evicts what a drain evicts, waits for budgets, and leaves
 // alone what comes back or does not count.
 func TestDrain(t *testing.T) {
 	agent := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "agent"}}
@@ -113,7 +113,7 @@ func TestManyNodes(t *testing.T) {
 	w.pass(t, time.Minute)
 	labelled, gone := 0, 0
 	for _, node := range must(clusterapi.List[corev1.Node](w.context(), w.memory, clusterapi.ListOptions{})) {
-		if node.Labels["a"] == "b" && node.Annotations[plan.AnnotationPlan] == "" {
+		if node.Labels["a"] == "b" && node.Annotations["clusterupdate.github.io/plan"] == "" {
 			labelled++
 		}
 	}
@@ -171,10 +171,10 @@ func TestApplyObject(t *testing.T) {
 func TestApplyObjectWithDefaults(t *testing.T) {
 	labels := map[string]any{"app": "web"}
 	step := plan.Step{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "web", "namespace": plan.DefaultNamespace},
+		"metadata": map[string]any{"name": "web", "namespace": "openshift-config"},
 		"spec": map[string]any{"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels},
 			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}}}}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: plan.DefaultNamespace, Name: "web"}}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "web"}}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i", ImagePullPolicy: corev1.PullAlways}}
@@ -182,7 +182,7 @@ func TestApplyObjectWithDefaults(t *testing.T) {
 	defer w.Close()
 	r := w.start("runner", plan.Options{Plan: custom("p", step)})
 	w.pass(t, time.Minute)
-	if got := r.Progress().Steps["a"].State; got != plan.StepSkipped {
+	if got := r.Progress().Steps["a"].State; got != "Skipped" {
 		t.Errorf("the step is %s", got)
 	}
 }

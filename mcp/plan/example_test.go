@@ -63,7 +63,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, warnings, err := plan.PlanCanary(now, plan.CanaryOptions{ID: "audit", Sizes: []int{1}, SparePercent: 34, Gate: plan.ActionApproval})
+	p, warnings, err := plan.PlanCanary(now, plan.CanaryOptions{ID: "audit", Sizes: []int{1}, SparePercent: 34, Gate: "approval"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -73,11 +73,12 @@ func Example() {
 	if err := plan.WriteText(os.Stdout, p); err != nil {
 		log.Fatal(err)
 	}
-	runner, err := plan.New(plan.Options{Plan: p, Observe: func(e plan.Event) {
+	runner, err := plan.New(plan.Options{Plan: p, Observe: func(e clusterapi.Event) {
 		if e.Type == plan.EventStepDone {
-			fmt.Println(e.Text)
+			fmt.Println(e.Message)
 		}
-		if e.Step == "pause" && e.Type == plan.EventStepDone { // what is to be tried on the canary
+		about := e.Data.(*plan.EventData)
+		if about.Step == "pause" && e.Type == plan.EventStepDone { // what is to be tried on the canary
 			audit := &mcfgv1.MachineConfig{}
 			audit.Name, audit.Labels = "50-worker-audit", map[string]string{"machineconfiguration.openshift.io/role": "worker"}
 			audit.Spec.KernelArguments = []string{"audit=1"}
@@ -85,8 +86,8 @@ func Example() {
 				log.Fatal(err)
 			}
 		}
-		if e.Type == plan.EventWaiting && e.Kind == plan.Gate { // somebody has looked at the node
-			if err := plan.Confirm(ctx, cluster, "", p.ID, e.Step); err != nil {
+		if e.Type == plan.EventWaiting && about.Kind == plan.Gate { // somebody has looked at the node
+			if err := plan.Confirm(ctx, cluster, "", p.ID, about.Step); err != nil {
 				log.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
@@ -74,7 +75,7 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 	if p.Holder != x.holder {
 		defer func() {
 			if err == nil {
-				x.emit(Event{Type: EventTaken, Holder: x.holder, Text: fmt.Sprintf("%s has plan %s now", x.holder, x.plan.ID)})
+				x.emit(EventTaken, EventData{Holder: x.holder}, fmt.Sprintf("%s has plan %s now", x.holder, x.plan.ID), nil)
 			}
 		}()
 	}
@@ -149,7 +150,7 @@ func (x *pass) resumes() bool { return x.o.Resume && x.o.Stop == nil && !x.resum
 func (x *pass) store() error {
 	x.rec.Progress.Renewed = x.now.UTC()
 	if err := x.rec.store(x.ctx, x.api); err != nil {
-		if size := new(SizeError); errors.As(err, &size) {
+		if errors.As(err, new(*LimitError)) {
 			return x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, err))
 		}
 		x.rec, x.ours = nil, false // what is stored is not known
@@ -193,7 +194,7 @@ func (x *pass) mayTake() bool {
 	}
 	if !o.told {
 		o.told = true
-		x.emit(Event{Type: EventHeld, Holder: p.Holder, Warning: true, Text: fmt.Sprintf("%s has plan %s", p.Holder, x.plan.ID)})
+		x.emit(EventHeld, EventData{Holder: p.Holder, Warning: true}, fmt.Sprintf("%s has plan %s", p.Holder, x.plan.ID), nil)
 	}
 	if x.now.Before(o.since) { // the clock was set back
 		o.since = x.now
@@ -217,7 +218,7 @@ func (x *pass) verdict() error {
 	case p.State == StateFailed:
 		for i := range x.plan.Steps {
 			s := &x.plan.Steps[i]
-			if sp := p.Steps[s.ID]; sp.State == StepFailed && s.stops() {
+			if sp := p.Steps[s.ID]; sp.State == stepFailed && s.stops() {
 				return fmt.Errorf("%w: %w", ErrPlanStopped, &StepError{Plan: x.plan.ID, Step: s.ID, Err: errors.New(sp.Error)})
 			}
 		}
@@ -231,8 +232,8 @@ func (x *pass) finish(err error) error {
 	x.over, x.ours = true, false
 	clear(x.calls)
 	if err != nil && !errors.Is(err, ErrPlanStopped) {
-		if step := new(StepError); !errors.As(err, &step) { // told as StepFailed
-			x.emit(Event{Type: EventError, Warning: true, Text: err.Error(), Err: err})
+		if step := new(StepError); !errors.As(err, &step) { // already sent as EventStepFailed
+			x.emit(EventError, EventData{Warning: true}, err.Error(), err)
 		}
 	}
 	x.finishRun(err)
@@ -246,7 +247,6 @@ func (x *pass) finishRun(err error) {
 	}
 }
 
-func (x *pass) emit(e Event) {
-	e.Time, e.Plan = x.now, x.plan.ID
-	x.Runner.emit(e)
+func (x *pass) emit(t clusterapi.EventType, d EventData, message string, err error) {
+	x.Runner.emit(x.now, t, d, message, err)
 }

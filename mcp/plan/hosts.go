@@ -71,9 +71,9 @@ func PlanRHEL(c Cluster, o RHELOptions) (p Plan, warnings []string, err error) {
 	}
 	if minor, err := minorOf(to); err == nil && len(o.Nodes) > 0 {
 		b.step(Step{ID: "kubelets", Kind: CheckAll, Timeout: metav1.Duration{Duration: 10 * time.Minute},
-			Args: Args{Checks: []Check{{Kind: KubeletsAtLeast, Nodes: o.Nodes, Version: fmt.Sprintf("v1.%d.0", minor+kubernetes)}}}})
+			Args: Args{Checks: []Check{{Kind: kubeletsAtLeast, Nodes: o.Nodes, Version: fmt.Sprintf("v1.%d.0", minor+kubernetes)}}}})
 	}
-	return b.plan(o.ID, KindRHEL)
+	return b.plan(o.ID, kindRHEL)
 }
 
 // prepareRHEL is what comes first, by hand.
@@ -147,7 +147,7 @@ func (b *builder) fit(n *member) {
 // ready waits until a node is Ready.
 func (b *builder) ready(node string) {
 	b.step(Step{ID: "ready-" + node, Kind: CheckAll, Timeout: metav1.Duration{Duration: time.Hour},
-		Args: Args{Checks: []Check{{Kind: NodesReady, Nodes: []string{node}}}}})
+		Args: Args{Checks: []Check{{Kind: nodesReady, Nodes: []string{node}}}}})
 }
 
 // VSphereHardwareOptions are the options of [PlanVSphereHardware].
@@ -219,7 +219,7 @@ func PlanVSphereHardware(c Cluster, o VSphereHardwareOptions) (p Plan, warnings 
 		b.step(Step{ID: "template", Kind: Manual, Args: Args{
 			Text: "convert the template to a virtual machine, do not power it on, upgrade its hardware, check its settings, and convert it back to a template"}})
 	}
-	return b.plan(o.ID, KindVSphereHardware)
+	return b.plan(o.ID, kindVSphereHardware)
 }
 
 // hardware upgrades a node's machine in the documented steps.

@@ -23,7 +23,7 @@ import (
 func alone(t testing.TB, objects ...any) *world {
 	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
 	c := memory.NewOpenShift(memory.Options{Clock: w.clock})
-	for _, o := range append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.DefaultNamespace}}) {
+	for _, o := range append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}}) {
 		if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
 			t.Fatal(err)
 		}
@@ -43,8 +43,8 @@ func TestLimits(t *testing.T) {
 		return p
 	}
 	limittest.Walk(t, []limittest.Case{
-		{Limit: "size of a plan", Default: plan.MaxBytes, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
-			if _, err := plan.Decode(make([]byte, plan.MaxBytes+1)); !isSize(err, "plan") {
+		{Limit: "size of a plan", Default: 921600, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			if _, err := plan.Decode(make([]byte, 921600+1)); !isSize(err, "plan") {
 				t.Error(err)
 			}
 			if _, err := plan.New(plan.Options{Plan: manuals(1 << 20)}); !isSize(err, "plan") {
@@ -52,11 +52,11 @@ func TestLimits(t *testing.T) {
 			}
 			return 0
 		}},
-		{Limit: "size of a record", Default: plan.MaxBytes, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
+		{Limit: "size of a record", Default: 921600, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
 			p := manuals(850 << 10)
 			for i := range 20 { // what fails is recorded, and is cut
 				s := hook(fmt.Sprint("h", i))
-				s.OnFailure = plan.Continue
+				s.OnFailure = "Continue"
 				p.Steps = append([]plan.Step{s}, p.Steps...)
 			}
 			w := alone(t)
@@ -84,7 +84,7 @@ func TestLimits(t *testing.T) {
 			}
 			cut := 0
 			for _, e := range w.events {
-				if e.Type == plan.EventStepFailed && len(e.Text) <= 8<<10 && strings.HasSuffix(e.Text, " more bytes)") {
+				if e.Type == plan.EventStepFailed && len(e.Message) <= 8<<10 && strings.HasSuffix(e.Message, " more bytes)") {
 					cut++
 				}
 			}
@@ -122,6 +122,6 @@ func TestLimits(t *testing.T) {
 }
 
 func isSize(err error, what string) bool {
-	size := new(plan.SizeError)
-	return errors.As(err, &size) && size.What == what && strings.Contains(err.Error(), "900 KiB")
+	size := new(plan.LimitError)
+	return errors.As(err, &size) && size.Where == what && size.Max == 900<<10
 }

@@ -73,7 +73,7 @@ func recordFirst() error { return nil }
 // lookAtAction calls the step's action. Where the step is an update of the
 // cluster, that is seen in the cluster, and the action only begins it.
 func (x *pass) lookAtAction(s *Step, sp StepProgress, l look) (look, error) {
-	if sp.State != StepRunning {
+	if sp.State != stepRunning {
 		l.change = recordFirst
 		return l, nil
 	}
@@ -209,26 +209,26 @@ func (x *pass) lookAtOldPool(s *Step) (look, error) {
 // lookAtDrain empties a node.
 func (x *pass) lookAtDrain(s *Step, sp StepProgress) (look, error) {
 	l := look{}
-	if sp.State != StepRunning {
+	if sp.State != stepRunning {
 		l.change = recordFirst
 		return l, nil
 	}
-	progress, err := x.o.Drainer.Drain(x.ctx, x.api, s.Args.Node, x.now)
+	progress, err := drain(x.ctx, x.api, s.Args.Node)
 	if err != nil {
 		return l, err
 	}
-	for _, b := range progress.Blocked {
-		key := "blocked " + b.Pod
+	for _, b := range progress.blocked {
+		key := "blocked " + b.pod
 		if !x.told[key] {
 			x.told[key] = true
-			x.emit(Event{Type: EventDrainBlocked, Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true,
-				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", s.Args.Node, b.Pod, b.Text)})
+			d := EventData{Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true}
+			x.emit(EventDrainBlocked, d, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", s.Args.Node, b.pod, b.text), nil)
 		}
 	}
-	l.done = progress.Done
+	l.done = progress.left == 0
 	if !l.done {
-		l.why = fmt.Sprintf("node %s: %d pods are to leave", s.Args.Node, progress.Left)
-		l.at = x.now.Add(progress.After)
+		l.why = fmt.Sprintf("node %s: %d pods are to leave", s.Args.Node, progress.left)
+		l.at = x.now.Add(evictionRetry)
 		l.more = []reconcile.Watch{podsOf(x.key, s.Args.Node)}
 	}
 	return l, nil

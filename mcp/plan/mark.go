@@ -17,15 +17,15 @@ import (
 // Annotations of objects that a plan changes, written together with the change
 // and removed when the plan has ended. [Uninstall] removes them all.
 const (
-	// AnnotationPlan is the plan's ID.
-	AnnotationPlan = clusterapi.AnnotationPrefix + "plan"
-	// AnnotationBefore is JSON with a format version: of each field, by JSON
+	// annotationPlan is the plan's ID.
+	annotationPlan = clusterapi.AnnotationPrefix + "plan"
+	// annotationBefore is JSON with a format version: of each field, by JSON
 	// pointer, the value before the plan's first change, what the plan wrote
 	// last, and which step was the first; null stands for an absent field.
-	AnnotationBefore = clusterapi.AnnotationPrefix + "before"
+	annotationBefore = clusterapi.AnnotationPrefix + "before"
 )
 
-// markFormat is the version of the format of AnnotationBefore.
+// markFormat is the version of the format of clusterupdate.github.io/before.
 const markFormat = 1
 
 // mark is what a plan notes on an object that it changed.
@@ -47,15 +47,15 @@ type markField struct {
 // markOf returns the ID of the plan that marked an object, "" where none did,
 // and its mark.
 func markOf(u *unstructured.Unstructured) (string, mark, error) {
-	id := u.GetAnnotations()[AnnotationPlan]
+	id := u.GetAnnotations()[annotationPlan]
 	if id == "" {
 		return "", mark{Version: markFormat}, nil
 	}
 	var m mark
-	if err := utiljson.Unmarshal([]byte(u.GetAnnotations()[AnnotationBefore]), &m); err != nil {
-		return id, m, fmt.Errorf("%s: annotation %s: %w", objectName(u), AnnotationBefore, err)
+	if err := utiljson.Unmarshal([]byte(u.GetAnnotations()[annotationBefore]), &m); err != nil {
+		return id, m, fmt.Errorf("%s: annotation %s: %w", objectName(u), annotationBefore, err)
 	}
-	if err := checkFormat("annotation "+AnnotationBefore, m.Version, markFormat); err != nil {
+	if err := checkFormat("annotation "+annotationBefore, m.Version, markFormat); err != nil {
 		return id, m, fmt.Errorf("%s: %w", objectName(u), err)
 	}
 	for k, f := range m.Fields { // integers, as in objects
@@ -94,7 +94,7 @@ func (m mark) put(u *unstructured.Unstructured, id string) error {
 	if a == nil {
 		a = map[string]string{}
 	}
-	a[AnnotationPlan], a[AnnotationBefore] = id, string(text)
+	a[annotationPlan], a[annotationBefore] = id, string(text)
 	u.SetAnnotations(a)
 	return nil
 }
@@ -102,8 +102,8 @@ func (m mark) put(u *unstructured.Unstructured, id string) error {
 // unmark removes the mark of an object.
 func unmark(u *unstructured.Unstructured) {
 	a := maps.Clone(u.GetAnnotations())
-	delete(a, AnnotationPlan)
-	delete(a, AnnotationBefore)
+	delete(a, annotationPlan)
+	delete(a, annotationBefore)
 	if len(a) == 0 {
 		a = nil
 	}

@@ -17,23 +17,21 @@ type Plan struct {
 	// ID names the plan in the cluster: its record is the ConfigMap
 	// rollout-<id>. A DNS label.
 	ID string `json:"id"`
-	// Kind says what the plan is for. It is for readers; steps decide.
-	Kind Kind `json:"kind"`
+	// Kind is Canary, Windows, ControlPlaneOnly, RHEL, VSphereHardware, or Custom for
+	// a plan that was written by hand. It is for readers; steps decide.
+	Kind string `json:"kind"`
 	// Steps have different IDs.
 	Steps []Step `json:"steps"`
 }
 
-// Kind says what a [Plan] is for.
-type Kind string
-
 // The kinds of plans that the builders make.
 const (
-	KindCanary           Kind = "Canary"
-	KindWindows          Kind = "Windows"
-	KindControlPlaneOnly Kind = "ControlPlaneOnly"
-	KindRHEL             Kind = "RHEL"
-	KindVSphereHardware  Kind = "VSphereHardware"
-	KindCustom           Kind = "Custom" // written by hand
+	kindCanary           = "Canary"
+	kindWindows          = "Windows"
+	kindControlPlaneOnly = "ControlPlaneOnly"
+	kindRHEL             = "RHEL"
+	kindVSphereHardware  = "VSphereHardware"
+	kindCustom           = "Custom" // written by hand
 )
 
 // Step is one thing to do, and how to see that it is done.
@@ -51,17 +49,14 @@ type Step struct {
 	// Timeout is how long the step may take since it was started; zero: for
 	// ever, though waits for pools end as stalled where nothing moves.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// OnFailure says what follows a failure; empty means Stop.
-	OnFailure OnFailure `json:"onFailure,omitempty"`
+	// OnFailure says what follows a failure: with Continue the next step begins. Stop,
+	// or empty, ends the plan and undoes nothing.
+	OnFailure string `json:"onFailure,omitempty"`
 }
 
-// OnFailure says what a plan does when a step failed.
-type OnFailure string
-
-// What may follow a failure.
 const (
-	Stop     OnFailure = "Stop"     // no further step; nothing is undone
-	Continue OnFailure = "Continue" // the next step begins
+	stopPlan     = "Stop"
+	continuePlan = "Continue"
 )
 
 // StepKind says what a step does.
@@ -169,42 +164,42 @@ func (s *Step) action() string {
 }
 
 // stops reports whether a failure of the step ends the plan.
-func (s *Step) stops() bool { return s.OnFailure != Continue }
+func (s *Step) stops() bool { return s.OnFailure != continuePlan }
 
 // Check is a question about the cluster. The zero value asks nothing and always
 // holds.
 type Check struct {
-	Kind    CheckKind `json:"kind"`
-	Pools   []string  `json:"pools,omitempty"`
-	Nodes   []string  `json:"nodes,omitempty"`
-	Version string    `json:"version,omitempty"`
+	// Kind says what is asked:
+	//
+	//	PoolsUpdated      as [WaitPools]
+	//	PoolsHealthy      none of the pools is Degraded
+	//	PoolsPaused       all of the pools are paused
+	//	PoolsUnpaused     none of the pools is paused
+	//	PoolsSameContent  the configurations of the pools have one content, by
+	//	                  their names
+	//	ClusterAt         the newest update is to Version, and is complete
+	//	ClusterIdle       the newest update is complete
+	//	NodesReady        all of the nodes are Ready, cordoned or not
+	//	KubeletsAtLeast   the kubelets of the nodes are of the minor version of
+	//	                  Version, as in v1.33, or newer
+	Kind    string   `json:"kind"`
+	Pools   []string `json:"pools,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"`
+	Version string   `json:"version,omitempty"`
 }
 
-// CheckKind says what a [Check] asks.
-type CheckKind string
-
-// The kinds of checks.
+// The kinds of a [Check].
 const (
-	// PoolsUpdated: as [WaitPools].
-	PoolsUpdated CheckKind = "PoolsUpdated"
-	// PoolsHealthy: none of the pools is Degraded.
-	PoolsHealthy CheckKind = "PoolsHealthy"
-	// PoolsPaused and PoolsUnpaused: all of the pools are.
-	PoolsPaused   CheckKind = "PoolsPaused"
-	PoolsUnpaused CheckKind = "PoolsUnpaused"
-	// PoolsSameContent: the configurations of the pools have one content, by
-	// their names.
-	PoolsSameContent CheckKind = "PoolsSameContent"
-	// ClusterAt: the newest update is to Version, and is complete.
-	ClusterAt CheckKind = "ClusterAt"
-	// ClusterIdle: the newest update is complete.
-	ClusterIdle CheckKind = "ClusterIdle"
-	// NodesReady: all of the nodes are Ready, cordoned or not.
-	NodesReady CheckKind = "NodesReady"
-	// KubeletsAtLeast: the kubelets of the nodes are of the minor version of
-	// Version, as in v1.33, or newer.
-	KubeletsAtLeast CheckKind = "KubeletsAtLeast"
+	poolsUpdated     = "PoolsUpdated"
+	poolsHealthy     = "PoolsHealthy"
+	poolsPaused      = "PoolsPaused"
+	poolsUnpaused    = "PoolsUnpaused"
+	poolsSameContent = "PoolsSameContent"
+	clusterAt        = "ClusterAt"
+	clusterIdle      = "ClusterIdle"
+	nodesReady       = "NodesReady"
+	kubeletsAtLeast  = "KubeletsAtLeast"
 )
 
-// DefaultNamespace is where the records of plans are.
-const DefaultNamespace = "openshift-config"
+// recordNamespace is where the records of plans are.
+const recordNamespace = "openshift-config"

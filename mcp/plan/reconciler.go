@@ -140,7 +140,8 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	defer cancel()
 	p := &pass{reconciler: x, v: &view{ctx: ctx, api: x.api, releases: x.releases}, ctx: ctx, now: r.Now}
 	if x.holder == "" {
-		if x.holder = x.o.Holder; x.holder == "" {
+		x.holder = x.o.Holder
+		if x.holder == "" {
 			x.holder = fmt.Sprintf("runner-%016x", r.Rand.Uint64())
 		}
 	}

@@ -40,16 +40,13 @@ func (s State) Ended() bool { return s == StateRestored || s == StateFinished }
 // stopped reports whether a plan goes on only when somebody says so.
 func (s State) stopped() bool { return s == StateFailed || s == StateHeld || s == StateFrozen }
 
-// StepState is how far a step has come.
-type StepState string
-
 // The states of a step; one that is not recorded is Pending.
 const (
-	StepPending StepState = "Pending"
-	StepRunning StepState = "Running"
-	StepDone    StepState = "Done"
-	StepFailed  StepState = "Failed"
-	StepSkipped StepState = "Skipped" // it was so without the plan
+	stepPending = "Pending"
+	stepRunning = "Running"
+	stepDone    = "Done"
+	stepFailed  = "Failed"
+	stepSkipped = "Skipped" // it was so without the plan
 )
 
 // Progress is what a plan's record says besides the plan.
@@ -72,7 +69,7 @@ type Progress struct {
 
 // StepProgress is how far a step has come.
 type StepProgress struct {
-	State    StepState `json:"state"`
+	State    string    `json:"state"` // Pending, Running, Done, Failed or Skipped
 	Started  time.Time `json:"started,omitzero"`
 	Finished time.Time `json:"finished,omitzero"`
 	Attempts int       `json:"attempts,omitempty"`
@@ -86,7 +83,7 @@ type StepProgress struct {
 
 // over reports whether the step is never looked at again.
 func (s StepProgress) over(step *Step) bool {
-	return s.State == StepDone || s.State == StepSkipped || s.State == StepFailed && !step.stops()
+	return s.State == stepDone || s.State == stepSkipped || s.State == stepFailed && !step.stops()
 }
 
 // recordFormat is the version of a record's format.
@@ -115,7 +112,7 @@ func newRecord(namespace, id string, plan []byte) *record {
 	u.SetGroupVersionKind(configMapKind)
 	u.SetNamespace(namespace)
 	u.SetName(recordName(id))
-	u.SetLabels(map[string]string{AnnotationPlan: id})
+	u.SetLabels(map[string]string{annotationPlan: id})
 	return &record{object: u, data: map[string]string{keyPlan: string(plan)},
 		Progress: Progress{Version: recordFormat, Hash: hash(plan), State: StateRunning, Steps: map[string]StepProgress{}}}
 }
@@ -164,7 +161,8 @@ func decodeRecord(u *unstructured.Unstructured) (*record, error) {
 	if r.Progress.Steps == nil {
 		r.Progress.Steps = map[string]StepProgress{}
 	}
-	if r.confirmed, err = decodeConfirmed(data[keyConfirmed]); err != nil {
+	r.confirmed, err = decodeConfirmed(data[keyConfirmed])
+	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w", u.GetNamespace(), u.GetName(), keyConfirmed, err)
 	}
 	return r, nil
@@ -183,8 +181,8 @@ func (r *record) store(ctx context.Context, api clusterapi.Writer) error {
 	for k, v := range data {
 		size += len(k) + len(v)
 	}
-	if size > MaxBytes {
-		return &SizeError{What: "record", Size: size}
+	if size > maxBytes {
+		return tooLarge("record")
 	}
 	u := r.object.DeepCopy()
 	if err := unstructured.SetNestedStringMap(u.Object, data, "data"); err != nil {
@@ -213,7 +211,7 @@ func (r *record) plan() (Plan, error) {
 }
 
 // Load reads a plan and its progress from the record in a cluster; namespace ""
-// means [DefaultNamespace]. Without a record the error is one that
+// means openshift-config. Without a record the error is one that
 // apierrors.IsNotFound recognises; where the plan's text was edited since it was
 // started, it is [ErrPlanChanged].
 func Load(ctx context.Context, api clusterapi.Reader, namespace, id string) (Plan, Progress, error) {
@@ -227,7 +225,7 @@ func Load(ctx context.Context, api clusterapi.Reader, namespace, id string) (Pla
 
 func namespaceOr(namespace string) string {
 	if namespace == "" {
-		return DefaultNamespace
+		return recordNamespace
 	}
 	return namespace
 }
@@ -258,7 +256,7 @@ func decodeConfirmed(text string) (map[string]bool, error) {
 
 // Confirm says that a person has done a step of kind [Manual], or approves what
 // a [Gate] of action "approval" asks. It may be said before the step is reached.
-// namespace "" means [DefaultNamespace]. It fails where the plan has no record or
+// namespace "" means openshift-config. It fails where the plan has no record or
 // no such step, and with the errors of the API.
 func Confirm(ctx context.Context, api clusterapi.ReadWriter, namespace, id, step string) error {
 	key := types.NamespacedName{Namespace: namespaceOr(namespace), Name: recordName(id)}

@@ -28,13 +28,11 @@ type Options struct {
 	// Plan is what to run; required. To go on with one that is in the cluster,
 	// [Load] it; to stop one, a plan of its ID without steps will do.
 	Plan Plan
-	// Namespace is where the record is; empty means [DefaultNamespace].
+	// Namespace is where the record is; empty means openshift-config.
 	Namespace string
 	// Actions are what steps name. All actions that the plan names must be there, but
 	// for those that the package has itself.
 	Actions map[string]Action
-	// Drainer empties nodes; nil means by evictions.
-	Drainer Drainer
 	// Holder names the runner in the record, and must differ from start to start;
 	// empty means a random name.
 	Holder string
@@ -56,7 +54,7 @@ type Options struct {
 	Clock clock.WithTicker
 	// Observe is told what happens, one event at a time; nil: no events. The
 	// runner waits for it to return. A panic in it is logged.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 }
@@ -106,9 +104,6 @@ func New(o Options) (*Runner, error) {
 		return nil, err
 	}
 	o.Namespace = namespaceOr(o.Namespace)
-	if o.Drainer == nil {
-		o.Drainer = evictions{}
-	}
 	if o.Poll == 0 {
 		o.Poll = 10 * time.Second
 	}
@@ -181,10 +176,10 @@ type ended struct{ err error }
 func (e ended) Error() string { return "the plan has ended" }
 
 // driverEvent tells what the live driver met.
-func (r *Runner) driverEvent(e reconcile.Event) {
+func (r *Runner) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
-		r.emit(Event{Type: EventError, Time: e.Time, Plan: r.o.Plan.ID, Warning: true, Text: e.Err.Error(), Err: e.Err})
+		r.emit(e.Time, EventError, EventData{Warning: true}, e.Err.Error(), e.Err)
 	}
 }
 
@@ -193,11 +188,11 @@ func (r *Runner) driverEvent(e reconcile.Event) {
 const maxText = 8 << 10
 
 // emit tells the observer of an event. One that panics is logged.
-func (r *Runner) emit(e Event) {
+func (r *Runner) emit(at time.Time, t clusterapi.EventType, d EventData, message string, err error) {
 	if r.o.Observe == nil {
 		return
 	}
-	e.Text = bounded.Text(e.Text, maxText)
+	e := clusterapi.Event{Time: at, Type: t, Subject: "plan/" + r.o.Plan.ID, Message: bounded.Text(message, maxText), Err: err, Data: &d}
 	if err := panics.Isolate(func() error { r.o.Observe(e); return nil }); err != nil {
 		r.o.Logger.Error("plan: the observer failed", "error", err)
 	}

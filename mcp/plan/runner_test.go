@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"runtime"
 	"slices"
@@ -35,7 +34,7 @@ import (
 
 // custom is a plan of steps.
 func custom(id string, steps ...plan.Step) plan.Plan {
-	return plan.Plan{Version: plan.Format, ID: id, Kind: plan.KindCustom, Steps: steps}
+	return plan.Plan{Version: plan.Format, ID: id, Kind: "Custom", Steps: steps}
 }
 
 func pause(id string, paused bool, pools ...string) plan.Step {
@@ -87,9 +86,9 @@ func (w *world) confirm(t *testing.T, id, step string) {
 }
 
 // has reports whether an event of a type has a text, or an error.
-func (w *world) has(typ plan.EventType, text string, target error) bool {
-	return slices.ContainsFunc(w.events, func(e plan.Event) bool {
-		return e.Type == typ && strings.Contains(e.Text, text) && (target == nil || errors.Is(e.Err, target))
+func (w *world) has(typ clusterapi.EventType, text string, target error) bool {
+	return slices.ContainsFunc(w.events, func(e clusterapi.Event) bool {
+		return e.Type == typ && strings.Contains(e.Message, text) && (target == nil || errors.Is(e.Err, target))
 	})
 }
 
@@ -145,7 +144,7 @@ func TestWhatWasSoBefore(t *testing.T) {
 		t.Error(diff)
 	}
 	for id, s := range r.Progress().Steps {
-		if s.State != plan.StepSkipped {
+		if s.State != "Skipped" {
 			t.Errorf("step %s is %s", id, s.State)
 		}
 	}
@@ -172,14 +171,14 @@ func TestRecordAndMarks(t *testing.T) {
 	}
 	n := must(clusterapi.Get[corev1.Node](w.context(), w.cluster, clusterapi.Key("", "worker-0")))
 	for _, a := range []map[string]string{w.pool("worker").Annotations, n.Annotations} {
-		if a[plan.AnnotationPlan] != "p" {
+		if a["clusterupdate.github.io/plan"] != "p" {
 			t.Error(a)
 		}
 	}
-	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/spec/paused":{"before":false,"set":true,"step":0}}}`, w.pool("worker").Annotations[plan.AnnotationBefore]); diff != "" {
+	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/spec/paused":{"before":false,"set":true,"step":0}}}`, w.pool("worker").Annotations["clusterupdate.github.io/before"]); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/metadata/labels/a~1b":{"before":null,"set":"c","step":3}}}`, n.Annotations[plan.AnnotationBefore]); diff != "" {
+	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/metadata/labels/a~1b":{"before":null,"set":"c","step":3}}}`, n.Annotations["clusterupdate.github.io/before"]); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -192,7 +191,7 @@ func TestFailures(t *testing.T) {
 			panic(err)
 		}
 	}
-	timeout := func(s plan.Step, d time.Duration, f plan.OnFailure) plan.Step {
+	timeout := func(s plan.Step, d time.Duration, f string) plan.Step {
 		s.Timeout, s.OnFailure = metav1.Duration{Duration: d}, f
 		return s
 	}
@@ -207,17 +206,17 @@ func TestFailures(t *testing.T) {
 		err     error
 	}{
 		{name: "a check", steps: []plan.Step{{ID: "a", Kind: plan.CheckAll, Args: plan.Args{Checks: []plan.Check{
-			{Kind: plan.ClusterAt, Version: version1}, {Kind: plan.PoolsPaused, Pools: []string{"worker"}}, {Kind: plan.NodesReady, Nodes: []string{"gone"}},
-			{Kind: plan.KubeletsAtLeast, Nodes: []string{"worker-0"}, Version: "v1.40.0"}}}}},
+			{Kind: "ClusterAt", Version: version1}, {Kind: "PoolsPaused", Pools: []string{"worker"}}, {Kind: "NodesReady", Nodes: []string{"gone"}},
+			{Kind: "KubeletsAtLeast", Nodes: []string{"worker-0"}, Version: "v1.40.0"}}}}},
 			state: plan.StateFailed, text: "plan p, step a: ClusterAt: the cluster's newest update is to 4.20.3, not 4.21.1; PoolsPaused: pool worker is not paused; NodesReady: node gone does not exist; KubeletsAtLeast: node worker-0 has kubelet v1.33.0; v1.40.0 is needed"},
-		{name: "needs", steps: []plan.Step{{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Needs: []plan.Check{{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}}},
+		{name: "needs", steps: []plan.Step{{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Needs: []plan.Check{{Kind: "PoolsPaused", Pools: []string{"worker"}}}}},
 			state: plan.StateFailed, text: "it needs PoolsPaused: pool worker is not paused"},
-		{name: "needs of a person", steps: []plan.Step{{ID: "a", Kind: plan.Manual, Args: plan.Args{Text: "look"}, Needs: []plan.Check{{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}}},
+		{name: "needs of a person", steps: []plan.Step{{ID: "a", Kind: plan.Manual, Args: plan.Args{Text: "look"}, Needs: []plan.Check{{Kind: "PoolsPaused", Pools: []string{"worker"}}}}},
 			state: plan.StateFailed, text: "it needs PoolsPaused: pool worker is not paused"},
-		{name: "done besides", steps: []plan.Step{timeout(plan.Step{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Done: plan.Check{Kind: plan.PoolsPaused, Pools: []string{"worker"}}}, time.Minute, "")},
+		{name: "done besides", steps: []plan.Step{timeout(plan.Step{ID: "a", Kind: plan.SetChannel, Args: plan.Args{Channel: "c"}, Done: plan.Check{Kind: "PoolsPaused", Pools: []string{"worker"}}}, time.Minute, "")},
 			state: plan.StateFailed, text: "pool worker is not paused", err: plan.ErrTimeout},
-		{name: "a timeout", steps: []plan.Step{timeout(hook("a"), time.Minute, plan.Stop)}, actions: never, state: plan.StateFailed, text: "the step's timeout has passed: 1m0s", err: plan.ErrTimeout},
-		{name: "a timeout that does not matter", steps: []plan.Step{timeout(hook("a"), time.Minute, plan.Continue), pause("b", true, "worker")}, actions: never, state: plan.StateFinished, text: "the plan goes on"},
+		{name: "a timeout", steps: []plan.Step{timeout(hook("a"), time.Minute, "Stop")}, actions: never, state: plan.StateFailed, text: "the step's timeout has passed: 1m0s", err: plan.ErrTimeout},
+		{name: "a timeout that does not matter", steps: []plan.Step{timeout(hook("a"), time.Minute, "Continue"), pause("b", true, "worker")}, actions: never, state: plan.StateFinished, text: "the plan goes on"},
 		{name: "a hook", steps: []plan.Step{hook("a")}, state: plan.StateFailed, text: "no disk",
 			actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) { return plan.Outcome{}, errors.New("no disk") })},
 		{name: "a hook that panics", steps: []plan.Step{hook("a")}, state: plan.StateFailed, text: "panic: out of order",
@@ -229,9 +228,9 @@ func TestFailures(t *testing.T) {
 				}
 				return plan.Outcome{Done: true}, nil
 			})},
-		{name: "a window that has closed", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: plan.ActionWindow, Parameters: map[string]string{"until": "2025-01-01T00:00:00Z"}}}},
+		{name: "a window that has closed", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: "window", Parameters: map[string]string{"until": "2025-01-01T00:00:00Z"}}}},
 			state: plan.StateFailed, text: "the window has closed at 2025-01-01T00:00:00Z"},
-		{name: "a window that is none", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: plan.ActionWindow, Parameters: map[string]string{"from": "noon"}}}},
+		{name: "a window that is none", steps: []plan.Step{{ID: "a", Kind: plan.Gate, Args: plan.Args{Action: "window", Parameters: map[string]string{"from": "noon"}}}},
 			state: plan.StateFailed, text: "parameter from: "},
 		{name: "a pool that is not there", steps: []plan.Step{pause("a", true, "worker", "gone")}, state: plan.StateFailed, text: "MachineConfigPool/gone does not exist"},
 		{name: "a pool that is there", steps: []plan.Step{{ID: "a", Kind: plan.CreatePool, Args: plan.Args{Pool: "infra", Roles: []string{"worker", "infra"}}}},
@@ -276,11 +275,11 @@ func TestStalled(t *testing.T) {
 		modifyNode(w, "worker-0", func(n *corev1.Node) { n.Annotations[mcp.AnnotationDesiredConfig] = "missing" })
 	})
 	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
-	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}, Done: plan.Check{Kind: plan.PoolsUnpaused, Pools: []string{"worker"}}})})
+	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}, Done: plan.Check{Kind: "PoolsUnpaused", Pools: []string{"worker"}}})})
 	if err := w.ends(r, 3*time.Hour, plan.StateFailed); err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(w.events, func(e plan.Event) bool { return e.Type == plan.EventStepFailed })
+	i := slices.IndexFunc(w.events, func(e clusterapi.Event) bool { return e.Type == plan.EventStepFailed })
 	stalled := new(plan.StalledError)
 	if !errors.As(w.events[i].Err, &stalled) || stalled.Node != "worker-0" || stalled.Since.Sub(start) < 30*time.Minute || w.Now().Sub(stalled.Since) < time.Hour {
 		t.Errorf("%+v\n%s", stalled, strings.Join(w.log, "\n"))
@@ -307,7 +306,7 @@ func TestPlanConflict(t *testing.T) {
 	if err := w.ends(again, time.Minute, plan.StateFinished); err != nil {
 		t.Fatal(err)
 	}
-	if got := again.Progress().Steps["pause"]; got.State != plan.StepDone || got.Attempts != 1 || !w.pool("worker").Spec.Paused {
+	if got := again.Progress().Steps["pause"]; got.State != "Done" || got.Attempts != 1 || !w.pool("worker").Spec.Paused {
 		t.Errorf("%+v", got)
 	}
 }
@@ -324,7 +323,7 @@ func TestPlanChanged(t *testing.T) {
 	if !w.has(plan.EventError, "plan p: the plan is not the one that was started", plan.ErrPlanChanged) {
 		t.Errorf("%q", w.log)
 	}
-	key := clusterapi.Key(plan.DefaultNamespace, "rollout-p")
+	key := clusterapi.Key("openshift-config", "rollout-p")
 	edit := func(change func(*corev1.ConfigMap)) {
 		must(clusterapi.Modify(w.context(), w.cluster, key, clusterapi.ModifyOptions{}, func(c *corev1.ConfigMap) error {
 			change(c)
@@ -354,7 +353,7 @@ func TestPlanChanged(t *testing.T) {
 func TestNewerMark(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 1}}})
 	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) {
-		p.Annotations = map[string]string{plan.AnnotationPlan: "p", plan.AnnotationBefore: `{"version": 2}`}
+		p.Annotations = map[string]string{"clusterupdate.github.io/plan": "p", "clusterupdate.github.io/before": `{"version": 2}`}
 	})
 	r := w.start("runner", plan.Options{Plan: custom("p", pause("pause", true, "worker"))})
 	if err := w.ends(r, time.Minute, plan.StateFailed); err != nil {
@@ -376,7 +375,7 @@ func TestHoldAndFreeze(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := w.start("runner", plan.Options{Plan: p})
-			if err := w.RunWhile(6*time.Hour, func() bool { return r.Progress().Steps["wait-worker"].State != plan.StepRunning }); err != nil {
+			if err := w.RunWhile(6*time.Hour, func() bool { return r.Progress().Steps["wait-worker"].State != "Running" }); err != nil {
 				t.Fatal(err)
 			}
 			w.pass(t, 6*time.Minute)
@@ -446,7 +445,7 @@ func TestRestoreConflict(t *testing.T) {
 		t.Error(diff)
 	}
 	pool := w.pool("worker")
-	if pool.Spec.Paused || pool.Spec.MaxUnavailable.IntValue() != 3 || pool.Annotations[plan.AnnotationPlan] != "" {
+	if pool.Spec.Paused || pool.Spec.MaxUnavailable.IntValue() != 3 || pool.Annotations["clusterupdate.github.io/plan"] != "" {
 		t.Errorf("%+v %v", pool.Spec, pool.Annotations)
 	}
 	// There is nothing to stop under another name.
@@ -531,7 +530,7 @@ func TestWindowClosesUnseen(t *testing.T) {
 	if err := w.RunWhile(time.Minute, func() bool { return paused("a") }); err != nil || !paused("b") {
 		t.Fatalf("%v, b is paused: %v", err, paused("b"))
 	}
-	if got := first.Progress().Steps["unpause"].State; got != plan.StepRunning {
+	if got := first.Progress().Steps["unpause"].State; got != "Running" {
 		t.Fatal(got)
 	}
 	w.Stop("first")
@@ -541,11 +540,11 @@ func TestWindowClosesUnseen(t *testing.T) {
 		if !paused("b") {
 			t.Fatal("b is unpaused after its window")
 		}
-		return second.Progress().Steps["wait"].State != plan.StepRunning
+		return second.Progress().Steps["wait"].State != "Running"
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got := second.Progress().Steps["unpause"].State; got != plan.StepSkipped || !paused("a") {
+	if got := second.Progress().Steps["unpause"].State; got != "Skipped" || !paused("a") {
 		t.Errorf("the step is %s, a is paused: %v", got, paused("a"))
 	}
 }
@@ -587,12 +586,12 @@ func TestPlanOfItsOwn(t *testing.T) {
 	p := custom("p", plan.Step{ID: "a", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": mcfgv1.GroupVersion.String(), "kind": "MachineConfigPool",
 		"metadata": map[string]any{"name": "worker", "labels": map[string]string{"a": "b"}}, "spec": map[string]any{"maxUnavailable": 2}}}},
 		plan.Step{ID: "b", Kind: plan.ApplyObject, Args: plan.Args{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": "notes", "namespace": plan.DefaultNamespace}, "data": map[string]string{"c": "d"}}}})
+			"metadata": map[string]any{"name": "notes", "namespace": "openshift-config"}, "data": map[string]string{"c": "d"}}}})
 	r := w.start("runner", plan.Options{Plan: p})
 	p.Steps[0].Args.Object["spec"] = map[string]any{"maxUnavailable": 3}
 	w.pass(t, time.Minute)
 	got := must(clusterapi.Get[mcfgv1.MachineConfigPool](w.context(), w.memory, clusterapi.Key("", "worker")))
-	notes := must(clusterapi.Get[corev1.ConfigMap](w.context(), w.memory, clusterapi.Key(plan.DefaultNamespace, "notes")))
+	notes := must(clusterapi.Get[corev1.ConfigMap](w.context(), w.memory, clusterapi.Key("openshift-config", "notes")))
 	if r.Progress().State != plan.StateFinished || got.Spec.MaxUnavailable.IntValue() != 2 || got.Labels["a"] != "b" || notes.Data["c"] != "d" {
 		t.Errorf("the plan is %s, %+v, %v, %v", r.Progress().State, got.Spec, got.Labels, notes.Data)
 	}
@@ -614,7 +613,7 @@ func TestPausedPoolsAreNotTargeted(t *testing.T) {
 	desired := map[string]string{}
 	err = w.RunWhile(6*time.Hour, func() bool {
 		for c, ok := cursor.Next(); ok; c, ok = cursor.Next() {
-			if c.New == nil || r.Progress().Steps["pause"].State != plan.StepDone {
+			if c.New == nil || r.Progress().Steps["pause"].State != "Done" {
 				continue
 			}
 			if n, err := clusterapi.As[corev1.Node](c.New); err == nil && c.New.Kind().Kind == "Node" {
@@ -658,14 +657,14 @@ func TestRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := memory.NewOpenShift(memory.Options{})
 				worker := resting("worker")
-				for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.DefaultNamespace}}} {
+				for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}}} {
 					if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
 						t.Fatal(err)
 					}
 				}
 				p := custom("p", pause("pause", true, "worker"), hook("hook"), pause("unpause", false, "worker"))
 				called := 0
-				o := plan.Options{API: c, Plan: p, Observe: func(plan.Event) { goWrong() }, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
+				o := plan.Options{API: c, Plan: p, Observe: func(clusterapi.Event) { goWrong() }, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
 					called++
 					return plan.Outcome{Done: called > 12}, nil
 				})}
@@ -748,7 +747,7 @@ func TestRunWithoutAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		worker := resting("worker")
-		for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: plan.DefaultNamespace}}} {
+		for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}}} {
 			if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
 				t.Fatal(err)
 			}
@@ -765,7 +764,7 @@ func TestConfirmErrors(t *testing.T) {
 	if err := plan.Confirm(w.context(), w.cluster, "", "p", "wait"); !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
-	w.start("runner", plan.Options{Plan: custom("p", manual("wait"), plan.Step{ID: "gate", Kind: plan.Gate, Args: plan.Args{Action: plan.ActionApproval}})})
+	w.start("runner", plan.Options{Plan: custom("p", manual("wait"), plan.Step{ID: "gate", Kind: plan.Gate, Args: plan.Args{Action: "approval"}})})
 	w.pass(t, time.Minute)
 	if err := plan.Confirm(w.context(), w.cluster, "", "p", "jump"); err == nil || !strings.Contains(err.Error(), `plan p has no step "jump"`) {
 		t.Error(err)
@@ -808,21 +807,16 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// The JSON of events is that of all packages.
 func TestEventJSON(t *testing.T) {
-	e := plan.Event{Type: plan.EventStepFailed, Time: mcptest.Epoch, Plan: "p", Step: "s", Kind: plan.SetPaused, Pool: "worker", Attempt: 2, Warning: true, Text: "no",
-		Err: &plan.StepError{Plan: "p", Step: "s", Err: plan.ErrTimeout}}
+	e := clusterapi.Event{Type: plan.EventStepFailed, Time: mcptest.Epoch, Subject: "plan/p", Message: "no",
+		Err:  &plan.StepError{Plan: "p", Step: "s", Err: plan.ErrTimeout},
+		Data: &plan.EventData{Step: "s", Kind: plan.SetPaused, Pool: "worker", Node: "n", State: plan.StateFailed, Attempt: 2, Holder: "h", Warning: true}}
 	got := string(must(json.Marshal(e)))
-	want := `{"time":"2026-01-01T00:00:00Z","type":"StepFailed","plan":"p","step":"s","kind":"SetPaused","pool":"worker","attempt":2,"warning":true,"message":"no","error":"plan p, step s: the step's timeout has passed"}`
+	want := `{"time":"2026-01-01T00:00:00Z","type":"StepFailed","subject":"plan/p","message":"no",` +
+		`"error":"plan p, step s: the step's timeout has passed","data":{"step":"s","kind":"SetPaused","pool":"worker","node":"n",` +
+		`"state":"Failed","attempt":2,"holder":"h","warning":true}}`
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-	got = string(must(json.Marshal(plan.Event{Type: plan.EventPlanDone, Plan: "p", State: plan.StateFinished, Holder: "h", Node: "n"})))
-	if diff := cmp.Diff(`{"type":"PlanDone","plan":"p","node":"n","state":"Finished","holder":"h"}`, got); diff != "" {
-		t.Error(diff)
-	}
-	if text := fmt.Sprint(plan.Event{Type: plan.EventHeld, Plan: "p"}.LogValue()); text != "[type=Held plan=p]" {
-		t.Error(text)
 	}
 }
 

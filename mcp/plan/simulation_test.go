@@ -42,7 +42,7 @@ type simulated struct {
 	desired  map[string]string    // of nodes
 	place    map[string]string
 	mayPause map[string]bool // pools that the plan names
-	steps    map[string]plan.StepState
+	steps    map[string]string
 	fault    error
 }
 
@@ -69,7 +69,7 @@ func simulate(seed uint64, runners int, f reconcile.Faults) *simulated {
 		f.Processes = append(f.Processes, fmt.Sprint("runner ", i))
 	}
 	f.Processes = append(f.Processes, "stopper", "again 1", "again 2", "again 3")
-	s := &simulated{rand: r, paused: map[string]time.Time{}, desired: map[string]string{}, place: map[string]string{}, steps: map[string]plan.StepState{}, mayPause: map[string]bool{}}
+	s := &simulated{rand: r, paused: map[string]time.Time{}, desired: map[string]string{}, place: map[string]string{}, steps: map[string]string{}, mayPause: map[string]bool{}}
 	s.world = newWorld(worldOptions{seed: seed, random: seed%2 == 0, check: seed%10 == 1, calls: f, faults: faults,
 		pools:     []simulation.Pool{{Nodes: 5, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}, {Name: "kept", Nodes: 1, Paused: true}},
 		workloads: []simulation.Workload{web, {Name: "agent", DaemonSet: true}}})
@@ -250,8 +250,8 @@ func (s *simulated) judgeRecord(c *corev1.ConfigMap) {
 	for _, step := range s.plan.Steps {
 		is := progress.Steps[step.ID].State
 		was := s.steps[step.ID]
-		over := func(st plan.StepState) bool {
-			return st == plan.StepDone || st == plan.StepSkipped || st == plan.StepFailed && step.OnFailure == plan.Continue
+		over := func(st string) bool {
+			return st == "Done" || st == "Skipped" || st == "Failed" && step.OnFailure == "Continue"
 		}
 		reopened := step.Kind == plan.SetPaused && progress.State != plan.StateRunning || s.steps[step.ID+" reopened"] != ""
 		if over(was) && is != was {
@@ -260,7 +260,7 @@ func (s *simulated) judgeRecord(c *corev1.ConfigMap) {
 			}
 			s.steps[step.ID+" reopened"] = was
 		}
-		if open != "" && is != "" && is != was && is != plan.StepPending {
+		if open != "" && is != "" && is != was && is != "Pending" {
 			s.wrong("step %s is %s, and %s before it is not over", step.ID, is, open)
 		}
 		if open == "" && !over(is) {

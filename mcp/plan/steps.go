@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -82,7 +83,7 @@ func (x *pass) endPlan(state State, err error) error {
 	if err := x.store(); err != nil || x.over {
 		return err
 	}
-	x.emit(Event{Type: EventPlanDone, State: state, Warning: state == StateFailed, Text: fmt.Sprintf("plan %s is %s", x.plan.ID, state)})
+	x.emit(EventPlanDone, EventData{State: state, Warning: state == StateFailed}, fmt.Sprintf("plan %s is %s", x.plan.ID, state), nil)
 	return x.finish(err)
 }
 
@@ -111,7 +112,7 @@ const pace = time.Second
 // step goes on with one step.
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
 	sp := x.rec.Progress.Steps[s.ID]
-	if s.closed(x.now) && (sp.State != StepRunning || s.Kind == SetPaused) { // also one that a crash cut short
+	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
 		return true, res, x.stepDone(s, sp, look{writes: true})
 	}
 	l, err := x.look(i, s, sp)
@@ -125,7 +126,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	if err == nil {
 		err = x.needs(s, sp, l)
 	}
-	if err == nil && sp.State != StepRunning {
+	if err == nil && sp.State != stepRunning {
 		sp, err = x.begin(s, sp)
 	}
 	if x.over {
@@ -192,7 +193,7 @@ func (s *Step) closed(now time.Time) bool {
 
 // begin records that a step is under way.
 func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
-	sp.State, sp.Started, sp.Finished, sp.Error = StepRunning, x.now.UTC(), time.Time{}, ""
+	sp.State, sp.Started, sp.Finished, sp.Error = stepRunning, x.now.UTC(), time.Time{}, ""
 	sp.Moved = x.now.UTC()
 	sp.Attempts++
 	x.rec.Progress.Steps[s.ID] = sp
@@ -205,7 +206,7 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 
 // needs asks what must hold before a step begins, and before it changes anything.
 func (x *pass) needs(s *Step, sp StepProgress, l look) error {
-	if l.change == nil && len(l.jobs) == 0 && sp.State == StepRunning {
+	if l.change == nil && len(l.jobs) == 0 && sp.State == stepRunning {
 		return nil
 	}
 	for _, c := range s.Needs {
@@ -269,9 +270,9 @@ func late(what, why string) error {
 
 // stepDone records that a step is done, or was so without it.
 func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
-	state, event := StepDone, EventStepDone
-	if l.writes && (sp.State != StepRunning || !l.ours) {
-		state, event = StepSkipped, EventStepSkipped
+	state, event := stepDone, EventStepDone
+	if l.writes && (sp.State != stepRunning || !l.ours) {
+		state, event = stepSkipped, EventStepSkipped
 	}
 	sp.State, sp.Finished, sp.Error = state, x.now.UTC(), ""
 	if sp.Started.IsZero() {
@@ -285,7 +286,7 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	x.waits, x.doubt = "", time.Time{}
 	clear(x.told)
 	text := fmt.Sprintf("step %s is done", s.ID)
-	if state == StepSkipped {
+	if state == stepSkipped {
 		text = fmt.Sprintf("step %s is skipped: it was so without the plan", s.ID)
 		if s.closed(x.now) {
 			text = fmt.Sprintf("step %s is skipped: its window has closed", s.ID)
@@ -301,7 +302,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		err = f.err
 	}
 	sp := x.rec.Progress.Steps[s.ID]
-	sp.State, sp.Finished, sp.Error = StepFailed, x.now.UTC(), cut(err.Error())
+	sp.State, sp.Finished, sp.Error = stepFailed, x.now.UTC(), cut(err.Error())
 	if sp.Started.IsZero() {
 		sp.Started = sp.Finished
 	}
@@ -322,7 +323,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 		return false, res, err
 	}
 	x.tell(EventStepFailed, s, failed.Error(), failed)
-	x.emit(Event{Type: EventPlanDone, State: StateFailed, Warning: true, Text: fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed)})
+	x.emit(EventPlanDone, EventData{State: StateFailed, Warning: true}, fmt.Sprintf("plan %s is %s", x.plan.ID, StateFailed), nil)
 	return false, res, x.finish(failed)
 }
 
@@ -334,13 +335,13 @@ func (x *pass) waiting(s *Step, why string) {
 	}
 }
 
-func (x *pass) tell(t EventType, s *Step, text string, err error) {
-	e := Event{Type: t, Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node, Attempt: x.rec.Progress.Steps[s.ID].Attempts, Text: text, Err: err}
+func (x *pass) tell(t clusterapi.EventType, s *Step, text string, err error) {
+	d := EventData{Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node,
+		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed}
 	if len(s.Args.Pools) == 1 {
-		e.Pool = s.Args.Pools[0]
+		d.Pool = s.Args.Pools[0]
 	}
-	e.Warning = t == EventStepFailed
-	x.emit(e)
+	x.emit(t, d, text, err)
 }
 
 // cut bounds the error of a step.

@@ -131,7 +131,7 @@ func (t touched) first() int {
 func (x *pass) scan() ([]touched, error) {
 	var out []touched
 	add := func(u *unstructured.Unstructured) error {
-		if u.GetAnnotations()[AnnotationPlan] != x.plan.ID {
+		if u.GetAnnotations()[annotationPlan] != x.plan.ID {
 			return nil
 		}
 		_, m, err := markOf(u)
@@ -259,13 +259,13 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-func (x *pass) report(t EventType, items []Item) {
+func (x *pass) report(t clusterapi.EventType, items []Item) {
 	for _, i := range items {
 		text := i.Object
 		if i.Field != "" {
 			text += " " + i.Field
 		}
-		x.emit(Event{Type: t, Warning: t == EventLeft, Text: text + " " + i.Text})
+		x.emit(t, EventData{Warning: t == EventLeft}, text+" "+i.Text, nil)
 	}
 }
 
@@ -307,8 +307,8 @@ func (x *pass) reopen(pool string) error {
 	for i := range x.plan.Steps {
 		s := &x.plan.Steps[i]
 		sp := x.rec.Progress.Steps[s.ID]
-		if s.Kind == SetPaused && !*s.Args.Paused && slices.Contains(s.Args.Pools, pool) && sp.State == StepDone {
-			sp.State, changed = StepPending, true
+		if s.Kind == SetPaused && !*s.Args.Paused && slices.Contains(s.Args.Pools, pool) && sp.State == stepDone {
+			sp.State, changed = stepPending, true
 			x.rec.Progress.Steps[s.ID] = sp
 		}
 	}
@@ -460,7 +460,7 @@ func (x *pass) undoCreation(t touched, r *Report) (*undo, error) {
 			return nil, err
 		}
 		for _, n := range nodes {
-			if _, ours := n.Labels[mcp.LabelNodeRolePrefix+t.u.GetName()]; !ours || n.Annotations[AnnotationPlan] == x.plan.ID {
+			if _, ours := n.Labels[mcp.LabelNodeRolePrefix+t.u.GetName()]; !ours || n.Annotations[annotationPlan] == x.plan.ID {
 				why = fmt.Sprintf("it has %d nodes", len(nodes))
 			}
 		}
@@ -505,7 +505,7 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 	since, known := x.lingering[pool]
 	if !known || x.now.Before(since) {
 		since = x.now
-		x.emit(Event{Type: EventWaiting, Text: fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users))})
+		x.emit(EventWaiting, EventData{}, fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users)), nil)
 	}
 	for _, at := range x.moved {
 		if at.After(since) {

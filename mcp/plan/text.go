@@ -1,13 +1,15 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // WriteText writes a plan for people: a line for each step, with what it changes
@@ -32,26 +34,18 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 		}
 	}
 	b.WriteByte('\n')
-	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	t := text.NewTable(&b, 0, 2)
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		fmt.Fprintf(t, "%3d\t%s\t", i+1, s.ID)
+		row, below := []string{fmt.Sprintf("%3d", i+1), s.ID}, []string{"", ""}
 		var sp StepProgress
 		if progress != nil {
 			sp = progress.Steps[s.ID]
-			state := sp.State
-			if state == "" {
-				state = StepPending
-			}
-			fmt.Fprintf(t, "%s\t", state)
+			row, below = append(row, string(cmp.Or(sp.State, stepPending))), append(below, "")
 		}
-		fmt.Fprintf(t, "%s\n", s.describe())
+		t.Row(append(row, s.describe())...)
 		for _, note := range s.notes(sp) {
-			fmt.Fprintf(t, "\t\t")
-			if progress != nil {
-				fmt.Fprintf(t, "\t")
-			}
-			fmt.Fprintf(t, "  %s\n", note)
+			t.Row(append(below, "  "+note)...)
 		}
 	}
 	_ = t.Flush() // to memory

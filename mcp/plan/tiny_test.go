@@ -27,8 +27,8 @@ import (
 func tiny() plan.Plan {
 	yes, no, two := true, false, intstr.FromInt32(2)
 	role := mcp.LabelNodeRolePrefix + "blue"
-	return plan.Plan{Version: plan.Format, ID: "tiny", Kind: plan.KindCustom, Steps: []plan.Step{
-		{ID: "check", Kind: plan.CheckAll, Args: plan.Args{Checks: []plan.Check{{Kind: plan.PoolsUpdated, Pools: []string{"worker"}}}}},
+	return plan.Plan{Version: plan.Format, ID: "tiny", Kind: "Custom", Steps: []plan.Step{
+		{ID: "check", Kind: plan.CheckAll, Args: plan.Args{Checks: []plan.Check{{Kind: "PoolsUpdated", Pools: []string{"worker"}}}}},
 		{ID: "channel", Kind: plan.SetChannel, Args: plan.Args{Channel: "stable-4.21"}},
 		{ID: "limit", Kind: plan.SetMaxUnavailable, Args: plan.Args{Pools: []string{"worker"}, MaxUnavailable: &two}},
 		{ID: "create", Kind: plan.CreatePool, Args: plan.Args{Pool: "blue", Roles: []string{"worker", "blue"}}},

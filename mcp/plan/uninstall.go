@@ -15,18 +15,18 @@ import (
 )
 
 // List returns the IDs of the plans that have a record in a namespace, "" meaning
-// [DefaultNamespace], by name. Its errors are those of the API.
+// openshift-config, by name. Its errors are those of the API.
 func List(ctx context.Context, api clusterapi.Reader, namespace string) ([]string, error) {
 	all, err := records(ctx, api, namespace)
 	ids := make([]string, len(all))
 	for i, c := range all {
-		ids[i] = c.Labels[AnnotationPlan]
+		ids[i] = c.Labels[annotationPlan]
 	}
 	return ids, err
 }
 
 func records(ctx context.Context, api clusterapi.Reader, namespace string) ([]*corev1.ConfigMap, error) {
-	marked, err := labels.NewRequirement(AnnotationPlan, selection.Exists, nil)
+	marked, err := labels.NewRequirement(annotationPlan, selection.Exists, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func records(ctx context.Context, api clusterapi.Reader, namespace string) ([]*c
 }
 
 // Uninstall removes what plans keep in a cluster, for after the last runner has
-// ended: the records in a namespace, "" meaning [DefaultNamespace], and the marks
+// ended: the records in a namespace, "" meaning openshift-config, and the marks
 // on pools, nodes, the ClusterVersion and objects that recorded plans applied.
 // What plans that have not finished changed stays as it is. It goes on where
 // something cannot be changed; its error joins those of all.
@@ -98,7 +98,7 @@ func unmarkApplied(ctx context.Context, api clusterapi.ClusterAPI, s *Step) erro
 // unmarkObject removes a mark, whichever plan's it is.
 func unmarkObject(ctx context.Context, api clusterapi.ClusterAPI, o *clusterapi.Object) error {
 	for range clusterapi.DefaultRetries {
-		if o.Unstructured().GetAnnotations()[AnnotationPlan] == "" {
+		if o.Unstructured().GetAnnotations()[annotationPlan] == "" {
 			return nil
 		}
 		u := o.Unstructured().DeepCopy()
@@ -110,7 +110,8 @@ func unmarkObject(ctx context.Context, api clusterapi.ClusterAPI, o *clusterapi.
 			}
 			return err
 		}
-		if o, err = clusterapi.GetShared(ctx, api, u.GroupVersionKind(), clusterapi.KeyOf(u)); err != nil {
+		o, err = clusterapi.GetShared(ctx, api, u.GroupVersionKind(), clusterapi.KeyOf(u))
+		if err != nil {
 			if absent(err) {
 				return nil
 			}

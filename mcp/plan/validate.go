@@ -40,9 +40,9 @@ var takes = map[StepKind]struct{ must, may []string }{
 }
 
 // asks are the fields that a kind of check must have; it may have no other.
-var asks = map[CheckKind][]string{
-	PoolsUpdated: {"pools"}, PoolsHealthy: {"pools"}, PoolsPaused: {"pools"}, PoolsUnpaused: {"pools"}, PoolsSameContent: {"pools"},
-	ClusterAt: {"version"}, ClusterIdle: nil, NodesReady: {"nodes"}, KubeletsAtLeast: {"nodes", "version"},
+var asks = map[string][]string{
+	poolsUpdated: {"pools"}, poolsHealthy: {"pools"}, poolsPaused: {"pools"}, poolsUnpaused: {"pools"}, poolsSameContent: {"pools"},
+	clusterAt: {"version"}, clusterIdle: nil, nodesReady: {"nodes"}, kubeletsAtLeast: {"nodes", "version"},
 }
 
 var stepID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,298}[A-Za-z0-9])?$`)
@@ -58,7 +58,7 @@ func (p Plan) Validate() error {
 		f.add("id %s: %s", bounded.Quote(p.ID), strings.Join(texts, "; "))
 	}
 	switch p.Kind {
-	case KindCanary, KindWindows, KindControlPlaneOnly, KindRHEL, KindVSphereHardware, KindCustom:
+	case kindCanary, kindWindows, kindControlPlaneOnly, kindRHEL, kindVSphereHardware, kindCustom:
 	default:
 		f.add("kind %s is not known", bounded.Quote(string(p.Kind)))
 	}
@@ -107,7 +107,7 @@ func (s *Step) validate(f *faults) {
 	if s.Timeout.Duration < 0 {
 		f.add("timeout is negative: %s", s.Timeout.Duration)
 	}
-	if s.OnFailure != "" && s.OnFailure != Stop && s.OnFailure != Continue {
+	if s.OnFailure != "" && s.OnFailure != stopPlan && s.OnFailure != continuePlan {
 		f.add("onFailure %s is neither Stop nor Continue", bounded.Quote(string(s.OnFailure)))
 	}
 	switch s.Kind {
@@ -216,7 +216,7 @@ func (c Check) validate(f *faults) {
 	}
 	names(f, "pools", c.Pools...)
 	names(f, "nodes", c.Nodes...)
-	if c.Kind == KubeletsAtLeast {
+	if c.Kind == kubeletsAtLeast {
 		version(f, strings.TrimPrefix(c.Version, "v"))
 	} else {
 		version(f, c.Version)
@@ -282,7 +282,7 @@ func validateObject(f *faults, object map[string]any) {
 		}
 	}
 	if annotations, ok := meta["annotations"].(map[string]any); ok {
-		for _, k := range []string{AnnotationPlan, AnnotationBefore} {
+		for _, k := range []string{annotationPlan, annotationBefore} {
 			if _, ok := annotations[k]; ok {
 				f.add("annotation %s is the plan's own", k)
 			}

@@ -272,16 +272,16 @@ func trouble(cv *configv1.ClusterVersion) (text string) {
 // check says why a check does not hold, "" where it does.
 func (v *view) check(c Check) (why string, err error) {
 	switch c.Kind {
-	case ClusterAt, ClusterIdle:
+	case clusterAt, clusterIdle:
 		return v.clusterAt(c.Version)
-	case NodesReady, KubeletsAtLeast:
+	case nodesReady, kubeletsAtLeast:
 		return v.checkNodes(c)
 	case "":
 		return "", nil
 	}
 	var first *mcfgv1.MachineConfigPool
 	for _, name := range c.Pools {
-		if c.Kind == PoolsUpdated {
+		if c.Kind == poolsUpdated {
 			if why, err := v.updated(name); why != "" || err != nil {
 				return why, err
 			}
@@ -298,13 +298,13 @@ func (v *view) check(c Check) (why string, err error) {
 			first = p
 		}
 		switch {
-		case c.Kind == PoolsHealthy && poolSays(p, mcfgv1.MachineConfigPoolDegraded):
+		case c.Kind == poolsHealthy && poolSays(p, mcfgv1.MachineConfigPoolDegraded):
 			return fmt.Sprintf("pool %s is degraded", name), nil
-		case c.Kind == PoolsPaused && !p.Spec.Paused:
+		case c.Kind == poolsPaused && !p.Spec.Paused:
 			return fmt.Sprintf("pool %s is not paused", name), nil
-		case c.Kind == PoolsUnpaused && p.Spec.Paused:
+		case c.Kind == poolsUnpaused && p.Spec.Paused:
 			return fmt.Sprintf("pool %s is paused", name), nil
-		case c.Kind == PoolsSameContent && p != first && !sameConfig(first.Spec.Configuration.Name, p.Spec.Configuration.Name):
+		case c.Kind == poolsSameContent && p != first && !sameConfig(first.Spec.Configuration.Name, p.Spec.Configuration.Name):
 			return fmt.Sprintf("the configurations of pools %s and %s differ: %s, %s", first.Name, name, first.Spec.Configuration.Name, p.Spec.Configuration.Name), nil
 		}
 	}
@@ -329,10 +329,10 @@ func (v *view) checkNodes(c Check) (why string, err error) {
 		}
 		s := mcp.NodeStateOf(n)
 		s.Unschedulable = false
-		if c.Kind == NodesReady && !s.Ready() {
+		if c.Kind == nodesReady && !s.Ready() {
 			return s.NotReadyText(), nil
 		}
-		if c.Kind == KubeletsAtLeast && !kubeletAtLeast(n, c.Version) {
+		if c.Kind == kubeletsAtLeast && !kubeletAtLeast(n, c.Version) {
 			return fmt.Sprintf("node %s has kubelet %s; %s is needed", name, n.Status.NodeInfo.KubeletVersion, c.Version), nil
 		}
 	}

@@ -49,7 +49,7 @@ func PlanWindows(c Cluster, o WindowsOptions) (p Plan, warnings []string, err er
 	b := newBuilder(c, o.ID)
 	if err := options.NonNegative(o); err != nil {
 		b.add("%w", err)
-		return b.plan(o.ID, KindWindows)
+		return b.plan(o.ID, kindWindows)
 	}
 	if o.ClusterTime == 0 {
 		o.ClusterTime = time.Hour
@@ -61,7 +61,7 @@ func PlanWindows(c Cluster, o WindowsOptions) (p Plan, warnings []string, err er
 	if len(o.Pools) > 0 && len(o.Windows) > 0 {
 		b.buildWindows(o)
 	}
-	return b.plan(o.ID, KindWindows)
+	return b.plan(o.ID, kindWindows)
 }
 
 // compute are all pools but those of the control plane.
@@ -153,9 +153,9 @@ func (b *builder) exist(pools ...string) {
 }
 
 func (b *builder) buildWindows(o WindowsOptions) {
-	checks := []Check{{Kind: PoolsHealthy, Pools: o.Pools}}
+	checks := []Check{{Kind: poolsHealthy, Pools: o.Pools}}
 	if o.Version != "" {
-		checks = append(checks, Check{Kind: ClusterIdle})
+		checks = append(checks, Check{Kind: clusterIdle})
 	}
 	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: checks}})
 	b.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
@@ -165,16 +165,16 @@ func (b *builder) buildWindows(o WindowsOptions) {
 		if i == 0 && o.Version != "" {
 			gate["until"] = w.Start.Add(w.Duration).UTC().Format(time.RFC3339) // the cluster is not updated outside of it
 		}
-		b.step(Step{ID: id("window"), Kind: Gate, Args: Args{Action: ActionWindow, Parameters: gate}})
+		b.step(Step{ID: id("window"), Kind: Gate, Args: Args{Action: actionWindow, Parameters: gate}})
 		if i == 0 && o.Version != "" {
 			b.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(o.Pools), Args: Args{Version: o.Version, Image: o.Image}})
 			b.step(Step{ID: "wait-control-plane", Kind: WaitPools, Args: Args{Pools: b.controlPlane()}})
 		}
 		last := metav1.NewTime(w.Start.Add(w.Duration - o.NodeTime)) // for a node to begin
 		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false), Until: &last}})
-		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: Continue, Args: Args{Pools: o.Pools, Until: &last}})
+		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: o.Pools, Until: &last}})
 		b.step(Step{ID: id("pause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
 	}
-	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute}, Args: Args{Checks: []Check{{Kind: PoolsUpdated, Pools: o.Pools}}}})
+	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute}, Args: Args{Checks: []Check{{Kind: poolsUpdated, Pools: o.Pools}}}})
 	b.step(Step{ID: "unpause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false)}})
 }

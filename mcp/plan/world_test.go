@@ -124,7 +124,7 @@ type world struct {
 	cluster *simulation.Cluster
 	clock   *reconcile.Clock
 	log     []string // of plans
-	events  []plan.Event
+	events  []clusterapi.Event
 	memory  *memory.Cluster // of a world without a simulated cluster
 }
 
@@ -143,7 +143,7 @@ type worldOptions struct {
 func newWorld(o worldOptions) *world {
 	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
 	var err error
-	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Seed: o.seed, Release: machineConfig(version0), Pools: o.pools,
+	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Release: machineConfig(version0), Pools: o.pools,
 		Workloads: o.workloads, NodeFaults: o.faults, Timing: o.timing, Memory: memory.Options{CheckShared: o.check}})
 	if err != nil {
 		panic(err)
@@ -175,10 +175,10 @@ func (w *world) state() plan.Cluster {
 }
 
 // observe is told what a runner does.
-func (w *world) observe(name string) func(plan.Event) {
-	return func(e plan.Event) {
+func (w *world) observe(name string) func(clusterapi.Event) {
+	return func(e clusterapi.Event) {
 		w.events = append(w.events, e)
-		w.log = append(w.log, fmt.Sprintf("%s%s %s %s", name, w.since(e.Time), e.Type, e.Text))
+		w.log = append(w.log, fmt.Sprintf("%s%s %s %s", name, w.since(e.Time), e.Type, e.Message))
 	}
 }
 
@@ -236,7 +236,7 @@ func fields(c clusterapi.ClusterAPI) map[string]string {
 }
 
 func marks(annotations map[string]string) string {
-	return annotations[plan.AnnotationPlan] + annotations[plan.AnnotationBefore]
+	return annotations["clusterupdate.github.io/plan"] + annotations["clusterupdate.github.io/before"]
 }
 
 // atRest says what is not updated to a release, "" where all is.

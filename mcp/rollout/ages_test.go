@@ -104,7 +104,7 @@ func rollAge(t *testing.T, first, second *unstructured.Unstructured) {
 	if err := c.Delete(ctx, mcfgv1.GroupVersion.WithKind("ControllerConfig"), clusterapi.Key("", mcp.ControllerConfigName), clusterapi.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	config := mcptest.Topology(mcp.TopologyHighlyAvailable)
+	config := mcptest.Topology("HighlyAvailable")
 	config.Status.ControllerCertificates = []mcfgv1.ControllerCertificate{{Subject: "CN=a", Signer: "b", BundleFile: "c", NotBefore: &expiry, NotAfter: &expiry}}
 	load(t, c, config)
 	definePool(t, c, first)

@@ -40,7 +40,7 @@ func load(t testing.TB, c *memory.Cluster, objs ...any) {
 // pools want N.
 func smallCluster(t testing.TB, o memory.Options) *memory.Cluster {
 	c := memory.NewOpenShift(o)
-	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable))
+	load(t, c, mcptest.Topology("HighlyAvailable"))
 	for _, name := range []string{"master", "worker", "infra"} {
 		p := mcptest.Pool(name, "N", func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "O" })
 		load(t, c, &p)
@@ -166,35 +166,49 @@ func startDaemons(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI, gr
 	}
 }
 
+// told is an event with its data.
+type told struct {
+	clusterapi.Event
+	rollout.EventData
+}
+
+func toldOf(e clusterapi.Event) told {
+	t := told{e, *e.Data.(*rollout.EventData)}
+	if t.Node != "" && e.Subject != "node/"+t.Node || t.Node == "" && t.Pool != "" && e.Subject != "pool/"+t.Pool {
+		panic("an event about " + e.Subject)
+	}
+	return t
+}
+
 // recorder keeps events.
 type recorder struct {
 	mu     sync.Mutex
-	events []rollout.Event
+	events []told
 }
 
-func (r *recorder) observe(e rollout.Event) {
+func (r *recorder) observe(e clusterapi.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, e)
+	r.events = append(r.events, toldOf(e))
 }
 
-func (r *recorder) all() []rollout.Event {
+func (r *recorder) all() []told {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events)
 }
 
-func (r *recorder) texts(keep func(rollout.Event) bool) []string {
+func (r *recorder) texts(keep func(told) bool) []string {
 	var out []string
 	for _, e := range r.all() {
 		if keep(e) {
-			out = append(out, e.Text)
+			out = append(out, e.Message)
 		}
 	}
 	return out
 }
 
-func (r *recorder) nodes(t rollout.EventType, pool string) []string {
+func (r *recorder) nodes(t clusterapi.EventType, pool string) []string {
 	var out []string
 	for _, e := range r.all() {
 		if e.Type == t && e.Pool == pool {

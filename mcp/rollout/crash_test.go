@@ -21,7 +21,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
@@ -84,7 +83,7 @@ func tinyCluster(t *testing.T) *memory.Cluster {
 	c := memory.NewOpenShift(memory.Options{})
 	m, w := mcptest.Pool("master", "N"), mcptest.Pool("worker", "N")
 	m0, w0, w1 := mcptest.Master("m0"), mcptest.Worker("w0"), mcptest.Worker("w1")
-	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &m, &w, &m0, &w0, &w1, app("web-0", "w1"))
+	load(t, c, mcptest.Topology("HighlyAvailable"), &m, &w, &m0, &w0, &w1, app("web-0", "w1"))
 	return c
 }
 

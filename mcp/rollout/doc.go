@@ -39,8 +39,8 @@
 //
 // Everything that a rollout needs is in the cluster, so it can be stopped
 // anywhere, and another one goes on: since when a drain has been failing is in
-// the annotation [AnnotationDrainSince], and which hooks have run in
-// [AnnotationHooks]. The limit of an attempt to drain, waits between retries and
+// the annotation clusterupdate.github.io/drain-since, and which hooks have run in
+// clusterupdate.github.io/hooks. The limit of an attempt to drain, waits between retries and
 // the time until a pool counts as stalled begin again. [Uninstall] removes what
 // it leaves on nodes.
 //

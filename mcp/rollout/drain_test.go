@@ -46,7 +46,7 @@ func drainCluster(t *testing.T, o memory.Options, changes ...mcptest.Change) *me
 	w := mcptest.Pool("worker", "N")
 	n := mcptest.Worker("w0", append([]mcptest.Change{mcptest.Desired("N"), mcptest.State(mcp.StateWorking), mcptest.Annotate(mcp.AnnotationDesiredDrain, "drain-N",
 		mcp.AnnotationLastAppliedDrain, "uncordon-O")}, changes...)...)
-	load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &w, &n)
+	load(t, c, mcptest.Topology("HighlyAvailable"), &w, &n)
 	return c
 }
 
@@ -141,20 +141,20 @@ func checkBlockedEvents(t *testing.T, r *recorder) {
 		switch {
 		case e.Type == rollout.EventDrainBlocked:
 			blocked++
-			if !errors.As(e.Err, &d) || d.Node != "w0" || d.Pod != "app/web-0" || d.Budget != "web-pdb" || d.Kind != rollout.DrainBudget {
+			if !errors.As(e.Err, &d) || d.Node != "w0" || d.Pod != "app/web-0" || d.Budget != "web-pdb" || d.Kind != "Budget" {
 				t.Errorf("%+v", e)
 			}
 		case e.Reason == rollout.ReasonDrainThresholdExceeded:
 			slow++
 			want := "Drain failed. Drain has been failing for more than 10 minutes. Waiting 5 minutes then retrying. Error message from drain: " +
 				`error when evicting pods/"web-0" -n "app": global timeout reached: 1m30s`
-			if e.Text != want || !e.Warning {
-				t.Errorf("%q", e.Text)
+			if e.Message != want || !e.Warning {
+				t.Errorf("%q", e.Message)
 			}
 		case e.Reason == rollout.ReasonDrainFailed:
 			failed++
-			if e.Text != "node w0: drain exceeded timeout: 1h0m0s. Will continue to retry." {
-				t.Errorf("%q", e.Text)
+			if e.Message != "node w0: drain exceeded timeout: 1h0m0s. Will continue to retry." {
+				t.Errorf("%q", e.Message)
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func newFaults() *faults { return &faults{answer: map[string]error{}, count: map
 
 func drainTexts(r *recorder) []string {
 	seen := map[string]bool{}
-	for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventDrainRetry || e.Type == rollout.EventError }) {
+	for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventDrainRetry || e.Type == rollout.EventError }) {
 		seen[text] = true
 	}
 	return slices.Sorted(maps.Keys(seen))

@@ -17,12 +17,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// AnnotationDrainSince on a node tells since when a [Rollout] drains it, so that
+// annotationDrainSince on a node tells since when a [Rollout] drains it, so that
 // another one that takes over knows how long the drain has been failing. It
 // goes with the drain. [Uninstall] removes it.
-const AnnotationDrainSince = clusterapi.AnnotationPrefix + "drain-since"
+const annotationDrainSince = clusterapi.AnnotationPrefix + "drain-since"
 
-// drainSince is the value of AnnotationDrainSince, as JSON.
+// drainSince is the value of clusterupdate.github.io/drain-since, as JSON.
 type drainSince struct {
 	Version int       `json:"version"`
 	Since   time.Time `json:"since"`
@@ -76,7 +76,7 @@ func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Objec
 	if old != nil {
 		asks = before.DesiredDrain != after.DesiredDrain || before.Unschedulable != after.Unschedulable
 	}
-	asks = asks || r.o.Hooks.PostUpgrade != nil && after.Done() && n.Annotations[AnnotationHooks] != ""
+	asks = asks || r.o.Hooks.PostUpgrade != nil && after.Done() && n.Annotations[annotationHooks] != ""
 	if !asks {
 		return nil
 	}
@@ -125,13 +125,14 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 	if err != nil {
 		if caught := new(panics.Error); errors.As(err, &caught) {
 			d.attempt = nil
-			err = &DrainError{Node: name, Kind: DrainPods, Err: fmt.Errorf("draining node %s: %w", name, err)}
+			err = &DrainError{Node: name, Kind: drainPods, Err: fmt.Errorf("draining node %s: %w", name, err)}
 		}
 		d.errors++
 		r.fail("", name, err)
 		d.enqueue(q.Now.Add(r.o.Delays.backoff(d.errors)))
 	}
-	if res.At = at; !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
+	res.At = at
+	if !d.due.IsZero() && (at.IsZero() || d.due.Before(at)) {
 		res.At = d.due
 	}
 	if d.attempt != nil {
@@ -182,11 +183,13 @@ func (x *drainer) advance() (at time.Time, err error) {
 				return time.Time{}, nil
 			}
 			x.dirty = false
-			if at, err = x.begin(); err != nil || x.attempt == nil {
+			at, err = x.begin()
+			if err != nil || x.attempt == nil {
 				return at, err
 			}
 		}
-		if at, err = x.proceed(); err != nil || x.attempt != nil {
+		at, err = x.proceed()
+		if err != nil || x.attempt != nil {
 			return at, err
 		}
 	}
@@ -218,7 +221,7 @@ func (x *drainer) begin() (at time.Time, err error) {
 		return x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = false
 			setAnnotation(n, mcp.AnnotationLastAppliedDrain, asked)
-			delete(n.Annotations, AnnotationDrainSince)
+			delete(n.Annotations, annotationDrainSince)
 			x.oweLast(n, config)
 		}, "uncordon")
 	case mcp.DrainVerbDrain:
@@ -245,11 +248,12 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 	if since.IsZero() || !node.Spec.Unschedulable {
 		// Where somebody uncordoned the node, its drain counts as new from the
 		// attempt after this one on.
-		if at, err = x.cordon(asked, func(n *corev1.Node) {
+		at, err = x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = true
 			value, _ := json.Marshal(drainSince{drainSinceVersion, x.now.UTC()})
-			setAnnotation(n, AnnotationDrainSince, string(value))
-		}, "cordon"); err != nil || !at.IsZero() {
+			setAnnotation(n, annotationDrainSince, string(value))
+		}, "cordon")
+		if err != nil || !at.IsZero() {
 			return at, err
 		}
 	}
@@ -268,7 +272,7 @@ func (x *drainer) beginAttempt(asked string, failing time.Duration) {
 
 // drainingSince reads since when a node is drained; zero: it is not.
 func drainingSince(n *corev1.Node) (time.Time, error) {
-	value := n.Annotations[AnnotationDrainSince]
+	value := n.Annotations[annotationDrainSince]
 	if value == "" {
 		return time.Time{}, nil
 	}
@@ -277,7 +281,7 @@ func drainingSince(n *corev1.Node) (time.Time, error) {
 		return time.Time{}, nil // not ours: it is written again
 	}
 	if s.Version > drainSinceVersion {
-		return time.Time{}, fmt.Errorf("node %s: annotation %s has version %d; this program knows 1 to %d", n.Name, AnnotationDrainSince, s.Version, drainSinceVersion)
+		return time.Time{}, fmt.Errorf("node %s: annotation %s has version %d; this program knows 1 to %d", n.Name, annotationDrainSince, s.Version, drainSinceVersion)
 	}
 	return s.Since, nil
 }
@@ -304,9 +308,10 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 		x.dirty = true
 		return time.Time{}, err
 	}
-	if x.cordons++; x.cordons == tries {
+	x.cordons++
+	if x.cordons == tries {
 		x.cordons = 0
-		return time.Time{}, &DrainError{Node: x.node, Kind: DrainCordon, Err: fmt.Errorf("node %s: failed to %s (%d tries): %w", x.node, verb, tries, err)}
+		return time.Time{}, &DrainError{Node: x.node, Kind: drainCordon, Err: fmt.Errorf("node %s: failed to %s (%d tries): %w", x.node, verb, tries, err)}
 	}
 	x.dirty = true
 	return x.now.Add(x.o.Delays.CordonRetry << (x.cordons - 1)), nil
@@ -326,16 +331,18 @@ func (x *drainer) fulfilled() error {
 	}
 	drained := false
 	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
-		if drained = n.Spec.Unschedulable; drained {
+		drained = n.Spec.Unschedulable
+		if drained {
 			setAnnotation(n, mcp.AnnotationLastAppliedDrain, x.attempt.asked)
 		}
-		delete(n.Annotations, AnnotationDrainSince)
+		delete(n.Annotations, annotationDrainSince)
 		return nil
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	if x.attempt = nil; drained && err == nil {
+	x.attempt = nil
+	if drained && err == nil {
 		x.tellDrained()
 	}
 	x.errors = 0
@@ -343,7 +350,7 @@ func (x *drainer) fulfilled() error {
 }
 
 func (x *drainer) tellDrained() {
-	x.tellDrain(Event{Type: EventDrained, Text: fmt.Sprintf("node %s is drained", x.node)})
+	x.tellDrain(EventDrained, EventData{}, fmt.Sprintf("node %s is drained", x.node), nil)
 }
 
 // failed ends the attempt, and says when the next one follows.
@@ -357,8 +364,8 @@ func (x *drainer) failed(err error) {
 			"Drain failed. Drain has been failing for more than %v minutes. Waiting %v minutes then retrying. Error message from drain: %v",
 			delays.DrainSlowAfter.Minutes(), delays.DrainSlowRetry.Minutes(), err), err)
 	} else {
-		x.tellDrain(Event{Type: EventDrainRetry, Phase: mcp.PhaseDraining, Err: err,
-			Text: fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err)})
+		x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining},
+			fmt.Sprintf("node %s: drain failed, trying again: %v", x.node, err), err)
 	}
 	x.lock(x.now)
 	x.nodeDrain.enqueue(x.now.Add(retry))
@@ -366,12 +373,13 @@ func (x *drainer) failed(err error) {
 }
 
 func (x *drainer) warn(reason, text string, err error) {
-	x.tellDrain(Event{Type: EventDrainRetry, Phase: mcp.PhaseDraining, Reason: reason, Warning: true, Text: text, Err: err})
+	x.tellDrain(EventDrainRetry, EventData{Phase: mcp.PhaseDraining, Reason: reason, Warning: true}, text, err)
 }
 
-func (x *drainer) tellDrain(e Event) {
-	e.Pool, e.Node = x.pool, x.node
+func (x *drainer) tellDrain(t clusterapi.EventType, d EventData, message string, err error) {
+	d.Pool = x.pool
+	d.Node = x.node
 	x.lock(x.now)
-	x.run.emit(e)
+	x.run.emit(t, d, message, err)
 	x.release()
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // virtually drives rollouts on a cluster in virtual time.
-func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(rollout.Event)) *reconcile.Virtual {
+func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconcile.Faults, observe ...func(clusterapi.Event)) *reconcile.Virtual {
 	var processes []reconcile.Process
 	for i, o := range observe {
 		p := newRollout(t, rollout.Options{Mode: rollout.Drive, Observe: o}).Process()
@@ -83,7 +83,7 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n.Annotations[rollout.AnnotationDrainSince]
+		return n.Annotations["clusterupdate.github.io/drain-since"]
 	}
 	advance(t, v, 20*time.Minute)
 	if got, want := since(), `{"version":1,"since":"2026-01-01T00:00:05Z"}`; got != want {
@@ -93,12 +93,12 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 		v.Crash("rollout 0")
 		advance(t, v, 13*time.Minute)
 	}
-	at := slices.IndexFunc(r.all(), func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainFailed })
+	at := slices.IndexFunc(r.all(), func(e told) bool { return e.Reason == rollout.ReasonDrainFailed })
 	if at >= 0 {
 		t.Errorf("failed too early: %+v", r.all()[at])
 	}
 	advance(t, v, 10*time.Minute)
-	failed := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainFailed })
+	failed := r.texts(func(e told) bool { return e.Reason == rollout.ReasonDrainFailed })
 	if len(failed) == 0 {
 		t.Error("an hour passed, and the drain is not reported as failed")
 	}
@@ -167,7 +167,7 @@ func TestEndedDrainIsForgotten(t *testing.T) {
 			continue
 		}
 		if n, err := clusterapi.As[corev1.Node](change.New); err == nil && !n.Spec.Unschedulable {
-			_, since := n.Annotations[rollout.AnnotationDrainSince]
+			_, since := n.Annotations["clusterupdate.github.io/drain-since"]
 			forgotten = forgotten || !since
 		}
 	}
@@ -197,7 +197,7 @@ func TestAnotherTakesOverDrain(t *testing.T) {
 			t.Errorf("uncordoned: %v", n.Annotations)
 		}
 	}
-	slow := func(e rollout.Event) bool { return e.Reason == rollout.ReasonDrainThresholdExceeded }
+	slow := func(e told) bool { return e.Reason == rollout.ReasonDrainThresholdExceeded }
 	if len(first.texts(slow)) == 0 || len(second.texts(slow)) == 0 {
 		t.Errorf("failing for long: the first told %v, the second %v", first.texts(slow), second.texts(slow))
 	}
@@ -209,12 +209,12 @@ func TestNewerDrainIsRefused(t *testing.T) {
 	clock := reconcile.NewClock(mcptest.Epoch)
 	c := drainCluster(t, memory.Options{Clock: clock})
 	const newer = `{"version":2,"since":"2026-01-01T00:00:00Z"}`
-	change1(t, c, "w0", mcptest.Annotate(rollout.AnnotationDrainSince, newer))
+	change1(t, c, "w0", mcptest.Annotate("clusterupdate.github.io/drain-since", newer))
 	load(t, c, app("web-0", "w0"))
 	var r recorder
 	advance(t, virtually(t, c, clock, reconcile.Faults{}, r.observe), 5*time.Minute)
-	told := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError && e.Node == "w0" })
-	want := "node w0: annotation " + rollout.AnnotationDrainSince + " has version 2; this program knows 1 to 1"
+	told := r.texts(func(e told) bool { return e.Type == rollout.EventError && e.Node == "w0" })
+	want := "node w0: annotation " + "clusterupdate.github.io/drain-since" + " has version 2; this program knows 1 to 1"
 	if len(told) == 0 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
@@ -222,7 +222,7 @@ func TestNewerDrainIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.Annotations[rollout.AnnotationDrainSince] != newer || mcp.NodeStateOf(n).LastAppliedDrain == mcp.NodeStateOf(n).DesiredDrain {
+	if n.Annotations["clusterupdate.github.io/drain-since"] != newer || mcp.NodeStateOf(n).LastAppliedDrain == mcp.NodeStateOf(n).DesiredDrain {
 		t.Errorf("%v", n.Annotations)
 	}
 	if _, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("app", "web-0")); err != nil {
@@ -263,7 +263,7 @@ func TestWithdrawnRequestCordonsNobody(t *testing.T) {
 func TestUncordonIsOneWrite(t *testing.T) {
 	clock := reconcile.NewClock(mcptest.Epoch)
 	since := `{"version":1,"since":"2026-01-01T00:00:00Z"}`
-	c := drainCluster(t, memory.Options{Clock: clock}, mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N", rollout.AnnotationDrainSince, since))
+	c := drainCluster(t, memory.Options{Clock: clock}, mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N", "clusterupdate.github.io/drain-since", since))
 	cursor := c.Follow()
 	defer cursor.Close()
 	var r recorder
@@ -277,7 +277,7 @@ func TestUncordonIsOneWrite(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		_, draining := n.Annotations[rollout.AnnotationDrainSince]
+		_, draining := n.Annotations["clusterupdate.github.io/drain-since"]
 		if told := n.Annotations[mcp.AnnotationLastAppliedDrain] == "uncordon-N"; told == n.Spec.Unschedulable || told == draining {
 			t.Errorf("uncordoned %v, told %v, draining %v", !n.Spec.Unschedulable, told, draining)
 		}

@@ -51,7 +51,7 @@ func TestDecidesAgain(t *testing.T) {
 			return do(ctx)
 		}})
 		p, w1, w2 := mcptest.Pool("worker", "N"), mcptest.Worker("w1"), mcptest.Worker("w2")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -130,8 +130,8 @@ func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clust
 func TestSlowWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
-		p, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w1", mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable))
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1)
+		p, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w1", mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, "HighlyAvailable"))
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1)
 		var r recorder
 		stop := runRollout(t, lagging{c}, &r)
 		defer stop()
@@ -160,7 +160,7 @@ func TestDriveLayered(t *testing.T) {
 		mcptest.Layered(&in, "i", "Succeeded")
 		in.MachineOSConfigs[0].Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "gone", "other": "stays"}
 		m := mcptest.Mcn("w0")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0], &in.MachineOSConfigs[0], &in.MachineOSBuilds[0], &m)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0], &in.Nodes[0], &in.MachineOSConfigs[0], &in.MachineOSBuilds[0], &m)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -177,7 +177,7 @@ func TestDriveLayered(t *testing.T) {
 			t.Errorf("%+v, %v", config, err)
 		}
 		want := []string{"Targeted node w0 to MachineConfig: N / Image: i"}
-		got := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSetDesiredConfigAndOSImage })
+		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfigAndOSImage })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -198,7 +198,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		p := mcptest.Pool("worker", "N", mcptest.AtMost(4))
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p)
 		for _, n := range []corev1.Node{mcptest.Worker("a", mcptest.Desired("N")), mcptest.Worker("b", mcptest.Zone("z2")), mcptest.Worker("c", mcptest.Zone("z1")), mcptest.Worker("d"), mcptest.Worker("e")} {
 			load(t, c, &n)
 		}
@@ -206,7 +206,7 @@ func TestSeveralAtOnce(t *testing.T) {
 		stop := runRollout(t, c, &r)
 		defer stop()
 		time.Sleep(30 * time.Second)
-		got := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
+		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
 		if diff := cmp.Diff([]string{"Set target for 3 nodes to MachineConfig: N"}, got); diff != "" {
 			t.Error(diff)
 		}
@@ -227,7 +227,7 @@ func TestSyncFailures(t *testing.T) {
 		stop := runRollout(t, c, &r)
 		defer stop()
 		errs := func() []string {
-			texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
+			texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 			slices.Sort(texts)
 			return slices.Compact(texts)
 		}
@@ -237,10 +237,10 @@ func TestSyncFailures(t *testing.T) {
 			t.Error(diff)
 		}
 		// 15 tries that double, then one a minute.
-		if got := len(r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
+		if got := len(r.texts(func(e told) bool { return e.Type == rollout.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
 			t.Errorf("%d tries in 10 minutes", got)
 		}
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable))
+		load(t, c, mcptest.Topology("HighlyAvailable"))
 		time.Sleep(time.Minute)
 		want = append(want, "maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage")
 		if diff := cmp.Diff(want, errs()); diff != "" {
@@ -255,7 +255,7 @@ func TestSyncFailures(t *testing.T) {
 		if err != nil || len(p.Status.Conditions) > 0 {
 			t.Errorf("%+v, %v", p, err)
 		}
-		warnings := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSelectingAll && e.Warning })
+		warnings := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSelectingAll && e.Warning })
 		if len(warnings) == 0 || warnings[0] != "This machineconfigpool is selecting all nodes. A non-empty selector is required." {
 			t.Errorf("%q", warnings)
 		}
@@ -277,7 +277,7 @@ func TestDriveBoot(t *testing.T) {
 			"metadata": map[string]any{"name": "I0", "ownerReferences": []any{map[string]any{
 				"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool", "name": "infra", "uid": "i"}}},
 		}}
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &w, &infra, &n)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &w, &infra, &n)
 		infra2, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "infra"))
 		if err != nil {
 			t.Fatal(err)
@@ -336,7 +336,7 @@ func TestDriveArbiter(t *testing.T) {
 		if got := strings.Join(order, ", "); got != want {
 			t.Error(got)
 		}
-		deferred := r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonDeferringOperatorNode })
+		deferred := r.texts(func(e told) bool { return e.Reason == rollout.ReasonDeferringOperatorNode })
 		if len(deferred) == 0 || deferred[0] != "Deferring update of machine config operator node m0" {
 			t.Errorf("%q", deferred)
 		}
@@ -408,7 +408,7 @@ func TestNodeUpdaterRetargeted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w0")
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
+			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
 			var r recorder
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
@@ -425,7 +425,7 @@ func TestNodeUpdaterRetargeted(t *testing.T) {
 				t.Error(err)
 			}
 			var got []string
-			for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeDone }) {
+			for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeDone }) {
 				got = append(got, strings.TrimPrefix(text, "node w0 has reached MachineConfig "))
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -25,16 +25,13 @@ func (e *TargetError) Error() string {
 
 func (e *TargetError) Unwrap() error { return e.Err }
 
-// DrainErrorKind says what stands in the way of a drain.
-type DrainErrorKind string
-
 // The kinds of a [DrainError].
 const (
-	DrainBudget   DrainErrorKind = "Budget"   // a PodDisruptionBudget refuses the eviction
-	DrainEviction DrainErrorKind = "Eviction" // the eviction failed for another reason
-	DrainTimeout  DrainErrorKind = "Timeout"  // the pod did not go within one attempt
-	DrainPods     DrainErrorKind = "Pods"     // the pods could not be listed or judged
-	DrainCordon   DrainErrorKind = "Cordon"   // the node could not be (un)cordoned
+	drainBudget   = "Budget"   // a PodDisruptionBudget refuses the eviction
+	drainEviction = "Eviction" // the eviction failed for another reason
+	drainTimeout  = "Timeout"  // the pod did not go within one attempt
+	drainPods     = "Pods"     // the pods could not be listed or judged
+	drainCordon   = "Cordon"   // the node could not be (un)cordoned
 )
 
 // DrainError is why one pod, or where Pod is empty the node as a whole, keeps a
@@ -43,7 +40,7 @@ type DrainError struct {
 	Node   string
 	Pod    string // namespace/name
 	Budget string // name of the PodDisruptionBudget, where the answer named it
-	Kind   DrainErrorKind
+	Kind   string // Budget, Eviction, Timeout, Pods or Cordon
 	Err    error
 }
 

@@ -36,7 +36,7 @@ func TestEstimateHolds(t *testing.T) {
 		timing := simulation.Timing{Apply: seconds(20 + upTo(300)), Reboot: seconds(30 + upTo(900)), PodStop: seconds(upTo(30)), PodStart: seconds(upTo(60))}
 		workload := simulation.Workload{Name: "web", Replicas: upTo(6), MaxUnavailable: &budget}
 		clock := reconcile.NewClock(mcptest.Epoch)
-		c, err := simulation.New(simulation.Options{Clock: clock, Seed: 1, Release: machineConfig("4.20.3"), Timing: timing,
+		c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"), Timing: timing,
 			Pools: []simulation.Pool{{Nodes: nodes, MaxUnavailable: &limit}}, Workloads: []simulation.Workload{workload}})
 		if err != nil {
 			t.Fatal(err)

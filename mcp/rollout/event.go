@@ -1,56 +1,50 @@
 package rollout
 
 import (
-	"log/slog"
-	"time"
-
-	"github.com/clusterupdate/clusterupdate/internal/eventlog"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// EventType says what an [Event] is about.
-type EventType string
-
-// The types of an [Event].
+// The types of events. The Data of each is an [EventData].
 const (
-	// EventPoolBlocked: a pool cannot be updated now, and Text says why. It
+	// EventPoolBlocked: a pool cannot be updated now, and Message says why. It
 	// comes when the reason changes.
-	EventPoolBlocked EventType = "PoolBlocked"
+	EventPoolBlocked clusterapi.EventType = "PoolBlocked"
 	// EventPool is an event that the machine-config controller would record
 	// on the pool, with its Reason and text.
-	EventPool EventType = "Pool"
+	EventPool clusterapi.EventType = "Pool"
 	// EventNodeTargeted: a node was told what to reach.
-	EventNodeTargeted EventType = "NodeTargeted"
+	EventNodeTargeted clusterapi.EventType = "NodeTargeted"
 	// EventNodePhase: a node came to another phase.
-	EventNodePhase EventType = "NodePhase"
+	EventNodePhase clusterapi.EventType = "NodePhase"
 	// EventNodeDone: a node reached its target.
-	EventNodeDone EventType = "NodeDone"
-	// EventNodeFailed: a node's daemon reports a failure; Text is its reason.
-	EventNodeFailed EventType = "NodeFailed"
+	EventNodeDone clusterapi.EventType = "NodeDone"
+	// EventNodeFailed: a node's daemon reports a failure; Message is its reason.
+	EventNodeFailed clusterapi.EventType = "NodeFailed"
 	// EventDrainBlocked: a pod may not be evicted now; Err is a [*DrainError].
-	EventDrainBlocked EventType = "DrainBlocked"
+	EventDrainBlocked clusterapi.EventType = "DrainBlocked"
 	// EventDrainRetry: an attempt to drain a node failed and is made again.
 	// With Reason DrainThresholdExceeded or DrainFailed it has been failing
 	// for long.
-	EventDrainRetry EventType = "DrainRetry"
+	EventDrainRetry clusterapi.EventType = "DrainRetry"
 	// EventDrained: a node was drained.
-	EventDrained EventType = "Drained"
+	EventDrained clusterapi.EventType = "Drained"
 	// EventHookDone: a hook has run for a node.
-	EventHookDone EventType = "HookDone"
+	EventHookDone clusterapi.EventType = "HookDone"
 	// EventHookFailed: a hook failed, and no further node is updated until
 	// another rollout goes on; Err is a [*HookError].
-	EventHookFailed EventType = "HookFailed"
+	EventHookFailed clusterapi.EventType = "HookFailed"
 	// EventPoolProgress: the counts of a pool changed.
-	EventPoolProgress EventType = "PoolProgress"
+	EventPoolProgress clusterapi.EventType = "PoolProgress"
 	// EventPoolDone: all nodes of a pool reached its configuration.
-	EventPoolDone EventType = "PoolDone"
+	EventPoolDone clusterapi.EventType = "PoolDone"
 	// EventStalled: nothing moved in a pool for long; Err is a [*StalledError].
-	EventStalled EventType = "Stalled"
+	EventStalled clusterapi.EventType = "Stalled"
 	// EventDifference: the cluster's machine-config controller decided otherwise than
 	// this package would have; Difference says in what. Only with Options.Shadow.
-	EventDifference EventType = "Difference"
+	EventDifference clusterapi.EventType = "Difference"
 	// EventError: something failed and is tried again; Err says what.
-	EventError EventType = "Error"
+	EventError clusterapi.EventType = "Error"
 )
 
 // Reasons of events, as the machine-config controller gives them.
@@ -66,49 +60,40 @@ const (
 	ReasonDrainFailed                = "DrainFailed"
 )
 
-// Event is something that happened in a rollout.
-type Event struct {
-	Type EventType
-	Time time.Time
-	Pool string // empty if it is about no pool
-	Node string // empty if it is about no node
+// EventData is the Data of each event of this package. The Subject of an event is
+// "node/NAME", or "pool/NAME" if it is about no node, or empty.
+type EventData struct {
+	Pool string `json:"pool,omitempty"`
+	Node string `json:"node,omitempty"`
 	// Phase is the node's phase, and Stuck the one that it fails in.
-	Phase, Stuck mcp.Phase
+	Phase mcp.Phase `json:"phase,omitempty"`
+	Stuck mcp.Phase `json:"stuck,omitempty"`
 	// Updated, Unavailable, Degraded and Total count the pool's nodes, for
 	// EventPoolProgress.
-	Updated, Unavailable, Degraded, Total int
-	// Reason is the machine-config controller's; empty where it has none.
-	Reason  string
-	Warning bool
-	Text    string
-	Err     error
+	Updated     int `json:"updated,omitempty"`
+	Unavailable int `json:"unavailable,omitempty"`
+	Degraded    int `json:"degraded,omitempty"`
+	Total       int `json:"total,omitempty"`
+	// Reason is the machine-config controller's. It is empty if that has none.
+	Reason  string `json:"reason,omitempty"`
+	Warning bool   `json:"warning,omitempty"`
 	// Difference is what another controller decided otherwise, for EventDifference;
 	// Reason is its kind.
-	Difference *mcp.Difference
+	Difference *mcp.Difference `json:"-"`
 }
 
-// fields is the event in the form that all packages' events have.
-func (e Event) fields() eventlog.Fields {
-	f := eventlog.New(e.Time, string(e.Type))
-	f.Add("pool", e.Pool)
-	f.Add("node", e.Node)
-	f.Add("phase", e.Phase)
-	f.Add("stuck", e.Stuck)
-	if e.Type == EventPoolProgress {
-		f.Set("updated", e.Updated)
-		f.Set("unavailable", e.Unavailable)
-		f.Set("degraded", e.Degraded)
-		f.Set("total", e.Total)
+// event returns an event about a node or a pool. Without a message, it has that of
+// the error.
+func event(t clusterapi.EventType, d EventData, message string, err error) clusterapi.Event {
+	subject := ""
+	switch {
+	case d.Node != "":
+		subject = "node/" + d.Node
+	case d.Pool != "":
+		subject = "pool/" + d.Pool
 	}
-	f.Add("reason", e.Reason)
-	f.Add("warning", e.Warning)
-	f.Add("message", e.Text)
-	f.Add("error", e.Err)
-	return f
+	if message == "" && err != nil {
+		message = err.Error()
+	}
+	return clusterapi.Event{Type: t, Subject: subject, Message: message, Err: err, Data: &d}
 }
-
-// MarshalJSON writes the event as one flat object.
-func (e Event) MarshalJSON() ([]byte, error) { return e.fields().JSON() }
-
-// LogValue implements [slog.LogValuer].
-func (e Event) LogValue() slog.Value { return e.fields().LogValue() }

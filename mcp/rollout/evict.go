@@ -80,11 +80,12 @@ func podsOf(node string, key reconcile.Key) reconcile.Watch {
 func (x *drainer) proceed() (at time.Time, err error) {
 	a := x.attempt
 	if !a.listed {
-		if a.pods, err = x.podsToEvict(); err != nil {
+		a.pods, err = x.podsToEvict()
+		if err != nil {
 			if x.ctx.Err() != nil {
 				return time.Time{}, err
 			}
-			x.failed(&DrainError{Node: x.node, Kind: DrainPods, Err: err})
+			x.failed(&DrainError{Node: x.node, Kind: drainPods, Err: err})
 			return time.Time{}, nil
 		}
 		a.listed = true
@@ -215,14 +216,14 @@ func (x *drainer) evict(ctx context.Context, p *leavingPod) {
 		p.budget, text = disruption.Refusal(err)
 		if !p.told {
 			p.told = true
-			blocked := &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: DrainBudget, Err: err}
-			x.tellDrain(Event{Type: EventDrainBlocked, Phase: mcp.PhaseDraining, Err: blocked,
-				Text: fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, p.key, text)})
+			blocked := &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: drainBudget, Err: err}
+			x.tellDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
+				fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, p.key, text), blocked)
 		}
 	case apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		p.evicted = p.ending
 	default:
-		p.err = &DrainError{Node: x.node, Pod: p.key.String(), Kind: DrainEviction, Err: fmt.Errorf(textEvicting, p.key.Name, p.key.Namespace, err)}
+		p.err = &DrainError{Node: x.node, Pod: p.key.String(), Kind: drainEviction, Err: fmt.Errorf(textEvicting, p.key.Name, p.key.Namespace, err)}
 	}
 }
 
@@ -244,7 +245,7 @@ func (x *drainer) look() error {
 	}
 	if err != nil {
 		for _, p := range awaited {
-			p.err = &DrainError{Node: x.node, Pod: p.key.String(), Kind: DrainEviction, Err: fmt.Errorf(textAwaiting, p.key.Name, p.key.Namespace, err)}
+			p.err = &DrainError{Node: x.node, Pod: p.key.String(), Kind: drainEviction, Err: fmt.Errorf(textAwaiting, p.key.Name, p.key.Namespace, err)}
 		}
 		return nil
 	}
@@ -259,11 +260,11 @@ func (x *drainer) look() error {
 }
 
 func (x *drainer) timedOut(p *leavingPod) error {
-	kind, format := DrainTimeout, textEvicting
+	kind, format := drainTimeout, textEvicting
 	if p.evicted {
 		format = textAwaiting
 	} else if p.budget != "" {
-		kind = DrainBudget
+		kind = drainBudget
 	}
 	return &DrainError{Node: x.node, Pod: p.key.String(), Budget: p.budget, Kind: kind,
 		Err: fmt.Errorf(format, p.key.Name, p.key.Namespace, fmt.Errorf("%w: %v", errLimit, x.o.Delays.DrainAttempt))}

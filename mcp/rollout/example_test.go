@@ -23,9 +23,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	nodes, err := rollout.New(rollout.Options{Mode: rollout.Drive, Observe: func(e rollout.Event) {
+	nodes, err := rollout.New(rollout.Options{Mode: rollout.Drive, Observe: func(e clusterapi.Event) {
 		if e.Type == rollout.EventNodeDone || e.Type == rollout.EventPoolDone {
-			fmt.Println(e.Text)
+			fmt.Println(e.Message)
 		}
 	}})
 	if err != nil {

@@ -29,9 +29,9 @@ func TestTargetFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
-		tainted := []mcptest.Change{mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologyHighlyAvailable)}
+		tainted := []mcptest.Change{mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, "HighlyAvailable")}
 		p, w1, w2 := mcptest.Pool("worker", "N", mcptest.AtMost(2)), mcptest.Worker("w1", tainted...), mcptest.Worker("w2", tainted...)
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2)
 		boom := errors.New("boom")
 		f.set("Update Node/w1", boom)
 		var r recorder
@@ -68,7 +68,7 @@ func TestTaintFails(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 		p, w1, w2 := mcptest.Pool("worker", "N"), mcptest.Worker("w1"), mcptest.Worker("w2")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w1, &w2)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2)
 		f.set("Update Node/w2", errors.New("boom"))
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -77,7 +77,7 @@ func TestTaintFails(t *testing.T) {
 		if s := nodeState(t, c, "w1"); s.DesiredConfig != "N" {
 			t.Errorf("%+v", s)
 		}
-		texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
+		texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 		if len(texts) == 0 || texts[0] != "failed applying UpdateInProgress taint for node w2: boom" {
 			t.Errorf("%q", texts)
 		}

@@ -1,10 +1,8 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -55,7 +54,7 @@ type run struct {
 	free bool // no machine-config controller runs, as was found out
 	told struct {
 		sync.Mutex
-		events  []Event
+		events  []clusterapi.Event
 		telling bool
 	}
 }
@@ -269,27 +268,16 @@ func (x *run) outdated(n *corev1.Node) bool {
 	}
 	s := mcp.NodeStateOf(n)
 	shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
-	switch order, known := compareVersions(n.ResourceVersion, p.version); {
-	case known && order < 0:
+	switch order, err := resourceversion.CompareResourceVersion(n.ResourceVersion, p.version); {
+	case err == nil && order < 0:
 		return true
-	case !known && !shown && n.ResourceVersion != p.version:
+	case err != nil && !shown && n.ResourceVersion != p.version:
 		x.verify[n.Name] = true
 		x.enqueue(x.state.Pools())
 		return true
 	}
 	delete(x.pins, n.Name)
 	return false
-}
-
-// compareVersions compares two resourceVersions, as far as that can be told:
-// they are numbers in every known backend, but need not be.
-func compareVersions(a, b string) (order int, known bool) {
-	x, err := strconv.ParseUint(a, 10, 64)
-	if err != nil {
-		return 0, false
-	}
-	y, err := strconv.ParseUint(b, 10, 64)
-	return cmp.Compare(x, y), err == nil
 }
 
 // learn takes in a node that a write or a read of our own returned, which
@@ -299,7 +287,7 @@ func (x *run) learn(n *corev1.Node) {
 	if n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
 		return
 	}
-	if order, known := compareVersions(n.ResourceVersion, x.versions[n.Name]); known && order < 0 {
+	if order, err := resourceversion.CompareResourceVersion(n.ResourceVersion, x.versions[n.Name]); err == nil && order < 0 {
 		return // events were faster
 	}
 	x.pins[n.Name] = pin{
@@ -311,7 +299,8 @@ func (x *run) learn(n *corev1.Node) {
 
 // emit queues an event. The observer may look at the rollout, so it is called
 // without the lock, by the caller that gives that up.
-func (x *run) emit(e Event) {
+func (x *run) emit(t clusterapi.EventType, d EventData, message string, err error) {
+	e := event(t, d, message, err)
 	e.Time = x.now
 	x.told.Lock()
 	x.told.events = append(x.told.events, e)
@@ -341,7 +330,7 @@ func (x *run) tell() {
 func (x *run) fail(pool, node string, err error) {
 	x.Rollout.o.Logger.Warn("rollout: tried again", "pool", pool, "node", node, "error", err)
 	x.logPanic("rollout: a panic", err)
-	x.emit(Event{Type: EventError, Pool: pool, Node: node, Warning: true, Text: err.Error(), Err: err})
+	x.emit(EventError, EventData{Pool: pool, Node: node, Warning: true}, "", err)
 }
 
 // retry reports an error and says when to try again. A conflict is the

@@ -79,12 +79,12 @@ func (e *HookError) Error() string {
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// AnnotationHooks on a node tells which hooks have run for the update under way,
+// annotationHooks on a node tells which hooks have run for the update under way,
 // and which one failed, so that another [Rollout] goes on from there. It goes
 // when the last one has run. [Uninstall] removes it.
-const AnnotationHooks = clusterapi.AnnotationPrefix + "hooks"
+const annotationHooks = clusterapi.AnnotationPrefix + "hooks"
 
-// hooksRecord is the value of AnnotationHooks, as JSON.
+// hooksRecord is the value of clusterupdate.github.io/hooks, as JSON.
 type hooksRecord struct {
 	Version int    `json:"version"`
 	Config  string `json:"config"` // that the node is updated to
@@ -101,7 +101,7 @@ const maxRecorded = 2000
 // hooksOf reads which hooks have run for the update of a node to config.
 func hooksOf(n *corev1.Node, config string) (hooksRecord, error) {
 	r := hooksRecord{Version: hooksVersion, Config: config}
-	value := n.Annotations[AnnotationHooks]
+	value := n.Annotations[annotationHooks]
 	if value == "" {
 		return r, nil
 	}
@@ -110,7 +110,7 @@ func hooksOf(n *corev1.Node, config string) (hooksRecord, error) {
 		return r, nil // not ours: it is written again
 	}
 	if stored.Version > hooksVersion {
-		return r, fmt.Errorf("node %s: annotation %s has version %d; this program knows 1 to %d", n.Name, AnnotationHooks, stored.Version, hooksVersion)
+		return r, fmt.Errorf("node %s: annotation %s has version %d; this program knows 1 to %d", n.Name, annotationHooks, stored.Version, hooksVersion)
 	}
 	if stored.Config != config {
 		return r, nil // of an earlier target
@@ -120,7 +120,7 @@ func hooksOf(n *corev1.Node, config string) (hooksRecord, error) {
 
 func (r hooksRecord) write(n *corev1.Node) {
 	value, _ := json.Marshal(r)
-	setAnnotation(n, AnnotationHooks, string(value))
+	setAnnotation(n, annotationHooks, string(value))
 }
 
 // nodeHook is the hook of a node that runs, or whose error halts the run.
@@ -163,7 +163,8 @@ func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error)
 		if err != nil {
 			return err
 		}
-		if r.Failed, r.Error = "", ""; failure != nil {
+		r.Failed, r.Error = "", ""
+		if failure != nil {
 			r.Failed, r.Error = hook, bounded.Text(failure.Error(), maxRecorded)
 		} else if !slices.Contains(r.Done, hook) {
 			r.Done = append(r.Done, hook)
@@ -203,14 +204,14 @@ func (x *drainer) hookedDrained() (bool, error) {
 // afterUpdate runs the last hook of a node that is done.
 func (x *drainer) afterUpdate(n *corev1.Node) error {
 	state := mcp.NodeStateOf(n)
-	if n.Annotations[AnnotationHooks] == "" || !state.Done() || x.o.Hooks.PostUpgrade == nil {
+	if n.Annotations[annotationHooks] == "" || !state.Done() || x.o.Hooks.PostUpgrade == nil {
 		return nil
 	}
 	if done, err := x.hooked(n, HookPostUpgrade, state.CurrentConfig); !done {
 		return err
 	}
 	_, err := clusterapi.Modify(x.ctx, x.api, clusterapi.Key("", x.node), modifyNode, func(n *corev1.Node) error {
-		delete(n.Annotations, AnnotationHooks)
+		delete(n.Annotations, annotationHooks)
 		return nil
 	})
 	if apierrors.IsNotFound(err) {
@@ -222,7 +223,7 @@ func (x *drainer) afterUpdate(n *corev1.Node) error {
 // oweLast changes the record of a node that is uncordoned: what stays tells that
 // its last hook is to be run.
 func (x *drainer) oweLast(n *corev1.Node, config string) {
-	delete(n.Annotations, AnnotationHooks)
+	delete(n.Annotations, annotationHooks)
 	if x.o.Hooks.PostUpgrade != nil {
 		hooksRecord{Version: hooksVersion, Config: config, Done: []Hook{HookPreCordon, HookPreUpgrade, HookPreUncordon}}.write(n)
 	}
@@ -240,17 +241,19 @@ func (r *drainsReconciler) job(node string, d *nodeDrain, h *nodeHook) reconcile
 			defer r.release()
 			h.over = true
 			d.enqueue(r.now)
-			e := Event{Type: EventHookDone, Node: node, Text: fmt.Sprintf("node %s: hook %s has run", node, h.hook)}
+			data := EventData{Node: node}
 			if _, assign, ok := r.state.Node(node); ok {
-				e.Pool = assign.Primary
+				data.Pool = assign.Primary
 			}
 			if err != nil {
 				r.logPanic("rollout: a hook failed", err)
 				h.err = &HookError{Node: node, Hook: h.hook, Err: err}
 				r.halted = true
-				e.Type, e.Warning, e.Err, e.Text = EventHookFailed, true, h.err, h.err.Error()
+				data.Warning = true
+				r.emit(EventHookFailed, data, "", h.err)
+			} else {
+				r.emit(EventHookDone, data, fmt.Sprintf("node %s: hook %s has run", node, h.hook), nil)
 			}
-			r.emit(e)
 			return []reconcile.Wake{{Key: nodeKey(node)}}
 		},
 	}
@@ -274,7 +277,7 @@ func (x *run) allowedByHooks(pool string, sel mcp.Selection) int {
 // noticeHooks remembers whether a node's last hook is to be run. Its pool may go
 // on when it has.
 func (x *run) noticeHooks(n *corev1.Node) {
-	owes := x.o.Hooks.PostUpgrade != nil && n.Annotations[AnnotationHooks] != ""
+	owes := x.o.Hooks.PostUpgrade != nil && n.Annotations[annotationHooks] != ""
 	if owes == x.owing[n.Name] {
 		return
 	}

@@ -35,7 +35,7 @@ type hooked struct {
 
 func newHooked(seed uint64, f reconcile.Faults) *hooked {
 	clock := reconcile.NewClock(mcptest.Epoch)
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"),
 		Pools:     []simulation.Pool{{Name: "worker", Nodes: 2}},
 		Workloads: []simulation.Workload{{Name: "web", Replicas: 2}},
 		Memory:    memory.Options{},
@@ -70,10 +70,10 @@ func (h *hooked) rollout() reconcile.Process {
 	return r.Process()
 }
 
-func (h *hooked) observe(e rollout.Event) {
+func (h *hooked) observe(e clusterapi.Event) {
 	switch e.Type {
 	case rollout.EventHookDone, rollout.EventHookFailed, rollout.EventNodeTargeted, rollout.EventDrained, rollout.EventNodeDone:
-		text := strings.ReplaceAll(e.Text, "MachineConfig ", "")
+		text := strings.ReplaceAll(e.Message, "MachineConfig ", "")
 		if at := strings.Index(text, "rendered-"); at >= 0 {
 			text = text[:at] + "its configuration"
 		}
@@ -121,7 +121,7 @@ func (h *hooked) unfinished() []string {
 		panic(err)
 	}
 	for _, n := range nodes {
-		_, record := n.Annotations[rollout.AnnotationHooks]
+		_, record := n.Annotations["clusterupdate.github.io/hooks"]
 		if s := mcp.NodeStateOf(n); !s.Done() || s.Unschedulable || record || n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
 			left = append(left, n.Name)
 		}
@@ -191,7 +191,7 @@ func TestHookFails(t *testing.T) {
 			t.Errorf("%s: %q", failing, h.lines)
 		}
 		n, err := clusterapi.Get[corev1.Node](t.Context(), h.cluster, clusterapi.Key("", "worker-0"))
-		if value := n.Annotations[rollout.AnnotationHooks]; err != nil || !strings.Contains(value, `"failed":"`+string(failing)) || !strings.Contains(value, "the storage is not back") {
+		if value := n.Annotations["clusterupdate.github.io/hooks"]; err != nil || !strings.Contains(value, `"failed":"`+string(failing)) || !strings.Contains(value, "the storage is not back") {
 			t.Errorf("%s: %s, %v", failing, value, err)
 		}
 		h.fail = nil

@@ -29,7 +29,7 @@ func TestLimits(t *testing.T) {
 					t.Error(err)
 				}
 				cut := 0
-				for _, text := range r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeFailed }) {
+				for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed }) {
 					if len(text) <= 32<<10 && strings.HasSuffix(text, " more bytes)") {
 						cut++
 					}

@@ -26,7 +26,7 @@ type NodeDrain struct {
 // by which attempts slow down. A zero field of delays means its default. observe
 // is told of pods that may not go and of attempts that failed; nil: nobody is. It
 // fails for a delay below zero.
-func NewNodeDrain(api clusterapi.ClusterAPI, node string, since time.Time, delays Delays, observe func(Event)) (*NodeDrain, error) {
+func NewNodeDrain(api clusterapi.ClusterAPI, node string, since time.Time, delays Delays, observe func(clusterapi.Event)) (*NodeDrain, error) {
 	r, err := New(Options{Delays: delays, Observe: observe})
 	if err != nil {
 		return nil, err

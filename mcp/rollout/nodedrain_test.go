@@ -34,12 +34,12 @@ func TestNodeDrain(t *testing.T) {
 	now := mcptest.Epoch
 	var failed []time.Duration
 	for now.Sub(mcptest.Epoch) < 30*time.Minute {
-		told := len(r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventDrainRetry }))
+		before := len(r.texts(func(e told) bool { return e.Type == rollout.EventDrainRetry }))
 		drained, at, err := d.Step(t.Context(), now)
 		if err != nil || drained || !at.After(now) {
 			t.Fatalf("after %s: drained %v, next %s, %v", now.Sub(mcptest.Epoch), drained, at, err)
 		}
-		if len(r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventDrainRetry })) > told {
+		if len(r.texts(func(e told) bool { return e.Type == rollout.EventDrainRetry })) > before {
 			failed = append(failed, now.Sub(mcptest.Epoch))
 		}
 		now = at
@@ -49,7 +49,7 @@ func TestNodeDrain(t *testing.T) {
 	if diff := cmp.Diff(want, failed); diff != "" {
 		t.Error(diff)
 	}
-	if blocked := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventDrainBlocked }); len(blocked) == 0 {
+	if blocked := r.texts(func(e told) bool { return e.Type == rollout.EventDrainBlocked }); len(blocked) == 0 {
 		t.Error("nobody is told of the budget")
 	}
 	if _, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("app", "free")); err == nil {

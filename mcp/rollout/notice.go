@@ -29,23 +29,22 @@ func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 	if !known && (phase == mcp.PhaseDone || phase == mcp.PhaseJoining) {
 		return // as it was when we came
 	}
-	e := Event{Type: EventNodePhase, Pool: pool, Node: n.Name, Phase: phase, Stuck: stuck,
-		Text: fmt.Sprintf("node %s: %s", n.Name, phase.In(stuck))}
-	x.emit(e)
+	d := EventData{Pool: pool, Node: n.Name, Phase: phase, Stuck: stuck}
+	x.emit(EventNodePhase, d, fmt.Sprintf("node %s: %s", n.Name, phase.In(stuck)), nil)
 	switch {
 	case phase == mcp.PhaseDone:
-		e.Type = EventNodeDone
-		e.Text = fmt.Sprintf("node %s has reached %s", n.Name, mcp.Target{Config: n.CurrentConfig, Image: n.CurrentImage})
-		x.emit(e)
+		reached := mcp.Target{Config: n.CurrentConfig, Image: n.CurrentImage}
+		x.emit(EventNodeDone, d, fmt.Sprintf("node %s has reached %s", n.Name, reached), nil)
 	case phase == mcp.PhaseFailed && before.phase != mcp.PhaseFailed:
-		e.Type, e.Warning, e.Text = EventNodeFailed, true, n.Reason
-		x.emit(e)
+		d.Warning = true
+		x.emit(EventNodeFailed, d, n.Reason, nil)
 	}
 }
 
 // noticeTargeted reports that a node was told what to reach.
 func (x *run) noticeTargeted(pool, node string, to mcp.Target) {
-	x.emit(Event{Type: EventNodeTargeted, Pool: pool, Node: node, Phase: mcp.PhaseTargeted, Text: fmt.Sprintf("node %s is to reach %s", node, to)})
+	d := EventData{Pool: pool, Node: node, Phase: mcp.PhaseTargeted}
+	x.emit(EventNodeTargeted, d, fmt.Sprintf("node %s is to reach %s", node, to), nil)
 }
 
 // noticeAnnotations reports changes on the control plane one by one, except
@@ -74,7 +73,7 @@ func (x *run) noticeAnnotations(old, n mcp.NodeState) {
 		if !a.has {
 			text = fmt.Sprintf("Node %s no longer has %s", n.Name, a.name)
 		}
-		x.emit(Event{Type: EventPool, Pool: mcp.PoolMaster, Node: n.Name, Reason: ReasonAnnotationChange, Text: text})
+		x.emit(EventPool, EventData{Pool: mcp.PoolMaster, Node: n.Name, Reason: ReasonAnnotationChange}, text, nil)
 	}
 }
 
@@ -95,11 +94,9 @@ func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
 			if name != goal.Config { // it is to reach another one by now
 				goal = mcp.Goal{Config: name}
 			}
-			e := Event{Type: EventPool, Pool: p.Name, Reason: ReasonCompleted,
-				Text: fmt.Sprintf("Pool %s has completed update to %s", p.Name, goal.Label())}
-			x.emit(e)
-			e.Type, e.Reason = EventPoolDone, ""
-			x.emit(e)
+			text := fmt.Sprintf("Pool %s has completed update to %s", p.Name, goal.Label())
+			x.emit(EventPool, EventData{Pool: p.Name, Reason: ReasonCompleted}, text, nil)
+			x.emit(EventPoolDone, EventData{Pool: p.Name}, text, nil)
 		}
 	}
 }
@@ -111,9 +108,9 @@ func (x *run) noticeCounts(pool string, st mcfgv1.MachineConfigPoolStatus) {
 		return
 	}
 	x.pools[pool] = c
-	x.emit(Event{Type: EventPoolProgress, Pool: pool, Updated: c.updated, Unavailable: c.unavailable,
-		Degraded: c.degraded, Total: c.total,
-		Text: fmt.Sprintf("pool %s: %d of %d nodes updated, %d unavailable, %d degraded", pool, c.updated, c.total, c.unavailable, c.degraded)})
+	d := EventData{Pool: pool, Updated: c.updated, Unavailable: c.unavailable, Degraded: c.degraded, Total: c.total}
+	x.emit(EventPoolProgress, d, fmt.Sprintf("pool %s: %d of %d nodes updated, %d unavailable, %d degraded",
+		pool, c.updated, c.total, c.unavailable, c.degraded), nil)
 }
 
 // noticeBlock reports what keeps a pool from being updated, once.
@@ -123,7 +120,7 @@ func (x *run) noticeBlock(pool string, b mcp.Block, err error) {
 	}
 	x.blocks[pool] = b
 	if b.Kind != mcp.BlockNone && b.Kind != mcp.BlockNoPool {
-		x.emit(Event{Type: EventPoolBlocked, Pool: pool, Reason: string(b.Kind), Text: b.Text, Err: err})
+		x.emit(EventPoolBlocked, EventData{Pool: pool, Reason: string(b.Kind)}, b.Text, err)
 	}
 }
 
@@ -144,7 +141,7 @@ func (x *run) checkStall(pool string) time.Time {
 			continue
 		}
 		err := &StalledError{Node: node, Phase: p.phase, Since: since}
-		x.emit(Event{Type: EventStalled, Pool: pool, Node: node, Phase: p.phase, Stuck: p.stuck, Warning: true, Text: err.Error(), Err: err})
+		x.emit(EventStalled, EventData{Pool: pool, Node: node, Phase: p.phase, Stuck: p.stuck, Warning: true}, "", err)
 	}
 	return time.Time{}
 }

@@ -92,7 +92,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				}
 				var r recorder
 				var told atomic.Int64
-				roll := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive, Observe: func(e rollout.Event) {
+				roll := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive, Observe: func(e clusterapi.Event) {
 					r.observe(e)
 					if told.Add(1)%2 == 0 {
 						panic("out of paper")

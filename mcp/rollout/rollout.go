@@ -47,7 +47,7 @@ type Options struct {
 	// Observe is told what happens, one event at a time; nil: no events. The
 	// rollout waits for it to return. A panic in it is logged, and the rollout
 	// goes on.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 	// Options steer the decisions.
@@ -205,10 +205,12 @@ func (r *Rollout) fatal(err error) bool {
 }
 
 // driverEvent tells what the live driver met: watches and lists that fail.
-func (r *Rollout) driverEvent(e reconcile.Event) {
+func (r *Rollout) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
-		r.emit(Event{Type: EventError, Time: e.Time, Warning: true, Text: e.Err.Error(), Err: e.Err})
+		failed := event(EventError, EventData{Warning: true}, "", e.Err)
+		failed.Time = e.Time
+		r.emit(failed)
 	}
 }
 
@@ -217,11 +219,11 @@ const maxMessage = 32 << 10
 
 // emit tells the observer of an event. One that panics, or ends its goroutine,
 // is logged.
-func (r *Rollout) emit(e Event) {
+func (r *Rollout) emit(e clusterapi.Event) {
 	if r.o.Observe == nil {
 		return
 	}
-	e.Text = bounded.Text(e.Text, maxMessage)
+	e.Message = bounded.Text(e.Message, maxMessage)
 	err := panics.Isolate(func() error {
 		r.o.Observe(e)
 		return nil

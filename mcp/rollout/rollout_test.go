@@ -134,7 +134,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	}
 	time.Sleep(time.Minute)
 	ok := roll.View(func(s *mcp.State) {
-		if v := s.Explain("worker", "w0"); v.Kind != mcp.VerdictUpToDate {
+		if v := s.Explain("worker", "w0"); v.Kind != "UpToDate" {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -147,7 +147,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	}
 	for i := range nodes {
 		s := mcp.NodeStateOf(&nodes[i])
-		if !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || s.UpdateTaint || s.Topology != mcp.TopologyHighlyAvailable {
+		if !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || s.UpdateTaint || s.Topology != "HighlyAvailable" {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -164,15 +164,15 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 
 func checkEvents(t *testing.T, r *recorder) {
 	t.Helper()
-	first := func(pool string, e rollout.Event) bool { return e.Pool == pool && e.Type == rollout.EventPool }
+	first := func(pool string, e told) bool { return e.Pool == pool && e.Type == rollout.EventPool }
 	if diff := cmp.Diff([]string{
 		"Targeted node w0 to MachineConfig: N", "Targeted node w2 to MachineConfig: N",
 		"Targeted node w1 to MachineConfig: N", "Targeted node w3 to MachineConfig: N",
 		"Pool worker has completed update to MachineConfig N",
-	}, r.texts(func(e rollout.Event) bool { return first("worker", e) })); diff != "" {
+	}, r.texts(func(e told) bool { return first("worker", e) })); diff != "" {
 		t.Error(diff)
 	}
-	m0 := r.texts(func(e rollout.Event) bool {
+	m0 := r.texts(func(e told) bool {
 		return e.Reason == rollout.ReasonAnnotationChange && e.Node == "m0"
 	})
 	if diff := cmp.Diff([]string{
@@ -227,7 +227,7 @@ func TestObserveWritesNothing(t *testing.T) {
 		go func() { ended <- roll.Run(ctx) }()
 		time.Sleep(2 * time.Hour)
 		roll.View(func(s *mcp.State) {
-			if v := s.Explain("worker", "w2"); v.Kind != mcp.VerdictNoCapacity || !cmp.Equal(v.Holders, []string{"w0"}) {
+			if v := s.Explain("worker", "w2"); v.Kind != "NoCapacity" || !cmp.Equal(v.Holders, []string{"w0"}) {
 				t.Errorf("%+v", v)
 			}
 		})

@@ -54,9 +54,9 @@ func (x *run) tellDifferences(found []mcp.Difference) {
 			text += ", node " + d.Node
 		}
 		text += fmt.Sprintf(": %s; here: %s", d.Theirs, d.Ours)
-		if v := d.Verdict; v.Text != "" && d.Kind != mcp.DifferenceNotSelected {
+		if v := d.Verdict; v.Text != "" && d.Kind != "NotSelected" {
 			text += fmt.Sprintf(" (%s: %s)", v.Kind, v.Text)
 		}
-		x.emit(Event{Type: EventDifference, Pool: d.Pool, Node: d.Node, Reason: string(d.Kind), Warning: true, Text: text, Difference: &d})
+		x.emit(EventDifference, EventData{Pool: d.Pool, Node: d.Node, Reason: d.Kind, Warning: true, Difference: &d}, text, nil)
 	}
 }

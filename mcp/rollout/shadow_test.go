@@ -30,14 +30,14 @@ import (
 // the decisions of that.
 type shadowed struct {
 	*simulated
-	found []rollout.Event
+	found []told
 }
 
 // shadow prepares a cluster. mutant is what the controller's calls go through.
 func shadow(seed uint64, f reconcile.Faults, mutant func(clusterapi.ClusterAPI) clusterapi.ClusterAPI) *shadowed {
 	two := intstr.FromInt32(2)
 	clock := reconcile.NewClock(mcptest.Epoch)
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"),
 		Pools: []simulation.Pool{{Nodes: 5, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}}})
 	if err != nil {
 		panic(err)
@@ -56,9 +56,9 @@ func shadow(seed uint64, f reconcile.Faults, mutant func(clusterapi.ClusterAPI) 
 		honest := controller.New
 		controller.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler { return honest(mutant(api)) }
 	}
-	observer := make(rollout.Options{Shadow: &mcp.ShadowOptions{Grace: 5 * time.Minute}, Observe: func(e rollout.Event) {
+	observer := make(rollout.Options{Shadow: &mcp.ShadowOptions{Grace: 5 * time.Minute}, Observe: func(e clusterapi.Event) {
 		if e.Type == rollout.EventDifference {
-			s.found = append(s.found, e)
+			s.found = append(s.found, toldOf(e))
 		}
 	}}).Process()
 	observer.Name = "shadow"
@@ -104,7 +104,7 @@ func TestShadowAgrees(t *testing.T) {
 			return s.Faults(), err
 		}
 		if len(s.found) > 0 {
-			return s.Faults(), fmt.Errorf("%d differences, the first: %s: %s", len(s.found), s.found[0].Time.Sub(mcptest.Epoch), s.found[0].Text)
+			return s.Faults(), fmt.Errorf("%d differences, the first: %s: %s", len(s.found), s.found[0].Time.Sub(mcptest.Epoch), s.found[0].Message)
 		}
 		if !s.updated() {
 			return s.Faults(), fmt.Errorf("the nodes are not updated")
@@ -179,7 +179,7 @@ var update = flag.Bool("update", false, "write the golden files")
 var mutants = []struct {
 	name string
 	api  func(clusterapi.ClusterAPI) clusterapi.ClusterAPI
-	want mcp.DifferenceKind
+	want string
 }{
 	{"targets all workers at once", mutateNodes(func(api clusterapi.ClusterAPI, n *corev1.Node, targeted bool) {
 		for i := range 5 {
@@ -187,19 +187,19 @@ var mutants = []struct {
 				target(api, other, n.Annotations[mcp.AnnotationDesiredConfig])
 			}
 		}
-	}), mcp.DifferenceNotSelected},
+	}), "NotSelected"},
 	{"targets workers to another pool's config", mutateNodes(func(_ clusterapi.ClusterAPI, n *corev1.Node, targeted bool) {
 		if targeted && isWorker(n) {
 			n.Annotations[mcp.AnnotationDesiredConfig] = "rendered-infra-0123"
 		}
-	}), mcp.DifferenceTarget},
-	{"leaves taints where they are", mutateNodes(func(_ clusterapi.ClusterAPI, n *corev1.Node, _ bool) { mcptest.Taint(n) }), mcp.DifferenceTaint},
+	}), "Target"},
+	{"leaves taints where they are", mutateNodes(func(_ clusterapi.ClusterAPI, n *corev1.Node, _ bool) { mcptest.Taint(n) }), "Taint"},
 	{"targets no worker", mutateNodes(func(_ clusterapi.ClusterAPI, n *corev1.Node, targeted bool) {
 		if targeted && isWorker(n) {
 			n.Annotations[mcp.AnnotationDesiredConfig] = n.Annotations[mcp.AnnotationCurrentConfig]
 		}
-	}), mcp.DifferenceIdle},
-	{"counts a ready machine too many", func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return wrongStatus{api} }, mcp.DifferenceStatus},
+	}), "Idle"},
+	{"counts a ready machine too many", func(api clusterapi.ClusterAPI) clusterapi.ClusterAPI { return wrongStatus{api} }, "Status"},
 }
 
 func mutateNodes(change func(clusterapi.ClusterAPI, *corev1.Node, bool)) func(clusterapi.ClusterAPI) clusterapi.ClusterAPI {
@@ -219,8 +219,8 @@ func TestShadowFindsMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Close()
-			if !slices.ContainsFunc(s.found, func(e rollout.Event) bool {
-				return e.Reason == string(m.want) && e.Difference.Kind == m.want && !e.Difference.Time.IsZero() && e.Warning
+			if !slices.ContainsFunc(s.found, func(e told) bool {
+				return e.Reason == m.want && e.Difference.Kind == m.want && !e.Difference.Time.IsZero() && e.Warning
 			}) {
 				t.Errorf("%s, seed %d: no %s in %d differences", m.name, seed, m.want, len(s.found))
 			}
@@ -233,7 +233,7 @@ func TestShadowFindsMutants(t *testing.T) {
 					fmt.Fprintf(&transcript, "  and %d more\n", len(s.found)-i)
 					break
 				}
-				fmt.Fprintf(&transcript, "  %s %s: %s\n", e.Time.Sub(mcptest.Epoch).Round(time.Second), e.Reason, e.Text)
+				fmt.Fprintf(&transcript, "  %s %s: %s\n", e.Time.Sub(mcptest.Epoch).Round(time.Second), e.Reason, e.Message)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ const grace = 2 * time.Minute
 func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
 	clock := reconcile.NewClock(mcptest.Epoch)
-	c, err := simulation.New(simulation.Options{Clock: clock, Seed: seed, Release: machineConfig("4.20.3"),
+	c, err := simulation.New(simulation.Options{Clock: clock, Release: machineConfig("4.20.3"),
 		Pools:     []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}},
 		Workloads: []simulation.Workload{{Name: "web", Replicas: 4, MaxUnavailable: &one}, {Name: "agent", DaemonSet: true}},
 		Memory:    memory.Options{CheckShared: seed%10 == 1},
@@ -82,9 +82,9 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 		down: map[string]map[string]bool{"master": {}, "worker": {}, "infra": {}}, told: map[string]int{}, desired: map[string]string{}}
 	processes := []reconcile.Process{c.Process()}
 	for i := range rollouts {
-		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, OrderByBudgets: seed%4 == 1, Observe: func(e rollout.Event) {
+		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, OrderByBudgets: seed%4 == 1, Observe: func(e clusterapi.Event) {
 			if e.Type == rollout.EventNodeTargeted {
-				s.told[e.Text]++
+				s.told[e.Message]++
 			}
 			data, err := json.Marshal(e)
 			s.log = append(s.log, fmt.Sprint(i, " ", string(data), err))
@@ -205,7 +205,7 @@ func (s *simulated) atEnd() error {
 	for _, n := range nodes {
 		state := mcp.NodeStateOf(n)
 		pool, _, _ := strings.Cut(n.Name, "-")
-		_, since := n.Annotations[rollout.AnnotationDrainSince]
+		_, since := n.Annotations["clusterupdate.github.io/drain-since"]
 		if !state.Done() || state.CurrentConfig != config[pool] || state.Unschedulable || state.UpdateTaint || since || n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
 			wrong = append(wrong, fmt.Sprintf("node %s, kubelet %s: %+v", n.Name, n.Status.NodeInfo.KubeletVersion, state))
 		}

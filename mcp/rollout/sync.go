@@ -54,7 +54,7 @@ func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) erro
 	}
 	if mcp.SelectsAll(p.Spec.NodeSelector) {
 		x.noticeBlock(pool, mcp.Block{Kind: mcp.BlockSelectingAll, Text: mcp.TextSelectingAll}, nil)
-		x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonSelectingAll, Warning: true, Text: mcp.TextSelectingAll})
+		x.emit(EventPool, EventData{Pool: pool, Reason: ReasonSelectingAll, Warning: true}, mcp.TextSelectingAll, nil)
 		return nil
 	}
 	sel := x.state.Candidates(pool)
@@ -187,8 +187,7 @@ func (x *run) statusOnly(ctx context.Context, pool string) error {
 			fresh.Spec.Configuration.Name != p.Spec.Configuration.Name {
 			goal := x.state.Goal(pool)
 			goal.Config = fresh.Spec.Configuration.Name
-			x.emit(Event{Type: EventPool, Pool: pool, Reason: ReasonUpdating,
-				Text: fmt.Sprintf("Pool %s now targeting %s", pool, goal.Label())})
+			x.emit(EventPool, EventData{Pool: pool, Reason: ReasonUpdating}, fmt.Sprintf("Pool %s now targeting %s", pool, goal.Label()), nil)
 		}
 		x.enqueue([]string{pool})
 		return nil

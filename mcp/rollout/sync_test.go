@@ -103,7 +103,7 @@ func TestTargetedByAnother(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			p, w0, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w0", mcptest.Cordoned), mcptest.Worker("w1")
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w0, &w1)
+			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w0, &w1)
 			ctx, cancel := context.WithCancel(t.Context())
 			api := clusterapi.ClusterAPI(skipping{c})
 			if !comparable {
@@ -135,7 +135,7 @@ func TestTargetedByAnother(t *testing.T) {
 }
 
 func errorTexts(r *recorder) []string {
-	texts := r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventError })
+	texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
@@ -153,7 +153,7 @@ func TestMarkFails(t *testing.T) {
 			f := newFaults()
 			c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 			p := mcptest.Pool("worker", "N")
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &tt.node)
+			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &tt.node)
 			f.set("Update Node/w", errors.New("boom"))
 			var r recorder
 			stop := runRollout(t, c, &r)
@@ -164,7 +164,7 @@ func TestMarkFails(t *testing.T) {
 			}
 			f.set("Update Node/w", nil)
 			time.Sleep(2 * time.Minute)
-			if s := nodeState(t, c, "w"); s.Topology != mcp.TopologyHighlyAvailable || s.UpdateTaint != s.Unschedulable {
+			if s := nodeState(t, c, "w"); s.Topology != "HighlyAvailable" || s.UpdateTaint != s.Unschedulable {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -184,7 +184,7 @@ func TestNowTargeting(t *testing.T) {
 				return do(ctx)
 			}})
 			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.Paused)), mcptest.Worker("w"))
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0], &in.Nodes[0])
+			load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0], &in.Nodes[0])
 			want := "Pool worker now targeting MachineConfig N2"
 			if image != "" {
 				mcptest.Layered(&in, image)
@@ -195,7 +195,7 @@ func TestNowTargeting(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			time.Sleep(time.Minute)
-			if diff := cmp.Diff([]string{want}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonUpdating })); diff != "" {
+			if diff := cmp.Diff([]string{want}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonUpdating })); diff != "" {
 				t.Error(diff)
 			}
 			p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
@@ -213,7 +213,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
-			load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &in.Pools[0])
+			load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0])
 			if layered {
 				mcptest.Layered(&in, "i")
 				load(t, c, &in.MachineOSConfigs[0])
@@ -237,7 +237,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 				t.Error(err)
 			}
 			want := []string{"Pool worker has completed update to MachineConfig N"}
-			if diff := cmp.Diff(want, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
+			if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
 				t.Errorf("it wants %s: %s", wants, diff)
 			}
 		})
@@ -249,7 +249,7 @@ func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		p, m := mcptest.Pool("master", "N"), mcptest.Updated(mcptest.Master("m0", mcptest.Annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &m)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &m)
 		var r recorder
 		roll := newRollout(t, rollout.Options{API: c, Observe: r.observe})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -278,20 +278,20 @@ func TestNodeEvents(t *testing.T) {
 			"Node m0 now has " + prefix + "state=Degraded",
 			"Node m0 now has " + prefix + "reason=mode mismatch",
 			"Node m0 now has " + prefix + "desiredConfig=N2",
-		}, r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
+		}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"node m0 is to reach MachineConfig N2 / Image i", "node m0 is to reach MachineConfig N2"},
-			r.texts(func(e rollout.Event) bool {
+			r.texts(func(e told) bool {
 				return e.Type == rollout.EventNodeTargeted && e.Pool == "master" && e.Node == "m0"
 			})); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
+		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
-			r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
+			r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -304,7 +304,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w", mcptest.Desired("N"), mcptest.State(mcp.StateWorking))
 		m := mcptest.Mcn("w")
 		m.Spec.ConfigVersion.Desired = "N"
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w, &m)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w, &m)
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -317,7 +317,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		want := []string{"node w: Preparing", "node w: Rebooting"}
-		if diff := cmp.Diff(want, r.texts(func(e rollout.Event) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
+		if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -356,7 +356,7 @@ func TestUnreadableObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
 		odd := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
 			"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"paused": "perhaps"},
@@ -383,7 +383,7 @@ func TestControllerUnknown(t *testing.T) {
 		f := newFaults()
 		c := memory.NewOpenShift(memory.Options{Intercept: f.intercept})
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
-		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailable), &p, &w)
+		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
 		f.set("Get Lease/machine-config-controller", errors.New("boom"))
 		var r recorder
 		stop := runRollout(t, c, &r)
@@ -466,8 +466,8 @@ func TestArbiterQueuesMaster(t *testing.T) {
 	}{
 		{"its turn is after master", mcp.TopologyHighlyAvailableArbiter, false, 1},
 		{"master is paused", mcp.TopologyHighlyAvailableArbiter, true, 0},
-		{"there is no arbiter", mcp.TopologyHighlyAvailable, false, 1},
-		{"there is none, and master is paused", mcp.TopologyHighlyAvailable, true, 1},
+		{"there is no arbiter", "HighlyAvailable", false, 1},
+		{"there is none, and master is paused", "HighlyAvailable", true, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
@@ -482,7 +482,7 @@ func TestArbiterQueuesMaster(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			syncs := func() int {
-				return len(r.texts(func(e rollout.Event) bool { return e.Reason == rollout.ReasonSelectingAll }))
+				return len(r.texts(func(e told) bool { return e.Reason == rollout.ReasonSelectingAll }))
 			}
 			time.Sleep(time.Minute)
 			before := syncs()

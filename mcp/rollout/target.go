@@ -30,7 +30,8 @@ func (x *run) targetNodes(ctx context.Context, pool string) error {
 		to = sel.Target
 		if sel.Deferred != "" && sel.Deferred != deferred {
 			deferred = sel.Deferred
-			x.emit(Event{Type: EventPool, Pool: pool, Node: deferred, Reason: ReasonDeferringOperatorNode, Text: fmt.Sprintf(mcp.TextDeferring, deferred)})
+			d := EventData{Pool: pool, Node: deferred, Reason: ReasonDeferringOperatorNode}
+			x.emit(EventPool, d, fmt.Sprintf(mcp.TextDeferring, deferred), nil)
 		}
 		if round == 0 {
 			for _, b := range sel.Boots {
@@ -76,7 +77,7 @@ func (x *run) reportTargeted(pool string, nodes []string, to mcp.Target) {
 	if len(nodes) == 1 {
 		text = fmt.Sprintf("Targeted node %s to %s", nodes[0], line)
 	}
-	x.emit(Event{Type: EventPool, Pool: pool, Reason: reason, Text: text})
+	x.emit(EventPool, EventData{Pool: pool, Reason: reason}, text, nil)
 }
 
 // target tells a node what to reach, provided that it is still what was

@@ -12,7 +12,7 @@ import (
 )
 
 // Uninstall removes what a [Rollout] keeps in a cluster for itself, for after
-// the last one has ended: [AnnotationDrainSince] and [AnnotationHooks] of nodes. What the
+// the last one has ended: clusterupdate.github.io/drain-since and clusterupdate.github.io/hooks of nodes. What the
 // machine-config operator and its daemons share with it stays. It goes on where
 // a node cannot be changed; its error joins those of all.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
@@ -22,13 +22,13 @@ func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 	}
 	var errs []error
 	for _, n := range nodes {
-		_, draining := n.Annotations[AnnotationDrainSince]
-		if _, hooks := n.Annotations[AnnotationHooks]; !draining && !hooks {
+		_, draining := n.Annotations[annotationDrainSince]
+		if _, hooks := n.Annotations[annotationHooks]; !draining && !hooks {
 			continue
 		}
 		_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", n.Name), modifyNode, func(n *corev1.Node) error {
-			delete(n.Annotations, AnnotationDrainSince)
-			delete(n.Annotations, AnnotationHooks)
+			delete(n.Annotations, annotationDrainSince)
+			delete(n.Annotations, annotationHooks)
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

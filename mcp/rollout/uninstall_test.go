@@ -27,8 +27,8 @@ func TestUninstall(t *testing.T) {
 		return do(ctx)
 	}})
 	for name, annotations := range map[string]map[string]string{
-		"a": {rollout.AnnotationDrainSince: `{"version":1}`, mcp.AnnotationState: mcp.StateDone},
-		"b": {rollout.AnnotationDrainSince: "not JSON"},
+		"a": {"clusterupdate.github.io/drain-since": `{"version":1}`, mcp.AnnotationState: mcp.StateDone},
+		"b": {"clusterupdate.github.io/drain-since": "not JSON"},
 		"c": {mcp.AnnotationState: mcp.StateDone},
 	} {
 		n := &corev1.Node{}

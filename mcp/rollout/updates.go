@@ -100,14 +100,16 @@ func (r *updatesReconciler) job(name, pool string, u *nodeUpdate) reconcile.Job 
 			if err != nil {
 				r.logPanic("rollout: the node updater failed", err)
 				wake.After = r.o.Delays.RetryMax
-				r.emit(Event{Type: EventNodeFailed, Pool: pool, Node: name, Phase: mcp.PhaseFailed, Warning: true, Text: err.Error(), Err: err})
+				r.emit(EventNodeFailed, EventData{Pool: pool, Node: name, Phase: mcp.PhaseFailed, Warning: true}, "", err)
 			} else {
 				s := out.(stepped)
 				if s.next != "" && s.next != u.phase {
 					u.phase = s.next
-					r.emit(Event{Type: EventNodePhase, Pool: pool, Node: name, Phase: s.next, Text: fmt.Sprintf("node %s: %s", name, s.next)})
+					d := EventData{Pool: pool, Node: name, Phase: s.next}
+					r.emit(EventNodePhase, d, fmt.Sprintf("node %s: %s", name, s.next), nil)
 				}
-				if wake.After = s.after; s.after <= 0 {
+				wake.After = s.after
+				if s.after <= 0 {
 					return nil // the node's change wakes
 				}
 			}

@@ -8,10 +8,10 @@ import (
 
 // Schemas of the objects that a file-based catalog consists of.
 const (
-	SchemaPackage      = "olm.package"
-	SchemaChannel      = "olm.channel"
-	SchemaBundle       = "olm.bundle"
-	SchemaDeprecations = "olm.deprecations"
+	schemaPackage      = "olm.package"
+	schemaChannel      = "olm.channel"
+	schemaBundle       = "olm.bundle"
+	schemaDeprecations = "olm.deprecations"
 )
 
 // Blobs are the objects of a file-based catalog, as written. Their order means

@@ -89,14 +89,14 @@ func (b *builder) report(p Problem, pkg, channel, bundle string) {
 func (b *builder) addPackage(blob *PackageBlob, pos position) {
 	switch {
 	case blob.Name == "":
-		b.report(pos.problem(RulePackageName, "config contains package with no name"), "", "", "")
+		b.report(pos.problem(rulePackageName, "config contains package with no name"), "", "", "")
 		return
 	case b.packages[blob.Name] != nil:
-		b.report(pos.problem(RulePackageName, "duplicate package %q", blob.Name), blob.Name, "", "")
+		b.report(pos.problem(rulePackageName, "duplicate package %q", blob.Name), blob.Name, "", "")
 		return
 	}
 	if errs := validation.IsDNS1123Label(blob.Name); len(errs) > 0 {
-		b.report(pos.problem(RulePackageName, "invalid package name %q: %v", blob.Name, errs), blob.Name, "", "")
+		b.report(pos.problem(rulePackageName, "invalid package name %q: %v", blob.Name, errs), blob.Name, "", "")
 	}
 	p := &olm.Package{
 		Name: blob.Name, DefaultChannel: blob.DefaultChannel, Icon: blob.Icon, Description: blob.Description,
@@ -115,13 +115,13 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 	p := b.packages[blob.Package]
 	switch {
 	case p == nil:
-		b.report(pos.problem(RuleChannelName, "unknown package %q for channel %q", blob.Package, blob.Name), blob.Package, blob.Name, "")
+		b.report(pos.problem(ruleChannelName, "unknown package %q for channel %q", blob.Package, blob.Name), blob.Package, blob.Name, "")
 		return
 	case blob.Name == "":
-		b.report(pos.problem(RuleChannelName, "package %q contains channel with no name", blob.Package), blob.Package, "", "")
+		b.report(pos.problem(ruleChannelName, "package %q contains channel with no name", blob.Package), blob.Package, "", "")
 		return
 	case p.channels[blob.Name] != nil:
-		b.report(pos.problem(RuleChannelName, "package %q has duplicate channel %q", blob.Package, blob.Name), blob.Package, blob.Name, "")
+		b.report(pos.problem(ruleChannelName, "package %q has duplicate channel %q", blob.Package, blob.Name), blob.Package, blob.Name, "")
 		return
 	}
 	ch := &olm.Channel{Name: blob.Name, Properties: blob.Properties}
@@ -134,10 +134,10 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 	for i, w := range blob.Entries {
 		switch {
 		case w.Name == "":
-			b.report(pos.problem(RuleEntryName, "invalid package %q, channel %q: entry [%d]: name must be set", p.Name, ch.Name, i), p.Name, ch.Name, "")
+			b.report(pos.problem(ruleEntryName, "invalid package %q, channel %q: entry [%d]: name must be set", p.Name, ch.Name, i), p.Name, ch.Name, "")
 			continue
 		case seen[w.Name]:
-			b.report(pos.problem(RuleEntryName, "invalid package %q, channel %q: duplicate entry %q", p.Name, ch.Name, w.Name), p.Name, ch.Name, w.Name)
+			b.report(pos.problem(ruleEntryName, "invalid package %q, channel %q: duplicate entry %q", p.Name, ch.Name, w.Name), p.Name, ch.Name, w.Name)
 			continue
 		}
 		seen[w.Name] = true
@@ -151,7 +151,8 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 // setVersion takes the version of a property olm.package.
 func setVersion(b *olm.Bundle, id olm.Identity) {
 	b.RawVersion, b.Release = id.RawVersion, id.Release
-	if b.Version = id.Version; b.Version == nil {
+	b.Version = id.Version
+	if b.Version == nil {
 		if v, err := semver.ParseTolerant(id.RawVersion); err == nil {
 			b.Version = &v
 		}
@@ -159,33 +160,33 @@ func setVersion(b *olm.Bundle, id olm.Identity) {
 }
 
 func (b *builder) checkBundle(bundle *olm.Bundle) {
-	report := func(rule Rule, format string, args ...any) {
+	report := func(rule string, format string, args ...any) {
 		b.report(b.pos[bundle].problem(rule, format, args...), bundle.Package, "", bundle.Name)
 	}
 	p := b.packages[bundle.Package]
 	switch {
 	case bundle.Package == "":
-		report(RuleBundleName, "package name must be set for bundle %q", bundle.Name)
+		report(ruleBundleName, "package name must be set for bundle %q", bundle.Name)
 		return
 	case p == nil:
-		report(RuleBundleName, "unknown package %q for bundle %q", bundle.Package, bundle.Name)
+		report(ruleBundleName, "unknown package %q for bundle %q", bundle.Package, bundle.Name)
 		return
 	case p.bundles[bundle.Name] != bundle:
-		report(RuleBundleName, "package %q has duplicate bundle %q", bundle.Package, bundle.Name)
+		report(ruleBundleName, "package %q has duplicate bundle %q", bundle.Package, bundle.Name)
 		return
 	}
 	ids := bundle.Identities
 	switch {
 	case bundle.Malformed != nil:
-		report(RuleProperties, "parse properties for bundle %q: %v", bundle.Name, bundle.Malformed)
+		report(ruleProperties, "parse properties for bundle %q: %v", bundle.Name, bundle.Malformed)
 	case len(ids) != 1:
-		report(RuleProperties, "package %q bundle %q must have exactly 1 %q property, found %d", p.Name, bundle.Name, olm.PropertyPackage, len(ids))
+		report(ruleProperties, "package %q bundle %q must have exactly 1 %q property, found %d", p.Name, bundle.Name, olm.PropertyPackage, len(ids))
 	case ids[0].Package != p.Name:
-		report(RuleProperties, "package %q does not match %q property %q", p.Name, olm.PropertyPackage, ids[0].Package)
+		report(ruleProperties, "package %q does not match %q property %q", p.Name, olm.PropertyPackage, ids[0].Package)
 	}
 	if bundle.Image != "" {
 		if err := checkImage(bundle.Image); err != nil {
-			report(RuleImage, "package %q bundle %q image: invalid image pull spec %q: %v", p.Name, bundle.Name, bundle.Image, err)
+			report(ruleImage, "package %q bundle %q image: invalid image pull spec %q: %v", p.Name, bundle.Name, bundle.Image, err)
 		}
 	}
 	for i, related := range bundle.RelatedImages {
@@ -193,19 +194,19 @@ func (b *builder) checkBundle(bundle *olm.Bundle) {
 			continue
 		}
 		if err := checkImage(related.Image); err != nil {
-			report(RuleImage, "package %q bundle %q relatedImages[%d]: invalid image pull spec %q: %v", p.Name, bundle.Name, i, related.Image, err)
+			report(ruleImage, "package %q bundle %q relatedImages[%d]: invalid image pull spec %q: %v", p.Name, bundle.Name, i, related.Image, err)
 		}
 	}
 	if len(ids) > 0 {
 		if _, err := semver.Parse(ids[0].RawVersion); err != nil {
-			report(RuleVersion, "error parsing bundle %q version %q: %v", bundle.Name, ids[0].RawVersion, err)
+			report(ruleVersion, "error parsing bundle %q version %q: %v", bundle.Name, ids[0].RawVersion, err)
 		}
 		if err := checkRelease(ids[0].Release); err != nil {
-			report(RuleVersion, "error parsing bundle %q release version %q: %v", bundle.Name, ids[0].Release, err)
+			report(ruleVersion, "error parsing bundle %q release version %q: %v", bundle.Name, ids[0].Release, err)
 		}
 	}
 	if !p.used[bundle.Name] {
-		report(RuleUnusedBundle, "package %q, bundle %q not found in any channel entries", p.Name, bundle.Name)
+		report(ruleUnusedBundle, "package %q, bundle %q not found in any channel entries", p.Name, bundle.Name)
 	}
 }
 
@@ -243,13 +244,13 @@ func (b *builder) checkEntries() {
 			continue
 		}
 		slices.Sort(missing)
-		b.report(b.pos[where].problem(RuleMissingBundle, "no olm.bundle blobs found in package %q for olm.channel entries %s", p.Name, slices.Compact(missing)), p.Name, "", "")
+		b.report(b.pos[where].problem(ruleMissingBundle, "no olm.bundle blobs found in package %q for olm.channel entries %s", p.Name, slices.Compact(missing)), p.Name, "", "")
 	}
 }
 
 func (b *builder) deprecate(blob *DeprecationsBlob, number int, pos position, seen map[string]bool) {
 	report := func(format string, args ...any) {
-		b.report(pos.problem(RuleDeprecation, format, args...), blob.Package, "", "")
+		b.report(pos.problem(ruleDeprecation, format, args...), blob.Package, "", "")
 	}
 	p := b.packages[blob.Package]
 	switch {
@@ -278,19 +279,19 @@ func (b *builder) deprecate(blob *DeprecationsBlob, number int, pos position, se
 		references[ref] = true
 		var deprecated any
 		switch ref.Schema {
-		case SchemaPackage:
+		case schemaPackage:
 			if ref.Name != "" {
 				report("package name must be empty for deprecated package %q (specified %q)", p.Name, ref.Name)
 				continue
 			}
 			p.Deprecation, deprecated = e.Message, p.Package
-		case SchemaChannel:
+		case schemaChannel:
 			if ch := p.channels[ref.Name]; ch == nil {
 				report("cannot deprecate channel %q for package %q: channel not found", ref.Name, p.Name)
 			} else {
 				ch.Deprecation, deprecated = e.Message, ch
 			}
-		case SchemaBundle:
+		case schemaBundle:
 			if bundle := p.bundles[ref.Name]; bundle == nil {
 				report("cannot deprecate bundle %q for package %q: bundle not found", ref.Name, p.Name)
 			} else {

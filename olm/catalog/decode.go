@@ -40,7 +40,7 @@ type document struct {
 
 // fault is why a document is not an object.
 type fault struct {
-	rule         Rule
+	rule         string
 	line, column int // in the document, from 1; 0 if not known
 	err          error
 }
@@ -65,7 +65,8 @@ func (d *decoder) document(doc document) (object, error) {
 	text := doc.text
 	if doc.yaml {
 		var err error
-		if text, err = d.yamlToJSON(text); err != nil {
+		text, err = d.yamlToJSON(text)
+		if err != nil {
 			return object{}, err
 		}
 		if bytes.Equal(text, []byte("null")) {
@@ -75,7 +76,7 @@ func (d *decoder) document(doc document) (object, error) {
 	o, err := d.object(text)
 	if bad := (*fault)(nil); errors.As(err, &bad) && doc.yaml {
 		bad.line, bad.column = 0, 0 // they are of the JSON
-	} else if bad != nil && bad.rule == RuleSyntax {
+	} else if bad != nil && bad.rule == ruleSyntax {
 		// A flow mapping looks like JSON at first.
 		if flow, err := d.yamlToJSON(text); err == nil && !json.Valid(text) {
 			return d.object(flow)
@@ -108,7 +109,7 @@ func (d *decoder) object(text []byte) (object, error) {
 		return object{}, &LimitError{Limit: "MaxDepth", Max: int64(d.options.MaxDepth), What: "levels of nesting"}
 	}
 	if kind := jsonKind(text); kind != "" {
-		return object{}, &fault{rule: RuleSyntax, err: errors.New("expected an object, found " + kind)}
+		return object{}, &fault{rule: ruleSyntax, err: errors.New("expected an object, found " + kind)}
 	}
 	if !json.Valid(text) {
 		return object{}, syntaxFault(text, json.Unmarshal(text, new(json.RawMessage)))
@@ -118,16 +119,16 @@ func (d *decoder) object(text []byte) (object, error) {
 		return object{}, err
 	}
 	switch m.Schema {
-	case SchemaPackage:
+	case schemaPackage:
 		o := object{pkg: new(PackageBlob)}
 		return o, d.decodeAs("package", text, o.pkg)
-	case SchemaChannel:
+	case schemaChannel:
 		o := object{channel: new(ChannelBlob)}
 		if err := d.decodeAs("channel", text, o.channel); err != nil {
 			return o, err
 		}
 		return o, d.spend(entryCost * int64(len(o.channel.Entries)))
-	case SchemaBundle:
+	case schemaBundle:
 		var blob BundleBlob
 		if err := d.decodeAs("bundle", text, &blob); err != nil {
 			return object{}, err
@@ -136,14 +137,14 @@ func (d *decoder) object(text []byte) (object, error) {
 			return object{}, err
 		}
 		return object{bundle: d.bundle(&blob)}, nil
-	case SchemaDeprecations:
+	case schemaDeprecations:
 		o := object{deprecations: new(DeprecationsBlob)}
 		if err := d.decodeAs("deprecation", text, o.deprecations); err != nil {
 			return o, err
 		}
 		return o, d.spend(entryCost * int64(len(o.deprecations.Entries)))
 	case "":
-		return object{}, &fault{rule: RuleSchema, err: fmt.Errorf("object '%s' is missing root schema field", shortened(text))}
+		return object{}, &fault{rule: ruleSchema, err: fmt.Errorf("object '%s' is missing root schema field", shortened(text))}
 	}
 	m.Blob = text
 	return object{other: m}, nil
@@ -185,17 +186,20 @@ func (d *decoder) outline(text []byte) (depth int) {
 			i++
 		case quoted:
 		case c == '{' || c == '[':
-			if level++; level == 1 {
+			level++
+			if level == 1 {
 				start = i + 1
 			}
 			depth = max(depth, level)
 		case c == '}' || c == ']':
-			if level--; level == 0 {
+			level--
+			if level == 0 {
 				end(i)
 			}
 		case level != 1:
 		case c == ':':
-			if d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])}); len(d.fields) > d.options.maxFields() {
+			d.fields = append(d.fields, field{key: bytes.TrimSpace(text[start:i])})
+			if len(d.fields) > d.options.maxFields() {
 				return depth
 			}
 			start = i + 1
@@ -215,7 +219,7 @@ func (d *decoder) meta() (*Meta, error) {
 	}
 	slices.SortStableFunc(d.fields, func(a, b field) int { return bytes.Compare(a.key, b.key) })
 	if err := checkKeys(d.fields); err != nil {
-		return nil, &fault{rule: RuleKeys, err: err}
+		return nil, &fault{rule: ruleKeys, err: err}
 	}
 	m := new(Meta)
 	for i, f := range d.fields {
@@ -233,7 +237,7 @@ func (d *decoder) meta() (*Meta, error) {
 			continue
 		}
 		if f.value[0] != '"' {
-			return nil, &fault{rule: RuleSyntax, err: fmt.Errorf("expected value for key %q to be a string, got %s", f.key, shortened(f.value))}
+			return nil, &fault{rule: ruleSyntax, err: fmt.Errorf("expected value for key %q to be a string, got %s", f.key, shortened(f.value))}
 		}
 		*into = string(unquoted(f.value))
 	}
@@ -299,7 +303,7 @@ func (d *decoder) decodeAs(what string, text []byte, into any) error {
 
 // syntaxFault places an error of encoding/json in the document.
 func syntaxFault(text []byte, err error) *fault {
-	f := &fault{rule: RuleSyntax, err: err}
+	f := &fault{rule: ruleSyntax, err: err}
 	offset := int64(-1)
 	if e := (*json.SyntaxError)(nil); errors.As(err, &e) {
 		offset = e.Offset - 1
@@ -353,7 +357,7 @@ var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: li
 // yamlFault takes the line out of a text such as "yaml: line 3: did not find
 // expected key".
 func yamlFault(err error) *fault {
-	f := &fault{rule: RuleSyntax, err: err}
+	f := &fault{rule: ruleSyntax, err: err}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		f.line, _ = strconv.Atoi(m[1])
 		f.err = errors.New("yaml: " + m[2])

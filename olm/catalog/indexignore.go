@@ -62,7 +62,8 @@ func parseIgnore(dir, line string) (rule ignoreRule, ok bool) {
 		return ignoreRule{}, false
 	}
 	rule.dir = dir
-	if line, rule.include = strings.CutPrefix(line, "!"); strings.HasSuffix(line, `\ `) {
+	line, rule.include = strings.CutPrefix(line, "!")
+	if strings.HasSuffix(line, `\ `) {
 		line = strings.TrimSuffix(line, `\ `) + " "
 	} else {
 		line = strings.TrimRight(line, " ")

@@ -214,11 +214,13 @@ func (l *loader) read(ctx context.Context, r io.Reader, name string) error {
 			}
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if l.count++; l.count > l.options.MaxDocuments {
+		l.count++
+		if l.count > l.options.MaxDocuments {
 			return &LimitError{Limit: "MaxDocuments", Max: int64(l.options.MaxDocuments), What: "objects"}
 		}
 		b.documents = append(b.documents, doc)
-		if size += len(doc.text); size >= batchBytes {
+		size += len(doc.text)
+		if size >= batchBytes {
 			if err := l.send(ctx, b); err != nil {
 				return err
 			}
@@ -299,7 +301,8 @@ func catalogFiles(ctx context.Context, fsys fs.FS, most int) ([]string, error) {
 				return nil
 			}
 		}
-		if files = append(files, name); len(files) > most {
+		files = append(files, name)
+		if len(files) > most {
 			return &LimitError{Limit: "MaxFiles", Max: int64(most), What: "files"}
 		}
 		return nil

@@ -172,7 +172,7 @@ func TestPositions(t *testing.T) {
 	c := readCatalog(t, text)
 	var got []string
 	for _, p := range c.Problems() {
-		if p.Rule == catalog.RulePackageName {
+		if p.Rule == "PackageName" {
 			got = append(got, fmt.Sprintf("%s:%d document %d at %d", p.File, p.Line, p.Document, p.Offset))
 		}
 	}
@@ -422,7 +422,7 @@ func TestNewContents(t *testing.T) {
 			{Package: "p", Name: "p.v1", Image: "r/p", Properties: []olm.Property{property(olm.PropertyPackage, `{"packageName":"p","version":"1.0.0"}`)}},
 			{Package: "p", Name: "p.v2", Image: "r/p", Properties: []olm.Property{property(olm.PropertyPackage, `{"packageName":"p","version":"2.0.0"}`)}},
 		},
-		Deprecations: []catalog.DeprecationsBlob{{Package: "p", Entries: []catalog.DeprecationEntry{{Reference: catalog.Reference{Schema: catalog.SchemaPackage}, Message: "old"}}}},
+		Deprecations: []catalog.DeprecationsBlob{{Package: "p", Entries: []catalog.DeprecationEntry{{Reference: catalog.Reference{Schema: "olm.package"}, Message: "old"}}}},
 		Others:       []catalog.Meta{{Schema: "x"}},
 	})
 	if len(c.Problems()) > 0 || c.Package("p").Deprecation != "old" || len(c.Others()) != 1 {

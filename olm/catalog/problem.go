@@ -16,57 +16,50 @@ type Problem struct {
 	Package  string // what it concerns; each may be empty
 	Channel  string
 	Bundle   string
-	Rule     Rule
+	Rule     string // that it breaks, such as Syntax: the documentation of the package lists them
 	Message  string // in the words of the catalog tools
 }
 
-// Rule is a rule of the catalog format that a [Problem] breaks.
-type Rule string
-
-// Rules of the format. Those of the first group make the catalog tools refuse
-// a catalog at once, those of the second are collected into one message.
+// The rules: see the documentation of the package.
 const (
-	RuleSyntax        Rule = "Syntax"        // no JSON or YAML object, or a field of the wrong type
-	RuleSchema        Rule = "Schema"        // object without a schema
-	RuleKeys          Rule = "Keys"          // keys that differ by case only
-	RulePackageName   Rule = "PackageName"   // none, twice, or no DNS label
-	RuleChannelName   Rule = "ChannelName"   // none, twice, or of an unknown package
-	RuleEntryName     Rule = "EntryName"     // none or twice in a channel
-	RuleBundleName    Rule = "BundleName"    // twice, or of no or an unknown package
-	RuleProperties    Rule = "Properties"    // malformed, or not exactly one olm.package that fits
-	RuleImage         Rule = "Image"         // no image reference
-	RuleVersion       Rule = "Version"       // no strict semantic version, or a bad release
-	RuleUnusedBundle  Rule = "UnusedBundle"  // in no channel
-	RuleMissingBundle Rule = "MissingBundle" // entries without a bundle
-	RuleDeprecation   Rule = "Deprecation"   // malformed, or of something that does not exist
+	ruleSyntax        = "Syntax"
+	ruleSchema        = "Schema"
+	ruleKeys          = "Keys"
+	rulePackageName   = "PackageName"
+	ruleChannelName   = "ChannelName"
+	ruleEntryName     = "EntryName"
+	ruleBundleName    = "BundleName"
+	ruleProperties    = "Properties"
+	ruleImage         = "Image"
+	ruleVersion       = "Version"
+	ruleUnusedBundle  = "UnusedBundle"
+	ruleMissingBundle = "MissingBundle"
+	ruleDeprecation   = "Deprecation"
 
-	RuleDefaultChannel     Rule = "DefaultChannel"     // none, or one that does not exist
-	RuleNoChannel          Rule = "NoChannel"          // package without a channel
-	RuleNoEntry            Rule = "NoEntry"            // channel without an entry
-	RuleHeads              Rule = "Heads"              // not exactly one head
-	RuleCycle              Rule = "Cycle"              // in the chain of replacements
-	RuleStranded           Rule = "Stranded"           // entries that the chain does not reach
-	RuleSkips              Rule = "Skips"              // an empty one
-	RuleSkipRange          Rule = "SkipRange"          // no range of versions
-	RuleNoImage            Rule = "NoImage"            // neither an image nor objects
-	RuleRelease            Rule = "Release"            // name or version do not fit the release
-	RuleSameVersion        Rule = "SameVersion"        // several bundles of one version
-	RuleDeprecationMessage Rule = "DeprecationMessage" // deprecation without one
-)
+	ruleDefaultChannel     = "DefaultChannel"
+	ruleNoChannel          = "NoChannel"
+	ruleNoEntry            = "NoEntry"
+	ruleHeads              = "Heads"
+	ruleCycle              = "Cycle"
+	ruleStranded           = "Stranded"
+	ruleSkips              = "Skips"
+	ruleSkipRange          = "SkipRange"
+	ruleNoImage            = "NoImage"
+	ruleRelease            = "Release"
+	ruleSameVersion        = "SameVersion"
+	ruleDeprecationMessage = "DeprecationMessage"
 
-// Rules of [Catalog.Warnings], which the catalog tools do not know.
-const (
-	RuleRequirement Rule = "Requirement" // a requirement that cannot be read: who reaches the bundle is stuck
-	RuleIgnoredKeys Rule = "IgnoredKeys" // an element of a constraint has several keys, of which one counts
-	RuleNumber      Rule = "Number"      // olm.maxOpenShiftVersion is a number: 4.10 becomes 4.1 when it is encoded again
+	ruleRequirement = "Requirement"
+	ruleIgnoredKeys = "IgnoredKeys"
+	ruleNumber      = "Number"
 )
 
 // collected reports whether the catalog tools collect problems of this rule.
 // Their messages alone do not say what they are about.
-func (r Rule) collected() bool {
-	switch r {
-	case RuleDefaultChannel, RuleNoChannel, RuleNoEntry, RuleHeads, RuleCycle, RuleStranded,
-		RuleSkips, RuleSkipRange, RuleNoImage, RuleRelease, RuleSameVersion, RuleDeprecationMessage:
+func collected(rule string) bool {
+	switch rule {
+	case ruleDefaultChannel, ruleNoChannel, ruleNoEntry, ruleHeads, ruleCycle, ruleStranded,
+		ruleSkips, ruleSkipRange, ruleNoImage, ruleRelease, ruleSameVersion, ruleDeprecationMessage:
 		return true
 	}
 	return false
@@ -85,7 +78,7 @@ func (p *Problem) Error() string {
 		}
 		s.WriteString(": ")
 	}
-	if p.Rule.collected() {
+	if collected(p.Rule) {
 		s.WriteString(strings.Join(p.path(), ": "))
 	} else {
 		s.WriteString(p.Message)
@@ -112,7 +105,7 @@ type position struct {
 	line     int
 }
 
-func (p position) problem(rule Rule, format string, args ...any) Problem {
+func (p position) problem(rule string, format string, args ...any) Problem {
 	return Problem{File: p.file, Document: p.document, Offset: p.offset, Line: p.line, Rule: rule, Message: bounded.Text(fmt.Sprintf(format, args...), maxProblemText)}
 }
 
@@ -128,7 +121,7 @@ const (
 // all others in one [*IndexError].
 func (c *Catalog) Validate() error {
 	for i := range c.problems {
-		if !c.problems[i].Rule.collected() {
+		if !collected(c.problems[i].Rule) {
 			return &c.problems[i]
 		}
 	}

@@ -63,7 +63,8 @@ type limitedReader struct {
 
 func (l *limitedReader) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
+	l.left -= int64(n)
+	if l.left < 0 {
 		return n, &LimitError{Limit: "MaxFileBytes", Max: l.max, What: "bytes in a file"}
 	}
 	return n, err
@@ -84,7 +85,8 @@ func (s *splitter) next() (document, error) {
 		}
 		return document{}, io.EOF
 	}
-	if s.doc.text = s.scanner.Bytes(); int64(len(s.doc.text)) > s.options.MaxDocumentBytes {
+	s.doc.text = s.scanner.Bytes()
+	if int64(len(s.doc.text)) > s.options.MaxDocumentBytes {
 		return tooLarge(s.doc.pos.line)
 	}
 	return s.doc, nil
@@ -171,11 +173,12 @@ func (s *splitter) found(n int, yaml bool) bool {
 // line that begins with a brace or a separator.
 func (s *splitter) fail(err error) bool {
 	s.lost = true
-	if s.broken++; s.broken > maxBroken {
+	s.broken++
+	if s.broken > maxBroken {
 		err = fmt.Errorf("%w; the rest of the file is not read", err)
 	}
 	s.found(0, false)
-	s.doc.bad = &fault{rule: RuleSyntax, err: err}
+	s.doc.bad = &fault{rule: ruleSyntax, err: err}
 	return true
 }
 
@@ -229,7 +232,8 @@ func (b *braces) end(text []byte) (n int, ok bool) {
 		case '{', '[':
 			level++
 		case '}', ']':
-			if level--; level == 0 {
+			level--
+			if level == 0 {
 				return i + 1, true
 			}
 		}
@@ -252,7 +256,7 @@ func (s *splitter) cutSeparator() (found, whole bool) {
 		return false, true
 	}
 	s.found(end, false)
-	s.doc.text, s.doc.bad = nil, &fault{rule: RuleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
+	s.doc.text, s.doc.bad = nil, &fault{rule: ruleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
 	return true, true
 }
 

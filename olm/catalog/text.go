@@ -2,9 +2,10 @@ package catalog
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
+	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -12,12 +13,12 @@ import (
 // channels.
 func (c *Catalog) Table() string {
 	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PACKAGE\tDEFAULT CHANNEL\tHEAD\tCHANNELS")
+	t := text.NewTable(&b, 0, 2)
+	t.Row("PACKAGE", "DEFAULT CHANNEL", "HEAD", "CHANNELS")
 	for _, p := range c.Packages() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", p.Name, p.DefaultChannel, heads(p.Channel(p.DefaultChannel)), len(p.Channels))
+		t.Row(p.Name, p.DefaultChannel, heads(p.Channel(p.DefaultChannel)), strconv.Itoa(len(p.Channels)))
 	}
-	w.Flush()
+	t.Flush() // to memory
 	return b.String()
 }
 

@@ -17,18 +17,18 @@ func (b *builder) validate() {
 }
 
 func (b *builder) validatePackage(p *olm.Package) {
-	report := func(rule Rule, channel, format string, args ...any) {
+	report := func(rule string, channel, format string, args ...any) {
 		b.report(b.pos[p].problem(rule, format, args...), p.Name, channel, "")
 	}
 	missing := p.DefaultChannel != "" && p.Channel(p.DefaultChannel) == nil
 	if p.DefaultChannel == "" {
-		report(RuleDefaultChannel, "", "default channel must be set")
+		report(ruleDefaultChannel, "", "default channel must be set")
 	}
 	if len(p.Channels) == 0 && !missing {
-		report(RuleNoChannel, "", "package must contain at least one channel")
+		report(ruleNoChannel, "", "package must contain at least one channel")
 	}
 	// The tools add the missing default channel, an empty one.
-	absent := func() { report(RuleDefaultChannel, p.DefaultChannel, "channel must contain at least one bundle") }
+	absent := func() { report(ruleDefaultChannel, p.DefaultChannel, "channel must contain at least one bundle") }
 	for _, ch := range p.Channels {
 		if missing && p.DefaultChannel < ch.Name {
 			absent()
@@ -40,14 +40,14 @@ func (b *builder) validatePackage(p *olm.Package) {
 		absent()
 	}
 	if same := sameVersions(p); len(same) > 0 {
-		report(RuleSameVersion, "", "duplicate versions found in bundles: %v", same)
+		report(ruleSameVersion, "", "duplicate versions found in bundles: %v", same)
 	}
 	b.validateDeprecation(p, p.Name, "", "")
 }
 
 func (b *builder) validateDeprecation(deprecated any, pkg, channel, bundle string) {
 	if pos, ok := b.unexplained[deprecated]; ok {
-		b.report(pos.problem(RuleDeprecationMessage, "invalid deprecation: message must be set"), pkg, channel, bundle)
+		b.report(pos.problem(ruleDeprecationMessage, "invalid deprecation: message must be set"), pkg, channel, bundle)
 	}
 }
 
@@ -64,18 +64,18 @@ func (b *builder) validateChannel(ch *olm.Channel) {
 
 // channelFault checks the channel's graph of replacements. Unlike the resolver, which
 // walks through skipped entries, the check stops at them.
-func channelFault(ch *olm.Channel) (Rule, string) {
+func channelFault(ch *olm.Channel) (rule, text string) {
 	switch {
 	case len(ch.Entries) == 0:
-		return RuleNoEntry, "channel must contain at least one bundle"
+		return ruleNoEntry, "channel must contain at least one bundle"
 	case len(ch.Heads) == 0:
-		return RuleHeads, "no channel head found in graph"
+		return ruleHeads, "no channel head found in graph"
 	case len(ch.Heads) > 1:
 		names := make([]string, len(ch.Heads))
 		for i, e := range ch.Heads {
 			names[i] = e.Name
 		}
-		return RuleHeads, "multiple channel heads found in graph: " + strings.Join(names, ", ")
+		return ruleHeads, "multiple channel heads found in graph: " + strings.Join(names, ", ")
 	}
 	byName := make(map[string]*olm.Entry, len(ch.Entries))
 	skipped := make(map[string]bool)
@@ -92,7 +92,7 @@ func channelFault(ch *olm.Channel) (Rule, string) {
 		reached[e.Name] = true
 		if reached[e.Replaces] {
 			cycle := append(chain[slices.Index(chain, e.Replaces):], e.Replaces)
-			return RuleCycle, "detected cycle in replaces chain of upgrade graph: " + strings.Join(cycle, " -> ")
+			return ruleCycle, "detected cycle in replaces chain of upgrade graph: " + strings.Join(cycle, " -> ")
 		}
 		if skipped[e.Replaces] {
 			break
@@ -108,36 +108,36 @@ func channelFault(ch *olm.Channel) (Rule, string) {
 		return "", ""
 	}
 	slices.Sort(stranded)
-	return RuleStranded, "channel contains one or more stranded bundles: " + strings.Join(stranded, ", ")
+	return ruleStranded, "channel contains one or more stranded bundles: " + strings.Join(stranded, ", ")
 }
 
 // validateEntry checks a bundle as it appears in a channel.
 func (b *builder) validateEntry(e *olm.Entry) {
-	report := func(pos position, rule Rule, format string, args ...any) {
+	report := func(pos position, rule string, format string, args ...any) {
 		b.report(pos.problem(rule, format, args...), e.Package.Name, e.Channel.Name, e.Name)
 	}
 	for i, s := range e.Skips {
 		if s == "" {
-			report(b.pos[e.Channel], RuleSkips, "skip[%d] is empty", i)
+			report(b.pos[e.Channel], ruleSkips, "skip[%d] is empty", i)
 		}
 	}
 	if err := b.rangeFault(e.SkipRange); err != nil {
-		report(b.pos[e.Channel], RuleSkipRange, "invalid skipRange %q: %v", e.SkipRange, err)
+		report(b.pos[e.Channel], ruleSkipRange, "invalid skipRange %q: %v", e.SkipRange, err)
 	}
 	bundle := e.Bundle
 	if bundle == nil {
 		return
 	}
 	if bundle.Image == "" && !slices.ContainsFunc(bundle.Properties, isObject) {
-		report(b.pos[bundle], RuleNoImage, "bundle image must be set")
+		report(b.pos[bundle], ruleNoImage, "bundle image must be set")
 	}
 	if bundle.Release != "" && len(bundle.Identities) > 0 {
 		if v := bundle.Identities[0].Version; v != nil {
 			if want := fmt.Sprintf("%s-v%s-%s", bundle.Package, v, bundle.Release); bundle.Name != want {
-				report(b.pos[bundle], RuleRelease, "name %q does not match normalized name %q", bundle.Name, want)
+				report(b.pos[bundle], ruleRelease, "name %q does not match normalized name %q", bundle.Name, want)
 			}
 			if len(v.Build) > 0 {
-				report(b.pos[bundle], RuleRelease, "cannot use build metadata in version with a release version")
+				report(b.pos[bundle], ruleRelease, "cannot use build metadata in version with a release version")
 			}
 		}
 	}

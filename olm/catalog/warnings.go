@@ -13,22 +13,22 @@ func (b *builder) warnings() []Problem {
 	var found []Problem
 	for _, p := range b.catalog.Packages() {
 		for _, bundle := range p.Bundles {
-			warn := func(rule Rule, format string, args ...any) {
+			warn := func(rule string, format string, args ...any) {
 				w := b.pos[bundle].problem(rule, format, args...)
 				w.Package, w.Bundle = p.Name, bundle.Name
 				found = append(found, w)
 			}
 			if bundle.Err != nil {
-				warn(RuleRequirement, "%v", bundle.Err)
+				warn(ruleRequirement, "%v", bundle.Err)
 			}
 			for i := range bundle.Requires {
 				for _, text := range ignoredKeys(&bundle.Requires[i].Constraint) {
-					warn(RuleIgnoredKeys, "bundle %s: property of type %s: %s", bundle.Name, olm.PropertyConstraint, text)
+					warn(ruleIgnoredKeys, "bundle %s: property of type %s: %s", bundle.Name, olm.PropertyConstraint, text)
 				}
 			}
 			for _, value := range bundle.MaxOpenShift {
 				if len(value) > 0 && strings.ContainsRune("-0123456789", rune(value[0])) {
-					warn(RuleNumber, "bundle %s: property of type %s: %s is a number; write %q", bundle.Name, olm.PropertyMaxOpenShift, value, value)
+					warn(ruleNumber, "bundle %s: property of type %s: %s is a number; write %q", bundle.Name, olm.PropertyMaxOpenShift, value, value)
 				}
 			}
 		}

@@ -62,7 +62,7 @@ type Options struct {
 
 	// Observe is called with what happens, one call at a time; nil means
 	// nobody.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 }
 
 // Unpacker reads the content of bundle images. It must be safe for concurrent
@@ -162,7 +162,8 @@ func (c *Controller) Sync(ctx context.Context, namespace string) (*SyncResult, e
 	err := panics.Catch(func() (err error) {
 		for range clusterapi.DefaultRetries {
 			p = c.newPass(c.o.API, namespace, c.o.Clock.Now())
-			if told, err = p.run(ctx, c.o.Catalogs, c.unpackAll); !apierrors.IsConflict(err) {
+			told, err = p.run(ctx, c.o.Catalogs, c.unpackAll)
+			if !apierrors.IsConflict(err) {
 				break // else somebody wrote meanwhile
 			}
 		}
@@ -203,9 +204,13 @@ func (c *Controller) SyncAll(ctx context.Context) ([]*SyncResult, error) {
 // unpacked or steps fail, else at intervals and when a watch reports a change.
 // Errors are reported to Observe and tried again.
 func (c *Controller) Run(ctx context.Context) error {
-	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e reconcile.Event) {
+	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e clusterapi.Event) {
 		if e.Err != nil {
-			c.observe(Event{Type: EventError, Time: e.Time, Namespace: e.Key.Namespace, Err: e.Err})
+			subject, key := "", e.Data.(*reconcile.Attempt).Key
+			if key.Namespace != "" {
+				subject = "namespace/" + key.Namespace
+			}
+			c.observe(clusterapi.Event{Type: EventError, Time: e.Time, Subject: subject, Err: e.Err})
 		}
 	}}, c.Process())
 	return cmp.Or(err, ctx.Err())
@@ -229,13 +234,13 @@ func clusterOf(api clusterapi.ReadWriter) clusterapi.ClusterAPI {
 	return part
 }
 
-func (c *Controller) observe(e Event) {
+func (c *Controller) observe(e clusterapi.Event) {
 	if c.o.Observe == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e.Text = bounded.Text(e.Text, maxMessage)
+	e.Message = bounded.Text(e.Message, maxMessage)
 	// What goes on in the cluster does not depend on who looks on.
 	_ = panics.Catch(func() error {
 		c.o.Observe(e)

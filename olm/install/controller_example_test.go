@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,45 +14,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
-
-const tracingCatalog = `
-schema: olm.package
-name: tracing
-defaultChannel: stable
----
-schema: olm.channel
-package: tracing
-name: stable
-entries:
-- name: tracing.v1
-- name: tracing.v2
-  replaces: tracing.v1
-- name: tracing.v3
-  replaces: tracing.v2
----
-schema: olm.bundle
-package: tracing
-name: tracing.v1
-image: registry.example.com/tracing:1
-properties:
-- {type: olm.package, value: {packageName: tracing, version: 1.0.0}}
----
-schema: olm.bundle
-package: tracing
-name: tracing.v2
-image: registry.example.com/tracing:2
-properties:
-- {type: olm.package, value: {packageName: tracing, version: 2.0.0}}
-- {type: olm.maxOpenShiftVersion, value: "4.18"}
----
-schema: olm.bundle
-package: tracing
-name: tracing.v3
-image: registry.example.com/tracing:3
-properties:
-- {type: olm.package, value: {packageName: tracing, version: 3.0.0}}
-- {type: olm.maxOpenShiftVersion, value: "4.20"}
-`
 
 // tracing is a namespace that has version 1 and limits OpenShift.
 func tracing() (*olm.Subscription, *olm.ClusterServiceVersion, *olm.OperatorGroup) {
@@ -70,7 +30,7 @@ func tracing() (*olm.Subscription, *olm.ClusterServiceVersion, *olm.OperatorGrou
 // A pass of the controller makes the InstallPlan for the update.
 func ExampleController() {
 	ctx := context.Background()
-	contents, err := catalog.Read(ctx, strings.NewReader(tracingCatalog), "catalog.yaml", catalog.Options{})
+	contents, err := catalog.Open(ctx, "../testdata/tracing.yaml", catalog.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

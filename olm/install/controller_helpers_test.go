@@ -44,7 +44,7 @@ type managed struct {
 	t        testing.TB
 	catalogs map[types.NamespacedName]olm.Catalog
 	clock    *clocktesting.FakeClock
-	events   []install.Event
+	events   []clusterapi.Event
 	writes   atomic.Int64     // since the start
 	fail     func(n int) bool // before the n-th write, counted from 1
 	options  install.Options
@@ -76,7 +76,7 @@ func manageWith(t testing.TB, intercept func(context.Context, memory.Call, func(
 	w.put(&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}})
 	w.put(&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
 	w.put(objects...)
-	w.options = install.Options{Clock: w.clock, Observe: func(e install.Event) { w.events = append(w.events, e) }}
+	w.options = install.Options{Clock: w.clock, Observe: func(e clusterapi.Event) { w.events = append(w.events, e) }}
 	return w
 }
 

@@ -189,7 +189,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	}
 	p := get[olm.InstallPlan](w, first)
 	c := p.Status.Conditions[0]
-	if c.Type != install.PlanInstalled || c.Status != corev1.ConditionFalse || c.Reason != install.ReasonPlanSuperseded ||
+	if c.Type != "Installed" || c.Status != corev1.ConditionFalse || c.Reason != "PlanSuperseded" ||
 		!strings.HasSuffix(c.Message, "but for a.v2, b.v1") || p.Status.Message != c.Message {
 		t.Errorf("status %+v", p.Status)
 	}
@@ -224,7 +224,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	var superseded []string
 	for _, e := range w.events {
 		if e.Type == install.EventPlanSuperseded {
-			superseded = append(superseded, e.Plan)
+			superseded = append(superseded, strings.TrimPrefix(e.Subject, "installplan/"+ns+"/"))
 		}
 	}
 	expect(t, "superseded", superseded, []string{"install-1", "install-2", "install-3"})
@@ -264,7 +264,7 @@ func TestControllerUnreadableCatalog(t *testing.T) {
 	for _, e := range w.events {
 		if e.Type == install.EventResolutionFailed {
 			failures++
-			if e.Namespace != ns || e.Text != text {
+			if e.Subject != "namespace/"+ns || e.Message != text {
 				t.Errorf("event %+v", e)
 			}
 		}
@@ -410,7 +410,7 @@ func TestControllerExecutes(t *testing.T) {
 	if _, err := w.controller().Sync(context.Background(), ns); err == nil {
 		t.Error("a limit that is none was taken")
 	}
-	if c := w.subscription("a").Status.Conditions; c[len(c)-1].Reason != install.ReasonErrorPreventedUnpacking {
+	if c := w.subscription("a").Status.Conditions; c[len(c)-1].Reason != "ErrorPreventedUnpacking" {
 		t.Errorf("conditions %+v", c)
 	}
 	annotate("1m")
@@ -644,18 +644,18 @@ func TestControllerEvents(t *testing.T) {
 	w.settle()
 	var got []string
 	for _, e := range w.events {
-		if !e.Time.Equal(statusNow.Time) || e.Namespace != ns {
+		if !e.Time.Equal(statusNow.Time) {
 			t.Errorf("event %+v", e)
 		}
-		got = append(got, strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("%s %s %s %s", e.Type, e.Subscription, e.Plan, e.Text), name, "PLAN")))
+		got = append(got, strings.TrimSpace(strings.ReplaceAll(fmt.Sprintf("%s %s %s", e.Type, e.Subject, e.Message), name, "PLAN")))
 	}
 	expect(t, "events", got, []string{
-		"PlanCreated  PLAN a.v1",
-		"CatalogsChanged a  CatalogSourcesAdded",
-		"Progressing a  a.v1",
-		"PlanDeleted  old",
-		"PlanApproved  PLAN",
-		"PlanCompleted  PLAN",
+		"PlanCreated installplan/ops/PLAN a.v1",
+		"CatalogsChanged subscription/ops/a CatalogSourcesAdded",
+		"Progressing subscription/ops/a a.v1",
+		"PlanDeleted installplan/ops/old",
+		"PlanApproved installplan/ops/PLAN",
+		"PlanCompleted installplan/ops/PLAN",
 	})
 }
 
@@ -733,7 +733,7 @@ func TestNewRefuses(t *testing.T) {
 func TestControllerFailsForward(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
 	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
-		g.Spec.UpgradeStrategy = olm.UpgradeStrategyFailForward
+		g.Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 		return nil
 	})
 	if err != nil {

@@ -39,28 +39,28 @@ type UnpackResult struct {
 	Err     error
 }
 
-// ActionType says what an [Action] does.
-type ActionType string
-
 // The types of an [Action].
 const (
-	// ActionUnpack unpacks the bundle image that Unpack names.
-	ActionUnpack ActionType = "Unpack"
-	// ActionCreatePlan creates Plan and writes its status.
-	ActionCreatePlan ActionType = "CreatePlan"
-	// ActionWritePlan writes the status of Plan.
-	ActionWritePlan ActionType = "WritePlan"
-	// ActionWriteSubscription writes the status of Subscription.
-	ActionWriteSubscription ActionType = "WriteSubscription"
-	// ActionDeletePlan deletes Plan.
-	ActionDeletePlan ActionType = "DeletePlan"
-	// ActionExecutePlan carries out the steps of Plan that belong to Operators.
-	ActionExecutePlan ActionType = "ExecutePlan"
+	// actionUnpack unpacks the bundle image that Unpack names.
+	actionUnpack = "Unpack"
+	// actionCreatePlan creates Plan and writes its status.
+	actionCreatePlan = "CreatePlan"
+	// actionWritePlan writes the status of Plan.
+	actionWritePlan = "WritePlan"
+	// actionWriteSubscription writes the status of Subscription.
+	actionWriteSubscription = "WriteSubscription"
+	// actionDeletePlan deletes Plan.
+	actionDeletePlan = "DeletePlan"
+	// actionExecutePlan carries out the steps of Plan that belong to Operators.
+	actionExecutePlan = "ExecutePlan"
 )
 
 // Action is one thing to be done, and why.
 type Action struct {
-	Type   ActionType
+	// Type is Unpack, CreatePlan (and write its status), WritePlan or
+	// WriteSubscription (their status), DeletePlan or ExecutePlan: the steps of Plan
+	// that belong to Operators.
+	Type   string
 	Reason string
 
 	Unpack *UnpackRequest
@@ -158,19 +158,19 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 	}
 	changes, err := newChanges(s, g)
 	if err != nil {
-		return fail(ReasonErrorPreventedUnpacking, err)
+		return fail(reasonErrorPreventedUnpacking, err)
 	}
 	if d.Unpack && len(changes.Lookups) > 0 {
 		limits, err := unpackLimits(s.OperatorGroups)
 		if err != nil {
-			return fail(ReasonErrorPreventedUnpacking, err)
+			return fail(reasonErrorPreventedUnpacking, err)
 		}
 		var unpack []Action
 		for _, lookup := range slices.Clone(changes.Lookups) {
 			got, ok := d.Unpacked[lookup.Identifier]
 			if !ok {
 				unpack = append(unpack, Action{
-					Type: ActionUnpack, Reason: "the generation asks for " + lookup.Identifier,
+					Type: actionUnpack, Reason: "the generation asks for " + lookup.Identifier,
 					Unpack: &UnpackRequest{Namespace: s.Namespace, Lookup: lookup, Limits: limits},
 				})
 				continue
@@ -179,9 +179,9 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 			if err == nil {
 				err = changes.Unpacked(lookup.Identifier, got.Objects)
 			}
-			reason := ReasonErrorPreventedUnpacking
+			reason := reasonErrorPreventedUnpacking
 			if failed := (*UnpackError)(nil); errors.As(err, &failed) {
-				reason = ReasonBundleUnpackFailed
+				reason = reasonBundleUnpackFailed
 			}
 			switch {
 			case errors.Is(err, ErrUnpacking):
@@ -197,7 +197,7 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 		}
 	}
 	if d.PlanErr != nil {
-		return fail(ReasonEnsureInstallPlanFailed, d.PlanErr)
+		return fail(reasonEnsureInstallPlanFailed, d.PlanErr)
 	}
 	d.changes = changes
 	return nil
@@ -213,7 +213,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 		d.res.At = decision.Wait
 		switch {
 		case decision.Create != nil:
-			d.plans = append(d.plans, Action{Type: ActionCreatePlan, Reason: asked, Plan: decision.Create})
+			d.plans = append(d.plans, Action{Type: actionCreatePlan, Reason: asked, Plan: decision.Create})
 		case decision.Status != nil:
 			d.write(decision.Reuse, *decision.Status, "its creation was interrupted")
 			serving = decision.Reuse.Name
@@ -225,7 +225,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 	var executions []Action
 	execute := func(p *olm.InstallPlan, operators []string, reason string) {
 		if d.Execute && !lookupsPending(p.Status.BundleLookups) {
-			executions = append(executions, Action{Type: ActionExecutePlan, Reason: reason, Plan: p, Operators: operators})
+			executions = append(executions, Action{Type: actionExecutePlan, Reason: reason, Plan: p, Operators: operators})
 		}
 	}
 	there := settledCSVs(d.Snapshot)
@@ -264,7 +264,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 func (d *decider) write(p *olm.InstallPlan, status olm.InstallPlanStatus, reason string) {
 	out := *p
 	out.Status = status
-	d.plans = append(d.plans, Action{Type: ActionWritePlan, Reason: reason, Plan: &out})
+	d.plans = append(d.plans, Action{Type: actionWritePlan, Reason: reason, Plan: &out})
 }
 
 // statuses writes those of Subscriptions that differ.
@@ -278,7 +278,7 @@ func (d *decider) statuses(observed []olm.Subscription) []Action {
 		before := d.Snapshot.Subscriptions[i].Status
 		sub.Status = resolvedStatus(&sub, &d.r, d.seen.Now)
 		if !equalStatus(&before, &sub.Status) {
-			out = append(out, Action{Type: ActionWriteSubscription, Reason: "its status differs from what is there", Subscription: &sub})
+			out = append(out, Action{Type: actionWriteSubscription, Reason: "its status differs from what is there", Subscription: &sub})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Action) int { return strings.Compare(a.Subscription.Name, b.Subscription.Name) })
@@ -288,7 +288,7 @@ func (d *decider) statuses(observed []olm.Subscription) []Action {
 func (d *decider) deletions() []Action {
 	var out []Action
 	for _, plan := range oldPlans(d.Plans) {
-		out = append(out, Action{Type: ActionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: plan})
+		out = append(out, Action{Type: actionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: plan})
 	}
 	return out
 }
@@ -327,12 +327,12 @@ func supersededStatus(p *olm.InstallPlan, c *changeSet, now metav1.Time) olm.Ins
 	status := p.Status
 	status.Phase = olm.PlanPhaseFailed
 	status.Message = "superseded: the resolution no longer asks for this plan, but for " + asked
-	setInstalled(&status, corev1.ConditionFalse, ReasonPlanSuperseded, now)
+	setInstalled(&status, corev1.ConditionFalse, reasonPlanSuperseded, now)
 	return status
 }
 
 // superseded reports whether a plan failed because it was no longer asked for.
 func superseded(p *olm.InstallPlan) bool {
 	c := installedCondition(p)
-	return p.Status.Phase == olm.PlanPhaseFailed && c != nil && c.Reason == ReasonPlanSuperseded
+	return p.Status.Phase == olm.PlanPhaseFailed && c != nil && c.Reason == reasonPlanSuperseded
 }

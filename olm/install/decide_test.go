@@ -108,7 +108,7 @@ func TestDecide(t *testing.T) {
 		if len(actions) == 0 {
 			t.Fatal("nothing to do")
 		}
-		if actions[0].Type == install.ActionExecutePlan {
+		if actions[0].Type == "ExecutePlan" {
 			if len(actions) != 2 || actions[0].Plan.Name != "old" || actions[1].Plan.Name != "new" || !slices.Equal(actions[1].Operators, []string{"b.v1"}) {
 				t.Errorf("got %+v", actions)
 			}

@@ -13,7 +13,8 @@ import (
 func decodeObject(data []byte) (*unstructured.Unstructured, error) {
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); !bytes.HasPrefix(trimmed, []byte("{")) {
 		var err error
-		if data, err = yaml.YAMLToJSON(data); err != nil {
+		data, err = yaml.YAMLToJSON(data)
+		if err != nil {
 			return nil, err
 		}
 	}

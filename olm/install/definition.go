@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
@@ -93,9 +92,7 @@ func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstruct
 	if err != nil {
 		return errDefinition{fmt.Errorf("schema of version %v of %q: %w", by["name"], definition.GetName(), err)}
 	}
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+	gvk := crdschema.Kind(definition.Object).WithVersion(version)
 	objects, err := clusterapi.ListShared(ctx, r, gvk, clusterapi.ListOptions{})
 	if meta.IsNoMatchError(err) {
 		return nil // the definition is not established: nothing can be stored

@@ -59,7 +59,7 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 		API:             p.cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: catalog}, GlobalNamespace: "olm"},
 		Unpacker:        unpack, Execute: true,
-		Observe: func(e install.Event) {
+		Observe: func(e clusterapi.Event) {
 			if e.Type == install.EventError {
 				p.errs = append(p.errs, e.Err)
 			}
@@ -145,7 +145,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 		{"label", "openshift-operators", func(c *olm.ClusterServiceVersion) {
 			c.Labels = map[string]string{olm.LabelCopiedFrom: "openshift-operators"}
 		}},
-		{"reason", "another namespace", func(c *olm.ClusterServiceVersion) { c.Status.Reason = olm.CSVReasonCopied }},
+		{"reason", "another namespace", func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" }},
 		{"annotation", "another namespace", func(c *olm.ClusterServiceVersion) {
 			c.Annotations["olm.operatorNamespace"] = "elsewhere"
 		}},

@@ -48,17 +48,17 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 	}
 	changed := !equality.Semantic.DeepEqual(before, stored.Status)
 	p.res.Changed = p.res.Changed || changed
-	e := Event{Namespace: stored.Namespace, Plan: stored.Name, Err: told}
+	e := clusterapi.Event{Subject: planSubject(stored), Err: told}
 	if refused := (*Refusal)(nil); errors.As(told, &refused) && before.Message != stored.Status.Message {
-		e.Type, e.Text = EventPlanRefused, stored.Status.Message
+		e.Type, e.Message = EventPlanRefused, stored.Status.Message
 		p.observe(e)
 	}
 	switch stored.Status.Phase {
 	case olm.PlanPhaseComplete:
-		e.Type, e.Text = EventPlanCompleted, ""
+		e.Type, e.Message = EventPlanCompleted, ""
 		p.observe(e)
 	case olm.PlanPhaseFailed:
-		e.Type, e.Text = EventPlanFailed, stored.Status.Message
+		e.Type, e.Message = EventPlanFailed, stored.Status.Message
 		p.observe(e)
 		told = nil
 	default:
@@ -96,7 +96,8 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		steps[i] = &done
 	}
 	var err error
-	if x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups); err != nil {
+	x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups)
+	if err != nil {
 		return steps, err
 	}
 	objects := make([]*unstructured.Unstructured, len(steps))
@@ -105,7 +106,8 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		if isDone(s) {
 			continue
 		}
-		if objects[i], err = stepObject(x.plan, s); err != nil {
+		objects[i], err = stepObject(x.plan, s)
+		if err != nil {
 			s.Status = olm.StepUnsupportedResource
 			refused = cmp.Or(refused, err)
 		}
@@ -147,7 +149,7 @@ func (x *execution) checkStored(ctx context.Context, s *olm.Step, u *unstructure
 		// The rights to read all objects of a kind are the controller's.
 		err := checkDefinition(ctx, x.api, u)
 		if wrong := (errDefinition{}); errors.As(err, &wrong) {
-			return x.refusal(s, u, RuleDefinition, wrong.Error())
+			return x.refusal(s, u, ruleDefinition, wrong.Error())
 		}
 		return err
 	case kindCSV, kindSubscription:
@@ -174,7 +176,7 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 		}
 		if csv.IsCopied() {
 			home := cmp.Or(csv.Labels[olm.LabelCopiedFrom], "another namespace")
-			return x.refusal(s, u, RuleExists, "it is there as the copy of an operator that is installed in "+home)
+			return x.refusal(s, u, ruleExists, "it is there as the copy of an operator that is installed in "+home)
 		}
 	case kindSubscription:
 		wanted, err := clusterapi.FromUnstructured[olm.Subscription](u)
@@ -187,13 +189,13 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 		}
 		w, t := &wanted.Spec, &there.Spec
 		if !asksFor(t, w.Package, w.Channel, types.NamespacedName{Namespace: w.SourceNamespace, Name: w.Source}) {
-			return x.refusal(s, u, RuleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s", t.Package, t.Channel, t.SourceNamespace, t.Source))
+			return x.refusal(s, u, ruleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s", t.Package, t.Channel, t.SourceNamespace, t.Source))
 		}
 	}
 	return nil
 }
 
-func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule Rule, text string) *Refusal {
+func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule string, text string) *Refusal {
 	return &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
 }
 

@@ -19,12 +19,12 @@ import (
 
 // Condition of an InstallPlan, and its reasons.
 const (
-	PlanInstalled            = "Installed"
-	ReasonPlanUnknown        = "PlanUnknown"
-	ReasonInstallCheckFailed = "InstallCheckFailed"
-	ReasonDependencyConflict = "DependenciesConflict"
-	ReasonComponentFailed    = "InstallComponentFailed"
-	ReasonPlanSuperseded     = "PlanSuperseded"
+	planInstalled            = "Installed"
+	reasonPlanUnknown        = "PlanUnknown"
+	reasonInstallCheckFailed = "InstallCheckFailed"
+	reasonDependencyConflict = "DependenciesConflict"
+	reasonComponentFailed    = "InstallComponentFailed"
+	reasonPlanSuperseded     = "PlanSuperseded"
 )
 
 const (
@@ -317,7 +317,7 @@ func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	errors.As(err, &refused)
 	if refused != nil && refused.waits() {
 		status.Message = bounded.Text(err.Error(), maxMessage)
-		setInstalled(&status, corev1.ConditionFalse, ReasonInstallCheckFailed, at)
+		setInstalled(&status, corev1.ConditionFalse, reasonInstallCheckFailed, at)
 		return status
 	}
 	if status.StartTime == nil {
@@ -326,7 +326,7 @@ func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	status.Plan = steps
 	if c := installedCondition(p); err == nil && c != nil && c.Status == corev1.ConditionFalse {
 		status.Message = "" // nothing is in the way any more
-		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olm.InstallPlanCondition) bool { return c.Type == PlanInstalled })
+		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olm.InstallPlanCondition) bool { return c.Type == planInstalled })
 	}
 	switch {
 	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
@@ -334,7 +334,7 @@ func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	case err != nil:
 		status.Phase = olm.PlanPhaseFailed
 		status.Message = bounded.Text(err.Error(), maxMessage)
-		setInstalled(&status, corev1.ConditionFalse, ReasonComponentFailed, at)
+		setInstalled(&status, corev1.ConditionFalse, reasonComponentFailed, at)
 	case stepsDone(steps) && !lookupsPending(status.BundleLookups):
 		status.Phase = olm.PlanPhaseComplete
 		status.Message = ""
@@ -358,7 +358,7 @@ func lookupsPending(lookups []olm.BundleLookup) bool {
 // installedCondition returns condition Installed of a plan; nil if it has none.
 func installedCondition(p *olm.InstallPlan) *olm.InstallPlanCondition {
 	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == PlanInstalled {
+		if c := &p.Status.Conditions[i]; c.Type == planInstalled {
 			return c
 		}
 	}
@@ -368,7 +368,7 @@ func installedCondition(p *olm.InstallPlan) *olm.InstallPlanCondition {
 // setInstalled sets condition Installed of a plan, with the message of its status.
 func setInstalled(status *olm.InstallPlanStatus, value corev1.ConditionStatus, reason string, now metav1.Time) {
 	c := olm.InstallPlanCondition{
-		Type: PlanInstalled, Status: value, Reason: reason, Message: status.Message, LastUpdateTime: &now, LastTransitionTime: &now,
+		Type: planInstalled, Status: value, Reason: reason, Message: status.Message, LastUpdateTime: &now, LastTransitionTime: &now,
 	}
 	status.Conditions = slices.Clone(status.Conditions) // they may be shared
 	for i, old := range status.Conditions {

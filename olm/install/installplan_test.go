@@ -198,7 +198,7 @@ func TestPlanCondition(t *testing.T) {
 		p := plan("p", 1, olm.PlanPhaseInstalling)
 		p.Status.Conditions = []olm.InstallPlanCondition{
 			{Type: "Other", Status: corev1.ConditionTrue},
-			{Type: install.PlanInstalled, Status: tc.status, Reason: "Old", LastTransitionTime: &old, LastUpdateTime: &old},
+			{Type: "Installed", Status: tc.status, Reason: "Old", LastTransitionTime: &old, LastUpdateTime: &old},
 		}
 		s := install.AttemptedStatus(&p, nil, nil, late, 0)
 		if len(s.Conditions) != 2 || s.Conditions[0].Type != "Other" || p.Status.Conditions[1].Reason != "Old" {

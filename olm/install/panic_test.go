@@ -52,7 +52,7 @@ func TestPanicsAreFailures(t *testing.T) {
 			c, err := install.New(install.Options{
 				API:             tc.api,
 				SnapshotOptions: install.SnapshotOptions{Catalogs: tc.catalogs, GlobalNamespace: "olm"},
-				Observe: func(e install.Event) {
+				Observe: func(e clusterapi.Event) {
 					mu.Lock()
 					defer mu.Unlock()
 					if e.Type == install.EventError {

@@ -53,10 +53,12 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
 	o := p.o.SnapshotOptions
 	o.Catalogs = catalogs
-	if p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o); err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
+	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
+	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	if p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace}); err != nil {
+	p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace})
+	if err != nil {
 		return nil, err
 	}
 	for changed := false; ; changed = p.res.Changed {
@@ -70,7 +72,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			return told, nil
 		}
 		switch actions[0].Type {
-		case ActionUnpack:
+		case actionUnpack:
 			requests := make([]*UnpackRequest, len(actions))
 			for i := range actions {
 				requests[i] = actions[i].Unpack
@@ -85,11 +87,11 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-		case ActionCreatePlan, ActionWritePlan:
+		case actionCreatePlan, actionWritePlan:
 			if err := p.changePlans(ctx, actions); err != nil {
 				return told, err
 			}
-		case ActionExecutePlan:
+		case actionExecutePlan:
 			if changed {
 				return told, nil // what was written is looked at first
 			}
@@ -119,9 +121,9 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 	var errs []error
 	for i := range actions {
 		a := &actions[i]
-		e := Event{Namespace: a.Plan.Namespace, Plan: a.Plan.Name}
+		e := clusterapi.Event{Subject: planSubject(a.Plan)}
 		switch {
-		case a.Type == ActionCreatePlan:
+		case a.Type == actionCreatePlan:
 			created, err := clusterapi.Create(ctx, p.api, a.Plan, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
 			if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
 				return err // it was decided from an old state
@@ -131,13 +133,14 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 				continue
 			}
 			p.res.Changed = true
-			e.Type, e.Text = EventPlanCreated, strings.Join(a.Plan.Spec.ClusterServiceVersionNames, ", ")
+			e.Type, e.Message = EventPlanCreated, strings.Join(a.Plan.Spec.ClusterServiceVersionNames, ", ")
 			p.observe(e)
 			status := a.Plan.Status
-			a.Plan, e.Type = created, ""
+			a.Plan = created
+			e.Type = ""
 			a.Plan.Status = status
 		case superseded(a.Plan):
-			e.Type, e.Text = EventPlanSuperseded, a.Plan.Status.Message
+			e.Type, e.Message = EventPlanSuperseded, a.Plan.Status.Message
 		case a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
 			e.Type = EventPlanApproved
 		}
@@ -165,7 +168,7 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 	var errs []error
 	failed := false
 	for i := range actions {
-		if a := &actions[i]; a.Type == ActionDeletePlan {
+		if a := &actions[i]; a.Type == actionDeletePlan {
 			errs = append(errs, p.deletePlan(ctx, a.Plan))
 			continue
 		}
@@ -181,19 +184,17 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 			continue
 		}
 		p.res.Changed = true
-		e := Event{Namespace: sub.Namespace, Subscription: sub.Name}
+		subject := "subscription/" + sub.Namespace + "/" + sub.Name
 		if change := catalogsChange(before.Status.CatalogHealth, sub.Status.CatalogHealth); change != "" {
-			e.Type, e.Text = EventCatalogsChanged, change
-			p.observe(e)
+			p.observe(clusterapi.Event{Type: EventCatalogsChanged, Subject: subject, Message: change})
 		}
 		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
-			e.Type, e.Text = EventProgressing, current
-			p.observe(e)
+			p.observe(clusterapi.Event{Type: EventProgressing, Subject: subject, Message: current})
 		}
-		failed = failed || conditionText(before, SubscriptionResolutionFailed) != conditionText(sub, SubscriptionResolutionFailed)
+		failed = failed || conditionText(before, subscriptionResolutionFailed) != conditionText(sub, subscriptionResolutionFailed)
 	}
 	if failed && told != nil && p.res.Generation == nil {
-		p.observe(Event{Type: EventResolutionFailed, Namespace: p.res.Namespace, Text: told.Error(), Err: told})
+		p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace, Message: told.Error(), Err: told})
 	}
 	return errors.Join(errs...)
 }
@@ -207,12 +208,16 @@ func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
 		return fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, err)
 	}
 	p.res.Changed = true
-	p.observe(Event{Type: EventPlanDeleted, Namespace: plan.Namespace, Plan: plan.Name})
+	p.observe(clusterapi.Event{Type: EventPlanDeleted, Subject: planSubject(plan)})
 	return nil
 }
 
+func planSubject(plan *olm.InstallPlan) string {
+	return "installplan/" + plan.Namespace + "/" + plan.Name
+}
+
 // observe tells of an event at the time of the pass.
-func (p *pass) observe(e Event) {
+func (p *pass) observe(e clusterapi.Event) {
 	e.Time = p.state.Now
 	p.Controller.observe(e)
 }

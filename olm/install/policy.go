@@ -18,42 +18,40 @@ import (
 type Refusal struct {
 	// Plan is the name of the InstallPlan, Operator the CSV that the step
 	// belongs to, Object what the step writes as KIND NAMESPACE/NAME. The last
-	// two are empty for RuleIdentity.
+	// two are empty for Identity.
 	Plan, Operator, Object string
-	Rule                   Rule
-	Text                   string
+	// Rule is Manifest, Kind, Namespace, Operator, Definition, Exists or Identity.
+	Rule string
+	Text string
 }
-
-// Rule is a rule that a [Refusal] stands on.
-type Rule string
 
 // The rules of what a plan may write.
 const (
-	// RuleManifest: an object that cannot be read, or is not what its step
+	// ruleManifest: an object that cannot be read, or is not what its step
 	// says.
-	RuleManifest Rule = "Manifest"
-	// RuleKind: kinds other than those that OLM supports in a bundle.
-	RuleKind Rule = "Kind"
-	// RuleNamespace: a namespace other than the plan's.
-	RuleNamespace Rule = "Namespace"
-	// RuleOperator: operators and Subscriptions that are not the plan's.
-	RuleOperator Rule = "Operator"
-	// RuleDefinition: a CustomResourceDefinition by which stored objects would
+	ruleManifest = "Manifest"
+	// ruleKind: kinds other than those that OLM supports in a bundle.
+	ruleKind = "Kind"
+	// ruleNamespace: a namespace other than the plan's.
+	ruleNamespace = "Namespace"
+	// ruleOperator: operators and Subscriptions that are not the plan's.
+	ruleOperator = "Operator"
+	// ruleDefinition: a CustomResourceDefinition by which stored objects would
 	// be lost or become invalid.
-	RuleDefinition Rule = "Definition"
-	// RuleExists: an operator or a Subscription of the name is there, and is not
+	ruleDefinition = "Definition"
+	// ruleExists: an operator or a Subscription of the name is there, and is not
 	// the plan's: a copy of an operator of another namespace, or a Subscription
 	// to something else. The plan waits until it is gone.
-	RuleExists Rule = "Exists"
-	// RuleIdentity: an OperatorGroup that names a service account whose rights
+	ruleExists = "Exists"
+	// ruleIdentity: an OperatorGroup that names a service account whose rights
 	// the controller cannot take.
-	RuleIdentity Rule = "Identity"
+	ruleIdentity = "Identity"
 )
 
 // Error names plan, step, object and rule.
 func (r *Refusal) Error() string {
 	switch {
-	case r.Rule == RuleIdentity:
+	case r.Rule == ruleIdentity:
 		return "attenuated service account query failed - " + r.Text
 	case r.final():
 		return fmt.Sprintf("the InstallPlan contains invalid data: plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
@@ -62,11 +60,11 @@ func (r *Refusal) Error() string {
 }
 
 // final reports whether nothing but another plan helps.
-func (r *Refusal) final() bool { return !r.waits() && r.Rule != RuleDefinition }
+func (r *Refusal) final() bool { return !r.waits() && r.Rule != ruleDefinition }
 
 // waits reports whether the plan stays in phase Installing until somebody has
 // changed the cluster.
-func (r *Refusal) waits() bool { return r.Rule == RuleIdentity || r.Rule == RuleExists }
+func (r *Refusal) waits() bool { return r.Rule == ruleIdentity || r.Rule == ruleExists }
 
 // scopes are the kinds that a plan may write, those that OLM supports in a bundle
 // and Subscriptions: true if their objects have a namespace.
@@ -96,7 +94,7 @@ var scopes = map[schema.GroupKind]bool{
 // stepObject reads the object of a step and judges it by all rules that need
 // nothing but the plan.
 func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured, error) {
-	refuse := func(u *unstructured.Unstructured, rule Rule, text string, args ...any) error {
+	refuse := func(u *unstructured.Unstructured, rule string, text string, args ...any) error {
 		object := s.Resource.Kind + " " + s.Resource.Name
 		if u != nil {
 			object = objectText(u)
@@ -105,38 +103,38 @@ func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured,
 	}
 	u, err := decodeObject([]byte(s.Resource.Manifest))
 	if err != nil {
-		return nil, refuse(nil, RuleManifest, "%v", err)
+		return nil, refuse(nil, ruleManifest, "%v", err)
 	}
 	kind := s.Resource.Kind
 	if kind == kindBundleSecret {
 		kind = "Secret"
 	}
 	if u.GetKind() != kind || u.GetName() != s.Resource.Name && (u.GetName() != "" || u.GetGenerateName() != s.Resource.Name) {
-		return nil, refuse(u, RuleManifest, "the step says %s %s", s.Resource.Kind, s.Resource.Name)
+		return nil, refuse(u, ruleManifest, "the step says %s %s", s.Resource.Kind, s.Resource.Name)
 	}
 	gk := u.GroupVersionKind().GroupKind()
 	namespaced, allowed := scopes[gk]
 	switch {
 	case !allowed:
-		return nil, refuse(u, RuleKind, "kind %s is not supported in a bundle", gk)
+		return nil, refuse(u, ruleKind, "kind %s is not supported in a bundle", gk)
 	case !namespaced:
 		u.SetNamespace("")
 	case u.GetNamespace() == "":
 		u.SetNamespace(plan.Namespace)
 	case u.GetNamespace() != plan.Namespace:
-		return nil, refuse(u, RuleNamespace, "the plan writes to namespace %s alone", plan.Namespace)
+		return nil, refuse(u, ruleNamespace, "the plan writes to namespace %s alone", plan.Namespace)
 	}
 	if !slices.Contains(plan.Spec.ClusterServiceVersionNames, s.Resolving) {
-		return nil, refuse(u, RuleOperator, "%s is not an operator of the plan", s.Resolving)
+		return nil, refuse(u, ruleOperator, "%s is not an operator of the plan", s.Resolving)
 	}
 	switch gk.Kind {
 	case kindCSV:
 		if u.GetName() != s.Resolving {
-			return nil, refuse(u, RuleOperator, "the step is one of %s", s.Resolving)
+			return nil, refuse(u, ruleOperator, "the step is one of %s", s.Resolving)
 		}
 	case kindSubscription:
 		if starting, _, _ := unstructured.NestedString(u.Object, "spec", "startingCSV"); starting != s.Resolving {
-			return nil, refuse(u, RuleOperator, "it asks for %q, and the step is one of %s", starting, s.Resolving)
+			return nil, refuse(u, ruleOperator, "it asks for %q, and the step is one of %s", starting, s.Resolving)
 		}
 	}
 	return u, nil
@@ -158,7 +156,7 @@ func (x *execution) identity(ctx context.Context, groups []olm.OperatorGroup) (c
 		if g.Spec.ServiceAccountName == "" {
 			continue
 		}
-		refusal := &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Rule: RuleIdentity}
+		refusal := &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Rule: ruleIdentity}
 		if x.o.Identity == nil {
 			refusal.Text = fmt.Sprintf("operatorgroup %s/%s names service account %s, and no Options.Identity supplies its rights", g.Namespace, g.Name, g.Spec.ServiceAccountName)
 			return nil, refusal

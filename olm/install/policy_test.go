@@ -81,24 +81,24 @@ func TestControllerRefuses(t *testing.T) {
 		name    string
 		object  string
 		there   []string
-		rule    install.Rule
+		rule    string
 		message string // of the plan in the end
 	}{
-		{"a Deployment in kube-system", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"kube-system"}}`, nil, install.RuleKind,
+		{"a Deployment in kube-system", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x","namespace":"kube-system"}}`, nil, "Kind",
 			"the InstallPlan contains invalid data: plan ops/install-1, step Deployment kube-system/x of a.v1, rule Kind: kind Deployment.apps is not supported in a bundle"},
-		{"a webhook", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"x"}}`, nil, install.RuleKind,
+		{"a webhook", `{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration","metadata":{"name":"x"}}`, nil, "Kind",
 			"the InstallPlan contains invalid data: plan ops/install-1, step MutatingWebhookConfiguration x of a.v1, rule Kind: kind MutatingWebhookConfiguration.admissionregistration.k8s.io is not supported in a bundle"},
-		{"a Secret of another group", `{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"x"}}`, nil, install.RuleKind,
+		{"a Secret of another group", `{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"x"}}`, nil, "Kind",
 			"the InstallPlan contains invalid data: plan ops/install-1, step Secret x of a.v1, rule Kind: kind Secret.example.com is not supported in a bundle"},
-		{"another namespace", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"kube-system"}}`, nil, install.RuleNamespace,
+		{"another namespace", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"kube-system"}}`, nil, "Namespace",
 			"the InstallPlan contains invalid data: plan ops/install-1, step ConfigMap kube-system/x of a.v1, rule Namespace: the plan writes to namespace ops alone"},
-		{"a Subscription to something else", `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription","metadata":{"name":"x"},"spec":{"name":"evil","startingCSV":"evil.v1"}}`, nil, install.RuleOperator,
+		{"a Subscription to something else", `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription","metadata":{"name":"x"},"spec":{"name":"evil","startingCSV":"evil.v1"}}`, nil, "Operator",
 			`the InstallPlan contains invalid data: plan ops/install-1, step Subscription ops/x of a.v1, rule Operator: it asks for "evil.v1", and the step is one of a.v1`},
-		{"a stored version is dropped", definition(crdVersion("v2", number, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`)}, install.RuleDefinition,
+		{"a stored version is dropped", definition(crdVersion("v2", number, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`)}, "Definition",
 			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: risk of data loss updating "gadgets.example.com": new CRD removes version v1 that is listed as a stored version on the existing CRD`},
-		{"objects become invalid", definition(crdVersion("v1", `{"type":"integer","maximum":10}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, install.RuleDefinition,
+		{"objects become invalid", definition(crdVersion("v1", `{"type":"integer","maximum":10}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, "Definition",
 			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body should be less than or equal to 10`},
-		{"objects are invalid in a new version", definition(crdVersion("v1", number, false)+","+crdVersion("v2", `{"type":"string"}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, install.RuleDefinition,
+		{"objects are invalid in a new version", definition(crdVersion("v1", number, false)+","+crdVersion("v2", `{"type":"string"}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, "Definition",
 			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body must be of type string: "integer"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestControllerRefuses(t *testing.T) {
 			w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"innocent"}}`, tc.object}})
 			told := w.settleFailing()
 			refusal := &install.Refusal{}
-			if tc.rule == install.RuleDefinition {
+			if tc.rule == "Definition" {
 				if !errors.As(told, &refusal) {
 					t.Errorf("Sync: %v", told)
 				}
@@ -126,7 +126,7 @@ func TestControllerRefuses(t *testing.T) {
 			if p.Status.Message != tc.message {
 				t.Errorf("message %q\n   want %q", p.Status.Message, tc.message)
 			}
-			if c := p.Status.Conditions; len(c) != 1 || c[0].Type != install.PlanInstalled || c[0].Status != "False" || c[0].Reason != install.ReasonComponentFailed || c[0].Message != tc.message {
+			if c := p.Status.Conditions; len(c) != 1 || c[0].Type != "Installed" || c[0].Status != "False" || c[0].Reason != "InstallComponentFailed" || c[0].Message != tc.message {
 				t.Errorf("conditions %+v", c)
 			}
 			expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1: InstallPlanFailed=True InstallComponentFailed " + tc.message})
@@ -216,17 +216,17 @@ func TestControllerIdentity(t *testing.T) {
 	waits := func(message string) {
 		t.Helper()
 		refusal := &install.Refusal{}
-		if err := w.settleFailing(); !errors.As(err, &refusal) || refusal.Rule != install.RuleIdentity {
+		if err := w.settleFailing(); !errors.As(err, &refusal) || refusal.Rule != "Identity" {
 			t.Errorf("Sync: %v", err)
 		}
 		w.clock.Step(time.Hour)
 		w.settleFailing()
 		p := get[olm.InstallPlan](w, "install-1")
 		if c := p.Status.Conditions; p.Status.Phase != olm.PlanPhaseInstalling || p.Status.Message != message || len(c) != 1 ||
-			c[0].Status != "False" || c[0].Reason != install.ReasonInstallCheckFailed || c[0].Message != message {
+			c[0].Status != "False" || c[0].Reason != "InstallCheckFailed" || c[0].Message != message {
 			t.Errorf("status %+v", p.Status)
 		}
-		if e := w.events[len(w.events)-1]; e.Type != install.EventPlanRefused || e.Text != message {
+		if e := w.events[len(w.events)-1]; e.Type != install.EventPlanRefused || e.Message != message {
 			t.Errorf("event %+v", e)
 		}
 	}
@@ -265,7 +265,7 @@ func TestControllerRefusesStalePlans(t *testing.T) {
 			w.options.Execute, w.options.Unpacker = true, bundles(t, lines, nil)
 			w.settle()
 			expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]", "2 Automatic Complete [a.v3]"})
-			if c := get[olm.InstallPlan](w, "old").Status.Conditions; len(c) != 1 || c[0].Reason != install.ReasonPlanSuperseded || !strings.HasSuffix(c[0].Message, "but for nothing") {
+			if c := get[olm.InstallPlan](w, "old").Status.Conditions; len(c) != 1 || c[0].Reason != "PlanSuperseded" || !strings.HasSuffix(c[0].Message, "but for nothing") {
 				t.Errorf("conditions %+v", c)
 			}
 			if csvs := list[olm.ClusterServiceVersion](w); len(csvs) != 1 || csvs[0].Name != "a.v3" {

@@ -210,5 +210,5 @@ type catalogRead struct {
 	err      error
 }
 
-// Contents implements [Catalog].
+// Contents implements [olm.Catalog].
 func (c catalogRead) Contents(context.Context) (*olm.Contents, error) { return c.contents, c.err }

@@ -150,7 +150,7 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults) *simulated {
 		API:             s.cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: s.shelf}, GlobalNamespace: "olm"},
 		Unpacker:        bundles(t, all, further), Execute: true, Retry: 24 * time.Hour, Interval: 5 * time.Minute,
-		Observe: func(e install.Event) {
+		Observe: func(e clusterapi.Event) {
 			data, err := e.MarshalJSON()
 			s.log = append(s.log, fmt.Sprint(string(data), err))
 		},

@@ -17,9 +17,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// DefaultGlobalNamespace is the namespace whose catalogs every other one sees
+// defaultGlobalNamespace is the namespace whose catalogs every other one sees
 // in OpenShift.
-const DefaultGlobalNamespace = "openshift-marketplace"
+const defaultGlobalNamespace = "openshift-marketplace"
 
 // SnapshotOptions say where the content of catalogs comes from.
 type SnapshotOptions struct {
@@ -31,11 +31,11 @@ type SnapshotOptions struct {
 	Catalogs map[types.NamespacedName]olm.Catalog
 
 	// GlobalNamespace is the namespace whose catalogs are visible everywhere.
-	// Empty means [DefaultGlobalNamespace].
+	// Empty means openshift-marketplace.
 	GlobalNamespace string
 }
 
-func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, DefaultGlobalNamespace) }
+func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, defaultGlobalNamespace) }
 
 // ReadSnapshot reads what a resolution of a namespace looks at. A catalog that
 // cannot be read is part of the snapshot, with its error; an error of
@@ -120,13 +120,16 @@ func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o S
 	c := &cluster{o: o, global: o.global(), contents: map[types.NamespacedName]olm.SnapshotCatalog{}}
 	in := clusterapi.ListOptions{Namespace: namespace}
 	var err error
-	if c.subs, err = readAll[olm.Subscription](ctx, r, "subscriptions", in); err != nil {
+	c.subs, err = readAll[olm.Subscription](ctx, r, "subscriptions", in)
+	if err != nil {
 		return nil, err
 	}
-	if c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()}); err != nil {
+	c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()})
+	if err != nil {
 		return nil, err
 	}
-	if c.groups, err = readAll[olm.OperatorGroup](ctx, r, "operatorgroups", in); err != nil {
+	c.groups, err = readAll[olm.OperatorGroup](ctx, r, "operatorgroups", in)
+	if err != nil {
 		return nil, err
 	}
 	c.sources, err = readAll[olm.CatalogSource](ctx, r, "catalogsources", in)

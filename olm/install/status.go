@@ -16,32 +16,32 @@ import (
 
 // Condition types of a Subscription. True is bad.
 const (
-	SubscriptionResolutionFailed    = "ResolutionFailed"
-	SubscriptionBundleUnpacking     = "BundleUnpacking"
-	SubscriptionBundleUnpackFailed  = "BundleUnpackFailed"
-	SubscriptionCatalogsUnhealthy   = "CatalogSourcesUnhealthy"
-	SubscriptionInstallPlanPending  = "InstallPlanPending"
-	SubscriptionInstallPlanFailed   = "InstallPlanFailed"
-	SubscriptionInstallPlanMissing  = "InstallPlanMissing"
-	SubscriptionPackageDeprecated   = "PackageDeprecated"
-	SubscriptionChannelDeprecated   = "ChannelDeprecated"
-	SubscriptionBundleDeprecated    = "BundleDeprecated"
-	SubscriptionDeprecated          = "Deprecated"
-	ReasonConstraintsNotSatisfiable = "ConstraintsNotSatisfiable"
-	ReasonErrorPreventedResolution  = "ErrorPreventedResolution"
-	ReasonUnpackingInProgress       = "UnpackingInProgress"
-	ReasonBundleUnpackFailed        = "BundleUnpackFailed"
-	ReasonErrorPreventedUnpacking   = "ErrorPreventedUnpacking"
-	ReasonEnsureInstallPlanFailed   = "EnsureInstallPlanFailed"
-	ReasonUnhealthyCatalog          = "UnhealthyCatalogSourceFound"
-	ReasonAllCatalogsHealthy        = "AllCatalogSourcesHealthy"
-	ReasonCatalogsAdded             = "CatalogSourcesAdded"
-	ReasonCatalogsDeleted           = "CatalogSourcesDeleted"
-	ReasonCatalogsUpdated           = "CatalogSourcesUpdated"
-	ReasonNoCatalogs                = "NoCatalogSourcesFound"
-	ReasonInstallPlanNotReconciled  = "InstallPlanNotYetReconciled"
-	ReasonInstallPlanFailed         = "InstallPlanFailed"
-	ReasonReferencedPlanNotFound    = "ReferencedInstallPlanNotFound"
+	subscriptionResolutionFailed    = "ResolutionFailed"
+	subscriptionBundleUnpacking     = "BundleUnpacking"
+	subscriptionBundleUnpackFailed  = "BundleUnpackFailed"
+	subscriptionCatalogsUnhealthy   = "CatalogSourcesUnhealthy"
+	subscriptionInstallPlanPending  = "InstallPlanPending"
+	subscriptionInstallPlanFailed   = "InstallPlanFailed"
+	subscriptionInstallPlanMissing  = "InstallPlanMissing"
+	subscriptionPackageDeprecated   = "PackageDeprecated"
+	subscriptionChannelDeprecated   = "ChannelDeprecated"
+	subscriptionBundleDeprecated    = "BundleDeprecated"
+	subscriptionDeprecated          = "Deprecated"
+	reasonConstraintsNotSatisfiable = "ConstraintsNotSatisfiable"
+	reasonErrorPreventedResolution  = "ErrorPreventedResolution"
+	reasonUnpackingInProgress       = "UnpackingInProgress"
+	reasonBundleUnpackFailed        = "BundleUnpackFailed"
+	reasonErrorPreventedUnpacking   = "ErrorPreventedUnpacking"
+	reasonEnsureInstallPlanFailed   = "EnsureInstallPlanFailed"
+	reasonUnhealthyCatalog          = "UnhealthyCatalogSourceFound"
+	reasonAllCatalogsHealthy        = "AllCatalogSourcesHealthy"
+	reasonCatalogsAdded             = "CatalogSourcesAdded"
+	reasonCatalogsDeleted           = "CatalogSourcesDeleted"
+	reasonCatalogsUpdated           = "CatalogSourcesUpdated"
+	reasonNoCatalogs                = "NoCatalogSourcesFound"
+	reasonInstallPlanNotReconciled  = "InstallPlanNotYetReconciled"
+	reasonInstallPlanFailed         = "InstallPlanFailed"
+	reasonReferencedPlanNotFound    = "ReferencedInstallPlanNotFound"
 	textAllCatalogsHealthy          = "all available catalogsources are healthy"
 	textNoCatalogs                  = "dependency resolution requires at least one catalogsource"
 	textUnpackFailed                = "Bundle unpacking failed"
@@ -105,12 +105,12 @@ func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.S
 	switch {
 	case r.Unpack != nil:
 		message := r.Unpack.Error()
-		if r.UnpackReason == ReasonBundleUnpackFailed {
+		if r.UnpackReason == reasonBundleUnpackFailed {
 			message = textUnpackFailed + " - " + message
 		}
-		w.one(unpackConditions, SubscriptionBundleUnpackFailed, r.UnpackReason, message)
+		w.one(unpackConditions, subscriptionBundleUnpackFailed, r.UnpackReason, message)
 	case r.Unpacking:
-		w.one(unpackConditions, SubscriptionBundleUnpacking, ReasonUnpackingInProgress, "")
+		w.one(unpackConditions, subscriptionBundleUnpacking, reasonUnpackingInProgress, "")
 	case r.Err == nil:
 		w.one(unpackConditions, "", "", "")
 	}
@@ -133,8 +133,8 @@ func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.S
 
 // Conditions of which a Subscription has one at most.
 var (
-	unpackConditions = []string{SubscriptionBundleUnpacking, SubscriptionBundleUnpackFailed}
-	planConditions   = []string{SubscriptionInstallPlanMissing, SubscriptionInstallPlanPending, SubscriptionInstallPlanFailed}
+	unpackConditions = []string{subscriptionBundleUnpacking, subscriptionBundleUnpackFailed}
+	planConditions   = []string{subscriptionInstallPlanMissing, subscriptionInstallPlanPending, subscriptionInstallPlanFailed}
 )
 
 // statusWriter changes a copy of a status.
@@ -209,15 +209,15 @@ func (w *statusWriter) plan(sub *olm.Subscription, o *observation) {
 			w.status.CurrentCSV = ""
 			w.status.State = olm.StateNone
 		case plan == nil:
-			typ, reason = SubscriptionInstallPlanMissing, ReasonReferencedPlanNotFound
+			typ, reason = subscriptionInstallPlanMissing, reasonReferencedPlanNotFound
 		case gone || plan.Status.Phase == olm.PlanPhaseComplete:
 		case plan.Status.Phase == olm.PlanPhaseFailed:
-			typ, reason = SubscriptionInstallPlanFailed, ReasonInstallPlanFailed
+			typ, reason = subscriptionInstallPlanFailed, reasonInstallPlanFailed
 			if c := installedCondition(plan); c != nil && c.Reason != "" {
 				reason, message = c.Reason, c.Message
 			}
 		default:
-			typ, reason = SubscriptionInstallPlanPending, cmp.Or(string(plan.Status.Phase), ReasonInstallPlanNotReconciled)
+			typ, reason = subscriptionInstallPlanPending, cmp.Or(string(plan.Status.Phase), reasonInstallPlanNotReconciled)
 			if c := installedCondition(plan); c != nil && c.Status == corev1.ConditionFalse {
 				message = c.Message // why it waits
 			}
@@ -271,10 +271,10 @@ func (w *statusWriter) resolution(sub *olm.Subscription, r *resolution) {
 		}
 	}
 	if err == nil {
-		w.remove(SubscriptionResolutionFailed)
+		w.remove(subscriptionResolutionFailed)
 		return
 	}
-	w.set(SubscriptionResolutionFailed, corev1.ConditionTrue, resolutionReason(err), err.Error())
+	w.set(subscriptionResolutionFailed, corev1.ConditionTrue, resolutionReason(err), err.Error())
 }
 
 // resolutionReason tells what is terminal until the input changes from what
@@ -283,9 +283,9 @@ func resolutionReason(err error) string {
 	var unsatisfiable *olm.NotSatisfiable
 	var fact *olm.Fact
 	if errors.As(err, &unsatisfiable) || errors.As(err, &fact) {
-		return ReasonConstraintsNotSatisfiable
+		return reasonConstraintsNotSatisfiable
 	}
-	return ReasonErrorPreventedResolution
+	return reasonErrorPreventedResolution
 }
 
 // maxMessage is the most bytes of a text in a status: what catalogs and

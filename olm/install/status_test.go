@@ -49,7 +49,7 @@ func withCondition(typ string) func(*olm.Subscription) {
 func conditionsText(s *olm.SubscriptionStatus) string {
 	var out []string
 	for _, c := range s.Conditions {
-		if c.Type != install.SubscriptionCatalogsUnhealthy {
+		if c.Type != "CatalogSourcesUnhealthy" {
 			out = append(out, strings.TrimSpace(fmt.Sprintf("%s=%s %s %s", c.Type, c.Status, c.Reason, c.Message)))
 		}
 	}
@@ -248,9 +248,9 @@ func TestResolvedStatus(t *testing.T) {
 	unsatisfiable := &olm.NotSatisfiable{Facts: []olm.Fact{{Message: "subscription a exists"}}}
 	held := &olm.Generation{HeldBack: []olm.HeldBack{
 		{Subscription: "a", NotTaken: []olm.Option{{}}},
-		{Subscription: "b", Err: &olm.Fact{Kind: olm.FactNoPackage, Message: "no operators found in package b"}},
+		{Subscription: "b", Err: &olm.Fact{Kind: "NoPackage", Message: "no operators found in package b"}},
 		{Subscription: "c", Err: &olm.ChannelError{Package: "c", Channel: "stable"}},
-		{Subscription: "e", NotTaken: []olm.Option{{}}, Err: &olm.LimitError{Limit: 7, What: "subscription e"}},
+		{Subscription: "e", NotTaken: []olm.Option{{}}, Err: &olm.LimitError{Where: "gave up on subscription e", Limit: "MaxConflicts", Max: 7, What: "conflicts"}},
 	}}
 	current := []install.CurrentCSV{{Subscription: "a", CSV: "a.v2"}}
 	for _, tc := range []struct {
@@ -271,7 +271,7 @@ func TestResolvedStatus(t *testing.T) {
 		{"channel in disorder", sub("c", ""), install.Resolution{Generation: held},
 			`current= installed= plan=-; ResolutionFailed=True ErrorPreventedResolution no channel heads (entries not replaced by another entry) found in channel "stable" of package "c"`},
 		{"given up", sub("e", "e.v1"), install.Resolution{Generation: held},
-			"current=e.v1 installed=e.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution gave up on subscription e after 7 conflicts (MaxConflicts)"},
+			"current=e.v1 installed=e.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution gave up on subscription e: more than 7 conflicts (limit MaxConflicts)"},
 		{"another's is in disorder", sub("d", ""), install.Resolution{Generation: held}, "current= installed= plan=-;"},
 		{"progresses", sub("a", "a.v1"), install.Resolution{Generation: &olm.Generation{}, Plan: &p, Current: current},
 			"UpgradePending current=a.v2 installed=a.v1 plan=p;"},
@@ -281,9 +281,9 @@ func TestResolvedStatus(t *testing.T) {
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=-;"},
 		{"unpacking", sub("a", "a.v1", withCondition("BundleUnpackFailed")), install.Resolution{Generation: &olm.Generation{}, Unpacking: true},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpacking=True UnpackingInProgress"},
-		{"unpacking failed", sub("a", "a.v1", withCondition("BundleUnpacking")), install.Resolution{Generation: &olm.Generation{}, Unpack: &install.UnpackError{Reason: "DeadlineExceeded", Message: "too slow"}, UnpackReason: install.ReasonBundleUnpackFailed},
+		{"unpacking failed", sub("a", "a.v1", withCondition("BundleUnpacking")), install.Resolution{Generation: &olm.Generation{}, Unpack: &install.UnpackError{Reason: "DeadlineExceeded", Message: "too slow"}, UnpackReason: "BundleUnpackFailed"},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpackFailed=True BundleUnpackFailed Bundle unpacking failed - DeadlineExceeded: too slow"},
-		{"unpacking prevented", sub("a", "a.v1"), install.Resolution{Generation: &olm.Generation{}, Unpack: errors.New("no registry"), UnpackReason: install.ReasonErrorPreventedUnpacking},
+		{"unpacking prevented", sub("a", "a.v1"), install.Resolution{Generation: &olm.Generation{}, Unpack: errors.New("no registry"), UnpackReason: "ErrorPreventedUnpacking"},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpackFailed=True ErrorPreventedUnpacking no registry"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

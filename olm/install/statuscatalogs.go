@@ -18,13 +18,13 @@ import (
 func catalogsChange(before, after []olm.CatalogHealth) string {
 	switch {
 	case len(after) > len(before):
-		return ReasonCatalogsAdded
+		return reasonCatalogsAdded
 	case len(after) < len(before):
-		return ReasonCatalogsDeleted
+		return reasonCatalogsDeleted
 	}
 	for i := range after {
 		if after[i].Healthy != before[i].Healthy || healthKey(&after[i]) != healthKey(&before[i]) {
-			return ReasonCatalogsUpdated
+			return reasonCatalogsUpdated
 		}
 	}
 	return ""
@@ -57,7 +57,7 @@ func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *observation) {
 			health[i].LastUpdated = &now
 		}
 	}
-	reason := ReasonAllCatalogsHealthy
+	reason := reasonAllCatalogsHealthy
 	if len(before) > 0 {
 		reason = cmp.Or(catalogsChange(w.status.CatalogHealth, health), reason)
 	}
@@ -65,11 +65,11 @@ func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *observation) {
 	switch fault := catalogFault(sub, health); {
 	case len(health) == 0:
 		w.status.CatalogHealth = nil
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonNoCatalogs, textNoCatalogs)
+		w.set(subscriptionCatalogsUnhealthy, corev1.ConditionTrue, reasonNoCatalogs, textNoCatalogs)
 	case fault != "":
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionTrue, ReasonUnhealthyCatalog, fault)
+		w.set(subscriptionCatalogsUnhealthy, corev1.ConditionTrue, reasonUnhealthyCatalog, fault)
 	default:
-		w.set(SubscriptionCatalogsUnhealthy, corev1.ConditionFalse, reason, textAllCatalogsHealthy)
+		w.set(subscriptionCatalogsUnhealthy, corev1.ConditionFalse, reason, textAllCatalogsHealthy)
 	}
 }
 
@@ -129,10 +129,10 @@ func (w *statusWriter) deprecations(sub *olm.Subscription, o *observation) {
 	if sub.Spec.Channel == "" {
 		channel = &olm.Channel{}
 	}
-	note(SubscriptionPackageDeprecated, "olm.package", entry.Package.Name, entry.Package.Deprecation)
-	note(SubscriptionChannelDeprecated, "olm.channel", channel.Name, channel.Deprecation)
-	note(SubscriptionBundleDeprecated, "olm.bundle", entry.Name, entry.Bundle.Deprecation)
-	note(SubscriptionDeprecated, "", "", strings.Join(rollUp, "; "))
+	note(subscriptionPackageDeprecated, "olm.package", entry.Package.Name, entry.Package.Deprecation)
+	note(subscriptionChannelDeprecated, "olm.channel", channel.Name, channel.Deprecation)
+	note(subscriptionBundleDeprecated, "olm.bundle", entry.Name, entry.Bundle.Deprecation)
+	note(subscriptionDeprecated, "", "", strings.Join(rollUp, "; "))
 }
 
 // installedEntry finds the installed operator in what the Subscription names.

@@ -318,7 +318,8 @@ func newStep(op *olm.Operator, obj any) (*olm.Step, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		var err error
-		if u, err = clusterapi.ToUnstructured(obj); err != nil {
+		u, err = clusterapi.ToUnstructured(obj)
+		if err != nil {
 			return nil, err
 		}
 		unstructured.RemoveNestedField(u.Object, "status")

@@ -11,14 +11,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// ClusterOperatorName is the ClusterOperator on which OLM says whether the
+// clusterOperatorName is the ClusterOperator on which OLM says whether the
 // cluster may be updated.
-const ClusterOperatorName = "operator-lifecycle-manager"
+const clusterOperatorName = "operator-lifecycle-manager"
 
 // Reasons of condition Upgradeable=False of that ClusterOperator.
 const (
-	ReasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
-	ReasonErrorChecking         = "ErrorCheckingOperatorCompatibility"
+	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
+	reasonErrorChecking         = "ErrorCheckingOperatorCompatibility"
 	textUpdating                = "Waiting for updates to take effect"
 	textChecking                = "Encountered errors while checking compatibility with the next minor version of OpenShift: "
 )
@@ -29,7 +29,7 @@ type UpgradeableInput struct {
 	Updating bool
 	// Err is why the compatibility could not be determined.
 	Err error
-	// Compatibility is the result of [CheckNext]; nil with Err.
+	// Compatibility is the result of [olm.CheckNext]; nil with Err.
 	Compatibility *olm.Compatibility
 }
 
@@ -41,10 +41,10 @@ func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCon
 	case in.Updating:
 		c.Message = textUpdating
 	case in.Err != nil:
-		c.Reason = ReasonErrorChecking
+		c.Reason = reasonErrorChecking
 		c.Message = textChecking + in.Err.Error()
 	case in.Compatibility != nil && len(in.Compatibility.Blocking) > 0:
-		c.Reason = ReasonIncompatibleOperators
+		c.Reason = reasonIncompatibleOperators
 		c.Message = in.Compatibility.Message()
 	default:
 		c.Status = configv1.ConditionTrue

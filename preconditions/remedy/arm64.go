@@ -1,14 +1,13 @@
 package remedy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1 "github.com/openshift/api/machine/v1"
@@ -19,12 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
-
-// AnnotationArm64 on ControlPlaneMachineSet cluster says that [ControlPlaneArm64]
-// changed it, and what was there before; its value is JSON with a format version.
-const AnnotationArm64 = clusterapi.AnnotationPrefix + "control-plane-arm64"
 
 // ControlPlaneArm64 moves a control plane on AWS from x86 to arm64 machines.
 type ControlPlaneArm64 struct {
@@ -37,15 +32,16 @@ type ControlPlaneArm64 struct {
 
 // The steps of a [ControlPlaneArm64], in their order.
 const (
-	StepPayload      = "Payload"      // the cluster runs the release for several architectures
-	StepImageStreams = "ImageStreams" // they are imported for all of these
-	StepBootImage    = "BootImage"    // the boot image is known
-	StepMachineSet   = "MachineSet"   // the control plane machine set has it, and the instance type
-	StepNodes        = "Nodes"        // all control plane nodes are arm64
+	stepPayload      = "Payload"      // the cluster runs the release for several architectures
+	stepImageStreams = "ImageStreams" // they are imported for all of these
+	stepBootImage    = "BootImage"    // the boot image is known
+	stepMachineSet   = "MachineSet"   // the control plane machine set has it, and the instance type
+	stepNodes        = "Nodes"        // all control plane nodes are arm64
 )
 
 // Arm64Step is one step. It is plain data.
 type Arm64Step struct {
+	// ID is Payload, ImageStreams, BootImage, MachineSet or Nodes.
 	ID, Title string
 	Done      bool
 	// Manual says that an administrator has to do it, or that it comes by waiting.
@@ -64,34 +60,14 @@ type Arm64Plan struct {
 }
 
 // Next is the first step that is left; nil where all are done. What cannot be seen in
-// the cluster, StepImageStreams, is never done and holds nothing up.
+// the cluster, ImageStreams, is never done and holds nothing up.
 func (p *Arm64Plan) Next() *Arm64Step {
 	for i := range p.Steps {
-		if s := &p.Steps[i]; !s.Done && s.ID != StepImageStreams {
+		if s := &p.Steps[i]; !s.Done && s.ID != stepImageStreams {
 			return s
 		}
 	}
 	return nil
-}
-
-// WriteText writes the steps for people. It returns the error of w.
-func (p *Arm64Plan) WriteText(w io.Writer) error {
-	var b strings.Builder
-	for i, s := range p.Steps {
-		state := "to do"
-		switch {
-		case s.Done:
-			state = "done"
-		case s.Manual:
-			state = "by hand"
-		}
-		fmt.Fprintf(&b, "%d. %s: %s (%s)\n", i+1, s.Title, state, s.State)
-		if !s.Done && s.Command != "" {
-			fmt.Fprintf(&b, "   %s\n", s.Command)
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 var machineSetKind = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1", Kind: "ControlPlaneMachineSet"}
@@ -103,37 +79,59 @@ func (a ControlPlaneArm64) Plan(ctx context.Context, r clusterapi.Reader) (*Arm6
 	if err := a.validate(); err != nil {
 		return nil, err
 	}
-	infrastructure, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
+	p, err := a.plan(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("control plane on arm64: %w", err)
+	}
+	return p, nil
+}
+
+func (a ControlPlaneArm64) plan(ctx context.Context, r clusterapi.Reader) (*Arm64Plan, error) {
+	infrastructure, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
+	if err != nil {
+		return nil, err
 	}
 	s := infrastructure.Status.PlatformStatus
 	if s == nil || s.Type != configv1.AWSPlatformType || s.AWS == nil {
-		return nil, errors.New("control plane on arm64: the cluster is not on AWS")
+		return nil, errors.New("the cluster is not on AWS")
 	}
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
 	if err != nil {
-		return nil, fmt.Errorf("control plane on arm64: %w", err)
+		return nil, err
 	}
 	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, r, clusterapi.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("control plane on arm64: %w", err)
+		return nil, err
 	}
-	set, err := clusterapi.GetShared(ctx, r, machineSetKind, clusterapi.Key(preconditions.MachineAPINamespace, "cluster"))
+	set, err := clusterapi.GetShared(ctx, r, machineSetKind, clusterapi.Key(operators.MachineAPINamespace, "cluster"))
 	if err != nil {
-		return nil, fmt.Errorf("control plane on arm64: %w", err)
+		return nil, err
 	}
-	p := &Arm64Plan{}
 	image, err := a.bootImage(ctx, r, s.AWS.Region)
 	if err != nil {
 		return nil, err
 	}
-	p.ami = image
-	instance, _, _ := unstructured.NestedString(set.Unstructured().Object, append(slices.Clone(providerSpec), "instanceType")...)
-	ami, _, _ := unstructured.NestedString(set.Unstructured().Object, append(slices.Clone(providerSpec), "ami", "id")...)
-	state, _, _ := unstructured.NestedString(set.Unstructured().Object, "spec", "state")
+	field := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(set.Unstructured().Object, path...)
+		return value
+	}
+	instance, ami := field(append(slices.Clone(providerSpec), "instanceType")...), field(append(slices.Clone(providerSpec), "ami", "id")...)
 	migrated := cv.Status.Desired.Architecture == multi && len(cv.Status.History) > 0 && cv.Status.History[0].State == configv1.CompletedUpdate
-	arm, total := 0, 0
+	changed := instance == a.InstanceType && ami == image && image != ""
+	arm, total := controlPlaneNodes(nodes)
+	return &Arm64Plan{ami: image, Steps: []Arm64Step{
+		{ID: stepPayload, Title: "The cluster runs the release for several architectures", Done: migrated, State: "architecture " + text(string(cv.Status.Desired.Architecture)), Command: "oc adm upgrade --to-multi-arch"},
+		{ID: stepImageStreams, Title: "Image streams are imported for all architectures", Manual: true, State: "not visible in the cluster", Command: "oc import-image NAME -n NAMESPACE --import-mode=PreserveOriginal"},
+		{ID: stepBootImage, Title: "The arm64 boot image is known", Done: image != "", Manual: image == "", State: "region " + s.AWS.Region + ", image " + text(image),
+			Command: "oc -n openshift-machine-config-operator get configmap coreos-bootimages -o jsonpath='{.data.stream}'"},
+		{ID: stepMachineSet, Title: "The control plane machine set asks for arm64 machines", Done: changed, State: fmt.Sprintf("instance type %s, image %s, state %s", text(instance), text(ami), text(field("spec", "state"))),
+			Command: "oc -n openshift-machine-api edit controlplanemachineset cluster"},
+		{ID: stepNodes, Title: "All nodes of the control plane are arm64", Done: total > 0 && arm == total, Manual: true, State: fmt.Sprintf("%d of %d", arm, total), Command: "oc get nodes -o wide"},
+	}}, nil
+}
+
+// controlPlaneNodes counts the nodes of the control plane, and those that are arm64.
+func controlPlaneNodes(nodes []*corev1.Node) (arm, total int) {
 	for _, n := range nodes {
 		_, master := n.Labels["node-role.kubernetes.io/master"]
 		_, controlPlane := n.Labels["node-role.kubernetes.io/control-plane"]
@@ -145,25 +143,10 @@ func (a ControlPlaneArm64) Plan(ctx context.Context, r clusterapi.Reader) (*Arm6
 			arm++
 		}
 	}
-	changed := instance == a.InstanceType && ami == image && image != ""
-	p.Steps = []Arm64Step{
-		{ID: StepPayload, Title: "The cluster runs the release for several architectures", Done: migrated, State: "architecture " + text(string(cv.Status.Desired.Architecture)), Command: "oc adm upgrade --to-multi-arch"},
-		{ID: StepImageStreams, Title: "Image streams are imported for all architectures", Manual: true, State: "not visible in the cluster", Command: "oc import-image NAME -n NAMESPACE --import-mode=PreserveOriginal"},
-		{ID: StepBootImage, Title: "The arm64 boot image is known", Done: image != "", Manual: image == "", State: "region " + s.AWS.Region + ", image " + text(image),
-			Command: "oc -n openshift-machine-config-operator get configmap coreos-bootimages -o jsonpath='{.data.stream}'"},
-		{ID: StepMachineSet, Title: "The control plane machine set asks for arm64 machines", Done: changed, State: fmt.Sprintf("instance type %s, image %s, state %s", text(instance), text(ami), text(state)),
-			Command: "oc -n openshift-machine-api edit controlplanemachineset cluster"},
-		{ID: StepNodes, Title: "All nodes of the control plane are arm64", Done: total > 0 && arm == total, Manual: true, State: fmt.Sprintf("%d of %d", arm, total), Command: "oc get nodes -o wide"},
-	}
-	return p, nil
+	return arm, total
 }
 
-func text(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func text(s string) string { return cmp.Or(s, "none") }
 
 // providerSpec is where a control plane machine set has the machine's specification.
 var providerSpec = []string{"spec", "template", "machines_v1beta1_machine_openshift_io", "spec", "providerSpec", "value"}
@@ -187,7 +170,7 @@ func (a ControlPlaneArm64) bootImage(ctx context.Context, r clusterapi.Reader, r
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("control plane on arm64: %w", err)
+		return "", err
 	}
 	var stream struct {
 		Architectures map[string]struct {
@@ -201,7 +184,7 @@ func (a ControlPlaneArm64) bootImage(ctx context.Context, r clusterapi.Reader, r
 		} `json:"architectures"`
 	}
 	if err := json.Unmarshal([]byte(cm.Data["stream"]), &stream); err != nil {
-		return "", fmt.Errorf("control plane on arm64: ConfigMap coreos-bootimages, stream: %w", err)
+		return "", fmt.Errorf("ConfigMap coreos-bootimages, stream: %w", err)
 	}
 	return stream.Architectures["aarch64"].Images.AWS.Regions[region].Image, nil
 }
@@ -218,9 +201,9 @@ func (a ControlPlaneArm64) Step(ctx context.Context, api clusterapi.ClusterAPI) 
 	switch {
 	case next == nil || next.Manual:
 		return p, nil
-	case next.ID == StepPayload:
+	case next.ID == stepPayload:
 		_, err = MultiArch{}.Start(ctx, api)
-	case next.ID == StepMachineSet:
+	case next.ID == stepMachineSet:
 		err = a.change(ctx, api, p.ami)
 	}
 	if err != nil {
@@ -229,54 +212,9 @@ func (a ControlPlaneArm64) Step(ctx context.Context, api clusterapi.ClusterAPI) 
 	return a.Plan(ctx, api)
 }
 
-// change writes instance type and image, with what was there before.
+// change writes instance type and image.
 func (a ControlPlaneArm64) change(ctx context.Context, api clusterapi.ClusterAPI, ami string) error {
-	return modifyMachineSet(ctx, api, func(set *machinev1.ControlPlaneMachineSet, spec map[string]any) error {
-		after := map[string]string{"instanceType": jsonText(a.InstanceType), "ami": jsonText(map[string]any{"id": ami})}
-		m := mark{For: "arm64", After: after, Before: machineFields(spec)}
-		if earlier, ok, err := readMark(set.Annotations, AnnotationArm64); err != nil {
-			return err
-		} else if ok {
-			m.Before = earlier.Before
-		}
-		if set.Annotations == nil {
-			set.Annotations = map[string]string{}
-		}
-		set.Annotations[AnnotationArm64] = m.String()
-		return setMachineFields(spec, after)
-	})
-}
-
-// Undo gives the control plane machine set what it had, as long as it has what
-// [ControlPlaneArm64.Step] wrote: machines that were replaced are replaced again. Errors
-// are those of reading and writing it.
-func (a ControlPlaneArm64) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
-	return modifyMachineSet(ctx, api, func(set *machinev1.ControlPlaneMachineSet, spec map[string]any) error {
-		m, ok, err := readMark(set.Annotations, AnnotationArm64)
-		if err != nil || !ok {
-			return err
-		}
-		delete(set.Annotations, AnnotationArm64)
-		now := machineFields(spec)
-		for field, value := range m.After {
-			if now[field] != value {
-				return nil // somebody else's by now
-			}
-		}
-		return setMachineFields(spec, m.Before)
-	})
-}
-
-// Uninstall removes the mark, after which there is no Undo. Errors are those of Undo.
-func (a ControlPlaneArm64) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
-	return modifyMachineSet(ctx, api, func(set *machinev1.ControlPlaneMachineSet, _ map[string]any) error {
-		delete(set.Annotations, AnnotationArm64)
-		return nil
-	})
-}
-
-func modifyMachineSet(ctx context.Context, api clusterapi.ClusterAPI, f func(set *machinev1.ControlPlaneMachineSet, spec map[string]any) error) error {
-	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(preconditions.MachineAPINamespace, "cluster"), clusterapi.ModifyOptions{}, func(set *machinev1.ControlPlaneMachineSet) error {
+	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(operators.MachineAPINamespace, "cluster"), clusterapi.ModifyOptions{}, func(set *machinev1.ControlPlaneMachineSet) error {
 		machine := set.Spec.Template.OpenShiftMachineV1Beta1Machine
 		if machine == nil || machine.Spec.ProviderSpec.Value == nil {
 			return errors.New("it has no specification of machines")
@@ -285,55 +223,11 @@ func modifyMachineSet(ctx context.Context, api clusterapi.ClusterAPI, f func(set
 		if err := json.Unmarshal(machine.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
 			return fmt.Errorf("its providerSpec: %w", err)
 		}
-		if err := f(set, spec); err != nil {
-			return err
-		}
+		spec["instanceType"] = a.InstanceType
+		spec["ami"] = map[string]any{"id": ami}
 		raw, err := json.Marshal(spec)
-		if err != nil {
-			return err
-		}
 		machine.Spec.ProviderSpec.Value.Raw = raw
-		return nil
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("ControlPlaneMachineSet cluster: %w", err)
-	}
-	return nil
-}
-
-// machineFields are the fields that change, as JSON; those that are missing are left
-// out.
-func machineFields(spec map[string]any) map[string]string {
-	fields := map[string]string{}
-	for _, name := range []string{"instanceType", "ami"} {
-		if v, ok := spec[name]; ok {
-			fields[name] = jsonText(v)
-		}
-	}
-	return fields
-}
-
-func setMachineFields(spec map[string]any, to map[string]string) error {
-	for _, name := range []string{"instanceType", "ami"} {
-		text, ok := to[name]
-		if !ok {
-			delete(spec, name)
-			continue
-		}
-		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			return fmt.Errorf("annotation %s: %s: %w", AnnotationArm64, name, err)
-		}
-		spec[name] = v
-	}
-	return nil
-}
-
-// jsonText encodes what came from JSON, or is text.
-func jsonText(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return wrap("ControlPlaneMachineSet cluster", err)
 }

@@ -1,9 +1,6 @@
 package remedy_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,25 +15,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: %s", name, diff)
-	}
-}
 
 var machineSetKind = schema.GroupVersionKind{Group: "machine.openshift.io", Version: "v1", Kind: "ControlPlaneMachineSet"}
 
@@ -85,13 +63,15 @@ func setArch(t testing.TB, api clusterapi.ClusterAPI, nodes ...string) {
 	}
 }
 
-func planText(t testing.TB, p *remedy.Arm64Plan) string {
-	t.Helper()
-	var b strings.Builder
-	if err := p.WriteText(&b); err != nil {
-		t.Fatal(err)
+// left are the steps that are not done, with what was found.
+func left(p *remedy.Arm64Plan) string {
+	var lines []string
+	for _, s := range p.Steps {
+		if !s.Done {
+			lines = append(lines, s.ID+": "+s.State)
+		}
 	}
-	return b.String()
+	return strings.Join(lines, "; ")
 }
 
 // The whole way, with a fault at each write.
@@ -105,9 +85,11 @@ func TestControlPlaneArm64(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "arm64-first.txt", planText(t, p))
+		if want := "Payload: architecture none; ImageStreams: not visible in the cluster; MachineSet: instance type m6i.xlarge, image ami-x86, state Active; Nodes: 0 of 3"; left(p) != want {
+			t.Error(left(p))
+		}
 		step()
-		if next := p.Next(); next == nil || next.ID != remedy.StepPayload || versionOf(t, api).Spec.DesiredUpdate.Architecture != multi {
+		if next := p.Next(); next == nil || next.ID != "Payload" || versionOf(t, api).Spec.DesiredUpdate.Architecture != multi {
 			t.Errorf("next is %+v", next)
 		}
 		step() // nothing new while the migration goes on
@@ -120,7 +102,7 @@ func TestControlPlaneArm64(t *testing.T) {
 		if diff := cmp.Diff(want, providerOf(t, api)); diff != "" {
 			t.Error(diff)
 		}
-		if next := p.Next(); next == nil || next.ID != remedy.StepNodes {
+		if next := p.Next(); next == nil || next.ID != "Nodes" {
 			t.Errorf("next is %+v", next)
 		}
 		f.at = 0
@@ -132,54 +114,7 @@ func TestControlPlaneArm64(t *testing.T) {
 		setArch(t, api, "c")
 		step()
 		if p.Next() != nil {
-			t.Errorf("in the end: %s", planText(t, p))
-		}
-		golden(t, "arm64-last.txt", planText(t, p))
-	})
-}
-
-func TestControlPlaneArm64Undo(t *testing.T) {
-	a := remedy.ControlPlaneArm64{InstanceType: "m6g.xlarge", AMI: "ami-mine"}
-	filters := map[string]any{"filters": []any{map[string]any{"name": "x", "values": []any{"y"}}}}
-	eachFault(t, func(t *testing.T, f *faults) {
-		api := armCluster(t, nil, filters)
-		migrated(t, api, true)
-		before := providerOf(t, api)
-		fork := memory.New(memory.Options{Lenient: true, Base: clusterapi.ReadOnly(api), Intercept: f.intercept})
-		again(t, func() error { _, err := a.Step(t.Context(), fork); return err })
-		if got := providerOf(t, fork)["ami"]; !cmp.Equal(got, map[string]any{"id": "ami-mine"}) {
-			t.Errorf("changed: %v", got)
-		}
-		again(t, func() error { return a.Undo(t.Context(), fork) })
-		if diff := cmp.Diff(before, providerOf(t, fork)); diff != "" || ours(annotationsOf(t, fork, "machine.openshift.io/v1", "ControlPlaneMachineSet", "openshift-machine-api", "cluster")) {
-			t.Error(diff)
-		}
-	})
-	t.Run("others' change stays", func(t *testing.T) {
-		api := armCluster(t, nil, filters)
-		migrated(t, api, true)
-		if _, err := a.Step(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		b := remedy.ControlPlaneArm64{InstanceType: "c7g.xlarge", AMI: "ami-mine"}
-		if _, err := b.Step(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		u, err := api.Get(t.Context(), machineSetKind, clusterapi.Key("openshift-machine-api", "cluster"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := unstructured.SetNestedField(u.Object, "r8g.xlarge", "spec", "template", "machines_v1beta1_machine_openshift_io", "spec", "providerSpec", "value", "instanceType"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := api.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Undo(t.Context(), api); err != nil || providerOf(t, api)["instanceType"] != "r8g.xlarge" {
-			t.Errorf("%v, %v", err, providerOf(t, api))
-		}
-		if err := a.Uninstall(t.Context(), api); err != nil {
-			t.Error(err)
+			t.Errorf("in the end: %s", left(p))
 		}
 	})
 }

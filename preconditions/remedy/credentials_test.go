@@ -19,6 +19,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
 
+const upgradeableTo = "cloudcredential.openshift.io/upgradeable-to"
+
 const requestA = `apiVersion: cloudcredential.openshift.io/v1
 kind: CredentialsRequest
 metadata: {name: a, namespace: openshift-cloud-credential-operator, annotations: {include.release.openshift.io/self-managed-high-availability: "true"}}
@@ -35,7 +37,7 @@ func clusterWith(f *faults, t testing.TB, mode operatorv1.CloudCredentialsMode, 
 	cc := &operatorv1.CloudCredential{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	cc.Spec.CredentialsMode = mode
 	if annotation != "" {
-		cc.Annotations = map[string]string{preconditions.AnnotationUpgradeableTo: annotation}
+		cc.Annotations = map[string]string{upgradeableTo: annotation}
 	}
 	return forkOf(t, f, clusterVersion("4.18.5"), infrastructure("AWS"), cc,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns-b"}}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns-b", Name: "sec"}})
@@ -64,7 +66,7 @@ func prepare(t *testing.T, c remedy.Credentials, api clusterapi.ClusterAPI) {
 	}
 }
 
-// The findings of both checks go, whatever fails on the way, and come back with Undo.
+// The findings of both checks go, whatever fails on the way.
 func TestCredentials(t *testing.T) {
 	c := credentials(t)
 	target := configv1.Release{Version: "4.19.1"}
@@ -80,22 +82,6 @@ func TestCredentials(t *testing.T) {
 		prepare(t, c, api)
 		if got := states(api); got != "Passed Passed" {
 			t.Errorf("prepared: %s", got)
-		}
-		again(t, func() error { return c.Undo(t.Context(), api) })
-		if got := states(api); got != "Failed Failed" {
-			t.Errorf("undone: %s", got)
-		}
-		if a := annotationsOf(t, api, "operator.openshift.io/v1", "CloudCredential", "", "cluster"); len(a) > 0 {
-			t.Errorf("CloudCredential has %v", a)
-		}
-		if annotationsOf(t, api, "v1", "Secret", "ns-a", "sec") != nil || annotationsOf(t, api, "cloudcredential.openshift.io/v1", "CredentialsRequest", "openshift-cloud-credential-operator", "a") != nil {
-			t.Error("something is left")
-		}
-		if a := annotationsOf(t, api, "v1", "Namespace", "", "ns-a"); a == nil || ours(a) {
-			t.Errorf("namespace: %v", a)
-		}
-		if annotationsOf(t, api, "v1", "Secret", "ns-b", "sec") == nil {
-			t.Error("a Secret of others is gone")
 		}
 	})
 }
@@ -134,32 +120,11 @@ func TestCredentialsNotManual(t *testing.T) {
 	}
 	t.Run("disabled by the ConfigMap", func(t *testing.T) {
 		api := clusterWith(nil, t, operatorv1.CloudCredentialsModeDefault, "")
-		cm := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-credential-operator", Name: "cloud-credential-operator-config"}, Data: map[string]string{"disabled": "true"}}
-		u, err := clusterapi.ToUnstructured(cm)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := api.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-credential-operator", Name: "cloud-credential-operator-config"}, Data: map[string]string{"disabled": "true"}}
+		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		prepare(t, c, api)
-	})
-	t.Run("not manual any more", func(t *testing.T) {
-		api := manualCluster(nil, t, "")
-		prepare(t, c, api)
-		if err := c.Undo(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, func(o *operatorv1.CloudCredential) error {
-			o.Spec.CredentialsMode = operatorv1.CloudCredentialsModeMint
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Annotate(t.Context(), api); !errors.Is(err, remedy.ErrNotManual) {
-			t.Errorf("%v", err)
-		}
 	})
 }
 
@@ -186,16 +151,7 @@ func TestCredentialsPlan(t *testing.T) {
 	if diff := cmp.Diff([]string{"ns-a"}, p.Namespaces); diff != "" || len(p.Requests) != 2 || len(p.NewRequests) != 2 || len(p.Secrets) != 1 || p.Complete() || p.Annotation != "4.19.1" || p.Annotated != "4.18" {
 		t.Errorf("%s: %+v", diff, p)
 	}
-	var b strings.Builder
-	if err := p.WriteManifests(&b); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"kind: CredentialsRequest\n", "kind: Namespace\n", "aws_access_key_id: <aws_access_key_id>\n", "  name: sec\n  namespace: ns-a\n"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the manifests lack %q:\n%s", want, b.String())
-		}
-	}
-	incomplete := new(remedy.IncompleteError)
+	incomplete := new(remedy.BlockedError)
 	if err := c.Annotate(t.Context(), api); !errors.As(err, &incomplete) || err.Error() != "the cloud credentials are not complete: missing are the namespaces [ns-a] and the Secrets [ns-a/sec]" {
 		t.Errorf("annotated: %v", err)
 	}
@@ -207,74 +163,7 @@ func TestCredentialsPlan(t *testing.T) {
 	if _, err := (remedy.Credentials{}).Plan(t.Context(), api); err == nil {
 		t.Error("no release, no error")
 	}
-}
-
-// What others wrote stays, a value that was there comes back, and credentials that are
-// in use are not taken away.
-func TestCredentialsUndo(t *testing.T) {
-	c := credentials(t)
-	set := func(api clusterapi.ClusterAPI, value string) {
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{}, func(o *operatorv1.CloudCredential) error {
-			o.Annotations[preconditions.AnnotationUpgradeableTo] = value
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := c.Plan(t.Context(), memory.New(memory.Options{Lenient: true})); !apierrors.IsNotFound(err) {
+		t.Errorf("%v", err)
 	}
-	annotation := func(api clusterapi.Reader) string {
-		return annotationsOf(t, api, "operator.openshift.io/v1", "CloudCredential", "", "cluster")[preconditions.AnnotationUpgradeableTo]
-	}
-	t.Run("value before", func(t *testing.T) {
-		api := manualCluster(nil, t, "4.18")
-		prepare(t, c, api)
-		if err := c.Undo(t.Context(), api); err != nil || annotation(api) != "4.18" {
-			t.Errorf("%q: %v", annotation(api), err)
-		}
-	})
-	t.Run("others' value", func(t *testing.T) {
-		api := manualCluster(nil, t, "")
-		prepare(t, c, api)
-		set(api, "4.20")
-		if err := c.Undo(t.Context(), api); err != nil || annotation(api) != "4.20" {
-			t.Errorf("%q: %v", annotation(api), err)
-		}
-	})
-	t.Run("in use", func(t *testing.T) {
-		api := manualCluster(nil, t, "")
-		prepare(t, c, api)
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-			cv.Status.History = append([]configv1.UpdateHistory{{Version: "4.19.1", Image: "T", State: configv1.PartialUpdate}}, cv.Status.History...)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Undo(t.Context(), api); !errors.Is(err, remedy.ErrInUse) || annotation(api) != "4.19.1" || annotationsOf(t, api, "v1", "Secret", "ns-a", "sec") == nil {
-			t.Errorf("%v", err)
-		}
-		if err := c.Uninstall(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		if annotation(api) != "4.19.1" || ours(annotationsOf(t, api, "v1", "Secret", "ns-a", "sec")) || ours(annotationsOf(t, api, "operator.openshift.io/v1", "CloudCredential", "", "cluster")) {
-			t.Error("marks are left, or more than marks is gone")
-		}
-	})
-	t.Run("a later format", func(t *testing.T) {
-		api := manualCluster(nil, t, "")
-		prepare(t, c, api)
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("ns-a", "sec"), clusterapi.ModifyOptions{}, func(s *corev1.Secret) error {
-			s.Annotations[remedy.AnnotationPreparedFor] = `{"version":2,"for":"4.19.1"}`
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Undo(t.Context(), api); err == nil || !strings.Contains(err.Error(), "Secret ns-a/sec: annotation clusterupdate.github.io/prepared-for is of format 2") || annotationsOf(t, api, "v1", "Secret", "ns-a", "sec") == nil {
-			t.Errorf("%v", err)
-		}
-	})
-	t.Run("reads fail", func(t *testing.T) {
-		api := memory.New(memory.Options{Lenient: true})
-		if _, err := c.Plan(t.Context(), api); !apierrors.IsNotFound(err) {
-			t.Errorf("%v", err)
-		}
-	})
 }

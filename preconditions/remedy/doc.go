@@ -2,7 +2,7 @@
 // never writes; each action here is asked for by name.
 //
 //   - [Credentials] brings the CredentialsRequests of a release, their namespaces and
-//     templates of their Secrets to a cluster that maintains cloud credentials by
+//     Secrets to a cluster that maintains cloud credentials by
 //     hand, and says in the end that it is prepared.
 //   - [Preflight] has out-of-tree kernel modules verified for a release.
 //   - [HealthChecks] pauses MachineHealthChecks around an update and resumes them.
@@ -12,9 +12,9 @@
 //
 // An action decides from what it reads, writes on condition that nobody else has
 // written meanwhile, and can be repeated: after an error, a conflict or a crash the
-// same call goes on where the last one ended. What it must remember is in the
-// cluster, in annotations that begin with clusterupdate.github.io/. What can be taken
-// back has an Undo or a Resume, which touches nothing but what still carries the mark.
+// same call continues where the last one ended. What [HealthChecks] and [Preflight]
+// must remember is in the cluster, in annotations that begin with
+// clusterupdate.github.io/.
 //
 // The types of this package are plain data: safe for concurrent use as long as nobody
 // changes them.

@@ -14,16 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
-// AnnotationPausedFor on a MachineHealthCheck says that [HealthChecks] paused it, and
+// annotationPausedFor on a MachineHealthCheck says that [HealthChecks] paused it, and
 // for the update to which release image. It goes when the check is resumed.
-const AnnotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
+const annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
 
 // HealthChecks pauses the MachineHealthChecks that would replace nodes while these are
 // updated: those that are not paused and look at the condition Ready. A check that
-// somebody else has paused stays as it is, for ever. All that it knows is in the
+// somebody else has paused stays as it is. All that it knows is in the
 // cluster. It is safe for concurrent use.
 type HealthChecks struct {
 	// ResumeAfterControlPlane resumes checks as soon as the cluster's version is
@@ -51,22 +51,17 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 		return nil, nil
 	}
 	return each(ctx, api, "pausing", func(c *machinev1beta1.MachineHealthCheck) bool {
-		mark, ours := c.Annotations[AnnotationPausedFor]
+		_, ours := c.Annotations[annotationPausedFor]
 		switch {
-		case ours && !paused(c) && !actsOnReady(c), ours && paused(c) && !looksAtReady(c):
+		case ours && !operators.LooksAtReady(c):
 			resume(c)
 			return false
-		case ours && mark == image && paused(c):
-			return true
 		case ours && paused(c):
-			c.Annotations[AnnotationPausedFor] = image // it stays paused
+			annotate(c, annotationPausedFor, image) // it stays paused
 			return true
-		case actsOnReady(c):
-			if c.Annotations == nil {
-				c.Annotations = map[string]string{}
-			}
-			c.Annotations[preconditions.AnnotationMachineAPIPaused] = ""
-			c.Annotations[AnnotationPausedFor] = image
+		case operators.ActsOnReady(c):
+			annotate(c, operators.AnnotationMachineAPIPaused, "")
+			annotate(c, annotationPausedFor, image)
 			return true
 		}
 		return false
@@ -83,12 +78,13 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 // MachineHealthChecks and of writing these; they name the checks that stay paused.
 func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, image string) (still []string, waitsFor string, err error) {
 	if !h.ResumeAfterControlPlane {
-		if waitsFor, err = poolsBehind(ctx, api); err != nil {
+		waitsFor, err = poolsBehind(ctx, api)
+		if err != nil {
 			return nil, "", fmt.Errorf("resuming MachineHealthChecks: %w", err)
 		}
 	}
 	still, err = each(ctx, api, "resuming", func(c *machinev1beta1.MachineHealthCheck) bool {
-		mark, ours := c.Annotations[AnnotationPausedFor]
+		mark, ours := c.Annotations[annotationPausedFor]
 		if !ours {
 			return false
 		}
@@ -104,22 +100,10 @@ func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, ima
 	return still, waitsFor, err
 }
 
-// Uninstall resumes every check that was paused here, whatever for, and so removes all
-// marks. Errors are those of Resume.
-func (h HealthChecks) Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
-	_, err := each(ctx, api, "resuming", func(c *machinev1beta1.MachineHealthCheck) bool {
-		if _, ours := c.Annotations[AnnotationPausedFor]; ours {
-			resume(c)
-		}
-		return false
-	})
-	return err
-}
-
 // each changes every check that change changes, each in one write, and returns the
 // names of those of which change says that they are paused by us.
 func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change func(*machinev1beta1.MachineHealthCheck) bool) ([]string, error) {
-	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: preconditions.MachineAPINamespace})
+	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: operators.MachineAPINamespace})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
@@ -153,36 +137,27 @@ func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change f
 }
 
 func paused(c *machinev1beta1.MachineHealthCheck) bool {
-	_, ok := c.Annotations[preconditions.AnnotationMachineAPIPaused]
+	_, ok := c.Annotations[operators.AnnotationMachineAPIPaused]
 	return ok
-}
-
-func actsOnReady(c *machinev1beta1.MachineHealthCheck) bool { return preconditions.ActsOnReady(c) }
-
-// looksAtReady says whether it would act if it were not paused.
-func looksAtReady(c *machinev1beta1.MachineHealthCheck) bool {
-	active := c.DeepCopy()
-	delete(active.Annotations, preconditions.AnnotationMachineAPIPaused)
-	return actsOnReady(active)
 }
 
 // resume removes our mark, and the pause unless somebody else has made it theirs by
 // giving it a value.
 func resume(c *machinev1beta1.MachineHealthCheck) {
-	if value, ok := c.Annotations[preconditions.AnnotationMachineAPIPaused]; ok && value == "" {
-		delete(c.Annotations, preconditions.AnnotationMachineAPIPaused)
+	if value, ok := c.Annotations[operators.AnnotationMachineAPIPaused]; ok && value == "" {
+		delete(c.Annotations, operators.AnnotationMachineAPIPaused)
 	}
-	delete(c.Annotations, AnnotationPausedFor)
+	delete(c.Annotations, annotationPausedFor)
 }
 
 // poolsBehind names the pools that are not updated. A cluster without machine config
 // pools has none.
 func poolsBehind(ctx context.Context, api clusterapi.Reader) (string, error) {
 	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, api, clusterapi.ListOptions{})
+	if meta.IsNoMatchError(err) {
+		return "", nil
+	}
 	if err != nil {
-		if meta.IsNoMatchError(err) {
-			return "", nil
-		}
 		return "", err
 	}
 	var behind []string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -148,33 +147,4 @@ func payload(t testing.TB, version string, manifests ...string) *manifest.Payloa
 		t.Fatal(err)
 	}
 	return p
-}
-
-// annotationsOf returns the annotations of an object; nil if there is none.
-func annotationsOf(t *testing.T, r clusterapi.Reader, apiVersion, kind, namespace, name string) map[string]string {
-	t.Helper()
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := r.Get(t.Context(), gv.WithKind(kind), clusterapi.Key(namespace, name))
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u.GetAnnotations() == nil {
-		return map[string]string{}
-	}
-	return u.GetAnnotations()
-}
-
-func ours(annotations map[string]string) bool {
-	for name := range annotations {
-		if strings.HasPrefix(name, clusterapi.AnnotationPrefix) {
-			return true
-		}
-	}
-	return false
 }

@@ -2,7 +2,6 @@ package remedy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -11,10 +10,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
-
-// AnnotationMultiArch on the ClusterVersion says that [MultiArch] asked for the
-// migration, and at which version; its value is JSON with a format version.
-const AnnotationMultiArch = clusterapi.AnnotationPrefix + "multi-arch"
 
 // MultiArch migrates a cluster to the release for several architectures, with its
 // version as it is. There is no way back once it has begun.
@@ -71,31 +66,21 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 	if err != nil {
 		return advice, err
 	}
-	if advice.Decision = report.Decide(m.Policy); advice.Decision.Blocked {
+	advice.Decision = report.Decide(m.Policy)
+	if advice.Decision.Blocked {
 		return advice, &BlockedError{Summary: advice.Decision.Summary}
 	}
 	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		before := map[string]string{"version": "", "image": ""}
-		if u := cv.Spec.DesiredUpdate; u != nil {
-			before["version"], before["image"] = u.Version, u.Image
-		}
 		switch {
 		case cv.Spec.DesiredUpdate != nil && cv.Spec.DesiredUpdate.Architecture == multi:
 			return false, nil
 		case cv.Status.Desired.Version != target.Version:
 			return false, fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
 		}
-		clusterversion.Request(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
-		if cv.Annotations == nil {
-			cv.Annotations = map[string]string{}
-		}
-		cv.Annotations[AnnotationMultiArch] = mark{For: target.Version, Before: before}.String()
+		clusterversion.SetDesired(cv, configv1.Update{Architecture: multi, Version: target.Version, AcceptRisks: clusterversion.AcceptedRisks(cv)})
 		return true, nil
 	})
-	if err != nil {
-		return advice, fmt.Errorf("migration to several architectures: %w", err)
-	}
-	return advice, nil
+	return advice, wrap("migration to several architectures", err)
 }
 
 const multi = configv1.ClusterVersionArchitectureMulti
@@ -106,34 +91,4 @@ func afterMigration() []string {
 		"Keep workloads that are built for one architecture on its nodes: by node affinity for kubernetes.io/arch, by taints, or with the Multiarch Tuning Operator.",
 		"Image streams that were imported for one architecture are to be imported again: oc import-image NAME --import-mode=PreserveOriginal.",
 	}
-}
-
-// ErrBegun says that the migration has begun, after which there is no way back.
-var ErrBegun = errors.New("the migration to several architectures has begun: there is no way back")
-
-// Undo takes the request back, if [MultiArch.Start] made it, it still stands, and the
-// migration has not begun: desiredUpdate becomes what it was. Errors are [ErrBegun], and
-// those of reading and writing the ClusterVersion.
-func (m MultiArch) Undo(ctx context.Context, api clusterapi.ClusterAPI) error {
-	_, err := clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		made, ok, err := readMark(cv.Annotations, AnnotationMultiArch)
-		if err != nil || !ok {
-			return false, err
-		}
-		want := cv.Spec.DesiredUpdate
-		stands := want != nil && want.Architecture == multi && want.Version == made.For && want.Image == ""
-		if stands && cv.Status.Desired.Architecture == multi {
-			return false, ErrBegun
-		}
-		delete(cv.Annotations, AnnotationMultiArch)
-		if !stands {
-			return false, nil // somebody else's request by now
-		}
-		clusterversion.Request(cv, configv1.Update{Version: made.Before["version"], Image: made.Before["image"], AcceptRisks: clusterversion.AcceptedRisks(cv)})
-		return true, nil
-	})
-	if err != nil {
-		return fmt.Errorf("taking back the migration to several architectures: %w", err)
-	}
-	return nil
 }

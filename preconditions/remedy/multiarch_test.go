@@ -58,65 +58,14 @@ func TestMultiArch(t *testing.T) {
 		if _, err := m.Start(t.Context(), api); err != nil || versionOf(t, api).ResourceVersion != before {
 			t.Errorf("asked again: %v", err)
 		}
-		again(t, func() error { return m.Undo(t.Context(), api) })
-		if cv := versionOf(t, api); cv.Spec.DesiredUpdate != nil || ours(cv.Annotations) {
-			t.Errorf("undone: %+v, %v", cv.Spec.DesiredUpdate, cv.Annotations)
-		}
-	})
-}
-
-func TestMultiArchUndo(t *testing.T) {
-	var m remedy.MultiArch
-	start := func(t *testing.T, edit func(*configv1.ClusterVersion)) *memory.Cluster {
-		cv := clusterVersion("4.18.5")
-		if edit != nil {
-			edit(cv)
-		}
-		api := forkOf(t, nil, cv, infrastructure("AWS"))
-		if _, err := m.Start(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		return api
-	}
-	t.Run("begun", func(t *testing.T) {
-		api := start(t, nil)
+		f.at = 0
 		migrated(t, api, false)
-		if err := m.Undo(t.Context(), api); !errors.Is(err, remedy.ErrBegun) || versionOf(t, api).Spec.DesiredUpdate == nil {
-			t.Errorf("%v", err)
-		}
 		if advice, err := m.Start(t.Context(), api); err != nil || !advice.Migrated {
 			t.Errorf("%+v, %v", advice, err)
 		}
 		// The check lets releases for several architectures pass from now on.
 		if got := check(t, api, "MultiArch", configv1.Release{Version: "4.18.6", Architecture: multi}, nil); got.State != preconditions.NotApplicable {
 			t.Errorf("%+v", got)
-		}
-	})
-	t.Run("request before", func(t *testing.T) {
-		api := start(t, func(cv *configv1.ClusterVersion) {
-			cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.18.5", Image: "A", AcceptRisks: []configv1.AcceptRisk{{Name: "R"}}}
-		})
-		if err := m.Undo(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(&configv1.Update{Version: "4.18.5", Image: "A", AcceptRisks: []configv1.AcceptRisk{{Name: "R"}}}, versionOf(t, api).Spec.DesiredUpdate); diff != "" {
-			t.Error(diff)
-		}
-	})
-	t.Run("others' request", func(t *testing.T) {
-		api := start(t, nil)
-		theirs := &configv1.Update{Version: "4.18.9"}
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-			cv.Spec.DesiredUpdate = theirs
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Undo(t.Context(), api); err != nil {
-			t.Fatal(err)
-		}
-		if cv := versionOf(t, api); !cmp.Equal(theirs, cv.Spec.DesiredUpdate) || ours(cv.Annotations) {
-			t.Errorf("%+v, %v", cv.Spec.DesiredUpdate, cv.Annotations)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,11 +17,12 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
-// AnnotationPreflightFor on a PreflightValidationOCP says that [Preflight] created it,
-// and for which release; its value is JSON with a format version.
-const AnnotationPreflightFor = clusterapi.AnnotationPrefix + "preflight-for"
+// annotationPreflightFor on a PreflightValidationOCP marks what [Preflight] created, and
+// has the release that it is for.
+const annotationPreflightFor = clusterapi.AnnotationPrefix + "preflight-for"
 
 // Preflight has the operator for out-of-tree kernel modules (KMM) build and verify all
 // modules for a release, and reads how far it is. It waits for nothing: ask again.
@@ -39,24 +39,17 @@ type Preflight struct {
 // PreflightProgress is how far a [Preflight] is. It is plain data.
 type PreflightProgress struct {
 	Name string
-	// Created says that this package created the object, which may be deleted.
+	// Created reports that this package created the object, which may be deleted.
 	Created bool
-	// Modules are all Modules of the cluster, by namespace and name. The status of
-	// one that is not reported is empty.
-	Modules []preconditions.PreflightModule
+	// Verified, Failed and Pending are the Modules of the cluster as the operator reports
+	// them. Those that it does not report are pending.
+	Verified, Failed, Pending []preconditions.Object
 }
 
 // Done reports whether every module is verified or has failed.
-func (p *PreflightProgress) Done() bool { return !p.has(preconditions.PreflightPending) }
+func (p *PreflightProgress) Done() bool { return len(p.Pending) == 0 }
 
-// Failed reports whether a module has failed.
-func (p *PreflightProgress) Failed() bool { return p.has(preconditions.PreflightFailed) }
-
-func (p *PreflightProgress) has(s preconditions.PreflightState) bool {
-	return slices.ContainsFunc(p.Modules, func(m preconditions.PreflightModule) bool { return m.State() == s })
-}
-
-// ErrNoPreflight says that no preflight validation was asked for the release.
+// ErrNoPreflight is the error if no preflight validation was asked for the release.
 var ErrNoPreflight = errors.New("no preflight validation was asked for")
 
 // Start asks for the preflight, unless it was asked for already, and returns how far it
@@ -77,20 +70,38 @@ func (p Preflight) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Prefl
 
 // Look reads how far the preflight is. The error is [ErrNoPreflight], or one of reading.
 func (p Preflight) Look(ctx context.Context, r clusterapi.Reader) (*PreflightProgress, error) {
-	_, objects, err := p.list(ctx, r)
+	_, all, err := p.list(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	mine := p.find(objects)
+	mine := p.find(all)
 	if mine == nil {
 		return nil, ErrNoPreflight
 	}
-	modules, err := modulesOf(ctx, r, mine)
+	return progressOf(ctx, r, mine)
+}
+
+// progressOf reads how far the Modules of the cluster are.
+func progressOf(ctx context.Context, r clusterapi.Reader, o *operators.PreflightValidation) (*PreflightProgress, error) {
+	modules, err := clusterapi.ReadAll[operators.KernelModule](ctx, r, clusterapi.ListOptions{})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("kernel modules: %w", err)
 	}
-	_, created, err := readMark(mine.Annotations, AnnotationPreflightFor)
-	return &PreflightProgress{Name: mine.Name, Created: created, Modules: modules}, err
+	_, created := o.Annotations[annotationPreflightFor]
+	p := &PreflightProgress{Name: o.Name, Created: created}
+	for _, m := range modules {
+		result, _ := o.Status.Result(m.Namespace, m.Name)
+		module := preconditions.Object{GVK: m.APIKind(), Namespace: m.Namespace, Name: m.Name, Value: result.Status, Note: result.Reason}
+		switch result.State() {
+		case operators.PreflightVerified:
+			p.Verified = append(p.Verified, module)
+		case operators.PreflightFailed:
+			p.Failed = append(p.Failed, module)
+		default:
+			p.Pending = append(p.Pending, module)
+		}
+	}
+	return p, nil
 }
 
 // Finish deletes the preflight validation of the release if this package created it;
@@ -99,101 +110,59 @@ func (p Preflight) Look(ctx context.Context, r clusterapi.Reader) (*PreflightPro
 // are a [*BlockedError], which names the modules that failed, and those of reading and
 // writing.
 func (p Preflight) Finish(ctx context.Context, api clusterapi.ClusterAPI) error {
-	gvk, objects, err := p.list(ctx, api)
+	gvk, all, err := p.list(ctx, api)
 	if err != nil {
 		return err
 	}
-	for _, o := range objects {
-		m, ok, err := readMark(o.Annotations, AnnotationPreflightFor)
-		if err != nil {
-			return fmt.Errorf("PreflightValidationOCP %s: %w", o.Name, err)
-		}
-		if !ok || m.For != p.target() {
+	for _, o := range all {
+		if o.Annotations[annotationPreflightFor] != p.target() {
 			continue
 		}
-		failed, err := failedModules(ctx, api, o)
-		if err != nil {
-			return err
-		}
-		if len(failed) > 0 {
-			return &BlockedError{Summary: fmt.Sprintf("PreflightValidationOCP %s: modules have failed: %s", o.Name, strings.Join(failed, ", "))}
-		}
-		err = api.Delete(ctx, gvk, clusterapi.Key("", o.Name), clusterapi.DeleteOptions{UID: o.UID})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := p.delete(ctx, api, gvk, o); err != nil {
 			return fmt.Errorf("PreflightValidationOCP %s: %w", o.Name, err)
 		}
 	}
 	return nil
 }
 
-// failedModules are the Modules that a preflight validation reports as failed, sorted.
-func failedModules(ctx context.Context, r clusterapi.Reader, o *preconditions.PreflightValidation) ([]string, error) {
-	modules, err := modulesOf(ctx, r, o)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
+func (p Preflight) delete(ctx context.Context, api clusterapi.ClusterAPI, gvk schema.GroupVersionKind, o *operators.PreflightValidation) error {
+	progress, err := progressOf(ctx, api, o)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return err
 	}
-	var failed []string
-	for _, m := range modules {
-		if m.State() == preconditions.PreflightFailed {
+	if progress != nil && len(progress.Failed) > 0 {
+		var failed []string
+		for _, m := range progress.Failed {
 			failed = append(failed, m.Namespace+"/"+m.Name)
 		}
+		return &BlockedError{Summary: "modules have failed: " + strings.Join(failed, ", ")}
 	}
-	slices.Sort(failed)
-	return failed, err
+	err = api.Delete(ctx, gvk, clusterapi.Key("", o.Name), clusterapi.DeleteOptions{UID: o.UID})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
-// modulesOf are all Modules of the cluster, with what a preflight validation reports.
-func modulesOf(ctx context.Context, r clusterapi.Reader, o *preconditions.PreflightValidation) ([]preconditions.PreflightModule, error) {
-	modules, err := r.List(ctx, moduleKind, clusterapi.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("kernel modules: %w", err)
-	}
-	var out []preconditions.PreflightModule
-	for _, m := range modules.Items {
-		result, _ := o.Status.Result(m.GetNamespace(), m.GetName())
-		result.Namespace, result.Name = m.GetNamespace(), m.GetName()
-		out = append(out, result)
-	}
-	return out, nil
-}
-
-var (
-	preflightKinds = []schema.GroupVersionKind{
-		{Group: "kmm.sigs.x-k8s.io", Version: "v1beta2", Kind: "PreflightValidationOCP"},
-		{Group: "kmm.sigs.x-k8s.io", Version: "v1beta1", Kind: "PreflightValidationOCP"},
-	}
-	moduleKind        = schema.GroupVersionKind{Group: "kmm.sigs.x-k8s.io", Version: "v1beta1", Kind: "Module"}
-	crdKind           = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	preflightResource = "preflightvalidationsocp.kmm.sigs.x-k8s.io"
-)
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
 // list reads all preflight validations in the newest version that is served.
-func (p Preflight) list(ctx context.Context, r clusterapi.Reader) (schema.GroupVersionKind, []*preconditions.PreflightValidation, error) {
-	var err error
-	for _, gvk := range preflightKinds {
-		var items []*clusterapi.Object
-		if items, err = clusterapi.ListShared(ctx, r, gvk, clusterapi.ListOptions{}); meta.IsNoMatchError(err) {
-			continue
-		}
-		if err != nil {
-			break
-		}
-		var out []*preconditions.PreflightValidation
-		for _, o := range items {
-			typed, err := clusterapi.As[preconditions.PreflightValidation](o)
-			if err != nil {
-				return gvk, nil, err
-			}
-			out = append(out, typed)
-		}
-		return gvk, out, nil
+func (p Preflight) list(ctx context.Context, r clusterapi.Reader) (schema.GroupVersionKind, []*operators.PreflightValidation, error) {
+	newer := new(operators.PreflightValidation).APIKind()
+	all, err := clusterapi.ReadAll[operators.PreflightValidation](ctx, r, clusterapi.ListOptions{})
+	if err == nil || !meta.IsNoMatchError(err) {
+		return newer, all, wrap("preflight validations", err)
 	}
-	return schema.GroupVersionKind{}, nil, fmt.Errorf("preflight validations: %w", err)
+	older, err := clusterapi.ReadAll[operators.PreflightV1beta1](ctx, r, clusterapi.ListOptions{})
+	for _, o := range older {
+		all = append(all, &o.PreflightValidation)
+	}
+	return new(operators.PreflightV1beta1).APIKind(), all, wrap("preflight validations", err)
 }
 
 // find returns the newest of the release, whoever created it.
-func (p Preflight) find(all []*preconditions.PreflightValidation) *preconditions.PreflightValidation {
-	return preconditions.PreflightOf(all, p.Image, p.Kernel)
+func (p Preflight) find(all []*operators.PreflightValidation) *operators.PreflightValidation {
+	return operators.PreflightOf(all, p.Image, p.Kernel)
 }
 
 // target is what the preflight is for, and what its name is made of.
@@ -204,7 +173,7 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 	if err != nil {
 		return err
 	}
-	spec := preconditions.PreflightValidationSpec{PushBuiltImage: p.PushBuiltImage}
+	spec := operators.PreflightSpec{PushBuiltImage: p.PushBuiltImage}
 	switch {
 	case byKernel && p.Kernel == "":
 		return errors.New("preflight validation: the kernel version of the release is needed here")
@@ -216,9 +185,10 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 		spec.ReleaseImage = p.Image
 	}
 	sum := sha256.Sum256([]byte(p.target()))
-	o := &preconditions.PreflightValidation{Spec: spec, ObjectMeta: metav1.ObjectMeta{
-		Name: "clusterupdate-" + hex.EncodeToString(sum[:6]), Annotations: map[string]string{AnnotationPreflightFor: mark{For: p.target()}.String()},
+	o := &operators.PreflightValidation{Spec: spec, ObjectMeta: metav1.ObjectMeta{
+		Name: "clusterupdate-" + hex.EncodeToString(sum[:6]),
 	}}
+	annotate(o, annotationPreflightFor, p.target())
 	u, err := clusterapi.ToUnstructured(o)
 	if err != nil {
 		return err
@@ -234,7 +204,7 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 // byKernel reports whether KMM wants to be told of a kernel: its definition says so, or
 // where that cannot be found, what is known of the release.
 func (p Preflight) byKernel(ctx context.Context, r clusterapi.Reader) (bool, error) {
-	crd, err := r.Get(ctx, crdKind, clusterapi.Key("", preflightResource))
+	crd, err := r.Get(ctx, crdKind, clusterapi.Key("", "preflightvalidationsocp."+operators.KMMGroup))
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return p.Image == "", nil

@@ -2,7 +2,6 @@ package merge
 
 import (
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,30 +74,15 @@ func definition(existing, required *unstructured.Unstructured) (*unstructured.Un
 	return merged, true, nil
 }
 
-// definitionSpec returns the spec with its defaults; it shares the rest with u.
+// definitionSpec returns the spec with its defaults, but for those of schemas; it
+// shares the versions with u.
 func definitionSpec(u *unstructured.Unstructured) map[string]any {
-	from, _ := u.Object["spec"].(map[string]any)
-	spec := cloneMap(from)
-	names := cloneMap(spec["names"])
-	kind, _ := names["kind"].(string)
-	if names["singular"] == nil || names["singular"] == "" {
-		names["singular"] = strings.ToLower(kind)
-	}
-	if (names["listKind"] == nil || names["listKind"] == "") && kind != "" {
-		names["listKind"] = kind + "List"
-	}
-	spec["names"] = names
-	conversion := cloneMap(spec["conversion"])
-	if len(conversion) == 0 {
-		conversion["strategy"] = "None"
-	}
-	spec["conversion"] = conversion
-	if client, ok := clientConfig(conversion); ok {
-		if service, ok := client["service"].(map[string]any); ok && service["port"] == nil {
-			service = cloneMap(service)
-			service["port"] = int64(webhookPort)
-			client["service"] = service
-		}
+	spec := cloneMap(u.Object["spec"])
+	versions, ok := spec["versions"]
+	delete(spec, "versions")
+	spec = asStored(spec)
+	if ok {
+		spec["versions"] = versions
 	}
 	return spec
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -32,10 +33,17 @@ func Merge(existing, required *unstructured.Unstructured) (merged *unstructured.
 	if !ok {
 		rule = generic
 	}
-	if merged, changed, err = rule(existing, required); err != nil {
+	merged, changed, err = rule(existing, required)
+	if err != nil {
 		return nil, false, fmt.Errorf("merge: %w", err)
 	}
 	return merged, changed, nil
+}
+
+// HasRule reports whether objects of a kind are merged by a rule of its own.
+func HasRule(kind schema.GroupVersionKind) bool {
+	_, ok := rules[kind]
+	return ok
 }
 
 // rule merges objects of one kind.

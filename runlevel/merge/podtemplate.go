@@ -43,6 +43,9 @@ func container(e, r *corev1.Container) {
 
 // podSecurity enforces all but the lists of which only additions count.
 func podSecurity(e, r *corev1.PodSecurityContext) *corev1.PodSecurityContext {
+	if r == nil || e == nil {
+		return r
+	}
 	out := *r
 	out.SupplementalGroups = addMissing(e.SupplementalGroups, r.SupplementalGroups)
 	out.Sysctls = mergeKeyed(e.Sysctls, r.Sysctls, true, func(s *corev1.Sysctl) string { return s.Name }, replace)

@@ -9,7 +9,7 @@ func TestPods(t *testing.T) {
 		{name: "defaults of the server", existing: "restartPolicy: Always, dnsPolicy: ClusterFirst, schedulerName: default-scheduler, securityContext: {}, terminationGracePeriodSeconds: 30, containers: [{name: c, terminationMessagePath: /dev/termination-log, terminationMessagePolicy: File, imagePullPolicy: IfNotPresent, resources: {}}]",
 			required: "containers: [{name: c}]"},
 		{name: "container added, foreign one removed", existing: "containers: [{name: a, image: i}]", required: "containers: [{name: b, image: j, imagePullPolicy: Always}]",
-			want: map[string]string{pod + "containers": `[{"image":"j","imagePullPolicy":"Always","name":"b","resources":{}}]`}},
+			want: map[string]string{pod + "containers": `[{"image":"j","imagePullPolicy":"Always","name":"b","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}]`}},
 		{name: "order of containers is not looked at", existing: "containers: [{name: a}, {name: b}]", required: "containers: [{name: b}, {name: a}]"},
 		{name: "init container added, foreign one removed", existing: "initContainers: [{name: a}], containers: []", required: "initContainers: [{name: b}], containers: []",
 			want: map[string]string{pod + "initContainers[0].name": `"b"`, pod + "initContainers[1]": ""}},

@@ -2,19 +2,7 @@ package merge
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-func serviceDefaults(s *corev1.Service) {
-	setDefault(&s.Spec.Type, corev1.ServiceTypeClusterIP)
-	for i := range s.Spec.Ports {
-		p := &s.Spec.Ports[i]
-		setDefault(&p.Protocol, corev1.ProtocolTCP)
-		if p.TargetPort == intstr.FromInt32(0) || p.TargetPort == intstr.FromString("") {
-			p.TargetPort = intstr.FromInt32(p.Port)
-		}
-	}
-}
 
 // service replaces ports, by name, type and selector. A node port that the cluster
 // has chosen stays.

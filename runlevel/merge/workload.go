@@ -6,19 +6,31 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-func deploymentDefaults(d *appsv1.Deployment) {
-	setPointer(&d.Spec.Replicas, 1)
-	s := &d.Spec.Strategy
-	setDefault(&s.Type, appsv1.RollingUpdateDeploymentStrategyType)
-	if s.Type == appsv1.RollingUpdateDeploymentStrategyType {
-		setPointer(&s.RollingUpdate, appsv1.RollingUpdateDeployment{})
-		setPointer(&s.RollingUpdate.MaxUnavailable, intstr.FromString("25%"))
-		setPointer(&s.RollingUpdate.MaxSurge, intstr.FromString("25%"))
+// podDefaults adds to the defaults of a pod template: a port of the host is that of
+// the container under hostNetwork, and a security context without anything is none.
+func podDefaults(p *corev1.PodSpec) {
+	for _, list := range [][]corev1.Container{p.InitContainers, p.Containers} {
+		for i := range list {
+			c := &list[i]
+			for j := range c.Ports {
+				if p.HostNetwork {
+					setDefault(&c.Ports[j].HostPort, c.Ports[j].ContainerPort)
+				}
+			}
+			s := c.SecurityContext
+			if s == nil {
+				continue
+			}
+			if s.Capabilities != nil && len(s.Capabilities.Add)+len(s.Capabilities.Drop) == 0 {
+				s.Capabilities = nil
+			}
+			if *s == (corev1.SecurityContext{}) {
+				c.SecurityContext = nil
+			}
+		}
 	}
-	podDefaults(&d.Spec.Template.Spec)
 }
 
 func deployment(existing, required *appsv1.Deployment) error {
@@ -30,8 +42,6 @@ func deployment(existing, required *appsv1.Deployment) error {
 	return nil
 }
 
-func daemonSetDefaults(d *appsv1.DaemonSet) { podDefaults(&d.Spec.Template.Spec) }
-
 // daemonSet leaves the update strategy to administrators.
 func daemonSet(existing, required *appsv1.DaemonSet) error {
 	existing.Spec.Selector = required.Spec.Selector
@@ -39,12 +49,14 @@ func daemonSet(existing, required *appsv1.DaemonSet) error {
 	return nil
 }
 
+// cronJobDefaults adds those of its Jobs, which a server fills in when it makes them.
 func cronJobDefaults(c *batchv1.CronJob) {
-	setPointer(&c.Spec.Suspend, false)
-	setPointer(&c.Spec.SuccessfulJobsHistoryLimit, 3)
-	setPointer(&c.Spec.FailedJobsHistoryLimit, 1)
-	setDefault(&c.Spec.ConcurrencyPolicy, batchv1.AllowConcurrent)
-	jobSpecDefaults(&c.Spec.JobTemplate.Spec)
+	j := &c.Spec.JobTemplate.Spec
+	setPointer(&j.BackoffLimit, 6)
+	setPointer(&j.CompletionMode, batchv1.NonIndexedCompletion)
+	setPointer(&j.Suspend, false)
+	setPointer(&j.ManualSelector, false)
+	podDefaults(&j.Template.Spec)
 }
 
 func cronJob(existing, required *batchv1.CronJob) error {
@@ -59,31 +71,11 @@ func cronJob(existing, required *batchv1.CronJob) error {
 	return nil
 }
 
-func jobDefaults(j *batchv1.Job) { jobSpecDefaults(&j.Spec) }
-
 func job(existing, required *batchv1.Job) error {
 	if err := jobSpec(&existing.Spec, &required.Spec); err != nil {
 		return errors.New("the manifest: Job " + required.Namespace + "/" + required.Name + ": " + err.Error())
 	}
 	return nil
-}
-
-// jobSpecDefaults has none for parallelism and completions, as the
-// cluster-version operator has none: a Job that names neither is written in every
-// pass.
-func jobSpecDefaults(j *batchv1.JobSpec) {
-	setPointer(&j.BackoffLimit, 6)
-	setPointer(&j.CompletionMode, batchv1.NonIndexedCompletion)
-	setPointer(&j.Suspend, false)
-	setPointer(&j.ManualSelector, false)
-	if j.PodFailurePolicy != nil {
-		for _, rule := range j.PodFailurePolicy.Rules {
-			for i := range rule.OnPodConditions {
-				setDefault(&rule.OnPodConditions[i].Status, corev1.ConditionTrue)
-			}
-		}
-	}
-	podDefaults(&j.Template.Spec)
 }
 
 func jobSpec(e, r *batchv1.JobSpec) error {

@@ -157,7 +157,8 @@ func wordsOf(one rbacv1.PolicyRule) string {
 		text += " of all groups"
 	case group != "":
 		name, sub, isSub := strings.Cut(resource, "/")
-		if text = name + "." + group; isSub {
+		text = name + "." + group
+		if isSub {
 			text += "/" + sub
 		}
 	}

@@ -32,22 +32,22 @@ status: {versions: [{name: operator, version: "2"}, {name: c, version: "1.2"}]}`
 	}{
 		{"create", "", cm("x"), manifest.Filter{}, preview.Create, nil, ""},
 		{"update", cm("x"), cm("yy"), manifest.Filter{}, preview.Update, []string{"data.a"}, ""},
-		{"keep", cm("x"), cm("x"), manifest.Filter{}, preview.Keep, nil, ""},
+		{"keep", cm("x"), cm("x"), manifest.Filter{}, "Keep", nil, ""},
 		{"delete", cm("x"), deletion, manifest.Filter{}, preview.Delete, nil, ""},
-		{"absent", "", deletion, manifest.Filter{}, preview.Absent, nil, ""},
+		{"absent", "", deletion, manifest.Filter{}, "Absent", nil, ""},
 		{"deleted before it is created again", cm("x"), deletion + "\n---\n" + cm("yy"), manifest.Filter{}, preview.Update, []string{"data.a"}, ""},
 		{"a deletion whose value is no boolean", cm("x"), strings.Replace(deletion, "'true'", "'yes'", 1), manifest.Filter{}, preview.Fail, nil, `invalid delete annotation`},
-		{"skip, and what it lacks", cm("x"), strings.Replace(cm("yy"), "note: x", "release.openshift.io/create-only: 'TRUE'", 1), manifest.Filter{}, preview.Skip,
+		{"skip, and what it lacks", cm("x"), strings.Replace(cm("yy"), "note: x", "release.openshift.io/create-only: 'TRUE'", 1), manifest.Filter{}, "Skip",
 			[]string{"data.a", `metadata.annotations["release.openshift.io/create-only"]`}, "only creates it"},
 		{"skip, with what the manifest leaves to defaults", "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns}, spec: {type: NodePort, ports: [{name: a, port: 1}]}}",
-			"{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns, annotations: {release.openshift.io/create-only: 'true'}}, spec: {ports: [{name: a, port: 1}]}}", manifest.Filter{}, preview.Skip,
+			"{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns, annotations: {release.openshift.io/create-only: 'true'}}, spec: {ports: [{name: a, port: 1}]}}", manifest.Filter{}, "Skip",
 			[]string{"metadata.annotations"}, "only creates it"},
 		{"create-only, and not there", "", strings.Replace(cm("yy"), "note: x", "release.openshift.io/create-only: 'true'", 1), manifest.Filter{}, preview.Create, nil, ""},
 		{"unmanaged", cm("x"), cm("yy"), manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Namespace: "ns", Name: "c", Unmanaged: true}}},
-			preview.Unmanaged, nil, "override"},
+			"Unmanaged", nil, "override"},
 		{"excluded", cm("x"), strings.Replace(cm("yy"), "note: x", "capability.openshift.io/name: Nope", 1), manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("Nope")}},
-			preview.Excluded, nil, "Capability: disabled capabilities: Nope"},
-		{"operator that is there", operator, operator, manifest.Filter{}, preview.Keep, nil, "awaited: operator 2, c 1.2"},
+			"Excluded", nil, "Capability: disabled capabilities: Nope"},
+		{"operator that is there", operator, operator, manifest.Filter{}, "Keep", nil, "awaited: operator 2, c 1.2"},
 		{"operator that is not there", "", operator, manifest.Filter{}, preview.Create, nil, ""},
 		{"two manifests of one object", cm("x"), cm("x") + "\n---\n" + strings.Replace(cm("x"), "a: x", "b: x", 1), manifest.Filter{}, preview.Update, []string{"data.b"}, ""},
 	} {
@@ -91,14 +91,14 @@ func TestExcludedOnLoading(t *testing.T) {
 	for i, m := range manifestsOf(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}}`) {
-		v := manifest.Verdict{Rule: manifest.RuleProfile, Reason: []string{"one", "two"}[i]}
+		v := manifest.Verdict{Rule: "Profile", Reason: []string{"one", "two"}[i]}
 		p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: v})
 	}
 	got, err := preview.Run(t.Context(), p.Tasks(), preview.Options{Reader: cluster(t, ""), Payload: p})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Changes) != 2 || got.Changes[0].Action != preview.Create || got.Changes[1].Action != preview.Excluded || got.Changes[1].Reason != "Profile: two" {
+	if len(got.Changes) != 2 || got.Changes[0].Action != preview.Create || got.Changes[1].Action != "Excluded" || got.Changes[1].Reason != "Profile: two" {
 		t.Errorf("%+v", got.Changes)
 	}
 	if got.Release != (preview.Release{Version: "2", Hash: "hash-2"}) {
@@ -167,7 +167,7 @@ subjects: [{kind: ServiceAccount, name: s, namespace: ns, apiGroup: ""}, {kind: 
 		t.Run(tt.name, func(t *testing.T) {
 			c := cluster(t, thingDefinition+"\n---\n"+tt.cluster)
 			p := run(t, c, tt.manifest)
-			if got := p.Changes[0]; got.Action != preview.Keep {
+			if got := p.Changes[0]; got.Action != "Keep" {
 				t.Errorf("%s: %s %v", got.Action, got.Reason, got.Fields)
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -146,7 +145,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	}
 	switch g.ref.GroupKind {
 	case operatorGroup:
-		c.Awaited = operandVersions(last)
+		c.Awaited = last.OperandVersions()
 	case definitionKind.GroupKind():
 		c.Dropped, c.unserved = droppedVersions(c.old, last), unservedVersions(c.old, last)
 	}
@@ -161,15 +160,15 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 		c.Action, c.Reason = Unknown, n.fault.Error()
 	case n.fault != nil:
 		c.Action, c.Reason = Fail, n.fault.Error()
-	case isDeletion(last):
+	case last.Deletes():
 		r.deletion(c, n)
 	case c.old == nil:
 		c.Action = Create
 	case createsOnly(included):
-		c.Action, c.Reason = Skip, "it exists, and the release only creates it"
+		c.Action, c.Reason = skip, "it exists, and the release only creates it"
 		c.Fields = r.shown(c.old, r.lacks(c.old, last))
 	case g.ref.GroupKind == operatorGroup:
-		c.Action = Keep
+		c.Action = keep
 		c.Reason = awaitedText(c.Awaited)
 	default:
 		r.update(c, included, running)
@@ -195,9 +194,9 @@ func (r *run) included(g *group, c *Change) []*manifest.Manifest {
 			continue
 		}
 		if c.Action == "" {
-			c.Action, c.Reason = Excluded, v.String()
+			c.Action, c.Reason = excluded, v.String()
 			if v.Rule == manifest.RuleOverride {
-				c.Action, c.Reason = Unmanaged, "an override of the ClusterVersion says that it is not managed"
+				c.Action, c.Reason = unmanaged, "an override of the ClusterVersion says that it is not managed"
 			}
 		}
 	}
@@ -214,8 +213,9 @@ func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 	if c.Object.GroupKind() == definitionKind.GroupKind() {
 		c.Fields, c.Schemas = r.hider.Definitions(r.filled(c.old), r.filled(c.new), r.o.Descriptions)
 	}
-	if c.Action = Update; len(c.Fields) == 0 && len(c.Schemas) == 0 {
-		c.Action = Keep
+	c.Action = Update
+	if len(c.Fields) == 0 && len(c.Schemas) == 0 {
+		c.Action = keep
 	}
 	if statesOnce(included, running) {
 		target := included[0].Object()
@@ -227,14 +227,14 @@ func (r *run) update(c *Change, included, running []*manifest.Manifest) {
 
 // statesOnce reports that one manifest each speaks of an object.
 func statesOnce(included, running []*manifest.Manifest) bool {
-	return len(included) == 1 && len(running) == 1 && !isDeletion(running[0]) && !createsOnly(running)
+	return len(included) == 1 && len(running) == 1 && !running[0].Deletes() && !createsOnly(running)
 }
 
 // deletion tells what a deletion does.
 func (r *run) deletion(c *Change, n *note) {
 	switch {
 	case c.old == nil:
-		c.Action = Absent
+		c.Action = absent
 	case c.new != nil:
 		c.Action, c.Finalizers = Delete, c.new.GetFinalizers()
 		c.Reason = "it stays until what it holds is gone"
@@ -250,30 +250,9 @@ func (r *run) deletion(c *Change, n *note) {
 	}
 }
 
-const (
-	annotationCreateOnly = "release.openshift.io/create-only"
-	annotationDelete     = "release.openshift.io/delete"
-)
-
-func isDeletion(m *manifest.Manifest) bool {
-	_, ok := m.Annotations()[annotationDelete]
-	return ok && m.GVK().GroupKind() != operatorGroup
-}
-
 // createsOnly reports that no manifest states more than that an object exists.
 func createsOnly(manifests []*manifest.Manifest) bool {
-	return !slices.ContainsFunc(manifests, func(m *manifest.Manifest) bool {
-		return !strings.EqualFold(m.Annotations()[annotationCreateOnly], "true") || m.GVK().GroupKind() == operatorGroup
-	})
-}
-
-// operandVersions are those that a manifest's status names.
-func operandVersions(m *manifest.Manifest) []configv1.OperandVersion {
-	var co configv1.ClusterOperator
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Object().Object, &co); err != nil {
-		return nil
-	}
-	return co.Status.Versions
+	return !slices.ContainsFunc(manifests, func(m *manifest.Manifest) bool { return !m.CreatesOnly() })
 }
 
 func awaitedText(versions []configv1.OperandVersion) string {

@@ -26,7 +26,7 @@ func (p *Preview) Check(ctx context.Context, reader clusterapi.Reader) ([]Moved,
 	for i := range p.Changes {
 		change := &p.Changes[i]
 		switch change.Action {
-		case Excluded, Unmanaged, Unknown:
+		case excluded, unmanaged, Unknown:
 			continue
 		}
 		if err := c.check(ctx, change.Object, change.Seen); err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -31,14 +32,11 @@ func (r *run) readDefinitions(ctx context.Context) error {
 	r.schemas = make(map[schema.GroupVersionKind]map[string]any)
 	r.plurals = make(map[schema.GroupKind]string)
 	for _, o := range list {
-		spec, _ := o.Unstructured().Object["spec"].(map[string]any)
-		group, _ := spec["group"].(string)
-		names, _ := spec["names"].(map[string]any)
-		kind, _ := names["kind"].(string)
-		r.plurals[schema.GroupKind{Group: group, Kind: kind}], _ = names["plural"].(string)
+		kind := crdschema.Kind(o.Unstructured().Object)
+		r.plurals[kind], _, _ = unstructured.NestedString(o.Unstructured().Object, "spec", "names", "plural")
 		for name, v := range versionsOf(o.Unstructured()) {
-			if s, ok := v.schema(); ok {
-				r.schemas[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = s
+			if s, ok, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema"); ok {
+				r.schemas[kind.WithVersion(name)], _ = s.(map[string]any)
 			}
 		}
 	}

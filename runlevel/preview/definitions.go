@@ -9,18 +9,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// version is one of a definition's.
-type version map[string]any
-
-func (v version) schema() (map[string]any, bool) {
-	s, _ := v["schema"].(map[string]any)
-	out, ok := s["openAPIV3Schema"].(map[string]any)
-	return out, ok
-}
-
 // versionsOf are the versions of a definition by name.
-func versionsOf(definition *unstructured.Unstructured) map[string]version {
-	out := make(map[string]version)
+func versionsOf(definition *unstructured.Unstructured) map[string]map[string]any {
+	out := make(map[string]map[string]any)
 	for _, v := range fieldchange.Versions(definition) {
 		if name, _ := v["name"].(string); name != "" {
 			out[name] = v
@@ -32,7 +23,7 @@ func versionsOf(definition *unstructured.Unstructured) map[string]version {
 // droppedVersions are those in which objects may be stored and that the release
 // does not have any more.
 func droppedVersions(old *unstructured.Unstructured, m *manifest.Manifest) []string {
-	if old == nil || isDeletion(m) {
+	if old == nil || m.Deletes() {
 		return nil
 	}
 	stored, _, _ := unstructured.NestedStringSlice(old.Object, "status", "storedVersions")
@@ -47,7 +38,7 @@ func unservedVersions(old *unstructured.Unstructured, m *manifest.Manifest) []st
 		return nil
 	}
 	have := versionsOf(m.Object())
-	if isDeletion(m) {
+	if m.Deletes() {
 		have = nil
 	}
 	var out []string

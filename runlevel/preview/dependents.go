@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 // Dependents are objects of one kind that go with one that is deleted: custom
@@ -119,16 +121,12 @@ func (d *dependentsOf) owned(ctx context.Context, namespace string, owner types.
 func definedKinds(definitions []*clusterapi.Object, scope string) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, o := range definitions {
-		spec, _ := o.Unstructured().Object["spec"].(map[string]any)
-		names, _ := spec["names"].(map[string]any)
-		if scope != "" && spec["scope"] != scope {
+		if at, _, _ := unstructured.NestedFieldNoCopy(o.Unstructured().Object, "spec", "scope"); scope != "" && at != scope {
 			continue
 		}
 		for name, v := range versionsOf(o.Unstructured()) {
 			if v["storage"] == true {
-				group, _ := spec["group"].(string)
-				kind, _ := names["kind"].(string)
-				out = append(out, schema.GroupVersionKind{Group: group, Version: name, Kind: kind})
+				out = append(out, crdschema.Kind(o.Unstructured().Object).WithVersion(name))
 			}
 		}
 	}

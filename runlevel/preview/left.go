@@ -28,7 +28,7 @@ func (r *run) left(ctx context.Context, p *Preview) error {
 	for i, m := range r.o.Running.Manifests {
 		object := Object{m.GVK(), clusterapi.KeyOf(m.Object())}
 		at := refOf(object.GroupVersionKind, object.NamespacedName)
-		if mentioned[at] || isDeletion(m) || !r.o.Filter.Judge(m).Included {
+		if mentioned[at] || m.Deletes() || !r.o.Filter.Judge(m).Included {
 			continue
 		}
 		mentioned[at] = true

@@ -75,7 +75,7 @@ func TestMergeTrue(t *testing.T) {
 				if err != nil && !apierrors.IsNotFound(err) {
 					t.Fatal(err)
 				}
-				if change.Action == preview.Excluded {
+				if change.Action == "Excluded" {
 					continue
 				}
 				if diff := cmp.Diff(contentOf(live), contentOf(change.After())); diff != "" {

@@ -51,7 +51,7 @@ func TestModes(t *testing.T) {
 		{
 			"container of somebody's", deployment(one + sidecar), deployment(one), deployment(one), "Deployment ns/d",
 			map[runlevel.Mode]told{
-				runlevel.ApplyServerSide: {Action: preview.Keep},
+				runlevel.ApplyServerSide: {Action: "Keep"},
 				runlevel.ApplyMerge: {
 					Action: preview.Update, Fields: []string{"spec.template.spec.containers[name=sidecar]"},
 					Drift: []string{"spec.template.spec.containers[name=sidecar]"},
@@ -61,15 +61,15 @@ func TestModes(t *testing.T) {
 		{
 			"container that goes", deployment(one + ", {name: old, image: i}"), deployment(one + ", {name: old, image: i}"), deployment(one), "Deployment ns/d",
 			map[runlevel.Mode]told{
-				runlevel.ApplyServerSide: {Action: preview.Keep, Stale: []string{"spec.template.spec.containers[name=old]"}},
+				runlevel.ApplyServerSide: {Action: "Keep", Stale: []string{"spec.template.spec.containers[name=old]"}},
 				runlevel.ApplyMerge:      {Action: preview.Update, Fields: []string{"spec.template.spec.containers[name=old]"}},
 			},
 		},
 		{
 			"label that goes", serviceOf("a: x, b: x", "app: one", "{name: p, port: 1}"), serviceOf("a: x, b: x", "app: one", "{name: p, port: 1}"), serviceOf("a: x", "app: one", "{name: p, port: 1}"), "Service ns/s",
 			map[runlevel.Mode]told{
-				runlevel.ApplyServerSide: {Action: preview.Keep, Stale: []string{"metadata.labels.b"}},
-				runlevel.ApplyMerge:      {Action: preview.Keep, Stale: []string{"metadata.labels.b"}},
+				runlevel.ApplyServerSide: {Action: "Keep", Stale: []string{"metadata.labels.b"}},
+				runlevel.ApplyMerge:      {Action: "Keep", Stale: []string{"metadata.labels.b"}},
 			},
 		},
 		{

@@ -69,10 +69,11 @@ type Server interface {
 	DryRun() bool
 }
 
-// Action is what an update does to an object.
+// Action is what an update does to an object: Create, Update, Delete, Fail, Unknown,
+// Keep, Skip, Absent, Unmanaged or Excluded.
 type Action string
 
-// The actions.
+// The actions that change something, or may.
 const (
 	// Create makes an object that does not exist.
 	Create Action = "Create"
@@ -80,17 +81,6 @@ const (
 	Update Action = "Update"
 	// Delete asks for one to be gone.
 	Delete Action = "Delete"
-	// Absent is a deletion of what does not exist.
-	Absent Action = "Absent"
-	// Keep writes nothing that is new.
-	Keep Action = "Keep"
-	// Skip leaves an object that is only ever created, and exists, as it is.
-	Skip Action = "Skip"
-	// Unmanaged is an object that an override of the ClusterVersion takes out of
-	// the update.
-	Unmanaged Action = "Unmanaged"
-	// Excluded is an object that does not belong on this cluster.
-	Excluded Action = "Excluded"
 	// Unknown is an object that is created or changed: which one cannot be told,
 	// since it was not collected.
 	Unknown Action = "Unknown"
@@ -98,10 +88,17 @@ const (
 	Fail Action = "Fail"
 )
 
-// Actions are all of them, in the order in which reports count them.
-func Actions() []Action {
-	return []Action{Create, Update, Delete, Fail, Unknown, Keep, Skip, Absent, Unmanaged, Excluded}
-}
+// The others: Absent is a deletion of what does not exist, Keep writes nothing that is
+// new, Skip leaves an object that is only ever created, and exists, as it is. An
+// override of the ClusterVersion takes what is Unmanaged out of the update, and
+// Excluded is what does not belong on this cluster.
+const (
+	absent    Action = "Absent"
+	keep      Action = "Keep"
+	skip      Action = "Skip"
+	unmanaged Action = "Unmanaged"
+	excluded  Action = "Excluded"
+)
 
 // Task is the manifest of a change. It is plain data.
 type Task struct {

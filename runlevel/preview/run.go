@@ -70,7 +70,8 @@ func (r *run) pass(ctx context.Context, tasks []*manifest.Task) error {
 	if err := errors.Join(ctx.Err(), r.base.failure()); err != nil {
 		return fmt.Errorf("preview: %w", err)
 	}
-	if _, err = pass.Result(); err != nil {
+	_, err = pass.Result()
+	if err != nil {
 		return err
 	}
 	return r.retry(ctx)
@@ -95,7 +96,8 @@ func (r *run) retry(ctx context.Context) error {
 			if err := errors.Join(ctx.Err(), r.base.failure()); err != nil {
 				return fmt.Errorf("preview: %w", err)
 			}
-			if f.note.fault = err; err != nil {
+			f.note.fault = err
+			if err != nil {
 				r.failures = append(r.failures, f)
 			}
 		}
@@ -230,7 +232,8 @@ func (r *run) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types
 	}
 	err = r.Cluster.Delete(ctx, gvk, key, o)
 	n := r.note(ctx, gvk, key)
-	if n.deletes = nil; err == nil {
+	n.deletes = nil
+	if err == nil {
 		n.deletes = dependents
 	}
 	if r.o.Server != nil && n.answer == nil {

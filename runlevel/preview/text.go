@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -85,7 +86,7 @@ func (p *Preview) counts(o TextOptions) string {
 		words string
 	}{
 		{Create, "to create"}, {Update, "to update"}, {Delete, "to delete"}, {Fail, "refused"}, {Unknown, "not known"},
-		{Keep, "unchanged"}, {Skip, "left as they are"}, {Absent, "absent already"}, {Unmanaged, "not managed"}, {Excluded, "excluded"},
+		{keep, "unchanged"}, {skip, "left as they are"}, {absent, "absent already"}, {unmanaged, "not managed"}, {excluded, "excluded"},
 	} {
 		if n[a.Action] > 0 || a.Action == Create || a.Action == Update {
 			out = append(out, fmt.Sprintf("%d %s", n[a.Action], a.words))
@@ -129,7 +130,8 @@ func (t *printer) change(c *Change) {
 	for _, d := range c.Drift {
 		text := "somebody else has changed it"
 		for i, o := range d.Owners {
-			if text += " and " + o.String(); i == 0 {
+			text += " and " + o.String()
+			if i == 0 {
 				text = o.String() + " has changed it"
 			}
 		}
@@ -193,7 +195,7 @@ func (t *printer) rolls(r *Rolls) {
 	case len(r.Pods) == 0:
 		t.line(indent + "replaces no pod that runs now")
 	default:
-		t.line(indent+"replaces %s on %s", fieldchange.Plural(len(r.Pods), "pod"), bounded.Join(nodes, ", ", maxText))
+		t.line(indent+"replaces %s on %s", text.Plural(len(r.Pods), "pod"), bounded.Join(nodes, ", ", maxText))
 	}
 }
 
@@ -247,7 +249,7 @@ func (t *printer) rest(p *Preview) {
 	})
 	section("APIs that go and are in use", len(p.RemovedAPIs), func(i int) {
 		a := p.RemovedAPIs[i]
-		t.line("    %s: %s in the last day", a.Resource, fieldchange.Plural(int(a.Requests), "request"))
+		t.line("    %s: %s in the last day", a.Resource, text.Plural(int(a.Requests), "request"))
 	})
 	t.images(p.Images)
 	section("To know more: oc adm inspect", len(p.Unknowns), func(i int) { t.line("    %s", p.Unknowns[i]) })

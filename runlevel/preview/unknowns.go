@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -74,12 +74,12 @@ func (r *run) assumed(p *Preview) []string {
 	}
 	foreign := 0
 	for i := range p.Changes {
-		if c := &p.Changes[i]; c.old != nil && (c.Action == Update || c.Action == Keep) && c.Object.GroupKind() != operatorGroup && !r.isOurs(c) {
+		if c := &p.Changes[i]; c.old != nil && (c.Action == Update || c.Action == keep) && c.Object.GroupKind() != operatorGroup && !r.isOurs(c) {
 			foreign++
 		}
 	}
 	if foreign > 0 {
-		out = append(out, fmt.Sprintf("Removals are not predicted for %s whose managedFields do not name %q: an apply takes away only what it has set itself.", fieldchange.Plural(foreign, "object"), clusterapi.ManagerPayload))
+		out = append(out, fmt.Sprintf("Removals are not predicted for %s whose managedFields do not name %q: an apply takes away only what it has set itself.", text.Plural(foreign, "object"), clusterapi.ManagerPayload))
 	}
 	return out
 }

@@ -8,6 +8,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -202,7 +204,7 @@ func TestServer(t *testing.T) {
 		{signaturetest.Server{Signatures: all, Status: map[int]int{1: 404}}, "no more signatures to check"},
 		{signaturetest.Server{}, "no more signatures to check"},
 		{signaturetest.Server{Endless: true}, "signature is too large"},
-		{signaturetest.Server{Loop: true}, "more redirects than the limit of 3"},
+		{signaturetest.Server{Loop: true}, "more than 3 redirects"},
 	} {
 		server := httptest.NewServer(&tt.server)
 		for base, o := range map[string]signature.HTTPOptions{server.URL + "/sigs": {}, "http://h.example/sigs": {Transport: &tt.server}} {
@@ -239,12 +241,20 @@ func TestCosignLayout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, err := sigstore.NewKey(signer.Public())
+		der, err := x509.MarshalPKIXPublicKey(signer.Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := sigstore.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := sigstore.OpenFS(files, "layout", sigstore.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		policy := &sigstore.Policy{Name: "p", Keys: []*sigstore.Key{key}}
-		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, &sigstore.Layout{FS: files, Name: "layout"})
+		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, source)
 		if err != nil || v.Signers[0].Number != 2 || v.Signers[0].Reference != "quay.io/a/b:1" {
 			t.Errorf("%v %v", v, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
 // Fulcio is a root of trust of short-lived certificates, each of which a
@@ -54,7 +56,7 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 			return nil, err
 		}
 		if len(all) == maxCertificates {
-			return nil, &LimitError{Limit: limitCertificates, Max: maxCertificates, What: "certificates in PEM"}
+			return nil, &limit.LimitError{Max: maxCertificates, What: "certificates in PEM"}
 		}
 		all = append(all, c)
 		data = rest
@@ -84,16 +86,16 @@ func pool(data []byte) (*x509.CertPool, error) {
 
 // leaf reads the certificate of an attachment, and checks its chain at a time.
 func leaf(a Attachment) (*x509.Certificate, error) {
-	text, ok := a.Annotations[CertificateAnnotation]
+	text, ok := a.Annotations[certificateAnnotation]
 	if !ok {
-		return nil, fmt.Errorf("missing %s annotation", CertificateAnnotation)
+		return nil, fmt.Errorf("missing %s annotation", certificateAnnotation)
 	}
 	all, err := certificates([]byte(text))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("annotation %s: %w", CertificateAnnotation, err)
+		return nil, fmt.Errorf("annotation %s: %w", certificateAnnotation, err)
 	case len(all) != 1:
-		return nil, fmt.Errorf("annotation %s holds %d certificates, not one", CertificateAnnotation, len(all))
+		return nil, fmt.Errorf("annotation %s holds %d certificates, not one", certificateAnnotation, len(all))
 	}
 	return all[0], nil
 }
@@ -106,10 +108,10 @@ func chained(c *x509.Certificate, a Attachment, roots, intermediates *x509.CertP
 	if intermediates != nil {
 		between = intermediates.Clone()
 	}
-	if text := a.Annotations[ChainAnnotation]; text != "" {
+	if text := a.Annotations[chainAnnotation]; text != "" {
 		chain, err := certificates([]byte(text))
 		if err != nil {
-			return fmt.Errorf("annotation %s: %w", ChainAnnotation, err)
+			return fmt.Errorf("annotation %s: %w", chainAnnotation, err)
 		}
 		for _, c := range chain[:len(chain)-1] {
 			between.AddCert(c)
@@ -172,11 +174,11 @@ func (p *PKI) check(a Attachment, sig []byte, now time.Time) (*Key, error) {
 }
 
 func signedBy(c *x509.Certificate, a Attachment, sig []byte) (*Key, error) {
-	key, err := NewKey(c.PublicKey)
+	key, err := newKey(c.PublicKey)
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
-	if key.VerifyBlob(a.Payload, sig) != nil {
+	if !key.signed(a.Payload, sig) {
 		return nil, errors.New("not made with the key of the certificate, or altered")
 	}
 	return key, nil

@@ -14,9 +14,10 @@
 //	 "optional": null}
 //
 // Payloads are the layers of an OCI image with the tag sha256-<hash>.sig
-// ([SignatureTag]); each layer's annotation holds the signature. A [Source]
-// finds them: [Registry] in the image's registry or a mirror, [Layout] in an OCI
-// image layout, [MemorySource] in memory.
+// in the image's repository; each layer's annotation holds the signature. A [Source]
+// finds them: that of [OpenSource] in an OCI image layout or a mirror on disk, that of
+// [FromStore] in a registry, [MemorySource] in memory. The index of a
+// multi-architecture image and each of its images have their own.
 //
 // # What counts
 //
@@ -43,7 +44,7 @@
 //
 // What comes from registries and layouts is bounded, the total by [Limits] in
 // [Layout] and [RegistryOptions]. Where a limit of this package is passed, the
-// cause is a [*LimitError] with the limit's name:
+// cause is a [*limit.LimitError] with the limit's name:
 //
 //	limit                         default  field              past it
 //	candidates of an image        64       Limits.Candidates  error, the search ends
@@ -58,8 +59,6 @@
 //	size of certificates          64 KiB   -                  rejection
 //	certificates of a chain       16       -                  rejection
 //	size of a log entry           64 KiB   -                  rejection
-//	size of a token               16 KiB   -                  error
-//	size of a token answer        64 KiB   -                  error
 //	text of a refusal             1536     -                  says how many reasons are left out
 //
 // # Formats
@@ -67,7 +66,6 @@
 // The container signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,
 // the layout of https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md,
-// the registry API of https://github.com/opencontainers/distribution-spec/blob/main/spec.md,
 // policies of https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md
 // and of OpenShift's config.openshift.io/v1.
 //

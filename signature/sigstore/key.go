@@ -11,10 +11,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+
+	"github.com/sigstore/sigstore/pkg/signature"
 )
 
-// MaxKey is the largest PEM text, in bytes, that [ParseKey] reads.
-const MaxKey = 64 << 10
+// maxKey is the largest PEM text, in bytes, that [ParseKey] reads.
+const maxKey = 64 << 10
 
 // The sizes of RSA keys whose signatures count.
 const (
@@ -26,17 +28,9 @@ const (
 // concurrent use. Make one with [ParseKey].
 type Key struct {
 	public      crypto.PublicKey
-	blobs       BlobVerifier
+	verifier    signature.Verifier
 	fingerprint string
 	algorithm   string
-}
-
-// BlobVerifier checks a signature over a blob with one key. It is safe for
-// concurrent use.
-type BlobVerifier interface {
-	// VerifyBlob returns nil only for a signature that the key made over
-	// exactly this blob, else an error. It must be safe for concurrent use.
-	VerifyBlob(blob, signature []byte) error
 }
 
 // ParseKey reads one public key in PEM: "PUBLIC KEY" (PKIX), or "RSA PUBLIC
@@ -45,8 +39,8 @@ type BlobVerifier interface {
 // (PKCS #1 v1.5) and ECDSA keys are over SHA-256, whatever the curve. Anything
 // else is an error.
 func ParseKey(text []byte) (*Key, error) {
-	if len(text) > MaxKey {
-		return nil, fmt.Errorf("public key is larger than the limit of %d bytes", MaxKey)
+	if len(text) > maxKey {
+		return nil, fmt.Errorf("public key is larger than the limit of %d bytes", maxKey)
 	}
 	block, rest := pem.Decode(text)
 	switch {
@@ -72,12 +66,12 @@ func ParseKey(text []byte) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("malformed public key: %w", err)
 	}
-	return NewKey(public)
+	return newKey(public)
 }
 
-// NewKey is [ParseKey] for a key that has been read: *ecdsa.PublicKey,
+// newKey is [ParseKey] for a key that has been read: *ecdsa.PublicKey,
 // *rsa.PublicKey or ed25519.PublicKey. Other kinds are errors.
-func NewKey(public crypto.PublicKey) (*Key, error) {
+func newKey(public crypto.PublicKey) (*Key, error) {
 	k := &Key{public: public}
 	switch p := public.(type) {
 	case *ecdsa.PublicKey:
@@ -102,7 +96,9 @@ func NewKey(public crypto.PublicKey) (*Key, error) {
 		return nil, fmt.Errorf("malformed public key: %w", err)
 	}
 	k.fingerprint = fmt.Sprintf("%X", sha256.Sum256(der))
-	if k.blobs, err = newBlobVerifier(public); err != nil {
+	// SHA-256 for RSA (PKCS #1 v1.5) and ECDSA, pure Ed25519.
+	k.verifier, err = signature.LoadVerifier(public, crypto.SHA256)
+	if err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -115,7 +111,9 @@ func (k *Key) Fingerprint() string { return k.fingerprint }
 // Algorithm names the key's algorithm and size for people.
 func (k *Key) Algorithm() string { return k.algorithm }
 
-// VerifyBlob implements [BlobVerifier].
-func (k *Key) VerifyBlob(blob, signature []byte) error { return k.blobs.VerifyBlob(blob, signature) }
+// signed reports whether the key made a signature over exactly this payload.
+func (k *Key) signed(payload, sig []byte) bool {
+	return k.verifier.VerifySignature(bytes.NewReader(sig), bytes.NewReader(payload)) == nil
+}
 
 func (k *Key) String() string { return k.algorithm + " key " + k.fingerprint }

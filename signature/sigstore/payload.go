@@ -18,8 +18,8 @@ import (
 // payloadType is the only type of payload that vouches for an image.
 const payloadType = "cosign container image signature"
 
-// Payload is the signed statement of a cosign signature.
-type Payload struct {
+// statement is the signed statement of a cosign signature.
+type statement struct {
 	Type      string
 	Digest    string // of the image's manifest
 	Reference string // the name that it was signed under
@@ -51,11 +51,11 @@ func MarshalPayload(digest, reference string) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// ParsePayload decodes the JSON of a payload in its strict form: exactly the
+// parsePayload decodes the JSON of a payload in its strict form: exactly the
 // keys of the format, spelt exactly, each once; only "optional" may be null or
 // hold more. It decides nothing about trust. Anything else is an error that says
 // what.
-func ParsePayload(data []byte) (*Payload, error) {
+func parsePayload(data []byte) (*statement, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("invalid UTF-8")
 	}
@@ -75,7 +75,7 @@ func ParsePayload(data []byte) (*Payload, error) {
 	if err != nil {
 		return nil, fmt.Errorf("critical.identity: %w", err)
 	}
-	p := &Payload{}
+	p := &statement{}
 	for _, f := range []struct {
 		path string
 		raw  json.RawMessage
@@ -106,7 +106,7 @@ func ParsePayload(data []byte) (*Payload, error) {
 	return p, nil
 }
 
-func (p *Payload) optional(raw json.RawMessage) error {
+func (p *statement) optional(raw json.RawMessage) error {
 	members, err := object(raw)
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ func ReadPolicies(ctx context.Context, r clusterapi.Reader) (Policies, error) {
 				return nil, err
 			}
 			for i := range list.Items {
-				p, err := DecodePolicy(&list.Items[i])
+				p, err := decodePolicy(&list.Items[i])
 				if err != nil {
 					errs = append(errs, err)
 					continue

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"net/url"
 	"path"
 	"strings"
@@ -53,13 +54,10 @@ type Policy struct {
 	Clock clock.PassiveClock
 }
 
-// DecodePolicy reads a ClusterImagePolicy or ImagePolicy of config.openshift.io,
-// in v1 or v1alpha1. The error has every fault, with its field.
-func DecodePolicy(u *unstructured.Unstructured) (*Policy, error) {
+// decodePolicy reads a ClusterImagePolicy or ImagePolicy of config.openshift.io. The
+// error has every fault, with its field.
+func decodePolicy(u *unstructured.Unstructured) (*Policy, error) {
 	gvk := u.GroupVersionKind()
-	if gvk.Group != configv1.GroupName || gvk.Version != "v1" && gvk.Version != "v1alpha1" || gvk.Kind != "ClusterImagePolicy" && gvk.Kind != "ImagePolicy" {
-		return nil, fmt.Errorf("%s %s is neither a ClusterImagePolicy nor an ImagePolicy of %s", u.GetAPIVersion(), u.GetKind(), configv1.GroupName)
-	}
 	// The specs of both kinds and versions are alike.
 	like := u.DeepCopy()
 	like.SetAPIVersion(configv1.GroupVersion.String())
@@ -375,7 +373,7 @@ func decodeBase64(a Attachment) ([]byte, error) {
 		return nil, errMissing
 	}
 	if len(text) > maxSignature {
-		return nil, &LimitError{Limit: limitSignature, Max: maxSignature, What: "annotation " + SignatureAnnotation}
+		return nil, &limit.LimitError{Max: maxSignature, What: "bytes in the annotation " + SignatureAnnotation}
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {

@@ -26,12 +26,12 @@ const maxExact = 1 << 53
 // network, and no proof of inclusion is checked.
 func logged(log *Key, a Attachment, sig, der []byte) (time.Time, error) {
 	var none time.Time
-	text, ok := a.Annotations[BundleAnnotation]
+	text, ok := a.Annotations[bundleAnnotation]
 	switch {
 	case !ok:
-		return none, fmt.Errorf("missing %s annotation", BundleAnnotation)
+		return none, fmt.Errorf("missing %s annotation", bundleAnnotation)
 	case len(text) > maxBundle || !utf8.ValidString(text):
-		return none, fmt.Errorf("annotation %s is larger than %d bytes or no text", BundleAnnotation, maxBundle)
+		return none, fmt.Errorf("annotation %s is larger than %d bytes or no text", bundleAnnotation, maxBundle)
 	}
 	bundle, err := exactly([]byte(text), "SignedEntryTimestamp", "Payload")
 	if err != nil {

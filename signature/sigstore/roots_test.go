@@ -64,6 +64,10 @@ func authority(name string) func(*x509.Certificate) {
 }
 
 const (
+	bundleAnnotation      = "dev.sigstore.cosign/bundle"
+	certificateAnnotation = "dev.sigstore.cosign/certificate"
+	chainAnnotation       = "dev.sigstore.cosign/chain"
+
 	issuer = "https://accounts.example.com"
 	email  = "release@example.com"
 )
@@ -169,18 +173,18 @@ func TestKeyWithLog(t *testing.T) {
 	plain := attach(ed(), body)
 	der := must(x509.MarshalPKIXPublicKey(ed().Public()))
 	p := policy(p256(), ed())
-	p.Log = must(sigstore.NewKey(logKey.Public()))
+	p.Log = keyOf(logKey)
 	good := entry{sig: sigOf(plain), der: der, payload: body}
 	with := func(change func(*entry)) sigstore.Attachment {
 		e := good
 		change(&e)
-		return annotated(plain, map[string]string{sigstore.BundleAnnotation: bundle(e)})
+		return annotated(plain, map[string]string{bundleAnnotation: bundle(e)})
 	}
 	v := check(t, "good", p, with(func(*entry) {}), "")
 	if v == nil || !v.Signers[0].Created.Equal(signedAt) {
 		t.Errorf("%+v", v)
 	}
-	if err := check(t, "a bundle that nobody wants", policy(ed()), annotated(plain, map[string]string{sigstore.BundleAnnotation: "rubbish"}), ""); err == nil {
+	if err := check(t, "a bundle that nobody wants", policy(ed()), annotated(plain, map[string]string{bundleAnnotation: "rubbish"}), ""); err == nil {
 		t.Error("refused")
 	}
 	other := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
@@ -189,9 +193,9 @@ func TestKeyWithLog(t *testing.T) {
 		want string
 	}{
 		"no bundle":          {plain, "missing dev.sigstore.cosign/bundle annotation"},
-		"not JSON":           {annotated(plain, map[string]string{sigstore.BundleAnnotation: "x"}), "bundle: "},
-		"too large":          {annotated(plain, map[string]string{sigstore.BundleAnnotation: strings.Repeat(" ", 70000)}), "larger than"},
-		"more keys":          {annotated(plain, map[string]string{sigstore.BundleAnnotation: strings.Replace(bundle(good), "{", `{"x": 1,`, 1)}), `unknown key "x"`},
+		"not JSON":           {annotated(plain, map[string]string{bundleAnnotation: "x"}), "bundle: "},
+		"too large":          {annotated(plain, map[string]string{bundleAnnotation: strings.Repeat(" ", 70000)}), "larger than"},
+		"more keys":          {annotated(plain, map[string]string{bundleAnnotation: strings.Replace(bundle(good), "{", `{"x": 1,`, 1)}), `unknown key "x"`},
 		"another log":        {with(func(e *entry) { e.by = other }), "the log's signature does not verify"},
 		"altered time":       {with(func(e *entry) { e.rawPayload = func(m map[string]any) { m["integratedTime"] = signedAt.Unix() + 1 } }), "the log's signature does not verify"},
 		"altered index":      {with(func(e *entry) { e.rawPayload = func(m map[string]any) { m["logIndex"] = 43 } }), "the log's signature does not verify"},
@@ -206,32 +210,32 @@ func TestKeyWithLog(t *testing.T) {
 		"another key":        {with(func(e *entry) { e.der = must(x509.MarshalPKIXPublicKey(p256().Public())) }), "another public key or certificate"},
 		"another payload":    {with(func(e *entry) { e.payload = payload(digestB, named) }), "another payload"},
 		"another hash":       {with(func(e *entry) { e.algorithm = "sha512" }), "hash algorithm is not sha256"},
-		"signed by no key":   {annotated(attach(other, body), map[string]string{sigstore.BundleAnnotation: bundle(good)}), "made with none of the keys"},
+		"signed by no key":   {annotated(attach(other, body), map[string]string{bundleAnnotation: bundle(good)}), "made with none of the keys"},
 		"payload of another": {sigstore.Attachment{Payload: payload(digestB, named), Annotations: with(func(*entry) {}).Annotations}, "made with none of the keys"},
 	} {
 		check(t, name, p, c.a, c.want)
 	}
-	p.Log = must(sigstore.NewKey(rsa2048().Public()))
+	p.Log = keyOf(rsa2048())
 	check(t, "log with an RSA key", p, with(func(*entry) {}), "must be ECDSA")
 }
 
 func TestFulcio(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(rootCert)
-	p := &sigstore.Policy{Name: "p", Fulcio: &sigstore.Fulcio{Roots: roots, Log: must(sigstore.NewKey(logKey.Public())), Issuer: issuer, Email: email}}
+	p := &sigstore.Policy{Name: "p", Fulcio: &sigstore.Fulcio{Roots: roots, Log: keyOf(logKey), Issuer: issuer, Email: email}}
 	body := payload(digestA, named)
 	plain := attach(leafKey, body)
 	// made attaches a signature with its certificate, chain and bundle.
 	made := func(c *x509.Certificate, more map[string]string) sigstore.Attachment {
 		a := annotated(plain, map[string]string{
-			sigstore.CertificateAnnotation: string(pemOfCert(c)), sigstore.ChainAnnotation: string(pemOfCert(midCert, rootCert)),
-			sigstore.BundleAnnotation: bundle(entry{sig: sigOf(plain), der: c.Raw, payload: body, pemType: "CERTIFICATE"}),
+			certificateAnnotation: string(pemOfCert(c)), chainAnnotation: string(pemOfCert(midCert, rootCert)),
+			bundleAnnotation: bundle(entry{sig: sigOf(plain), der: c.Raw, payload: body, pemType: "CERTIFICATE"}),
 		})
 		return annotated(a, more)
 	}
 	good := fulcioLeaf(keep)
 	v := check(t, "good", p, made(good, nil), "")
-	if v == nil || v.Signers[0].UserID != email || !v.Signers[0].Created.Equal(signedAt) || v.Signers[0].Fingerprint != must(sigstore.NewKey(leafKey.Public())).Fingerprint() {
+	if v == nil || v.Signers[0].UserID != email || !v.Signers[0].Created.Equal(signedAt) || v.Signers[0].Fingerprint != keyOf(leafKey).Fingerprint() {
 		t.Errorf("%+v", v)
 	}
 	only := func(e ...pkix.Extension) *x509.Certificate {
@@ -247,14 +251,14 @@ func TestFulcio(t *testing.T) {
 		a    sigstore.Attachment
 		want string
 	}{
-		"no certificate":         {made(good, map[string]string{sigstore.CertificateAnnotation: "-"}), "missing dev.sigstore.cosign/certificate annotation"},
-		"no bundle":              {made(good, map[string]string{sigstore.BundleAnnotation: "-"}), "missing dev.sigstore.cosign/bundle annotation"},
-		"no chain":               {made(good, map[string]string{sigstore.ChainAnnotation: "-"}), "certificate: x509"},
-		"chain without the root": {made(good, map[string]string{sigstore.ChainAnnotation: string(pemOfCert(midCert))}), "certificate: x509"},
-		"broken chain":           {made(good, map[string]string{sigstore.ChainAnnotation: "x"}), "not a certificate in PEM"},
-		"two leaves":             {made(good, map[string]string{sigstore.CertificateAnnotation: string(pemOfCert(good, good))}), "holds 2 certificates, not one"},
-		"key for a certificate":  {made(good, map[string]string{sigstore.CertificateAnnotation: string(pemOf(ed()))}), "is not a certificate"},
-		"other root":             {made(foreign, map[string]string{sigstore.ChainAnnotation: string(pemOfCert(foreignRoot, foreignRoot))}), "certificate: x509"},
+		"no certificate":         {made(good, map[string]string{certificateAnnotation: "-"}), "missing dev.sigstore.cosign/certificate annotation"},
+		"no bundle":              {made(good, map[string]string{bundleAnnotation: "-"}), "missing dev.sigstore.cosign/bundle annotation"},
+		"no chain":               {made(good, map[string]string{chainAnnotation: "-"}), "certificate: x509"},
+		"chain without the root": {made(good, map[string]string{chainAnnotation: string(pemOfCert(midCert))}), "certificate: x509"},
+		"broken chain":           {made(good, map[string]string{chainAnnotation: "x"}), "not a certificate in PEM"},
+		"two leaves":             {made(good, map[string]string{certificateAnnotation: string(pemOfCert(good, good))}), "holds 2 certificates, not one"},
+		"key for a certificate":  {made(good, map[string]string{certificateAnnotation: string(pemOf(ed()))}), "is not a certificate"},
+		"other root":             {made(foreign, map[string]string{chainAnnotation: string(pemOfCert(foreignRoot, foreignRoot))}), "certificate: x509"},
 		"expired then":           {made(fulcioLeaf(func(c *x509.Certificate) { c.NotAfter = signedAt.Add(-time.Second) }), nil), "certificate: x509"},
 		"not for code":           {made(fulcioLeaf(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), nil), "certificate: x509"},
 		"other email":            {made(fulcioLeaf(func(c *x509.Certificate) { c.EmailAddresses = []string{"x@example.com"} }), nil), `required email "release@example.com"`},
@@ -262,15 +266,15 @@ func TestFulcio(t *testing.T) {
 		"contradicting issuers":  {made(only(extension(1, []byte(issuer)), extension(8, must(asn1.Marshal("https://evil")))), nil), "contradicting OIDC issuers"},
 		"malformed issuer":       {made(only(extension(8, []byte(issuer))), nil), "malformed OIDC issuer"},
 		"no issuer":              {made(only(), nil), "no OIDC issuer"},
-		"bundle of another":      {made(good, map[string]string{sigstore.BundleAnnotation: bundle(entry{sig: sigOf(plain), der: fulcioLeaf(keep).Raw, payload: body, pemType: "CERTIFICATE"})}), "another public key or certificate"},
+		"bundle of another":      {made(good, map[string]string{bundleAnnotation: bundle(entry{sig: sigOf(plain), der: fulcioLeaf(keep).Raw, payload: body, pemType: "CERTIFICATE"})}), "another public key or certificate"},
 	} {
 		check(t, name, p, c.a, c.want)
 	}
 	// A signature by another key than the certificate's, logged all the same.
 	stolen := attach(ed(), body)
 	check(t, "key of another", p, annotated(stolen, map[string]string{
-		sigstore.CertificateAnnotation: string(pemOfCert(good)), sigstore.ChainAnnotation: string(pemOfCert(midCert, rootCert)),
-		sigstore.BundleAnnotation: bundle(entry{sig: sigOf(stolen), der: good.Raw, payload: body, pemType: "CERTIFICATE"}),
+		certificateAnnotation: string(pemOfCert(good)), chainAnnotation: string(pemOfCert(midCert, rootCert)),
+		bundleAnnotation: bundle(entry{sig: sigOf(stolen), der: good.Raw, payload: body, pemType: "CERTIFICATE"}),
 	}), "not made with the key of the certificate")
 	p.Fulcio.Email = ""
 	check(t, "no email required", p, made(good, nil), "required email")
@@ -287,7 +291,7 @@ func TestPKI(t *testing.T) {
 	c := issue(midCert, midKey, leafKey, func(c *x509.Certificate) {
 		c.EmailAddresses, c.DNSNames = []string{email}, []string{"release.example.com", "*.wild.example.com"}
 	})
-	a := annotated(attach(leafKey, payload(digestA, named)), map[string]string{sigstore.CertificateAnnotation: string(pemOfCert(c))})
+	a := annotated(attach(leafKey, payload(digestA, named)), map[string]string{certificateAnnotation: string(pemOfCert(c))})
 	if v := check(t, "good", p, a, ""); v == nil || v.Signers[0].UserID != email+" release.example.com" {
 		t.Errorf("%+v", v)
 	}
@@ -303,7 +307,7 @@ func TestPKI(t *testing.T) {
 	p.PKI.Email, p.PKI.Hostname = email, ""
 	p.PKI.Intermediates = nil
 	check(t, "intermediate missing", p, a, "x509")
-	check(t, "intermediate from the chain", p, annotated(a, map[string]string{sigstore.ChainAnnotation: string(pemOfCert(midCert, rootCert))}), "")
+	check(t, "intermediate from the chain", p, annotated(a, map[string]string{chainAnnotation: string(pemOfCert(midCert, rootCert))}), "")
 	p.PKI.Intermediates = pool(midCert)
 	clock.SetTime(signedAt.Add(time.Hour))
 	check(t, "the certificate has ended since", p, a, "x509")
@@ -313,7 +317,7 @@ func TestPKI(t *testing.T) {
 func TestDecodeRoots(t *testing.T) {
 	b64 := base64.StdEncoding.EncodeToString
 	object := func(root string) (*sigstore.Policy, error) {
-		return sigstore.DecodePolicy(policyObject(t, "ClusterImagePolicy", "v1", "p", "", "[quay.io]", "{rootOfTrust: "+root+"}"))
+		return decode(t, policyObject(t, "ClusterImagePolicy", "v1", "p", "", "[quay.io]", "{rootOfTrust: "+root+"}"))
 	}
 	ca, log, notECDSA := b64(pemOfCert(rootCert)), b64(pemOf(logKey)), b64(pemOf(rsa2048()))
 	subject := "fulcioSubject: {oidcIssuer: '" + issuer + "', signedEmail: " + email + "}"
@@ -364,17 +368,17 @@ func FuzzAnnotations(f *testing.F) {
 	plain := attach(leafKey, body)
 	roots := x509.NewCertPool()
 	roots.AddCert(rootCert)
-	log := must(sigstore.NewKey(logKey.Public()))
+	log := keyOf(logKey)
 	policies := []*sigstore.Policy{
 		{Fulcio: &sigstore.Fulcio{Roots: roots, Log: log, Issuer: issuer, Email: email}},
 		{PKI: &sigstore.PKI{Roots: roots, Email: email}},
-		{Keys: []*sigstore.Key{must(sigstore.NewKey(leafKey.Public()))}, Log: log},
+		{Keys: []*sigstore.Key{keyOf(leafKey)}, Log: log},
 	}
 	c := fulcioLeaf(keep)
 	f.Add(byte(0), bundle(entry{sig: sigOf(plain), der: []byte("x"), payload: body}), string(pemOfCert(c)), string(pemOfCert(midCert)))
 	f.Add(byte(2), `{"SignedEntryTimestamp":"","Payload":{"body":"","integratedTime":1,"logIndex":1,"logID":""}}`, "", "")
 	f.Fuzz(func(t *testing.T, which byte, bundle, certificate, chain string) {
-		a := annotated(plain, map[string]string{sigstore.BundleAnnotation: bundle, sigstore.CertificateAnnotation: certificate, sigstore.ChainAnnotation: chain})
+		a := annotated(plain, map[string]string{bundleAnnotation: bundle, certificateAnnotation: certificate, chainAnnotation: chain})
 		if v, err := policies[int(which)%3].Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {a}}); err == nil {
 			t.Error(v)
 		}

@@ -10,26 +10,17 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// The names under which cosign keeps signatures.
-const (
-	// LayerType is the media type of a layer that holds a payload.
-	LayerType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	// SignatureAnnotation holds the signature over the payload, in base64.
-	SignatureAnnotation = "dev.cosignproject.cosign/signature"
-	// BundleAnnotation, CertificateAnnotation and ChainAnnotation belong to
-	// roots of trust other than a key.
-	BundleAnnotation      = "dev.sigstore.cosign/bundle"
-	CertificateAnnotation = "dev.sigstore.cosign/certificate"
-	ChainAnnotation       = "dev.sigstore.cosign/chain"
-)
+// SignatureAnnotation is the annotation of a layer that holds the signature over the
+// payload, in base64.
+const SignatureAnnotation = "dev.cosignproject.cosign/signature"
 
 const (
-	// MaxPayload is the largest payload, in bytes, that is read.
-	MaxPayload = 64 << 10
-	// MaxAttachments is how many signatures of one image are tried.
-	MaxAttachments = 32
-	// maxManifest is the largest manifest, or index, that is read.
-	maxManifest = 4 << 20
+	// layerType is the media type of a layer that holds a payload.
+	layerType = "application/vnd.dev.cosign.simplesigning.v1+json"
+	// These annotations belong to roots of trust other than a key.
+	bundleAnnotation      = "dev.sigstore.cosign/bundle"
+	certificateAnnotation = "dev.sigstore.cosign/certificate"
+	chainAnnotation       = "dev.sigstore.cosign/chain"
 )
 
 // Attachment is a signature beside an image. Nothing about it is trusted.
@@ -48,7 +39,7 @@ type Attachment struct {
 type Source interface {
 	// Attachments yields the signatures of the image with this digest. A pair
 	// with an error is a failure to read one, after which more may follow; an
-	// [*OtherError] tells of something there that is not a signature of this kind,
+	// [*OtherError] reports something there that is not a signature of this kind,
 	// and an error that wraps [signature.ErrNotFound] that there is nothing.
 	// Implementations must be safe for concurrent use, return promptly when ctx
 	// ends, and bound what they read.
@@ -57,7 +48,7 @@ type Source interface {
 	String() string
 }
 
-// OtherError tells of an attachment that is not a signature in the layout of this
+// OtherError reports an attachment that is not a signature in the layout of this
 // package: of another media type, or one of the bundles that newer versions of
 // cosign attach, which cluster runtimes do not read.
 type OtherError struct {
@@ -69,10 +60,10 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("%s is of type %s: no signature that is read here", e.Location, e.MediaType)
 }
 
-// SignatureTag returns the tag, in the image's repository, under which its
+// signatureTag returns the tag, in the image's repository, under which its
 // signatures lie: sha256-<hash>.sig. The index of a multi-architecture image
 // and each of its images have their own. A digest that is not one is an error.
-func SignatureTag(digest string) (string, error) {
+func signatureTag(digest string) (string, error) {
 	if err := signature.ValidateDigestStrict(digest); err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"strings"
 	"time"
 
@@ -35,12 +36,12 @@ func (v *visit) run(ctx context.Context, src Source) (signer *signature.Signer, 
 	for a, err := range src.Attachments(ctx, v.digest) {
 		v.tick()
 		v.taken++
-		if v.tried == MaxAttachments && err == nil {
-			v.attempt(a, &LimitError{Limit: limitLayers, Max: MaxAttachments, What: short(v.source) + " yields more signatures than are tried"})
+		if v.tried == maxLayers && err == nil {
+			v.attempt(a, &limit.LimitError{Max: maxLayers, What: "signatures in " + short(v.source)})
 			break
 		}
 		if v.taken > maxAttempts {
-			v.attempt(a, &LimitError{Limit: limitAttempts, Max: maxAttempts, What: short(v.source)})
+			v.attempt(a, &limit.LimitError{Max: maxAttempts, What: "attempts with " + short(v.source)})
 			break
 		}
 		if signer = v.try(a, err); signer != nil {
@@ -92,7 +93,7 @@ func (v *visit) try(a Attachment, err error) *signature.Signer {
 
 // check takes the steps in the order in which the container runtime takes them.
 // Nothing of the payload is looked at before the arithmetic.
-func (v *visit) check(a Attachment) (by *signer, p *Payload, err error) {
+func (v *visit) check(a Attachment) (by *signer, p *statement, err error) {
 	err = panics.Catch(func() error {
 		by, p, err = v.steps(a)
 		return err
@@ -106,21 +107,21 @@ func (v *visit) check(a Attachment) (by *signer, p *Payload, err error) {
 	return by, p, nil
 }
 
-func (v *visit) steps(a Attachment) (by *signer, p *Payload, err error) {
-	refuse := func(r signature.Reason, err error) (*signer, *Payload, error) {
+func (v *visit) steps(a Attachment) (by *signer, p *statement, err error) {
+	refuse := func(r signature.Reason, err error) (*signer, *statement, error) {
 		return nil, nil, &signature.Rejection{Reason: r, Err: err}
 	}
 	sig, err := decodeBase64(a)
 	if err != nil {
 		return refuse(signature.Unreadable, err)
 	}
-	if len(a.Payload) > MaxPayload {
-		return refuse(signature.Unreadable, fmt.Errorf("payload is larger than the limit of %d bytes", MaxPayload))
+	if len(a.Payload) > maxPayload {
+		return refuse(signature.Unreadable, fmt.Errorf("payload is larger than the limit of %d bytes", maxPayload))
 	}
 	if by, err = v.policy.authentic(a, sig, v.now); err != nil {
 		return refuse(signature.BadSignature, fmt.Errorf("cryptographic signature verification failed: %w", err))
 	}
-	if p, err = ParsePayload(a.Payload); err != nil {
+	if p, err = parsePayload(a.Payload); err != nil {
 		return refuse(signature.NotJSON, err)
 	}
 	if p.Digest != v.digest {
@@ -153,7 +154,7 @@ func (p *Policy) authentic(a Attachment, sig []byte, now time.Time) (*signer, er
 		return &signer{key: key, name: strings.TrimSpace(p.PKI.Email + " " + p.PKI.Hostname)}, err
 	}
 	for _, k := range p.Keys {
-		if k.VerifyBlob(a.Payload, sig) != nil {
+		if !k.signed(a.Payload, sig) {
 			continue
 		}
 		if p.Log == nil {
@@ -173,7 +174,7 @@ func (p *Policy) authentic(a Attachment, sig []byte, now time.Time) (*signer, er
 func (v *visit) err() error {
 	var refused, others int
 	var reasons, failures []string
-	var limit *LimitError // what ended the search
+	var passed *limit.LimitError // what ended the search
 	for _, a := range v.attempts {
 		var r *signature.Rejection
 		var other *OtherError
@@ -184,8 +185,8 @@ func (v *visit) err() error {
 		case errors.As(a.Err, &other):
 			others++
 		case !errors.Is(a.Err, signature.ErrNotFound):
-			if limit == nil {
-				limit, _ = errors.AsType[*LimitError](a.Err)
+			if passed == nil {
+				passed, _ = errors.AsType[*limit.LimitError](a.Err)
 			}
 			failures = append(failures, bounded.Text(a.Err.Error(), maxReason))
 		}
@@ -205,8 +206,8 @@ func (v *visit) err() error {
 	default:
 		text = "None of the signatures were accepted, reasons: " + bounded.Join(reasons, "; ", maxReasons)
 	}
-	if refused > 0 && limit != nil {
-		text += "; " + limit.Error()
+	if refused > 0 && passed != nil {
+		text += "; " + passed.Error()
 	}
 	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Err: &Refusal{Policy: v.policy.Name, Image: short(v.image), Text: text, attempts: v.attempts}}
 }

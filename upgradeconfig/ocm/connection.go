@@ -154,7 +154,7 @@ func (c *connection) send(ctx context.Context, method, path string, query url.Va
 		return resp, nil
 	}
 	fail := &RequestError{Method: method, URL: c.secrets.Echo(r.URL), Err: err}
-	if e, ok := errors.AsType[*url.Error](err); ok && !errors.As(err, new(*httpclient.LimitError)) {
+	if e, ok := errors.AsType[*url.Error](err); ok && !errors.As(err, new(*httpclient.TimeoutError)) {
 		fail.Err = e.Err // without the URL, which is in the text already
 	}
 	if ctx.Err() != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/httpclient"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -38,7 +38,7 @@ func TestLimits(t *testing.T) {
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "body of an answer", Default: ocm.DefaultMaxBody, Bytes: 24 << 20, Steps: 2, Run: func(t *testing.T) int64 {
 			n, err := policies(t, long, true)
-			if !errors.As(err, new(*httpclient.LimitError)) {
+			if !errors.As(err, new(*limit.LimitError)) {
 				t.Errorf("%.200v", err)
 			}
 			return n

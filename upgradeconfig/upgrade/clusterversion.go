@@ -77,7 +77,7 @@ func request(desired upgradeconfig.Update, cv *configv1.ClusterVersion) bool {
 			u.Image = o.release.Image
 		}
 	}
-	clusterversion.Request(cv, u)
+	clusterversion.SetDesired(cv, u)
 	return true
 }
 

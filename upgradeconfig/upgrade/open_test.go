@@ -81,7 +81,7 @@ func (w *site) ask(u configv1.Update) {
 	w.playing = true
 	defer func() { w.playing = false }()
 	_, err := clusterversion.Modify(context.Background(), w, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		clusterversion.Request(cv, u)
+		clusterversion.SetDesired(cv, u)
 		return true, nil
 	})
 	if err != nil {

@@ -1,11 +1,11 @@
 package runtimeclient
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,10 +50,7 @@ func (c *cluster) Create(ctx context.Context, obj *unstructured.Unstructured, op
 // Apply implements [clusterapi.Writer].
 func (c *cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(u *unstructured.Unstructured) error {
-		if opts.FieldManager == "" {
-			return backend.BadRequest("a field manager is required to apply")
-		}
-		if err := backend.Applicable(u); err != nil {
+		if err := backend.Applicable(u, opts); err != nil {
 			return err
 		}
 		return c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.ForceOwnership, owner(opts.FieldManager))
@@ -103,28 +100,13 @@ func (c *cluster) UpdateStatus(ctx context.Context, obj *unstructured.Unstructur
 }
 
 func owner(manager string) client.FieldOwner {
-	if manager == "" {
-		manager = clusterapi.ManagerDefault
-	}
-	return client.FieldOwner(manager)
+	return client.FieldOwner(cmp.Or(manager, clusterapi.ManagerDefault))
 }
 
 // Delete implements [clusterapi.Writer].
 func (c *cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
-	propagation := opts.Propagation
-	if propagation == "" {
-		propagation = metav1.DeletePropagationBackground
-	}
-	options := &client.DeleteOptions{PropagationPolicy: &propagation, GracePeriodSeconds: opts.GracePeriodSeconds}
-	if opts.UID != "" || opts.ResourceVersion != "" {
-		options.Preconditions = &metav1.Preconditions{}
-		if opts.UID != "" {
-			options.Preconditions.UID = &opts.UID
-		}
-		if opts.ResourceVersion != "" {
-			options.Preconditions.ResourceVersion = &opts.ResourceVersion
-		}
-	}
+	o := backend.Deletion(opts)
+	options := &client.DeleteOptions{PropagationPolicy: o.PropagationPolicy, GracePeriodSeconds: o.GracePeriodSeconds, Preconditions: o.Preconditions}
 	return c.one(ctx, gvk, key, func(key types.NamespacedName) error {
 		if err := backend.CheckName(gvk.Kind, key.Name); err != nil {
 			return err
@@ -135,13 +117,11 @@ func (c *cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 
 // Evict implements [clusterapi.Evictor].
 func (c *cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
-	if pod.Name == "" || pod.Namespace == "" {
-		return backend.BadRequest("an eviction needs a pod's name and namespace, not %q", pod)
-	}
-	if err := backend.CheckName("Pod", pod.Name); err != nil {
+	eviction, err := backend.Eviction(pod, opts)
+	if err != nil {
 		return err
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(backend.Eviction(pod, opts))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(eviction)
 	if err != nil {
 		return err
 	}

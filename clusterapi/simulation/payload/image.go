@@ -41,7 +41,8 @@ func Open(ctx context.Context, name string, fsys fs.FS) (*Image, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	i := &Image{FS: fsys, PullSpec: repository + "@" + digest}
-	if i.Payload, err = manifest.Load(ctx, fsys, manifest.LoadOptions{Image: i.PullSpec, Filter: manifest.DefaultFilter(), Dir: name}); err != nil {
+	i.Payload, err = manifest.Load(ctx, fsys, manifest.LoadOptions{Image: i.PullSpec, Filter: manifest.DefaultFilter(), Dir: name})
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return i, nil

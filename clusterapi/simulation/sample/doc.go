@@ -22,6 +22,6 @@
 //     of its key was thrown away;
 //   - in [To] a manifest that deletes a ConfigMap of [From].
 //
-// All functions are safe for concurrent use. [Image] and [Payload] fail for what
-// is not one of the two releases.
+// All functions are safe for concurrent use. [Payload] fails for what is not one
+// of the two releases.
 package sample

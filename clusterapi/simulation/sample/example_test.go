@@ -10,11 +10,7 @@ import (
 
 // The releases are file systems, laid out as release images are.
 func Example() {
-	image, err := sample.Image(sample.ToVersion)
-	if err != nil {
-		log.Fatal(err)
-	}
-	release, err := sample.Payload(image)
+	release, err := sample.Payload(sample.ToImage)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -39,20 +39,8 @@ func Graph() []byte {
 	return slices.Clone(data)
 }
 
-// Image returns the pull spec of the release of the given version, and an error
-// for any other.
-func Image(version string) (string, error) {
-	switch version {
-	case FromVersion:
-		return FromImage, nil
-	case ToVersion:
-		return ToImage, nil
-	}
-	return "", fmt.Errorf("sample: no release %q, only %s and %s", version, FromVersion, ToVersion)
-}
-
 // Payload returns the contents of the release image with the given pull spec. For
-// any other the error is [fs.ErrNotExist].
+// any other the error wraps [fs.ErrNotExist].
 func Payload(image string) (fs.FS, error) {
 	switch image {
 	case FromImage:

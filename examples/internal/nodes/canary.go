@@ -3,8 +3,10 @@ package nodes
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
@@ -27,8 +29,8 @@ func (r *Rehearsal) planCanary(ctx context.Context, sizes []int, roles []string)
 	}
 	r.Plan, r.Assumed = &p, warnings
 	configured := false
-	r.runner, err = plan.New(plan.Options{Plan: p, Holder: "rehearsal", Observe: func(e plan.Event) {
-		if e.Step == "window-1" && !configured {
+	r.runner, err = plan.New(plan.Options{Plan: p, Holder: "rehearsal", Observe: func(e clusterapi.Event) {
+		if e.Data.(*plan.EventData).Step == "window-1" && !configured {
 			configured = true
 			if err := r.configure(ctx, roles); err != nil {
 				r.events.failed = err.Error()
@@ -40,25 +42,27 @@ func (r *Rehearsal) planCanary(ctx context.Context, sizes []int, roles []string)
 }
 
 // step takes an event of a plan: each of its steps has a lane.
-func (x *events) step(e plan.Event) {
-	lane, place := timeline.Lane{Group: "plan " + e.Plan, Name: e.Step}, "plan "+e.Plan+" > "+e.Step
+func (x *events) step(e clusterapi.Event) {
+	d := e.Data.(*plan.EventData)
+	group := "plan " + strings.TrimPrefix(e.Subject, "plan/")
+	lane, place := timeline.Lane{Group: group, Name: d.Step}, group+" > "+d.Step
 	switch e.Type {
 	case plan.EventStepStarted:
-		x.moved, x.on[place] = e.Time, string(e.Kind)
-		x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: "Step", Text: string(e.Kind)})
+		x.moved, x.on[place] = e.Time, string(d.Kind)
+		x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: "Step", Text: string(d.Kind)})
 	case plan.EventStepDone:
 		x.moved = e.Time
 		delete(x.on, place)
 		delete(x.blocked, place)
 		x.End(lane, e.Time)
 	case plan.EventStepSkipped:
-		x.Add(timeline.Entry{Lane: lane, Start: e.Time, End: e.Time, Phase: "Skipped", Text: e.Text})
+		x.Add(timeline.Entry{Lane: lane, Start: e.Time, End: e.Time, Phase: "Skipped", Text: e.Message})
 	case plan.EventStepFailed:
-		x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: "Step", Text: e.Text, Trouble: true})
-		x.blocked[place] = e.Text
+		x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: "Step", Text: e.Message, Trouble: true})
+		x.blocked[place] = e.Message
 	case plan.EventWaiting:
-		x.blocked[place] = e.Text
+		x.blocked[place] = e.Message
 	case plan.EventError:
-		x.failed = e.Text
+		x.failed = e.Message
 	}
 }

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -47,24 +48,14 @@ func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 
 // drains is what drains are predicted from.
 func (r *Rehearsal) drains(ctx context.Context, topology string) (mcp.DrainView, error) {
-	o := mcp.DrainObjects{Topology: topology, Now: r.driver.Now()}
-	pods, err := list[corev1.Pod](ctx, r)
-	if err != nil {
+	pods, podsErr := list[corev1.Pod](ctx, r)
+	budgets, budgetsErr := list[policyv1.PodDisruptionBudget](ctx, r)
+	nodes, nodesErr := list[corev1.Node](ctx, r)
+	daemonSets, setsErr := list[appsv1.DaemonSet](ctx, r)
+	if err := errors.Join(podsErr, budgetsErr, nodesErr, setsErr); err != nil {
 		return mcp.DrainView{}, err
 	}
-	budgets, err := list[policyv1.PodDisruptionBudget](ctx, r)
-	if err != nil {
-		return mcp.DrainView{}, err
-	}
-	nodes, err := list[corev1.Node](ctx, r)
-	if err != nil {
-		return mcp.DrainView{}, err
-	}
-	daemonSets, err := list[appsv1.DaemonSet](ctx, r)
-	if err != nil {
-		return mcp.DrainView{}, err
-	}
-	o.Pods, o.Budgets, o.Nodes = pods, budgets, nodes
+	o := mcp.DrainObjects{Topology: topology, Now: r.driver.Now(), Pods: pods, Budgets: budgets, Nodes: nodes}
 	for _, d := range daemonSets {
 		o.DaemonSets = append(o.DaemonSets, clusterapi.Key(d.Namespace, d.Name))
 	}
@@ -73,15 +64,11 @@ func (r *Rehearsal) drains(ctx context.Context, topology string) (mcp.DrainView,
 
 // list returns all objects of a kind, none where the cluster does not have it.
 func list[T any](ctx context.Context, r *Rehearsal) ([]*T, error) {
-	all, err := clusterapi.List[T](ctx, r.Cluster, clusterapi.ListOptions{})
+	all, err := clusterapi.ReadAll[T](ctx, r.Cluster, clusterapi.ListOptions{})
 	if err != nil && !absent(err) {
 		return nil, err
 	}
-	out := make([]*T, len(all))
-	for i := range all {
-		out[i] = &all[i]
-	}
-	return out, nil
+	return all, nil
 }
 
 // String tells the estimate in a line, and what blocks in further ones.

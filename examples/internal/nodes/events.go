@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -28,38 +29,39 @@ type events struct {
 }
 
 // node takes an event of a rollout.
-func (x *events) node(e rollout.Event) {
-	lane, pool := timeline.Lane{Group: e.Pool, Name: e.Node}, timeline.Lane{Group: e.Pool}
-	place := e.Pool
-	if e.Node != "" {
-		place += " > " + e.Node
+func (x *events) node(e clusterapi.Event) {
+	d := e.Data.(*rollout.EventData)
+	lane, pool := timeline.Lane{Group: d.Pool, Name: d.Node}, timeline.Lane{Group: d.Pool}
+	place := d.Pool
+	if d.Node != "" {
+		place += " > " + d.Node
 	}
 	switch e.Type {
 	case rollout.EventNodePhase:
 		x.moved = e.Time
-		if e.Phase != mcp.PhaseFailed { // then its reason stays
+		if d.Phase != mcp.PhaseFailed { // then its reason stays
 			delete(x.blocked, place)
 		}
-		x.on[place] = e.Phase.In(e.Stuck)
-		switch e.Phase {
+		x.on[place] = d.Phase.In(d.Stuck)
+		switch d.Phase {
 		case mcp.PhaseDone, mcp.PhaseJoining:
 			delete(x.on, place)
 			x.End(lane, e.Time)
 		case mcp.PhaseFailed:
-			x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: e.Phase.In(e.Stuck), Text: x.blocked[place], Trouble: true})
+			x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: d.Phase.In(d.Stuck), Text: x.blocked[place], Trouble: true})
 		default:
 			x.begin(pool, e.Time)
-			x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: string(e.Phase)})
+			x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: string(d.Phase)})
 		}
 	case rollout.EventNodeFailed:
-		x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: e.Phase.In(e.Stuck), Text: e.Text, Trouble: true})
-		x.blocked[place] = e.Text
+		x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: d.Phase.In(d.Stuck), Text: e.Message, Trouble: true})
+		x.blocked[place] = e.Message
 	case rollout.EventNodeTargeted:
 		x.moved = e.Time
 		x.begin(pool, e.Time)
 	case rollout.EventDrainBlocked, rollout.EventDrainRetry:
 		var drain *rollout.DrainError
-		text := e.Text
+		text := e.Message
 		if errors.As(e.Err, &drain) && drain.Pod != "" {
 			text = strings.Join([]string{drain.Pod, drain.Err.Error()}, ": ")
 		}
@@ -68,13 +70,13 @@ func (x *events) node(e rollout.Event) {
 			x.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: string(mcp.PhaseDraining), Text: text, Trouble: true})
 		}
 	case rollout.EventPoolBlocked:
-		x.blocked[place] = e.Text
-		x.Add(timeline.Entry{Lane: pool, Start: e.Time, End: e.Time, Phase: "Blocked", Text: e.Text, Trouble: e.Reason != string(mcp.BlockPaused)})
+		x.blocked[place] = e.Message
+		x.Add(timeline.Entry{Lane: pool, Start: e.Time, End: e.Time, Phase: "Blocked", Text: e.Message, Trouble: d.Reason != string(mcp.BlockPaused)})
 	case rollout.EventError:
-		x.failed = e.Text
+		x.failed = e.Message
 	case rollout.EventPoolDone:
 		x.moved = e.Time
-		delete(x.pools, e.Pool)
+		delete(x.pools, d.Pool)
 		delete(x.blocked, place)
 		x.End(pool, e.Time)
 	}

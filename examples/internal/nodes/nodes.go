@@ -196,12 +196,14 @@ func (r *Rehearsal) Play(ctx context.Context, until time.Duration) (*Result, err
 	}
 	result := &Result{Outcome: Completed}
 	if r.o.Explain {
-		if result.Explained, err = r.explain(ctx); err != nil {
+		result.Explained, err = r.explain(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
 	if r.o.Estimate {
-		if result.Estimate, err = r.estimate(ctx); err != nil {
+		result.Estimate, err = r.estimate(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -230,7 +232,8 @@ func (r *Rehearsal) Play(ctx context.Context, until time.Duration) (*Result, err
 		}
 	}
 	if r.o.Explain && result.Outcome == Stuck {
-		if result.Held, err = r.explain(ctx); err != nil {
+		result.Held, err = r.explain(ctx)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -73,7 +73,8 @@ func (r *Rehearsal) assume(ctx context.Context, base *assumed) error {
 	if err := r.pending(ctx, state); err != nil {
 		return err
 	}
-	if state, err = r.state(ctx); err != nil {
+	state, err = r.state(ctx)
+	if err != nil {
 		return err
 	}
 	if err := r.configs(ctx, state); err != nil {

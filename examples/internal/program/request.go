@@ -11,7 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -86,7 +85,7 @@ func (r Request) request(ctx context.Context, cv *configv1.ClusterVersion) (bool
 		return false, nil
 	}
 	_, err := clusterversion.Modify(ctx, r.API, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
-		clusterversion.Request(cv, configv1.Update{Version: r.Version})
+		clusterversion.SetDesired(cv, configv1.Update{Version: r.Version})
 		return true, nil
 	})
 	return true, err
@@ -100,9 +99,9 @@ func (r Request) ended(ctx context.Context, cv *configv1.ClusterVersion) (bool, 
 	}
 	for _, c := range cv.Status.Conditions {
 		switch {
-		case c.Type == clusterupdate.ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
+		case c.Type == clusterversion.ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
 			return false, fmt.Errorf("%w: %s: %s", ErrRefused, c.Reason, c.Message)
-		case c.Type == clusterupdate.ConditionFailing && c.Status != configv1.ConditionFalse && now().Sub(c.LastTransitionTime.Time) > cmp.Or(r.StuckAfter, 15*time.Minute):
+		case c.Type == clusterversion.ConditionFailing && c.Status != configv1.ConditionFalse && now().Sub(c.LastTransitionTime.Time) > cmp.Or(r.StuckAfter, 15*time.Minute):
 			return false, fmt.Errorf("%w: %s: %s", ErrStuck, c.Reason, c.Message)
 		}
 	}

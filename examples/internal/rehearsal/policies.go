@@ -83,16 +83,16 @@ func (l *Log) Config(e clusterapi.Event) {
 }
 
 // updater takes events of the version operator.
-func (l *Log) updater(e clusterupdate.Event) {
+func (l *Log) updater(e clusterapi.Event) {
 	if e.Type == clusterupdate.EventCompleted || e.Type == clusterupdate.EventPreconditionBlock {
 		l.Say("version", e.Message)
 	}
 }
 
 // node takes events of the machine-config controller.
-func (l *Log) node(e rollout.Event) {
+func (l *Log) node(e clusterapi.Event) {
 	if e.Type == rollout.EventPoolDone {
-		l.Say("nodes", "all nodes of pool "+e.Pool+" are updated")
+		l.Say("nodes", "all nodes of pool "+e.Data.(*rollout.EventData).Pool+" are updated")
 	}
 }
 

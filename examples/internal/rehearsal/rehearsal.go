@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
@@ -35,8 +36,8 @@ type Options struct {
 	Verifier signature.Verifier
 	// Log is told what happens; nil: Updater and Nodes are, which may be nil too.
 	Log     *Log
-	Updater func(clusterupdate.Event) // gets the events of the version operator
-	Nodes   func(rollout.Event)       // and those of the machine-config controller
+	Updater func(clusterapi.Event) // gets the events of the version operator
+	Nodes   func(clusterapi.Event) // and those of the machine-config controller
 }
 
 // Rehearsal is a simulated cluster that can be updated.
@@ -72,7 +73,8 @@ func New(o Options) (*Rehearsal, error) {
 	if o.Speed == 0 {
 		r.Clock = reconcile.NewClock(o.Start)
 	}
-	if r.Log = o.Log; o.Log != nil {
+	r.Log = o.Log
+	if o.Log != nil {
 		o.Log.now, o.Updater, o.Nodes = r.Clock.Now, o.Log.updater, o.Log.node
 	}
 	// The cluster's time is fast, this machine perhaps not: nobody is to lose
@@ -88,11 +90,13 @@ func New(o Options) (*Rehearsal, error) {
 		}
 	}
 	var err error
-	if r.Cluster, err = simulation.New(o.Cluster); err != nil {
+	r.Cluster, err = simulation.New(o.Cluster)
+	if err != nil {
 		return nil, err
 	}
 	r.Cluster.Expect(next)
-	if r.Graph = o.Graph; r.Graph == nil {
+	r.Graph = o.Graph
+	if r.Graph == nil {
 		updates, err := graph.DecodeBytes(o.Images.Graph(o.Channel), graph.DecodeOptions{})
 		if err != nil {
 			return nil, err

@@ -34,7 +34,8 @@ type Cluster struct {
 func (f *Flags) live(ctx context.Context, r clusterapi.Reader, problems io.Writer) (*Cluster, error) {
 	c := &Cluster{Reader: r, load: f.loadFilter(), platform: f.platform}
 	var err error
-	if c.version, err = clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version")); err != nil {
+	c.version, err = clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
+	if err != nil {
 		return nil, fmt.Errorf("the ClusterVersion: %w", err)
 	}
 	featureSet, gates := "", sets.New[string]()
@@ -92,7 +93,8 @@ func (c *Cluster) Read(ctx context.Context, place string) (*manifest.Payload, er
 	o := manifest.LoadOptions{Image: r.Image, Filter: c.load, Dir: place}
 	p, err := manifest.Load(ctx, r.FS, o)
 	if err == nil && !r.Verified {
-		if o.Image = c.image(p.Release.Version); o.Image != "" {
+		o.Image = c.image(p.Release.Version)
+		if o.Image != "" {
 			p, err = manifest.Load(ctx, r.FS, o) // templates have it in them
 		}
 	}
@@ -136,12 +138,15 @@ func (f *Flags) Releases(ctx context.Context, args []string, problems io.Writer)
 	if err != nil {
 		return nil, nil, filter, err
 	}
-	if args = append(args, From, To); args[0] != "" {
-		if from, err = c.Read(ctx, args[0]); err != nil {
+	args = append(args, From, To)
+	if args[0] != "" {
+		from, err = c.Read(ctx, args[0])
+		if err != nil {
 			return nil, nil, filter, err
 		}
 	}
-	if to, err = c.Read(ctx, args[1]); err != nil {
+	to, err = c.Read(ctx, args[1])
+	if err != nil {
 		return nil, nil, filter, err
 	}
 	return from, to, c.Filter(from, to), nil

@@ -39,10 +39,7 @@ func (f *Flags) DeclareRecorded(set *flag.FlagSet) {
 	set.StringVar(&f.Dump, "dump", "", "recording of a cluster: a `directory or archive`")
 	set.StringVar(&f.profile, "profile", manifest.DefaultProfile, "cluster `profile`; any: manifests of all")
 	set.StringVar(&f.identifier, "exclude", "", "`identifier` by which manifests exclude themselves, such as internal-openshift-hosted")
-	set.Func("platform", "`os/architecture` to choose from an index of images", func(value string) (err error) {
-		f.platform, err = image.ParsePlatform(value)
-		return err
-	})
+	set.Var(&f.platform, "platform", "`os/architecture` to choose from an index of images")
 }
 
 // Declare declares all flags.

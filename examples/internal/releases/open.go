@@ -5,7 +5,6 @@ package releases
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,8 +36,8 @@ const (
 
 // Open opens the release in a place: a directory that is laid out as a release
 // image, one of manifests alone as oc adm release extract writes them, or, as
-// PLACE@DIGEST, an image in an OCI layout or in an archive of docker save. A platform
-// chooses from an index. An error of usage says which digests there are.
+// PLACE@DIGEST, an image in an OCI layout or a mirror on disk. A platform chooses from an
+// index. An error of usage says which digests there are.
 func Open(ctx context.Context, place string, p image.Platform) (*Release, error) {
 	switch place {
 	case From:
@@ -62,9 +61,6 @@ func Open(ctx context.Context, place string, p image.Platform) (*Release, error)
 			r.FS = extracted{r.FS}
 			return r, nil
 		}
-		if !exists(place, "index.json") && !exists(place, "manifest.json") {
-			return nil, fmt.Errorf("%s holds neither release-manifests nor images", place)
-		}
 	}
 	return nil, listed(ctx, place)
 }
@@ -74,7 +70,7 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// openImage opens an image of a layout or an archive.
+// openImage opens an image of a layout or mirror.
 func openImage(ctx context.Context, place, digest string, p image.Platform) (*Release, error) {
 	src, err := image.Open(place, image.Options{Platform: p})
 	if err != nil {

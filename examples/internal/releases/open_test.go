@@ -1,7 +1,6 @@
 package releases_test
 
 import (
-	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/releases"
-	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
@@ -50,11 +48,7 @@ func mirror(t *testing.T) (layout fstest.MapFS, digest string) {
 
 func TestOpen(t *testing.T) {
 	layout, digest := mirror(t)
-	docker, registryManifest := ocitest.Docker(ocitest.Tar(ocitest.Files(sample.To())...))
-	var m oci.Manifest
-	if err := json.Unmarshal(registryManifest, &m); err != nil {
-		t.Fatal(err)
-	}
+	oc := (&ocitest.Layout{FS: layout}).Mirror("openshift/release", ":", "4.21.1-multi", digest)
 	flat, err := fs.Sub(sample.To(), "release-manifests")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +66,7 @@ func TestOpen(t *testing.T) {
 		{"extracted", directory(t, flat), arm, "quay.io/openshift-release-dev/ocp-release", false, 98},
 		{"layout", directory(t, layout) + "@" + digest, image.Platform{Architecture: "amd64"}, "quay.io/openshift-release-dev/ocp-release@" + digest, true, 104},
 		{"archive of a layout", archive(t, layout) + "@" + digest, arm, "quay.io/openshift-release-dev/ocp-release@" + digest, true, 105},
-		{"archive of docker save", archive(t, docker) + "@" + m.Config.Digest, arm, "quay.io/openshift-release-dev/ocp-release@" + m.Config.Digest, true, 104},
+		{"mirror", directory(t, oc) + "@" + digest, arm, "quay.io/openshift-release-dev/ocp-release@" + digest, true, 105},
 	} {
 		r, err := releases.Open(t.Context(), tt.place, tt.platform)
 		if err != nil {
@@ -108,7 +102,7 @@ func TestOpenFails(t *testing.T) {
 		"no digest too": {dir + "@sha256:1", "sha256:1", program.Failed},
 		"no such place": {dir + "x@" + digest, "releasex", program.Failed},
 		"nothing":       {filepath.Join(dir, "absent"), "absent", program.Failed},
-		"empty":         {t.TempDir(), "holds neither release-manifests nor images", program.Failed},
+		"empty":         {t.TempDir(), "holds no images", program.Failed},
 		"a file":        {notes, "notes@home.txt", program.Failed},
 	} {
 		_, err := releases.Open(t.Context(), tt.place, image.Platform{})

@@ -25,7 +25,8 @@ func (f *Flags) Update(ctx context.Context, running string, args []string, probl
 		return nil, nil, nil, err
 	}
 	if running != "" {
-		if from, err = c.Read(ctx, running); err != nil {
+		from, err = c.Read(ctx, running)
+		if err != nil {
 			return nil, nil, nil, err
 		}
 	}

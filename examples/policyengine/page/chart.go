@@ -166,7 +166,8 @@ func (c *chart) draw(q query) picture {
 			if u.To == q.version {
 				e.Class += " incoming"
 			}
-			if e.Chosen = u.From == q.version && u.To == q.to; e.Chosen {
+			e.Chosen = u.From == q.version && u.To == q.to
+			if e.Chosen {
 				e.Class += " chosen"
 			}
 			p.Edges = append(p.Edges, e)

@@ -104,7 +104,7 @@ func TestPage(t *testing.T) {
 
 // TestStates: before the first graph, and after a load that failed.
 func TestStates(t *testing.T) {
-	problem := graphdata.Problem{File: "channels/a.yaml", Line: 2, Message: hostile, Severity: graphdata.SeverityError}
+	problem := graphdata.Problem{File: "channels/a.yaml", Line: 2, Message: hostile}
 	w, body := get(t, page.State{Err: errors.New(hostile), Problems: []graphdata.Problem{problem}}, "/")
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "10" {
 		t.Errorf("status %d, %v", w.Code, w.Header())

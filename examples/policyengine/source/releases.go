@@ -131,7 +131,7 @@ func approximate(tree *graphdata.Tree, known []graphdata.Release, arch string) (
 		if lonely > 0 {
 			message += fmt.Sprintf("; there are none for %d", lonely)
 		}
-		problems = append(problems, graphdata.Problem{File: "channels", Message: message, Severity: graphdata.SeverityWarning})
+		problems = append(problems, graphdata.Problem{File: "channels", Message: message, Warning: true})
 	}
 	return made, problems
 }

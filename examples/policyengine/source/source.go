@@ -91,9 +91,11 @@ func (s *Source) Load(ctx context.Context) (*graphdata.Snapshot, error) {
 	if err == nil {
 		snapshot, err = s.build(ctx)
 	}
-	if s.err = err; err != nil {
+	s.err = err
+	if err != nil {
 		var bad *graphdata.LoadError
-		if s.problems = nil; errors.As(err, &bad) {
+		s.problems = nil
+		if errors.As(err, &bad) {
 			s.problems = bad.Problems
 		}
 		return nil, err
@@ -150,7 +152,7 @@ func (s *Source) open() (fs.FS, error) {
 		return nil, err
 	}
 	defer f.Close()
-	fsys, err := graphdata.OpenArchive(f, graphdata.ArchiveLimits{})
+	fsys, err := graphdata.OpenArchive(f, graphdata.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.o.Tree, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 )
 
 func load(t *testing.T, o source.Options) (*source.Source, *graphdata.Snapshot) {
@@ -51,8 +52,8 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range graphdata.Lint(tree, snapshot, graphdata.LintOptions{}) {
-		if p.Severity == graphdata.SeverityError {
+	for _, p := range maintain.Lint(tree, snapshot, maintain.LintOptions{}) {
+		if !p.Warning {
 			t.Error(p)
 		}
 	}

@@ -291,7 +291,7 @@ func List(n int, format string) string {
 // WantLimit fails the test unless err is a [*graph.LimitError] of the limit.
 func WantLimit(tb testing.TB, err error, limit string, most int64) {
 	tb.Helper()
-	if e := new(graph.LimitError); !errors.As(err, &e) || e.Limit != limit || e.Max != most {
+	if e := new(graph.LimitError); !errors.As(err, &e) || e.What != limit || e.Max != most {
 		tb.Errorf("%v, want the limit of %d %s", err, most, limit)
 	}
 }

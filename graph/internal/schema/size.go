@@ -1,57 +1,49 @@
 package schema
 
 import (
-	"unicode/utf8"
+	"bytes"
+	"encoding/json"
 
 	configv1 "github.com/openshift/api/config/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The sizes of things as JSON, names of fields included. A bound is quicker
-// and never less.
+// JSON is the JSON of a value as it is served: without escapes for HTML.
+func JSON(v any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
 
+// size is how many bytes a value takes as JSON in a list.
+func size(v any) int {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return MaxListBytes // cannot happen: texts and times
+	}
+	return len(text) + len(",")
+}
+
+// SizeOfRelease is how many bytes a release takes as JSON in a list.
+func SizeOfRelease(r *configv1.Release) int { return size(r) }
+
+// SizeOfRisks is how many bytes risks take as JSON in a conditional update.
+func SizeOfRisks(risks []configv1.ConditionalUpdateRisk) int {
+	return size(configv1.ConditionalUpdate{Risks: risks})
+}
+
+// The sizes of things as JSON, names of fields included.
 const (
-	sizeRelease   = 80
-	sizeRisk      = 120 // with its place in an update
-	sizeRule      = 50
-	sizeCondition = 120
-	escaped       = 6 // bytes that one becomes at most
+	sizeRelease = 80
+	sizeRisk    = 120 // with its place in an update
+	sizeRule    = 50
+	escaped     = 6 // bytes that one becomes at most
 )
 
-func sizeOfText(s string) int {
-	n := 3 // quotes and a comma
-	for i := 0; i < len(s); {
-		c := s[i]
-		switch {
-		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
-			n += 2
-		case c < ' ' || c == '<' || c == '>' || c == '&':
-			n += escaped
-		case c < utf8.RuneSelf:
-			n++
-		default:
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError || r == '\u2028' || r == '\u2029' {
-				n += escaped
-			} else {
-				n += size
-			}
-			i += size
-			continue
-		}
-		i++
-	}
-	return n
-}
-
-func SizeOfRelease(r *configv1.Release) int {
-	n := sizeRelease + sizeOfText(r.Version) + sizeOfText(r.Image) + sizeOfText(string(r.URL))
-	for _, c := range r.Channels {
-		n += sizeOfText(c)
-	}
-	return n
-}
-
+// BoundOfRelease is never less than [SizeOfRelease], and quicker.
 func BoundOfRelease(r *configv1.Release) int {
 	n := len(r.Version) + len(r.Image) + len(r.URL)
 	for _, c := range r.Channels {
@@ -60,27 +52,9 @@ func BoundOfRelease(r *configv1.Release) int {
 	return sizeRelease + escaped*n
 }
 
-func SizeOfRisks(risks []configv1.ConditionalUpdateRisk) int {
-	n := sizeRisk
-	for i := range risks {
-		n += sizeOfRisk(&risks[i])
-	}
-	return n
-}
-
-func sizeOfRisk(r *configv1.ConditionalUpdateRisk) int {
-	n := sizeRisk + sizeOfText(r.URL) + sizeOfText(r.Name) + sizeOfText(r.Message)
-	for i := range r.MatchingRules {
-		n += sizeRule + sizeOfText(r.MatchingRules[i].Type)
-		if p := r.MatchingRules[i].PromQL; p != nil {
-			n += sizeOfText(p.PromQL)
-		}
-	}
-	return n
-}
-
+// BoundOfRisks is never less than [SizeOfRisks], and quicker.
 func BoundOfRisks(risks []configv1.ConditionalUpdateRisk) int {
-	n := sizeRisk
+	n := sizeRelease + sizeRisk
 	for i := range risks {
 		r := &risks[i]
 		n += sizeRisk + escaped*(len(r.URL)+len(r.Name)+len(r.Message))
@@ -94,22 +68,19 @@ func BoundOfRisks(risks []configv1.ConditionalUpdateRisk) int {
 	return n
 }
 
-func sizeOfCondition(c *metav1.Condition) int {
-	return sizeCondition + sizeOfText(c.Type) + sizeOfText(c.Reason) + sizeOfText(c.Message)
-}
-
-// sizer fits lists into a size. It looks no further than that.
+// Sizer fits lists into a size. It looks no further than that.
 type Sizer struct {
 	Left   int
 	Listed bool // each risk is in status.conditionalUpdateRisks as well
 	risks  map[string]bool
 }
 
-// available takes releases in if they fit.
+// Available takes releases in if they fit.
 func (s *Sizer) Available(releases []configv1.Release) bool {
 	left := s.Left
 	for i := range releases {
-		if left -= SizeOfRelease(&releases[i]); left < 0 {
+		left -= SizeOfRelease(&releases[i])
+		if left < 0 {
 			return false
 		}
 	}
@@ -117,38 +88,23 @@ func (s *Sizer) Available(releases []configv1.Release) bool {
 	return true
 }
 
-// conditional takes an update in if it fits.
+// Conditional takes an update in if it fits.
 func (s *Sizer) Conditional(c *configv1.ConditionalUpdate) bool {
-	left := s.Left - SizeOfRelease(&c.Release) - sizeRisk
-	for i := range c.Conditions {
-		left -= sizeOfCondition(&c.Conditions[i])
+	left := s.Left - size(c)
+	if s.Listed && s.risks == nil {
+		s.risks = map[string]bool{}
 	}
 	for i := range c.Risks {
-		if left < 0 {
-			return false
+		if s.Listed && left >= 0 && !s.risks[c.Risks[i].Name] {
+			left -= size(c.Risks[i])
 		}
-		risk := &c.Risks[i]
-		size := sizeOfRisk(risk)
-		for j := range risk.Conditions {
-			size += sizeOfCondition(&risk.Conditions[j])
-		}
-		if s.Listed {
-			left -= sizeOfText(risk.Name) // in riskNames
-			if !s.risks[risk.Name] {
-				left -= size
-			}
-		}
-		left -= size
 	}
 	if left < 0 {
 		return false
 	}
 	s.Left = left
-	if s.Listed {
-		if s.risks == nil {
-			s.risks = map[string]bool{}
-		}
-		for i := range c.Risks {
+	for i := range c.Risks {
+		if s.Listed {
 			s.risks[c.Risks[i].Name] = true
 		}
 	}

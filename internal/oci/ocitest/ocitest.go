@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/internal/oci"
@@ -77,6 +79,10 @@ func Files(fsys fs.FS) []Entry {
 		case d.IsDir():
 			out = append(out, Dir(name+"/"))
 			return nil
+		case d.Type() == fs.ModeSymlink:
+			target, err := fs.ReadLink(fsys, name)
+			out = append(out, Symlink(name, target))
+			return err
 		}
 		data, err := fs.ReadFile(fsys, name)
 		out = append(out, File(name, string(data)))
@@ -151,30 +157,54 @@ func Named(d oci.Descriptor, name string) oci.Descriptor {
 	return d
 }
 
-// Docker returns the files of an archive as docker save writes it, with one
-// image, and the manifest that a registry would have of it.
-func Docker(layers ...[]byte) (files fstest.MapFS, manifest []byte) {
-	files = fstest.MapFS{}
-	var names, diffs []string
-	var stored []oci.Descriptor
-	for i, data := range layers {
-		name := fmt.Sprintf("%d/layer.tar", i)
-		files[name] = &fstest.MapFile{Data: data}
-		names, diffs = append(names, name), append(diffs, Digest(data))
-		packed := Gzip(data)
-		stored = append(stored, oci.Descriptor{MediaType: TypeLayerGzip, Digest: Digest(packed), Size: int64(len(packed))})
+// Mirror returns the blobs as oc image mirror writes them to files: in a repository,
+// with those manifests in manifests that digests name, and tag as a link to the first
+// of them. The names of files have colon in place of the colon of a digest.
+func (l *Layout) Mirror(repository, colon, tag string, digests ...string) fstest.MapFS {
+	files := fstest.MapFS{}
+	name := func(digest string) string { return strings.Replace(digest, ":", colon, 1) }
+	for _, digest := range l.blobs() {
+		files["v2/"+repository+"/blobs/"+name(digest)] = l.FS[oci.BlobPath(digest)]
 	}
-	config, err := json.Marshal(map[string]any{"os": "linux", "architecture": "amd64", "rootfs": map[string]any{"type": "layers", "diff_ids": diffs}})
-	check(err)
-	name := Digest(config)[len("sha256:"):] + ".json"
-	files[name] = &fstest.MapFile{Data: config}
-	list, err := json.Marshal([]map[string]any{{"Config": name, "RepoTags": []string{"registry.example/release:1"}, "Layers": names}})
-	check(err)
-	files["manifest.json"] = &fstest.MapFile{Data: list}
-	manifest, err = json.Marshal(oci.Manifest{MediaType: oci.TypeDockerManifest, Layers: stored,
-		Config: &oci.Descriptor{MediaType: "application/vnd.docker.container.image.v1+json", Digest: Digest(config), Size: int64(len(config))}})
-	check(err)
-	return files, manifest
+	dir := "v2/" + repository + "/manifests/"
+	for _, digest := range digests {
+		if file := l.FS[oci.BlobPath(digest)]; file != nil {
+			files[dir+name(digest)] = file
+		}
+	}
+	files[dir+tag] = &fstest.MapFile{Mode: fs.ModeSymlink | 0o777, Data: []byte(name(digests[0]))}
+	return files
+}
+
+// Storage returns the blobs as a registry stores them, and a repository in which
+// digests name manifests, and tag the first of them.
+func (l *Layout) Storage(repository, tag string, digests ...string) fstest.MapFS {
+	files := fstest.MapFS{}
+	link := func(name, digest string) {
+		files["docker/registry/v2/repositories/"+repository+"/"+name+"/link"] = &fstest.MapFile{Data: []byte(digest)}
+	}
+	for _, digest := range l.blobs() {
+		sum := strings.TrimPrefix(digest, "sha256:")
+		files["docker/registry/v2/blobs/sha256/"+sum[:2]+"/"+sum+"/data"] = l.FS[oci.BlobPath(digest)]
+		link("_layers/sha256/"+sum, digest)
+	}
+	for _, digest := range digests {
+		link("_manifests/revisions/"+strings.Replace(digest, ":", "/", 1), digest)
+	}
+	link("_manifests/tags/"+tag+"/current", digests[0])
+	return files
+}
+
+// blobs returns the digests of the blobs.
+func (l *Layout) blobs() []string {
+	var out []string
+	for name := range l.FS {
+		if sum, ok := strings.CutPrefix(name, "blobs/sha256/"); ok {
+			out = append(out, "sha256:"+sum)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func check(err error) {

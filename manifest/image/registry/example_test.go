@@ -30,9 +30,9 @@ func Example() {
 
 	ctx := context.Background()
 	src, err := registry.New(registry.Options{
-		Repository: host + "/ocp/release",
-		PlainHTTP:  true, // as little as possible: this mirror speaks nothing else
-		Image:      image.Options{Platform: image.Platform{Architecture: "arm64"}},
+		Mirrors:   []string{host + "/ocp/release"},
+		PlainHTTP: true, // as little as possible: this mirror speaks nothing else
+		Image:     image.Options{Platform: image.Platform{Architecture: "arm64"}},
 	})
 	if err != nil {
 		log.Fatal(err)

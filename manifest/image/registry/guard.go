@@ -17,7 +17,8 @@ const maxGreeting = 1 << 20
 // and to where a redirect may lead. It sees those of logins and for tokens too.
 type guard struct {
 	inner        http.RoundTripper
-	plain        bool
+	plain        bool // http
+	private      bool // redirects to private addresses
 	maxRedirects int
 }
 
@@ -58,7 +59,7 @@ func (g *guard) check(req *http.Request) (first *http.Request, err error) {
 		return nil, errors.New("redirect from https to another scheme refused")
 	case req.URL.Scheme != "https" && !g.plain:
 		return nil, errPlainHTTP
-	case away && isPrivate(req.URL.Hostname()):
+	case away && !g.private && isPrivate(req.URL.Hostname()):
 		return nil, fmt.Errorf("redirect to the private address %s refused", req.URL.Hostname())
 	case away && req.Body != nil && req.Body != http.NoBody:
 		return nil, errors.New("redirect to another host of a request that has credentials refused")

@@ -2,32 +2,40 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
+	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
-// Store is registries as an image.Store. It is safe for concurrent use. Make one
-// with [NewStore].
+// Store is registries as an image.Store, and as a sigstore.Store. It is safe for
+// concurrent use. Make one with [NewStore].
 type Store struct {
-	keychain   authn.Keychain
-	repository *name.Repository // instead of that of pull specs; may be nil
-	plain      bool
-	transport  http.RoundTripper
-	own        *http.Transport // may be nil
+	keychain  authn.Keychain
+	mirrors   []name.Repository // instead of that of pull specs
+	plain     bool
+	retries   int
+	transport http.RoundTripper
+	own       *http.Transport // may be nil
 
 	mu       sync.Mutex
 	sessions map[string]*session // by repository, of those that have been asked
 }
 
-var _ image.Store = (*Store)(nil)
+var (
+	_ image.Store    = (*Store)(nil)
+	_ sigstore.Store = (*Store)(nil)
+)
 
 // maxSessions is how many repositories a store stays logged in to.
 const maxSessions = 64
@@ -40,26 +48,39 @@ type StatusError struct {
 	Status int
 	// Message is what the registry says of it, bounded.
 	Message string
+
+	after time.Duration // wait that it asks for; 0 if it does not
 }
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("response status %d: %s", e.Status, e.Message)
 }
 
-// Is says that a missing blob does not exist.
+// Is reports that a missing blob does not exist.
 func (e *StatusError) Is(target error) bool {
 	return target == fs.ErrNotExist && e.Status == http.StatusNotFound
 }
 
-// Manifest implements image.Store. Errors are [*StatusError] and those of the
-// connection.
-func (s *Store) Manifest(ctx context.Context, repository, digest string) (io.ReadCloser, error) {
-	return s.get(ctx, repository, "manifests", digest)
+// Manifest implements image.Store: it opens the manifest with a digest or tag. Errors are
+// [*StatusError] and those of the connection; with several mirrors, those of all.
+func (s *Store) Manifest(ctx context.Context, repository, reference string) (io.ReadCloser, error) {
+	return s.open(ctx, repository, request{what: "manifests", reference: reference, accept: accept})
 }
 
 // Blob implements image.Store. The errors are those of Manifest.
 func (s *Store) Blob(ctx context.Context, repository, digest string) (io.ReadCloser, error) {
-	return s.get(ctx, repository, "blobs", digest)
+	r := request{what: "blobs", reference: digest}
+	f, err := s.open(ctx, repository, r)
+	if err != nil || s.retries == 0 {
+		return f, err
+	}
+	return &body{ctx: ctx, store: s, repository: repository, request: r, from: f}, nil
+}
+
+// Referrers opens the index of what refers to the image with a digest, such as
+// signatures. The errors are those of Manifest.
+func (s *Store) Referrers(ctx context.Context, repository, digest string) (io.ReadCloser, error) {
+	return s.open(ctx, repository, request{what: "referrers", reference: digest, accept: oci.TypeIndex})
 }
 
 // CloseIdleConnections closes connections that wait for a next request. Those of
@@ -70,24 +91,63 @@ func (s *Store) CloseIdleConnections() {
 	}
 }
 
-func (s *Store) get(ctx context.Context, repository, what, digest string) (io.ReadCloser, error) {
-	r, err := s.target(repository)
-	if err != nil {
-		return nil, err
+// open sends a request to the mirrors, one after another, and again to those that failed
+// for the moment.
+func (s *Store) open(ctx context.Context, repository string, r request) (io.ReadCloser, error) {
+	targets := s.mirrors
+	if len(targets) == 0 {
+		target, err := s.parse(repository)
+		if err != nil {
+			return nil, err
+		}
+		targets = []name.Repository{target}
 	}
-	body, err := s.session(r).get(ctx, what, digest)
-	if err != nil {
-		return nil, fmt.Errorf("%s@%s: %w", r.Name(), digest, err)
+	var lasting []error
+	for try := 0; ; try++ {
+		var again []name.Repository
+		var failed []error
+		wait := maxWait + 1
+		for _, target := range targets {
+			f, err := s.session(target).get(ctx, r)
+			if err == nil {
+				return f, nil
+			}
+			named := fmt.Errorf("%s@%s: %w", target.Name(), r.reference, err)
+			if after, ok := retryable(err, try); ok && ctx.Err() == nil {
+				again = append(again, target)
+				failed = append(failed, named)
+				wait = min(wait, after)
+			} else {
+				lasting = append(lasting, named)
+			}
+		}
+		if len(again) == 0 || try == s.retries || wait > maxWait {
+			return nil, together(append(lasting, failed...))
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+		targets = again
 	}
-	return body, nil
 }
 
-// target returns the repository to ask for images of another.
-func (s *Store) target(repository string) (name.Repository, error) {
-	if s.repository != nil {
-		return *s.repository, nil
+// together joins errors. That something does not exist is so if no mirror has it.
+func together(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
 	}
-	return s.parse(repository)
+	var missing, others []error
+	for _, err := range errs {
+		if errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, err)
+		} else {
+			others = append(others, err)
+		}
+	}
+	if len(missing) == 0 || len(others) == 0 {
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("%w\n%v", errors.Join(others...), errors.Join(missing...))
 }
 
 func (s *Store) session(r name.Repository) *session {

@@ -22,8 +22,8 @@ type Options struct {
 	Reboot bool
 }
 
-// Name is the name of the action.
-const Name = "bootloader"
+// name is the name of the action.
+const name = "bootloader"
 
 // Action is a [nodeaction.Action] that updates the boot loader of a RHCOS host.
 // It is safe for concurrent use if its Hosts are.
@@ -38,7 +38,7 @@ func New(o Options) (*Action, error) {
 }
 
 // Name implements [nodeaction.Action].
-func (a *Action) Name() string { return Name }
+func (a *Action) Name() string { return name }
 
 // Disruption implements [nodeaction.Action]: none, unless nodes are restarted.
 func (a *Action) Disruption(*corev1.Node) nodeaction.Disruption {
@@ -97,7 +97,7 @@ func (a *Action) step(ctx context.Context, n *corev1.Node, progress string) (nod
 }
 
 // next says what a boot loader needs; "": nothing.
-func next(s Status) string {
+func next(s status) string {
 	switch {
 	case len(s.Adoptable) > 0:
 		return adopt
@@ -149,11 +149,11 @@ func (a *Action) forget(ctx context.Context, n *corev1.Node, verbs ...string) er
 	return nil
 }
 
-func (a *Action) status(ctx context.Context, n *corev1.Node) (Status, error) {
+func (a *Action) status(ctx context.Context, n *corev1.Node) (status, error) {
 	out, err := a.o.Hosts.Run(ctx, n, "bootupctl", "status")
 	if err != nil {
-		return Status{}, err
+		return status{}, err
 	}
-	s, err := ParseStatus(out)
+	s, err := parseStatus(out)
 	return s, nodeaction.Permanent(err)
 }

@@ -1,8 +1,8 @@
 // Package bootloader updates the boot loaders of RHCOS hosts, which the updates
 // of OpenShift leave alone.
 //
-// An [Action] asks bootupctl for the state of a host's boot loader
-// ([ParseStatus]). What was installed with OpenShift 4.4 or earlier has to be
+// An [Action] asks bootupctl for the state of a host's boot loader.
+// What was installed with OpenShift 4.4 or earlier has to be
 // adopted: bootupctl adopt-and-update. What can be updated is: bootupctl update.
 // A host where neither is the case is skipped. The update is in effect when the
 // host is restarted, whenever that is, so nodes are neither cordoned nor drained;

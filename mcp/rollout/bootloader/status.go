@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Status is what bootupctl says of the boot loader of a host.
-type Status struct {
-	Components []Component
+// status is what bootupctl says of the boot loader of a host.
+type status struct {
+	Components []component
 	// Adoptable are the components that were installed before bootupd managed
 	// them, as on machines installed with OpenShift 4.4 or earlier.
-	Adoptable []Adoptable
+	Adoptable []adoptable
 }
 
-// Component is a part of the boot loader, as "EFI" or "BIOS".
-type Component struct {
+// component is a part of the boot loader, as "EFI" or "BIOS".
+type component struct {
 	Name      string
 	Installed string // its packages
 	Update    string // the packages that it can be updated to; "": it is up to date
@@ -22,16 +22,16 @@ type Component struct {
 	Interrupted string
 }
 
-// Adoptable is a component that has to be adopted before it can be updated.
-type Adoptable struct {
+// adoptable is a component that has to be adopted before it can be updated.
+type adoptable struct {
 	Name    string
 	Version string
 }
 
 // Needed says whether there is something to do.
-func (s Status) Needed() bool { return len(s.Adoptable) > 0 || s.updates() }
+func (s status) Needed() bool { return len(s.Adoptable) > 0 || s.updates() }
 
-func (s Status) updates() bool {
+func (s status) updates() bool {
 	for _, c := range s.Components {
 		if c.Update != "" || c.Interrupted != "" {
 			return true
@@ -40,16 +40,16 @@ func (s Status) updates() bool {
 	return false
 }
 
-// ParseStatus reads the output of "bootupctl status". It fails for one that
+// parseStatus reads the output of "bootupctl status". It fails for one that
 // says neither of components nor that there are none, and for what it says of
 // an update that is not known.
-func ParseStatus(text string) (Status, error) {
-	var s Status
+func parseStatus(text string) (status, error) {
+	var s status
 	known := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if name, ok := strings.CutPrefix(line, "Component "); ok {
-			s.Components = append(s.Components, Component{Name: strings.TrimSpace(name)})
+			s.Components = append(s.Components, component{Name: strings.TrimSpace(name)})
 			known = true
 			continue
 		}
@@ -61,7 +61,7 @@ func ParseStatus(text string) (Status, error) {
 		value = strings.TrimSpace(value)
 		if key == "Adoptable" || key == "Detected" {
 			name, version, _ := strings.Cut(value, ":")
-			s.Adoptable = append(s.Adoptable, Adoptable{Name: strings.TrimSpace(name), Version: strings.TrimSpace(version)})
+			s.Adoptable = append(s.Adoptable, adoptable{Name: strings.TrimSpace(name), Version: strings.TrimSpace(version)})
 			known = true
 			continue
 		}
@@ -79,13 +79,13 @@ func ParseStatus(text string) (Status, error) {
 		case "Update":
 			update, err := parseUpdate(value)
 			if err != nil {
-				return Status{}, fmt.Errorf("component %s: %w", c.Name, err)
+				return status{}, fmt.Errorf("component %s: %w", c.Name, err)
 			}
 			c.Update = update
 		}
 	}
 	if !known {
-		return Status{}, fmt.Errorf("not the output of bootupctl status: %.80q", text)
+		return status{}, fmt.Errorf("not the output of bootupctl status: %.80q", text)
 	}
 	return s, nil
 }

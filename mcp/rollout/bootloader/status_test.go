@@ -1,39 +1,37 @@
-package bootloader_test
+package bootloader
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/clusterupdate/clusterupdate/mcp/rollout/bootloader"
 )
 
 func TestParseStatus(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
-		want       bootloader.Status
+		want       status
 		needed     bool
 		err        string
 	}{
 		{name: "up to date", text: "Component EFI\n  Installed: grub2-efi-x64-1:2.04-31.el8_4.1.x86_64,shim-x64-15-8.el8_1.x86_64\n  Update: At latest version\nNo components are adoptable.\nCoreOS aleph image ID: rhcos-48.84.202109241901-0-qemu.x86_64.qcow2\nBoot method: EFI\n",
-			want: bootloader.Status{Components: []bootloader.Component{{Name: "EFI", Installed: "grub2-efi-x64-1:2.04-31.el8_4.1.x86_64,shim-x64-15-8.el8_1.x86_64"}}}},
+			want: status{Components: []component{{Name: "EFI", Installed: "grub2-efi-x64-1:2.04-31.el8_4.1.x86_64,shim-x64-15-8.el8_1.x86_64"}}}},
 		{name: "no heading of what is adoptable", text: "Component EFI\n  Installed: grub2-efi-aa64-1:2.02-99.el8_4.1.aarch64,shim-aa64-15.4-2.el8_1.aarch64\n  Update: At latest version\n",
-			want: bootloader.Status{Components: []bootloader.Component{{Name: "EFI", Installed: "grub2-efi-aa64-1:2.02-99.el8_4.1.aarch64,shim-aa64-15.4-2.el8_1.aarch64"}}}},
+			want: status{Components: []component{{Name: "EFI", Installed: "grub2-efi-aa64-1:2.02-99.el8_4.1.aarch64,shim-aa64-15.4-2.el8_1.aarch64"}}}},
 		{name: "an update", text: "Component BIOS\n  Installed: grub2-tools-1:2.02\n  Update: Available: grub2-tools-1:2.04\nComponent EFI\n  Installed: a\n  Update: No update found\n",
-			needed: true, want: bootloader.Status{Components: []bootloader.Component{{Name: "BIOS", Installed: "grub2-tools-1:2.02", Update: "grub2-tools-1:2.04"}, {Name: "EFI", Installed: "a"}}}},
+			needed: true, want: status{Components: []component{{Name: "BIOS", Installed: "grub2-tools-1:2.02", Update: "grub2-tools-1:2.04"}, {Name: "EFI", Installed: "a"}}}},
 		{name: "interrupted", text: "Component EFI\n  Installed: a\n  WARNING: Previous update to b was interrupted\n  Update: At latest version\n",
-			needed: true, want: bootloader.Status{Components: []bootloader.Component{{Name: "EFI", Installed: "a", Interrupted: "b"}}}},
+			needed: true, want: status{Components: []component{{Name: "EFI", Installed: "a", Interrupted: "b"}}}},
 		{name: "adoptable", text: "No components installed.\nAdoptable: EFI: grub2-efi-x64-1:2.04\nBoot method: EFI\n",
-			needed: true, want: bootloader.Status{Adoptable: []bootloader.Adoptable{{Name: "EFI", Version: "grub2-efi-x64-1:2.04"}}}},
-		{name: "detected", text: "No components installed.\nDetected: BIOS: grub2\n", needed: true, want: bootloader.Status{Adoptable: []bootloader.Adoptable{{Name: "BIOS", Version: "grub2"}}}},
-		{name: "older than installed", text: "Component EFI\n  Installed: b\n  Update: Ignoring downgrade\n", want: bootloader.Status{Components: []bootloader.Component{{Name: "EFI", Installed: "b"}}}},
+			needed: true, want: status{Adoptable: []adoptable{{Name: "EFI", Version: "grub2-efi-x64-1:2.04"}}}},
+		{name: "detected", text: "No components installed.\nDetected: BIOS: grub2\n", needed: true, want: status{Adoptable: []adoptable{{Name: "BIOS", Version: "grub2"}}}},
+		{name: "older than installed", text: "Component EFI\n  Installed: b\n  Update: Ignoring downgrade\n", want: status{Components: []component{{Name: "EFI", Installed: "b"}}}},
 		{name: "nothing", text: "No components installed.\nNo components are adoptable.\n"},
 		{name: "empty", err: `not the output of bootupctl status: ""`},
 		{name: "something else", text: "error: permission denied", err: `not the output of bootupctl status: "error: permission denied"`},
 		{name: "not understood", text: "Component EFI\n  Update: Perhaps", err: `component EFI: its update is not understood: "Perhaps"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := bootloader.ParseStatus(tt.text)
+			got, err := parseStatus(tt.text)
 			if text := errorText(err); text != tt.err {
 				t.Fatalf("error %q, want %q", text, tt.err)
 			}
@@ -57,14 +55,14 @@ func errorText(err error) string {
 func FuzzParseStatus(f *testing.F) {
 	f.Add("Component EFI\n  Installed: a\n  Update: Available: b\nAdoptable: BIOS: c\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := bootloader.ParseStatus(text)
+		s, err := parseStatus(text)
 		if err != nil {
 			if s.Components != nil || s.Adoptable != nil {
 				t.Error("a status with an error")
 			}
 			return
 		}
-		again, err := bootloader.ParseStatus(text + "\nBoot method: EFI\n")
+		again, err := parseStatus(text + "\nBoot method: EFI\n")
 		if err != nil || again.Needed() != s.Needed() {
 			t.Errorf("%v, %v", again, err)
 		}
@@ -72,7 +70,7 @@ func FuzzParseStatus(f *testing.F) {
 }
 
 func TestOptions(t *testing.T) {
-	if _, err := bootloader.New(bootloader.Options{}); err == nil {
+	if _, err := New(Options{}); err == nil {
 		t.Error("no hosts")
 	}
 }

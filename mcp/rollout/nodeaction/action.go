@@ -38,7 +38,7 @@ type Step struct {
 	// Done: nothing is left to do.
 	Done bool
 	// Progress is recorded on the node before the next Step; at most
-	// [MaxProgress] bytes. An empty one is recorded too.
+	// 4 KiB. An empty one is recorded too.
 	Progress string
 	// After is how long to wait before the next Step.
 	After time.Duration
@@ -49,8 +49,8 @@ type Step struct {
 	Person bool
 }
 
-// MaxProgress is the most bytes of [Step].Progress.
-const MaxProgress = 4 << 10
+// maxProgress is the most bytes of [Step].Progress.
+const maxProgress = 4 << 10
 
 // Disruption is what becomes of a node while it is acted on.
 type Disruption string

@@ -20,7 +20,7 @@ import (
 // the action's first error. It waits with [reconcile.Sleep].
 //
 // id says what it is done for. How far the action is stands in an annotation of the
-// node ([ProgressAnnotation]): called again, also by another program, the function
+// node, clusterupdate.github.io/progress.NAME: called again, also by another program, the function
 // goes on there, and does nothing to a node where the action was last done for the
 // same id. With an empty id nothing stays once it is done.
 //
@@ -39,13 +39,13 @@ func Func(api clusterapi.ClusterAPI, a Action, id string) func(ctx context.Conte
 	}
 }
 
-// ProgressAnnotation returns the name of the annotation on nodes in which [Func],
+// progressAnnotation returns the name of the annotation on nodes in which [Func],
 // [PlanAction] and [Updater] keep how far an action is.
-func ProgressAnnotation(action string) string { return progressPrefix + action }
+func progressAnnotation(action string) string { return progressPrefix + action }
 
 const progressPrefix = clusterapi.AnnotationPrefix + "progress."
 
-// progress is the value of a ProgressAnnotation, as JSON.
+// progress is the value of a progressAnnotation, as JSON.
 type progress struct {
 	Version  int    `json:"version"`
 	Progress string `json:"progress,omitempty"`
@@ -95,7 +95,8 @@ func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 		// Recorded before anything is done: once something is, the action may not be
 		// needed any more, though it has not ended.
 		step := Step{Done: !needed}
-		if n, err = record(ctx, api, n, a, id, step); err != nil || step.Done {
+		n, err = record(ctx, api, n, a, id, step)
+		if err != nil || step.Done {
 			return step, err
 		}
 	}
@@ -103,8 +104,8 @@ func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 	if err != nil {
 		return Step{}, err
 	}
-	if len(step.Progress) > MaxProgress {
-		return Step{}, fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded", len(step.Progress), MaxProgress)
+	if len(step.Progress) > maxProgress {
+		return Step{}, fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded", len(step.Progress), maxProgress)
 	}
 	_, err = record(ctx, api, n, a, id, step)
 	return step, err
@@ -113,7 +114,7 @@ func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 // record writes what came of a step, if the node's annotation is still as n has
 // it: a program that was slow does not write over the work of the one that went on.
 func record(ctx context.Context, api clusterapi.ClusterAPI, n *corev1.Node, a Action, id string, step Step) (*corev1.Node, error) {
-	annotation := ProgressAnnotation(a.Name())
+	annotation := progressAnnotation(a.Name())
 	now := progress{Version: progressVersion, Progress: step.Progress, Begun: true}
 	if step.Done {
 		now = progress{Version: progressVersion, Done: id}
@@ -144,7 +145,7 @@ func record(ctx context.Context, api clusterapi.ClusterAPI, n *corev1.Node, a Ac
 // progressOf reads how far an action is with a node.
 func progressOf(n *corev1.Node, a Action) (progress, error) {
 	var was progress
-	annotation := ProgressAnnotation(a.Name())
+	annotation := progressAnnotation(a.Name())
 	value := n.Annotations[annotation]
 	if value == "" {
 		return was, nil
@@ -202,7 +203,7 @@ func (u updater) Step(ctx context.Context, node string, to mcp.Target, _ mcp.Pha
 			return phase, 0, nil
 		}
 		return mcp.PhaseDone, 0, u.annotate(ctx, node, mcp.AnnotationCurrentConfig, to.Config, mcp.AnnotationState, mcp.StateDone,
-			mcp.AnnotationReason, "", mcp.AnnotationCurrentImage, to.Image, ProgressAnnotation(u.action.Name()), "")
+			mcp.AnnotationReason, "", mcp.AnnotationCurrentImage, to.Image, progressAnnotation(u.action.Name()), "")
 	}
 	return phase, 0, nil // the rollout's turn
 }
@@ -229,7 +230,7 @@ func (u updater) act(ctx context.Context, node, config, uncordon string) (mcp.Ph
 func (u updater) annotate(ctx context.Context, node string, pairs ...string) error {
 	_, err := clusterapi.Modify(ctx, u.api, clusterapi.Key("", node), modify, func(n *corev1.Node) error {
 		for i := 0; i < len(pairs); i += 2 {
-			if name := pairs[i]; pairs[i+1] == "" && (name == mcp.AnnotationCurrentImage || name == ProgressAnnotation(u.action.Name())) {
+			if name := pairs[i]; pairs[i+1] == "" && (name == mcp.AnnotationCurrentImage || name == progressAnnotation(u.action.Name())) {
 				delete(n.Annotations, name)
 				continue
 			}

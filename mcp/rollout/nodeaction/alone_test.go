@@ -42,7 +42,7 @@ func TestStepNode(t *testing.T) {
 		{"", true, "", 4},
 	} {
 		step, err := nodeaction.StepNode(t.Context(), w.Cluster, a, s.id, "w0")
-		left := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]
+		left := w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.patch"]
 		if err != nil || step.Done != s.done || !s.done && step.After != time.Minute || a.done["w0"] != s.ends ||
 			s.left == "" && left != "" || !strings.Contains(left, s.left) {
 			t.Errorf("step %d: %+v, %v; %d times; %s", i+1, step, err, a.done["w0"], left)
@@ -111,7 +111,7 @@ func TestStepNotRecorded(t *testing.T) {
 			if want := max(tt.ends, 1+tt.fails); steps != want {
 				t.Errorf("%d steps, want %d", steps, want)
 			}
-			if got := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]; !strings.Contains(got, `"done":"plan x, step s of`) {
+			if got := w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.patch"]; !strings.Contains(got, `"done":"plan x, step s of`) {
 				t.Error(got)
 			}
 		})
@@ -138,7 +138,7 @@ func TestStepGoneOn(t *testing.T) {
 	if err != nil || step.Done || step.After != time.Second {
 		t.Errorf("%+v, %v", step, err)
 	}
-	if got := w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation("patch")]; got != `{"version":1,"done":"id"}` {
+	if got := w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.patch"]; got != `{"version":1,"done":"id"}` {
 		t.Error(got)
 	}
 	if step, err = nodeaction.StepNode(t.Context(), w.Cluster, a, "id", "w0"); err != nil || !step.Done || a.done["w0"] != 0 {
@@ -150,7 +150,7 @@ func TestStepGoneOn(t *testing.T) {
 func TestPlanActionHangs(t *testing.T) {
 	w := actiontest.New("x", workers("w0")...)
 	a := hanging{newPatch(nodeaction.None), new(int)}
-	p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom, Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Node: "w0", Action: "update"}}}}
+	p := plan.Plan{Version: plan.Format, ID: "x", Kind: "Custom", Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Node: "w0", Action: "update"}}}}
 	err := w.PlayPlan(0, reconcile.Faults{}, time.Hour, a, plan.Options{Plan: p})
 	if err != nil || *a.calls != 3 || a.done["w0"] != 1 {
 		t.Errorf("%v, called %d times\n%s", err, *a.calls, strings.Join(w.Lines, "\n"))
@@ -207,7 +207,7 @@ func crashAtEachCall(t *testing.T, play func(at int, after bool) (calls int)) {
 func TestUpdaterCrashes(t *testing.T) {
 	crashAtEachCall(t, func(at int, after bool) int {
 		pool := mcptest.Pool("worker", "N")
-		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology(mcp.TopologyHighlyAvailable), &pool)...)
+		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology("HighlyAvailable"), &pool)...)
 		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, NodeUpdater: nodeaction.Updater(w.Cluster, once(t))})
 		if err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func TestUpdaterCrashes(t *testing.T) {
 		}
 		for _, name := range []string{"w0", "w1"} {
 			n := w.NodeOf(name)
-			if s := mcp.NodeStateOf(n); !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || n.Annotations[nodeaction.ProgressAnnotation("patch")] != "" {
+			if s := mcp.NodeStateOf(n); !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || n.Annotations["clusterupdate.github.io/progress.patch"] != "" {
 				t.Errorf("%s: %+v", name, s)
 			}
 		}
@@ -235,7 +235,7 @@ func TestPlanCrashes(t *testing.T) {
 	crashAtEachCall(t, func(at int, after bool) int {
 		w := actiontest.New("x", workers("w0", "w1")...)
 		w.CrashAt, w.CrashAfter = at, after
-		p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom}
+		p := plan.Plan{Version: plan.Format, ID: "x", Kind: "Custom"}
 		for _, name := range []string{"w0", "w1"} {
 			p.Steps = append(p.Steps, plan.Step{ID: name, Kind: plan.Hook, Args: plan.Args{Node: name, Action: "update"}})
 		}
@@ -249,7 +249,7 @@ func TestPlanCrashes(t *testing.T) {
 // A step of a plan that names no node fails, and one whose node comes back goes on.
 func TestPlanAction(t *testing.T) {
 	w := actiontest.New("x", workers("w0")...)
-	p := plan.Plan{Version: plan.Format, ID: "x", Kind: plan.KindCustom, Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Action: "update"}}}}
+	p := plan.Plan{Version: plan.Format, ID: "x", Kind: "Custom", Steps: []plan.Step{{ID: "s", Kind: plan.Hook, Args: plan.Args{Action: "update"}}}}
 	err := w.PlayPlan(0, reconcile.Faults{}, time.Hour, newPatch(nodeaction.None), plan.Options{Plan: p})
 	if said := strings.Join(w.Lines, "\n"); err == nil || !strings.Contains(said, "step s names no node to do action patch to") {
 		t.Errorf("%v\n%s", err, said)

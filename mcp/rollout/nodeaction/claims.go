@@ -17,10 +17,10 @@ import (
 // read decides, so two runs never take two nodes of the control plane, however
 // late their views of the nodes are.
 const (
-	// ConfigMapName is the ConfigMap that says which nodes are being acted on.
-	ConfigMapName = "clusterupdate-node-actions"
-	// DefaultNamespace is where it is.
-	DefaultNamespace = "openshift-config"
+	// configMapName is the ConfigMap that says which nodes are being acted on.
+	configMapName = "clusterupdate-node-actions"
+	// defaultNamespace is where it is.
+	defaultNamespace = "openshift-config"
 
 	claimsKey     = "claims"
 	claimsVersion = 1
@@ -66,10 +66,12 @@ func changeClaims(ctx context.Context, api clusterapi.ReadWriter, namespace stri
 	var all claims
 	apply := func(m *corev1.ConfigMap) error {
 		var err error
-		if all, err = readClaims(m); err != nil {
+		all, err = readClaims(m)
+		if err != nil {
 			return err
 		}
-		if err = change(&all); err != nil {
+		err = change(&all)
+		if err != nil {
 			return err
 		}
 		value, err := json.Marshal(all)
@@ -79,12 +81,12 @@ func changeClaims(ctx context.Context, api clusterapi.ReadWriter, namespace stri
 		m.Data = map[string]string{claimsKey: string(value)}
 		return nil
 	}
-	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(namespace, ConfigMapName), modify, apply)
+	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(namespace, configMapName), modify, apply)
 	if !apierrors.IsNotFound(err) {
 		return all, err
 	}
 	m := &corev1.ConfigMap{}
-	m.Namespace, m.Name = namespace, ConfigMapName
+	m.Namespace, m.Name = namespace, configMapName
 	if err := apply(m); err != nil {
 		return claims{}, err
 	}
@@ -100,7 +102,8 @@ func (r *reconciler) changeOurs(ctx context.Context, change func(*claims) error)
 		if !r.held {
 			c.Holders[r.ID] = r.holder
 		}
-		if lost = c.Holders[r.ID] != r.holder; lost {
+		lost = c.Holders[r.ID] != r.holder
+		if lost {
 			c.Checks++ // what was read may be of the past: a write that succeeds shows that it is not
 			return nil
 		}

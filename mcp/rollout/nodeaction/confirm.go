@@ -35,11 +35,11 @@ func Confirmed(n *corev1.Node, action string) bool {
 
 // Uninstall removes what runs, [Func], [PlanAction], [Updater] and [Confirm] keep in
 // a cluster, for after the last one has ended: their annotations of nodes, and the
-// ConfigMap of the namespace; an empty one means [DefaultNamespace]. It goes on
+// ConfigMap of the namespace; an empty one means openshift-config. It goes on
 // where a node cannot be changed; its error joins those of all.
 func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string) error {
 	if namespace == "" {
-		namespace = DefaultNamespace
+		namespace = defaultNamespace
 	}
 	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	if err != nil {
@@ -66,7 +66,7 @@ func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string)
 	if err != nil {
 		return err
 	}
-	if err := api.Delete(ctx, gvk, clusterapi.Key(namespace, ConfigMapName), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := api.Delete(ctx, gvk, clusterapi.Key(namespace, configMapName), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

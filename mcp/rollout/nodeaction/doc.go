@@ -39,7 +39,7 @@
 // # Stopping, failing and going on
 //
 // All that a run needs is in the cluster: in an annotation of each node
-// ([Annotation], [Record]), and in the ConfigMap [ConfigMapName], which is changed
+// ([Annotation], [Record]), and in the ConfigMap clusterupdate-node-actions, which is changed
 // on condition of what was read and decides which nodes are taken. So it can be
 // stopped or crash anywhere, and another Run of the same ID goes on: a finished
 // node is never touched again, and what was under way is done again or gone on

@@ -48,7 +48,7 @@ func Example() {
 			fmt.Println("    testing", node)
 			return nil
 		}},
-		Observe: func(e nodeaction.Event) { fmt.Println(e.Text) },
+		Observe: func(e clusterapi.Event) { fmt.Println(e.Message) },
 	})
 	if err != nil {
 		log.Fatal(err)

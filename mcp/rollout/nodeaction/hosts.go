@@ -75,7 +75,8 @@ func RunDetached(ctx context.Context, h Hosts, n *corev1.Node, name string, argv
 		if _, err := fmt.Sscanf(state["ExecMainStatus"], "%d", &failure.Status); err != nil {
 			failure.Status = -1
 		}
-		if failure.Stderr, err = h.Run(ctx, n, "journalctl", "--unit="+unit, "--lines=20", "--output=cat"); err != nil {
+		failure.Stderr, err = h.Run(ctx, n, "journalctl", "--unit="+unit, "--lines=20", "--output=cat")
+		if err != nil {
 			failure.Stderr = ""
 		}
 		failure.Stderr = bounded.Text(failure.Stderr, maxRecorded)
@@ -120,7 +121,8 @@ func BootID(ctx context.Context, h Hosts, n *corev1.Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if out = strings.TrimSpace(out); out == "" {
+	out = strings.TrimSpace(out)
+	if out == "" {
 		return "", errors.New("the host has no boot ID")
 	}
 	return out, nil
@@ -150,7 +152,8 @@ func Reboot(ctx context.Context, h Hosts, n *corev1.Node, before, progress strin
 		return wait, nil // the connection may go with the host
 	}
 	var started bool
-	if started, wait.Waiting = Started(n, before); !started {
+	started, wait.Waiting = Started(n, before)
+	if !started {
 		return wait, nil
 	}
 	return Step{Done: true}, nil

@@ -38,8 +38,8 @@ func TestLimits(t *testing.T) {
 			}
 			return 0
 		}},
-		{Limit: "progress of an action", Default: nodeaction.MaxProgress, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
-			w := play(t, nodeaction.Step{Progress: strings.Repeat("x", nodeaction.MaxProgress+1)}, nil)
+		{Limit: "progress of an action", Default: 4096, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			w := play(t, nodeaction.Step{Progress: strings.Repeat("x", 4096+1)}, nil)
 			if w.Last == nil {
 				t.Error("the run goes on")
 			}

@@ -60,7 +60,7 @@ func (x *node) advance(ctx context.Context) (reconcile.Result, error) {
 	if w := x.work; w != nil && !w.over {
 		res.Jobs = []reconcile.Job{x.job(w)}
 	}
-	if x.known && x.record.Phase == PhaseDraining && x.drain != nil {
+	if x.known && x.record.Phase == phaseDraining && x.drain != nil {
 		res.Watches = []reconcile.Watch{x.drain.Watch(nodeKey(x.name))}
 	}
 	if x.failure != nil {
@@ -84,13 +84,15 @@ func (x *node) release(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	if x.known {
-		e := Event{Type: EventNodeDone, Node: x.name, Phase: PhaseDone, Text: fmt.Sprintf("node %s is finished", x.name)}
-		if x.record.Skipped {
-			e.Type, e.Text = EventNodeSkipped, fmt.Sprintf("node %s does not need it", x.name)
-		} else if x.record.Phase != PhaseDone {
-			e.Type, e.Text = EventNodeSkipped, fmt.Sprintf("node %s is gone", x.name)
+		d := EventData{Phase: phaseDone}
+		switch {
+		case x.record.Skipped:
+			x.emit(EventNodeSkipped, d, fmt.Sprintf("node %s does not need it", x.name), nil)
+		case x.record.Phase != phaseDone:
+			x.emit(EventNodeSkipped, d, fmt.Sprintf("node %s is gone", x.name), nil)
+		default:
+			x.emit(EventNodeDone, d, fmt.Sprintf("node %s is finished", x.name), nil)
 		}
-		x.emit(e)
 	}
 	delete(x.nodes, x.name)
 	return reconcile.Result{Wake: []reconcile.Wake{{Key: scheduleKey}}}, nil
@@ -112,7 +114,8 @@ func (x *node) proceed(ctx context.Context) (at time.Time, err error) {
 			return x.due, nil
 		}
 		phase := x.record.Phase
-		if at, err = x.enter(ctx); err != nil {
+		at, err = x.enter(ctx)
+		if err != nil {
 			return time.Time{}, err
 		}
 		if x.record.Phase == phase && x.failure == nil {
@@ -130,16 +133,18 @@ func (x *node) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if resumed = there; r.Phase == PhaseDone {
+		resumed = there
+		if r.Phase == phaseDone {
 			return errFinished
 		}
 		if !there {
-			r = Record{Version: recordVersion, Action: x.Action.Name(), Phase: PhasePreCordon, Since: x.now.UTC(), WasCordoned: n.Spec.Unschedulable}
+			r = Record{Version: recordVersion, Action: x.Action.Name(), Phase: phasePreCordon, Since: x.now.UTC(), WasCordoned: n.Spec.Unschedulable}
 			if _, ok := x.Action.(Checker); ok {
-				r.Phase = PhaseChecking
+				r.Phase = phaseChecking
 			}
 		}
-		if r.Attempt++; r.Failed != "" {
+		r.Attempt++
+		if r.Failed != "" {
 			r.Failed, r.Since = "", x.now.UTC()
 		}
 		x.record = r
@@ -149,51 +154,52 @@ func (x *node) begin(ctx context.Context) error {
 		return err
 	}
 	x.known, x.stored = true, stored
-	e := Event{Type: EventNodeStarted, Node: x.name, Phase: x.record.Phase, Text: fmt.Sprintf("node %s is begun", x.name)}
+	d := EventData{Phase: x.record.Phase}
 	if resumed {
-		e.Type, e.Text = EventNodeResumed, fmt.Sprintf("node %s is gone on with, in phase %s", x.name, x.record.Phase)
+		x.emit(EventNodeResumed, d, fmt.Sprintf("node %s is gone on with, in phase %s", x.name, x.record.Phase), nil)
+	} else {
+		x.emit(EventNodeStarted, d, fmt.Sprintf("node %s is begun", x.name), nil)
 	}
-	x.emit(e)
 	return nil
 }
 
 // enter does what is due in the present phase.
 func (x *node) enter(ctx context.Context) (at time.Time, err error) {
 	switch x.record.Phase {
-	case PhaseChecking:
+	case phaseChecking:
 		return x.check(ctx)
-	case PhasePreCordon:
+	case phasePreCordon:
 		return x.hook(ctx, rollout.HookPreCordon, x.cordon)
-	case PhaseDraining:
+	case phaseDraining:
 		return x.drained(ctx)
-	case PhasePreUpgrade:
-		return x.hook(ctx, rollout.HookPreUpgrade, func(ctx context.Context) error { return x.become(ctx, PhaseActing, nil) })
-	case PhaseActing:
+	case phasePreUpgrade:
+		return x.hook(ctx, rollout.HookPreUpgrade, func(ctx context.Context) error { return x.become(ctx, phaseActing, nil) })
+	case phaseActing:
 		return x.act(ctx)
-	case PhasePreUncordon:
+	case phasePreUncordon:
 		return x.hook(ctx, rollout.HookPreUncordon, x.uncordon)
-	case PhasePostUpgrade:
-		return x.hook(ctx, rollout.HookPostUpgrade, func(ctx context.Context) error { return x.become(ctx, PhaseDone, nil) })
+	case phasePostUpgrade:
+		return x.hook(ctx, rollout.HookPostUpgrade, func(ctx context.Context) error { return x.become(ctx, phaseDone, nil) })
 	default:
 		return time.Time{}, errFinished
 	}
 }
 
 // become writes that the node is in another phase, together with a change of it.
-func (x *node) become(ctx context.Context, next Phase, change func(*corev1.Node, *Record)) error {
+func (x *node) become(ctx context.Context, next string, change func(*corev1.Node, *Record)) error {
 	if err := x.write(ctx, next, change); err != nil {
 		return err
 	}
 	x.work, x.failing, x.due = nil, time.Time{}, time.Time{}
-	if next != PhaseDone {
-		x.emit(Event{Type: EventPhase, Node: x.name, Phase: next, Text: fmt.Sprintf("node %s: %s", x.name, next)})
+	if next != phaseDone {
+		x.emit(EventPhase, EventData{Phase: next}, fmt.Sprintf("node %s: %s", x.name, next), nil)
 	}
 	return nil
 }
 
 // write changes the node and its record, if that is as this run left it. A write
 // that took effect although it failed is found to be done.
-func (x *node) write(ctx context.Context, next Phase, change func(*corev1.Node, *Record)) error {
+func (x *node) write(ctx context.Context, next string, change func(*corev1.Node, *Record)) error {
 	var record Record
 	stored, err := clusterapi.Modify(ctx, x.api, clusterapi.Key("", x.name), modify, func(n *corev1.Node) error {
 		r, there, err := RecordOf(n, x.ID)
@@ -204,7 +210,7 @@ func (x *node) write(ctx context.Context, next Phase, change func(*corev1.Node, 
 			record = r
 			return nil
 		}
-		if r.Attempt > x.record.Attempt || r.Attempt == x.record.Attempt && r.Phase.after(x.record.Phase) {
+		if r.Attempt > x.record.Attempt || r.Attempt == x.record.Attempt && after(r.Phase, x.record.Phase) {
 			return fmt.Errorf("node %s: %w", x.name, ErrTakenOver)
 		}
 		r = x.record // where the node was read as it was a moment ago, the write meets a conflict
@@ -227,10 +233,10 @@ func (x *node) write(ctx context.Context, next Phase, change func(*corev1.Node, 
 
 // cordon takes the node out of service, as far as the action asks for.
 func (x *node) cordon(ctx context.Context) error {
-	next := PhasePreUpgrade
+	next := phasePreUpgrade
 	disruption := x.Action.Disruption(x.stored)
 	if disruption == Drain {
-		next = PhaseDraining
+		next = phaseDraining
 	}
 	return x.become(ctx, next, func(n *corev1.Node, r *Record) {
 		if disruption == None {
@@ -244,7 +250,7 @@ func (x *node) cordon(ctx context.Context) error {
 
 // uncordon puts the node back as it was.
 func (x *node) uncordon(ctx context.Context) error {
-	return x.become(ctx, PhasePostUpgrade, func(n *corev1.Node, r *Record) {
+	return x.become(ctx, phasePostUpgrade, func(n *corev1.Node, r *Record) {
 		if !r.Asked.IsZero() && !r.WasCordoned {
 			n.Spec.Unschedulable = false
 		}
@@ -254,8 +260,9 @@ func (x *node) uncordon(ctx context.Context) error {
 // drained empties the node.
 func (x *node) drained(ctx context.Context) (at time.Time, err error) {
 	if x.drain == nil {
-		x.drain, err = rollout.NewNodeDrain(x.api, x.name, x.record.Asked, x.Drain, func(e rollout.Event) {
-			x.emit(Event{Type: EventDrain, Node: x.name, Phase: PhaseDraining, Warning: e.Warning, Text: e.Text, Err: e.Err, Drain: &e})
+		x.drain, err = rollout.NewNodeDrain(x.api, x.name, x.record.Asked, x.Drain, func(e clusterapi.Event) {
+			warning := e.Data.(*rollout.EventData).Warning
+			x.emit(EventDrain, EventData{Phase: phaseDraining, Warning: warning, Drain: &e}, e.Message, e.Err)
 		})
 		if err != nil {
 			return time.Time{}, err
@@ -266,7 +273,7 @@ func (x *node) drained(ctx context.Context) (at time.Time, err error) {
 		return at, err
 	}
 	x.drain = nil
-	return time.Time{}, x.become(ctx, PhasePreUpgrade, nil)
+	return time.Time{}, x.become(ctx, phasePreUpgrade, nil)
 }
 
 // hook runs a hook, if there is one, and what follows it.
@@ -302,9 +309,9 @@ func (x *node) check(ctx context.Context) (at time.Time, err error) {
 		return x.failed(ctx, w.err)
 	}
 	if needed := w.result.(bool); needed {
-		return time.Time{}, x.become(ctx, PhasePreCordon, nil)
+		return time.Time{}, x.become(ctx, phasePreCordon, nil)
 	}
-	return time.Time{}, x.become(ctx, PhaseDone, func(_ *corev1.Node, r *Record) { r.Skipped = true })
+	return time.Time{}, x.become(ctx, phaseDone, func(_ *corev1.Node, r *Record) { r.Skipped = true })
 }
 
 // act takes the next step of the action.
@@ -324,13 +331,13 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 		return x.failed(ctx, w.err)
 	}
 	step := w.result.(Step)
-	if len(step.Progress) > MaxProgress {
-		x.halt(fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded", len(step.Progress), MaxProgress))
+	if len(step.Progress) > maxProgress {
+		x.halt(fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded", len(step.Progress), maxProgress))
 		return time.Time{}, nil
 	}
 	x.failing = time.Time{}
 	if step.Done {
-		return time.Time{}, x.become(ctx, PhasePreUncordon, func(n *corev1.Node, r *Record) {
+		return time.Time{}, x.become(ctx, phasePreUncordon, func(n *corev1.Node, r *Record) {
 			r.Progress = ""
 			delete(n.Annotations, ConfirmAnnotation(r.Action))
 		})
@@ -338,7 +345,7 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 	waiting := bounded.Text(step.Waiting, maxRecorded)
 	if step.Progress != x.record.Progress || waiting != x.record.Waiting {
 		moved, told := step.Progress != x.record.Progress, waiting != x.record.Waiting && waiting != ""
-		if err := x.write(ctx, PhaseActing, func(_ *corev1.Node, r *Record) {
+		if err := x.write(ctx, phaseActing, func(_ *corev1.Node, r *Record) {
 			r.Progress, r.Waiting = step.Progress, waiting
 			if moved {
 				r.Since = x.now.UTC()
@@ -347,7 +354,7 @@ func (x *node) act(ctx context.Context) (at time.Time, err error) {
 			return time.Time{}, err
 		}
 		if told {
-			x.emit(Event{Type: EventWaiting, Node: x.name, Phase: PhaseActing, Text: fmt.Sprintf("node %s waits for %s", x.name, waiting)})
+			x.emit(EventWaiting, EventData{Phase: phaseActing}, fmt.Sprintf("node %s waits for %s", x.name, waiting), nil)
 		}
 	}
 	x.work = nil
@@ -382,7 +389,7 @@ func (x *node) failed(ctx context.Context, err error) (at time.Time, _ error) {
 		x.halt(err)
 		return time.Time{}, nil
 	}
-	x.emit(Event{Type: EventRetry, Node: x.name, Phase: x.record.Phase, Warning: true, Text: fmt.Sprintf("node %s: %v; trying again", x.name, err), Err: err})
+	x.emit(EventRetry, EventData{Phase: x.record.Phase, Warning: true}, fmt.Sprintf("node %s: %v; trying again", x.name, err), err)
 	x.work, x.due, x.wait = nil, x.now.Add(x.Retry), x.Retry
 	return x.due, nil
 }
@@ -393,7 +400,12 @@ func (x *node) halt(err error) {
 	if x.reconciler.failure == nil {
 		x.reconciler.failure = x.failure
 	}
-	x.emit(Event{Type: EventFailed, Node: x.name, Phase: x.record.Phase, Warning: true, Text: x.failure.Error(), Err: x.failure})
+	x.emit(EventFailed, EventData{Phase: x.record.Phase, Warning: true}, x.failure.Error(), x.failure)
+}
+
+// emit tells the observer of an event about the node.
+func (x *node) emit(t clusterapi.EventType, d EventData, message string, err error) {
+	x.reconciler.emit(t, "node/"+x.name, d, message, err)
 }
 
 // note records what halted the run.

@@ -113,7 +113,7 @@ func TestBlockedDrain(t *testing.T) {
 	if err := w.Play(90 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if record, _, err := nodeaction.RecordOf(w.NodeOf("w0"), "x"); err != nil || record.Phase != nodeaction.PhaseDraining || w.Last != nil {
+	if record, _, err := nodeaction.RecordOf(w.NodeOf("w0"), "x"); err != nil || record.Phase != "Draining" || w.Last != nil {
 		t.Errorf("%+v, %v, %v", record, err, w.Last)
 	}
 	if text := strings.Join(w.Lines, "\n"); !strings.Contains(text, "pod app/a may not be evicted now") || !strings.Contains(text, "drain exceeded timeout: 1h0m0s. Will continue to retry.") {
@@ -140,9 +140,9 @@ func TestTwoRuns(t *testing.T) {
 	slow := newPatch(nodeaction.Cordon)
 	var lines []string
 	run := func(id string, a nodeaction.Action, nodes ...string) reconcile.Process {
-		r, err := nodeaction.New(nodeaction.Options{ID: id, Action: a, Nodes: nodes, Observe: func(e nodeaction.Event) {
+		r, err := nodeaction.New(nodeaction.Options{ID: id, Action: a, Nodes: nodes, Observe: func(e clusterapi.Event) {
 			if e.Type != nodeaction.EventPhase && e.Type != nodeaction.EventWaiting {
-				lines = append(lines, fmt.Sprint(id, " ", e.Type, " ", e.Text))
+				lines = append(lines, fmt.Sprint(id, " ", e.Type, " ", e.Message))
 			}
 		}})
 		if err != nil {
@@ -180,7 +180,7 @@ func TestTakenOver(t *testing.T) {
 	var stopped error
 	var finished []string
 	run := func(name string) reconcile.Process {
-		r, err := nodeaction.New(nodeaction.Options{ID: "x", Action: a, Selector: labels.Everything(), Observe: func(e nodeaction.Event) {
+		r, err := nodeaction.New(nodeaction.Options{ID: "x", Action: a, Selector: labels.Everything(), Observe: func(e clusterapi.Event) {
 			if e.Type == nodeaction.EventDone {
 				finished = append(finished, name)
 			}
@@ -208,7 +208,7 @@ func TestTakenOver(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, name := range []string{"w0", "w1"} {
-		if record, _, err := nodeaction.RecordOf(w.NodeOf(name), "x"); err != nil || record.Phase != nodeaction.PhaseDone {
+		if record, _, err := nodeaction.RecordOf(w.NodeOf(name), "x"); err != nil || record.Phase != "Done" {
 			t.Errorf("%s: %+v, %v", name, record, err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestErrors(t *testing.T) {
 		}, "step: refused", 0},
 		{"panics", func(time.Duration) (nodeaction.Step, error) { panic("oh") }, "panic: oh", 30 * time.Minute},
 		{"too much", func(time.Duration) (nodeaction.Step, error) {
-			return nodeaction.Step{Progress: strings.Repeat("x", nodeaction.MaxProgress+1)}, nil
+			return nodeaction.Step{Progress: strings.Repeat("x", 4096+1)}, nil
 		}, "the action's progress has 4097 bytes; at most 4096 can be recorded", 0},
 		{"stalls", func(time.Duration) (nodeaction.Step, error) {
 			return nodeaction.Step{After: time.Minute, Waiting: "Godot"}, nil
@@ -306,7 +306,7 @@ func TestRun(t *testing.T) {
 		}
 		a := newPatch(nodeaction.Drain)
 		fails := errors.New("no")
-		o := nodeaction.Options{ID: "x", API: c, Action: a, Selector: labels.Everything(), Observe: func(nodeaction.Event) { panic("observer") },
+		o := nodeaction.Options{ID: "x", API: c, Action: a, Selector: labels.Everything(), Observe: func(clusterapi.Event) { panic("observer") },
 			Hooks: rollout.Hooks{PreUpgrade: func(_ context.Context, node string) error {
 				if node == "w0" {
 					return fails
@@ -322,7 +322,7 @@ func TestRun(t *testing.T) {
 		}
 		err := run()
 		failed, ok := errors.AsType[*nodeaction.FailedError](err)
-		if !ok || failed.Node != "w0" || failed.Phase != nodeaction.PhasePreUpgrade || !errors.Is(err, fails) || err.Error() != "node w0: hook PreUpgrade failed: no" {
+		if !ok || failed.Node != "w0" || failed.Phase != "PreUpgrade" || !errors.Is(err, fails) || err.Error() != "node w0: hook PreUpgrade failed: no" {
 			t.Errorf("%v", err)
 		}
 		fails = nil
@@ -355,7 +355,7 @@ func TestRun(t *testing.T) {
 				}
 			}
 		}
-		if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), c, clusterapi.Key(nodeaction.DefaultNamespace, nodeaction.ConfigMapName)); err == nil {
+		if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), c, clusterapi.Key("openshift-config", "clusterupdate-node-actions")); err == nil {
 			t.Error("the ConfigMap is still there")
 		}
 	})
@@ -366,7 +366,7 @@ func TestRun(t *testing.T) {
 func TestUpdater(t *testing.T) {
 	for _, disruption := range []nodeaction.Disruption{nodeaction.None, nodeaction.Drain} {
 		pool := mcptest.Pool("worker", "N")
-		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology(mcp.TopologyHighlyAvailable), &pool, actiontest.Pod("a", "w0"))...)
+		w := actiontest.New("x", append(workers("w0", "w1"), mcptest.Topology("HighlyAvailable"), &pool, actiontest.Pod("a", "w0"))...)
 		a := newPatch(disruption)
 		broken := disruption == nodeaction.Drain
 		a.step = func(node, _ string) (nodeaction.Step, error) {
@@ -399,7 +399,7 @@ func TestUpdater(t *testing.T) {
 		}
 		for _, name := range []string{"w0", "w1"} {
 			n := w.NodeOf(name)
-			if s := mcp.NodeStateOf(n); !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || n.Annotations[nodeaction.ProgressAnnotation("patch")] != "" {
+			if s := mcp.NodeStateOf(n); !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || n.Annotations["clusterupdate.github.io/progress.patch"] != "" {
 				t.Errorf("%s: %+v", name, s)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 // PlanAction makes an action one that the steps of a plan name: it does the
 // action to the node of the step, which other steps cordon and drain as the
 // action's Disruption says. How far it is stands in the annotation
-// [ProgressAnnotation] of the node, so another runner goes on there. The
+// clusterupdate.github.io/progress.NAME of the node, so another runner goes on there. The
 // annotation stays, so that no runner does again what it did not hear the end of,
 // until the action is next done to the node or [Uninstall] removes it.
 //
@@ -90,7 +90,8 @@ func (p *planAction) note(c plan.Call, step Step, err error) planned {
 	case err != nil && s.failing.IsZero():
 		s.failing = c.Now
 	case err == nil:
-		if s.failing = (time.Time{}); s.progress != step.Progress {
+		s.failing = time.Time{}
+		if s.progress != step.Progress {
 			s.progress, s.moved = step.Progress, c.Now
 		}
 	}

@@ -14,19 +14,16 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
-// Phase is how far a run is with a node.
-type Phase string
-
-// The phases, in order.
+// The phases of a run with a node, in order.
 const (
-	PhaseChecking    Phase = "Checking"                     // does the node need the action?
-	PhasePreCordon   Phase = Phase(rollout.HookPreCordon)   // the hook runs; then the node is cordoned
-	PhaseDraining    Phase = "Draining"                     // pods are leaving
-	PhasePreUpgrade  Phase = Phase(rollout.HookPreUpgrade)  // the hook runs
-	PhaseActing      Phase = "Acting"                       // the action is under way
-	PhasePreUncordon Phase = Phase(rollout.HookPreUncordon) // the hook runs; then the node is uncordoned
-	PhasePostUpgrade Phase = Phase(rollout.HookPostUpgrade) // the hook runs
-	PhaseDone        Phase = "Done"
+	phaseChecking    = "Checking"                      // does the node need the action?
+	phasePreCordon   = string(rollout.HookPreCordon)   // the hook runs; then the node is cordoned
+	phaseDraining    = "Draining"                      // pods are leaving
+	phasePreUpgrade  = string(rollout.HookPreUpgrade)  // the hook runs
+	phaseActing      = "Acting"                        // the action is under way
+	phasePreUncordon = string(rollout.HookPreUncordon) // the hook runs; then the node is uncordoned
+	phasePostUpgrade = string(rollout.HookPostUpgrade) // the hook runs
+	phaseDone        = "Done"
 )
 
 // Record is what a run keeps on a node, in the annotation that [Annotation]
@@ -34,7 +31,9 @@ const (
 type Record struct {
 	Version int    `json:"version"` // of the format
 	Action  string `json:"action"`  // its name
-	Phase   Phase  `json:"phase"`
+	// Phase is Checking, PreCordon, Draining, PreUpgrade, Acting, PreUncordon,
+	// PostUpgrade or Done, in this order.
+	Phase string `json:"phase"`
 	// Since is the time of the last change of phase or progress.
 	Since time.Time `json:"since"`
 	// Asked is when the drain began.
@@ -98,19 +97,17 @@ func parseRecord(value string) (Record, error) {
 	if err := json.Unmarshal([]byte(value), &r); err != nil {
 		return Record{}, err
 	}
-	if r.Version < 1 || r.Attempt < 1 || !r.Phase.known() {
+	if r.Version < 1 || r.Attempt < 1 || !slices.Contains(phases, r.Phase) {
 		return Record{}, fmt.Errorf("not a record: version %d, phase %q, attempt %d", r.Version, r.Phase, r.Attempt)
 	}
 	return r, nil
 }
 
 // phases are all phases, in order.
-var phases = []Phase{PhaseChecking, PhasePreCordon, PhaseDraining, PhasePreUpgrade, PhaseActing, PhasePreUncordon, PhasePostUpgrade, PhaseDone}
+var phases = []string{phaseChecking, phasePreCordon, phaseDraining, phasePreUpgrade, phaseActing, phasePreUncordon, phasePostUpgrade, phaseDone}
 
-func (p Phase) known() bool { return slices.Contains(phases, p) }
-
-// after reports whether p comes later than o.
-func (p Phase) after(o Phase) bool { return slices.Index(phases, p) > slices.Index(phases, o) }
+// after reports whether phase p comes later than o.
+func after(p, o string) bool { return slices.Index(phases, p) > slices.Index(phases, o) }
 
 func (r Record) write(n *corev1.Node, id string) error {
 	value, err := json.Marshal(r)

@@ -43,7 +43,7 @@ func TestRecordOf(t *testing.T) {
 func TestNewerRecord(t *testing.T) {
 	newer := `{"version":7}`
 	claims := &corev1.ConfigMap{}
-	claims.Namespace, claims.Name = nodeaction.DefaultNamespace, nodeaction.ConfigMapName
+	claims.Namespace, claims.Name = "openshift-config", "clusterupdate-node-actions"
 	claims.Data = map[string]string{"claims": newer}
 	for name, w := range map[string]*actiontest.World{
 		"annotation": actiontest.New("x", actiontest.Node("w0", "worker", mcptest.Annotate(nodeaction.Annotation("x"), newer))),
@@ -58,7 +58,7 @@ func TestNewerRecord(t *testing.T) {
 			t.Errorf("%s: the node was acted on", name)
 		}
 	}
-	w := actiontest.New("x", actiontest.Node("w0", "worker", mcptest.Annotate(nodeaction.ProgressAnnotation("patch"), newer)))
+	w := actiontest.New("x", actiontest.Node("w0", "worker", mcptest.Annotate("clusterupdate.github.io/progress.patch", newer)))
 	if err := nodeaction.Func(w.Cluster, newPatch(nodeaction.None), "")(t.Context(), "w0"); !errors.Is(err, nodeaction.ErrVersion) {
 		t.Error(err)
 	}

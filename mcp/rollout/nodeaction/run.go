@@ -1,6 +1,7 @@
 package nodeaction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,14 +57,14 @@ type Options struct {
 	// StepLimit and HookLimit bound one step of the action, and a hook. Zero means
 	// 10 minutes, and an hour.
 	StepLimit, HookLimit time.Duration
-	// Namespace is that of the ConfigMap [ConfigMapName]; empty means
-	// [DefaultNamespace].
+	// Namespace is that of the ConfigMap clusterupdate-node-actions; empty means
+	// openshift-config.
 	Namespace string
 	// Clock times Run; nil means the real one.
 	Clock clock.WithTicker
 	// Observe is told what happens, one event at a time; nil: nobody is. A panic in
 	// it is logged.
-	Observe func(Event)
+	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 }
@@ -89,7 +90,7 @@ var ErrTakenOver = errors.New("another run of the same ID has taken over")
 // the action. The node stays as it is, cordoned if it was to be.
 type FailedError struct {
 	Node  string
-	Phase Phase
+	Phase string
 	Err   error
 }
 
@@ -126,7 +127,7 @@ func New(o Options) (*Run, error) {
 		o.Parallel = 1
 	}
 	if o.Namespace == "" {
-		o.Namespace = DefaultNamespace
+		o.Namespace = defaultNamespace
 	}
 	for _, d := range []struct {
 		v    *time.Duration
@@ -180,11 +181,12 @@ func (r *Run) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// emit tells the observer of an event.
-func (r *reconciler) emit(e Event) {
-	e.Time, e.Run, e.Text = r.now, r.ID, bounded.Text(e.Text, maxMessage)
-	if e.Warning {
-		r.Logger.Warn("node action: "+e.Text, "run", r.ID, "node", e.Node)
+// emit tells the observer of an event. An empty subject is the run.
+func (r *reconciler) emit(t clusterapi.EventType, subject string, d EventData, message string, err error) {
+	d.Run = r.ID
+	e := clusterapi.Event{Time: r.now, Type: t, Subject: cmp.Or(subject, "run/"+r.ID), Message: bounded.Text(message, maxMessage), Err: err, Data: &d}
+	if d.Warning {
+		r.Logger.Warn("node action: "+e.Message, "run", r.ID, "subject", e.Subject)
 	}
 	if r.Observe == nil {
 		return

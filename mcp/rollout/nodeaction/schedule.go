@@ -97,7 +97,7 @@ func (r *reconciler) stop(res reconcile.Result, err error) (reconcile.Result, er
 		return res, err
 	}
 	r.stopped = true
-	r.emit(Event{Type: EventFailed, Warning: true, Text: err.Error(), Err: err})
+	r.emit(EventFailed, "", EventData{Warning: true}, err.Error(), err)
 	r.end(err)
 	res = reconcile.Result{}
 	for name := range r.nodes {
@@ -154,7 +154,7 @@ func (r *reconciler) schedule(ctx context.Context) (res reconcile.Result, err er
 	case len(left) == 0 && !busy:
 		if !r.done {
 			r.done = true
-			r.emit(Event{Type: EventDone, Text: "all nodes are finished"})
+			r.emit(EventDone, "", EventData{}, "all nodes are finished", nil)
 			r.end(nil)
 		}
 		return res, nil
@@ -175,7 +175,8 @@ func (r *reconciler) schedule(ctx context.Context) (res reconcile.Result, err er
 				return nil // the answer of an earlier try was lost
 			}
 			s.claims = c.Claims
-			if reason = s.refuses(n); reason == "" {
+			reason = s.refuses(n)
+			if reason == "" {
 				c.Claims = append(c.Claims, mine)
 			}
 			return nil
@@ -200,7 +201,7 @@ func (r *reconciler) schedule(ctx context.Context) (res reconcile.Result, err er
 func (r *reconciler) tellMissing(s *snapshot) {
 	for _, name := range r.Options.Nodes {
 		if gone := s.nodes[name] == nil; gone && !r.missing[name] {
-			r.emit(Event{Type: EventNodeSkipped, Node: name, Warning: true, Text: fmt.Sprintf("node %s is not there", name)})
+			r.emit(EventNodeSkipped, "node/"+name, EventData{Warning: true}, fmt.Sprintf("node %s is not there", name), nil)
 			r.missing[name] = true
 		} else if !gone {
 			delete(r.missing, name)
@@ -213,8 +214,9 @@ func (r *reconciler) block(why string) {
 	if why == r.blocked {
 		return
 	}
-	if r.blocked = why; why != "" {
-		r.emit(Event{Type: EventBlocked, Text: why})
+	r.blocked = why
+	if why != "" {
+		r.emit(EventBlocked, "", EventData{}, why, nil)
 	}
 }
 
@@ -254,7 +256,7 @@ func (s *snapshot) left() ([]*corev1.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if record.Phase != PhaseDone {
+		if record.Phase != phaseDone {
 			left = append(left, s.nodes[name])
 		}
 	}
@@ -354,7 +356,7 @@ func (s *snapshot) unfinished(n *corev1.Node) string {
 		if !ok || id == s.ID {
 			continue
 		}
-		if record, err := parseRecord(value); err != nil || record.Phase != PhaseDone {
+		if record, err := parseRecord(value); err != nil || record.Phase != phaseDone {
 			runs = append(runs, id)
 		}
 	}

@@ -1,23 +1,29 @@
 package rhel_test
 
 import (
+	"context"
 	"fmt"
 	"log"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/rhel"
 )
 
-// Which hosts can be updated in place.
-func ExampleParseRelease() {
-	for _, version := range []string{"7.9", "8.4", "8.10"} {
-		r, err := rhel.ParseRelease("ID=\"rhel\"\nVERSION_ID=\"" + version + "\"\n")
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(r.Name+":", r.Supported())
+// oldHost has RHEL 7.
+type oldHost struct{}
+
+func (oldHost) Run(context.Context, *corev1.Node, ...string) (string, error) {
+	return "ID=\"rhel\"\nVERSION_ID=\"7.9\"\n", nil
+}
+
+// A host that cannot be updated in place is not touched.
+func Example() {
+	action, err := rhel.New(rhel.Options{Hosts: oldHost{}, Version: "4.18.15"})
+	if err != nil {
+		log.Fatal(err)
 	}
-	// Output:
-	// rhel 7.9: rhel 7.9 cannot be updated in place: replace the machine by one with RHEL 8.6 or later
-	// rhel 8.4: rhel 8.4 is too old: update it to RHEL 8.6 or later first
-	// rhel 8.10: <nil>
+	_, err = action.Step(context.Background(), &corev1.Node{}, "")
+	fmt.Println(err)
+	// Output: rhel 7.9 cannot be updated in place: replace the machine by one with RHEL 8.6 or later
 }

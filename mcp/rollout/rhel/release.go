@@ -8,16 +8,16 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Release is the operating system of a host.
-type Release struct {
+// release is the operating system of a host.
+type release struct {
 	ID      string // "rhel"
 	Version *semver.Version
 	Name    string // for people
 }
 
-// ParseRelease reads an os-release file. It fails where that has no ID, or no
+// parseRelease reads an os-release file. It fails where that has no ID, or no
 // version.
-func ParseRelease(text string) (Release, error) {
+func parseRelease(text string) (release, error) {
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
@@ -31,23 +31,24 @@ func ParseRelease(text string) (Release, error) {
 		}
 		fields[name] = value
 	}
-	r := Release{ID: fields["ID"], Name: fields["PRETTY_NAME"]}
+	r := release{ID: fields["ID"], Name: fields["PRETTY_NAME"]}
 	if r.ID == "" {
-		return Release{}, fmt.Errorf("os-release names no ID")
+		return release{}, fmt.Errorf("os-release names no ID")
 	}
 	if r.Name == "" {
 		r.Name = strings.TrimSpace(r.ID + " " + fields["VERSION_ID"])
 	}
 	var err error
-	if r.Version, err = semver.NewVersion(fields["VERSION_ID"]); err != nil {
-		return Release{}, fmt.Errorf("os-release: VERSION_ID %q: %w", fields["VERSION_ID"], err)
+	r.Version, err = semver.NewVersion(fields["VERSION_ID"])
+	if err != nil {
+		return release{}, fmt.Errorf("os-release: VERSION_ID %q: %w", fields["VERSION_ID"], err)
 	}
 	return r, nil
 }
 
 // Supported returns an error for an operating system that cannot be updated in
 // place: anything but RHEL from 8.6 on.
-func (r Release) Supported() error {
+func (r release) Supported() error {
 	switch {
 	case r.ID == "rhcos":
 		return fmt.Errorf("%s is updated by its machine config pool, not by packages", r.Name)
@@ -61,13 +62,14 @@ func (r Release) Supported() error {
 	return nil
 }
 
-// ParseRepositories returns the repositories in a list of subscription-manager,
+// parseRepositories returns the repositories in a list of subscription-manager,
 // in its order.
-func ParseRepositories(text string) []string {
+func parseRepositories(text string) []string {
 	var ids []string
 	for line := range strings.Lines(text) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "Repo ID:"); ok {
-			if id = strings.TrimSpace(id); id != "" {
+			id = strings.TrimSpace(id)
+			if id != "" {
 				ids = append(ids, id)
 			}
 		}

@@ -1,4 +1,4 @@
-package rhel_test
+package rhel
 
 import (
 	"strings"
@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterupdate/clusterupdate/mcp/rollout/rhel"
-
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
 )
+
+const release86 = "NAME=\"Red Hat Enterprise Linux\"\nVERSION=\"8.6 (Ootpa)\"\nID=\"rhel\"\nVERSION_ID=\"8.6\"\nPRETTY_NAME=\"Red Hat Enterprise Linux 8.6 (Ootpa)\"\n"
 
 func TestRelease(t *testing.T) {
 	for _, tt := range []struct{ name, text, err string }{
@@ -24,7 +24,7 @@ func TestRelease(t *testing.T) {
 		{"no version", "ID=rhel", `os-release: VERSION_ID "": invalid semantic version`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := rhel.ParseRelease(tt.text)
+			r, err := parseRelease(tt.text)
 			if err == nil {
 				err = r.Supported()
 			}
@@ -37,10 +37,10 @@ func TestRelease(t *testing.T) {
 
 func TestParseRepositories(t *testing.T) {
 	text := "+---+\n    Available Repositories in /etc/yum.repos.d/redhat.repo\n+---+\nRepo ID:   rhocp-4.17-for-rhel-8-x86_64-rpms\nRepo Name: Red Hat OpenShift\nEnabled:   1\n\nRepo ID: \nRepo ID:   fast\n"
-	if diff := cmp.Diff([]string{"rhocp-4.17-for-rhel-8-x86_64-rpms", "fast"}, rhel.ParseRepositories(text)); diff != "" {
+	if diff := cmp.Diff([]string{"rhocp-4.17-for-rhel-8-x86_64-rpms", "fast"}, parseRepositories(text)); diff != "" {
 		t.Error(diff)
 	}
-	if got := rhel.ParseRepositories("This system has no repositories available through subscriptions."); got != nil {
+	if got := parseRepositories("This system has no repositories available through subscriptions."); got != nil {
 		t.Error(got)
 	}
 }
@@ -48,7 +48,7 @@ func TestParseRepositories(t *testing.T) {
 func FuzzParseRelease(f *testing.F) {
 	f.Add(release86)
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := rhel.ParseRelease(text)
+		r, err := parseRelease(text)
 		if err != nil {
 			return
 		}
@@ -64,7 +64,7 @@ func FuzzParseRelease(f *testing.F) {
 func FuzzParseRepositories(f *testing.F) {
 	f.Add("Repo ID:   a\nRepo ID: b\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, id := range rhel.ParseRepositories(text) {
+		for _, id := range parseRepositories(text) {
 			if id == "" || strings.TrimSpace(id) != id || !strings.Contains(text, id) {
 				t.Errorf("%q", id)
 			}
@@ -74,7 +74,7 @@ func FuzzParseRepositories(f *testing.F) {
 
 func TestOptions(t *testing.T) {
 	hosts := hosttest.Hosts{}
-	for name, o := range map[string]rhel.Options{
+	for name, o := range map[string]Options{
 		"no hosts":                 {Version: "4.18"},
 		"no version":               {Hosts: hosts},
 		"another product":          {Hosts: hosts, Version: "5.1"},
@@ -82,7 +82,7 @@ func TestOptions(t *testing.T) {
 		"a repository with blanks": {Hosts: hosts, Version: "4.18", Repositories: []string{"a b"}},
 		"a bad transaction":        {Hosts: hosts, Version: "4.18", Transaction: "a/b"},
 	} {
-		if _, err := rhel.New(o); err == nil {
+		if _, err := New(o); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}

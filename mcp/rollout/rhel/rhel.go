@@ -22,11 +22,11 @@ type Options struct {
 	// Version is the OpenShift version to update to, as in "4.18.15" or "4.18";
 	// required. It names the repositories, and decides which kubelet is expected.
 	Version string
-	// Packages are what is updated; nil means [DefaultPackages]. An empty list
+	// Packages are what is updated; nil means defaultPackages. An empty list
 	// updates all packages of the host.
 	Packages []string
 	// Repositories are enabled, and all others whose name begins with
-	// [RepositoryPrefix] are disabled; nil means the one of the version for the
+	// rhocp-4. are disabled; nil means the one of the version for the
 	// host's release and architecture. An empty list leaves repositories as they
 	// are, for hosts without subscription-manager.
 	Repositories []string
@@ -35,15 +35,15 @@ type Options struct {
 	Transaction string
 }
 
-// DefaultPackages are the packages of a compute machine that a release of
+// defaultPackages are the packages of a compute machine that a release of
 // OpenShift updates.
-var DefaultPackages = []string{"cri-o", "openshift-clients", "openshift-hyperkube", "openshift-kubelet"}
+var defaultPackages = []string{"cri-o", "openshift-clients", "openshift-hyperkube", "openshift-kubelet"}
 
-// RepositoryPrefix begins the names of the repositories of OpenShift's releases.
-const RepositoryPrefix = "rhocp-4."
+// repositoryPrefix begins the names of the repositories of OpenShift's releases.
+const repositoryPrefix = "rhocp-4."
 
-// Name is the name of the action.
-const Name = "rhel"
+// name is the name of the action.
+const name = "rhel"
 
 // Action is a [nodeaction.Action] that updates the packages of a RHEL host. It is
 // safe for concurrent use if its Hosts are.
@@ -64,7 +64,7 @@ func New(o Options) (*Action, error) {
 		return nil, fmt.Errorf("rhel.Options: Version is not one of OpenShift 4: %q", o.Version)
 	}
 	if o.Packages == nil {
-		o.Packages = DefaultPackages
+		o.Packages = defaultPackages
 	}
 	for _, name := range slices.Concat(o.Packages, o.Repositories) {
 		if !validPackage.MatchString(name) {
@@ -81,7 +81,7 @@ func New(o Options) (*Action, error) {
 }
 
 // Name implements [nodeaction.Action].
-func (a *Action) Name() string { return Name }
+func (a *Action) Name() string { return name }
 
 // Disruption implements [nodeaction.Action]: the node is drained.
 func (a *Action) Disruption(*corev1.Node) nodeaction.Disruption { return nodeaction.Drain }
@@ -127,7 +127,7 @@ func (a *Action) prepare(ctx context.Context, n *corev1.Node) error {
 	if err != nil {
 		return err
 	}
-	release, err := ParseRelease(text)
+	release, err := parseRelease(text)
 	if err != nil {
 		return nodeaction.Permanent(err)
 	}
@@ -155,14 +155,14 @@ func (a *Action) stopFirewall(ctx context.Context, n *corev1.Node) error {
 
 // switchRepositories enables the repositories of the release and disables those
 // of others.
-func (a *Action) switchRepositories(ctx context.Context, n *corev1.Node, release Release) error {
+func (a *Action) switchRepositories(ctx context.Context, n *corev1.Node, release release) error {
 	want := a.o.Repositories
 	if want == nil {
 		arch, err := a.o.Hosts.Run(ctx, n, "uname", "-m")
 		if err != nil {
 			return err
 		}
-		want = []string{fmt.Sprintf("%s%d-for-rhel-%d-%s-rpms", RepositoryPrefix, a.version.Minor(), release.Version.Major(), strings.TrimSpace(arch))}
+		want = []string{fmt.Sprintf("%s%d-for-rhel-%d-%s-rpms", repositoryPrefix, a.version.Minor(), release.Version.Major(), strings.TrimSpace(arch))}
 	}
 	if len(want) == 0 {
 		return nil
@@ -172,9 +172,9 @@ func (a *Action) switchRepositories(ctx context.Context, n *corev1.Node, release
 		return err
 	}
 	argv := []string{"subscription-manager", "repos"}
-	enabled := ParseRepositories(out)
+	enabled := parseRepositories(out)
 	for _, id := range enabled {
-		if strings.HasPrefix(id, RepositoryPrefix) && !slices.Contains(want, id) {
+		if strings.HasPrefix(id, repositoryPrefix) && !slices.Contains(want, id) {
 			argv = append(argv, "--disable="+id)
 		}
 	}

@@ -157,7 +157,7 @@ func TestFailures(t *testing.T) {
 		set    func(h *hosttest.Host)
 		halts  string // "": it goes on by itself
 		mend   func(h *hosttest.Host)
-		phase  nodeaction.Phase
+		phase  string
 		reboot bool // the host is restarted once more to mend it
 	}{
 		{name: "the firewall cannot be stopped", set: fail("systemctl disable", 1, "Access denied"), halts: "systemctl disable --now firewalld.service: exit status 1: Access denied"},
@@ -205,7 +205,7 @@ func TestFailures(t *testing.T) {
 				if w.Last == nil || !strings.Contains(w.Last.Error(), tt.halts) {
 					t.Errorf("it halts with %v, want %s", w.Last, tt.halts)
 				}
-				if failed := (*nodeaction.FailedError)(nil); !errors.As(w.Last, &failed) || failed.Node != "w0" || failed.Phase != nodeaction.PhaseActing {
+				if failed := (*nodeaction.FailedError)(nil); !errors.As(w.Last, &failed) || failed.Node != "w0" || failed.Phase != "Acting" {
 					t.Errorf("%#v", w.Last)
 				}
 				if !w.NodeOf("w0").Spec.Unschedulable || len(hosts["w1"].Log()) > 0 {
@@ -245,14 +245,14 @@ func TestFunc(t *testing.T) {
 	hosts["w0"].Fail(hosttest.Failure{Command: "systemctl reboot", Status: 1, Times: 1})
 	update := nodeaction.Func(w.Cluster, newAction(t, hosts), "")
 	ctx := reconcile.WithClock(t.Context(), instant{w.Clock})
-	if err := update(ctx, "w0"); err == nil || w.NodeOf("w0").Annotations[nodeaction.ProgressAnnotation(rhel.Name)] == "" {
+	if err := update(ctx, "w0"); err == nil || w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.rhel"] == "" {
 		t.Errorf("the reboot fails: %v", err)
 	}
 	for name := range hosts {
 		if err := update(ctx, name); err != nil {
 			t.Error(err)
 		}
-		if _, left := w.NodeOf(name).Annotations[nodeaction.ProgressAnnotation(rhel.Name)]; left {
+		if _, left := w.NodeOf(name).Annotations["clusterupdate.github.io/progress.rhel"]; left {
 			t.Error("the progress is still there")
 		}
 	}
@@ -287,7 +287,7 @@ func TestPlan(t *testing.T) {
 		t.Error(err)
 	}
 	for _, n := range w.State().Nodes {
-		if left := n.Annotations[nodeaction.ProgressAnnotation(rhel.Name)]; n.Spec.Unschedulable || !strings.HasPrefix(left, `{"version":1,"done":"plan hosts, step update-`+n.Name) {
+		if left := n.Annotations["clusterupdate.github.io/progress.rhel"]; n.Spec.Unschedulable || !strings.HasPrefix(left, `{"version":1,"done":"plan hosts, step update-`+n.Name) {
 			t.Errorf("node %s: unschedulable %v, %v", n.Name, n.Spec.Unschedulable, n.Annotations)
 		}
 	}

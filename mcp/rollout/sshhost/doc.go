@@ -17,5 +17,5 @@
 // # Limits
 //
 //	limit                          default  field              past it
-//	output of a command            1 MiB    Options.MaxOutput  error ErrOutput
+//	output of a command            1 MiB    Options.MaxOutput  error LimitError
 package sshhost

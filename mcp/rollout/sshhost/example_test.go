@@ -2,17 +2,15 @@ package sshhost_test
 
 import (
 	"fmt"
-	"log"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/sshhost"
 )
 
-// Words reach a host's command as they are.
-func ExampleQuote() {
-	line, err := sshhost.Quote("echo", "it's $HOME", "plain")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(line)
-	// Output: echo 'it'\''s $HOME' plain
+// A host that nobody vouches for gets no command.
+func Example() {
+	_, err := sshhost.New(sshhost.Options{Auth: []ssh.AuthMethod{ssh.Password("secret")}})
+	fmt.Println(err)
+	// Output: sshhost.Options: HostKeys is required
 }

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 )
@@ -39,18 +40,18 @@ type Options struct {
 	// two minutes.
 	Timeout time.Duration
 	// MaxOutput is the most bytes that a command may write to its standard output;
-	// zero means [DefaultMaxOutput]. More is an error, [ErrOutput].
+	// zero means 1 MiB. More is a [*LimitError].
 	MaxOutput int
 }
 
-// DefaultMaxOutput is 1 MiB, in bytes.
-const DefaultMaxOutput = 1 << 20
+// defaultMaxOutput is 1 MiB, in bytes.
+const defaultMaxOutput = 1 << 20
 
 // maxStderr is the most bytes that are kept of the standard error.
 const maxStderr = 64 << 10
 
-// ErrOutput says that a command wrote more than [Options].MaxOutput allows.
-var ErrOutput = errors.New("the command wrote too much")
+// LimitError reports that a command wrote more than [Options].MaxOutput allows.
+type LimitError = limit.LimitError
 
 // Hosts runs commands on the hosts of nodes by SSH, each on a connection of its
 // own. It is safe for concurrent use.
@@ -71,7 +72,7 @@ func New(o Options) (*Hosts, error) {
 		o.User = "core"
 	}
 	if o.Address == nil {
-		o.Address = Address
+		o.Address = address
 	}
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
@@ -80,14 +81,14 @@ func New(o Options) (*Hosts, error) {
 		o.Timeout = 2 * time.Minute
 	}
 	if o.MaxOutput == 0 {
-		o.MaxOutput = DefaultMaxOutput
+		o.MaxOutput = defaultMaxOutput
 	}
 	return &Hosts{o}, nil
 }
 
-// Address returns the InternalIP of a node, or else its Hostname, with port 22.
+// address returns the InternalIP of a node, or else its Hostname, with port 22.
 // It fails for a node that has neither.
-func Address(n *corev1.Node) (string, error) {
+func address(n *corev1.Node) (string, error) {
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeInternalIP, corev1.NodeHostName} {
 		for _, a := range n.Status.Addresses {
 			if a.Type == kind && a.Address != "" {
@@ -145,7 +146,7 @@ func (h *Hosts) line(argv []string) (string, error) {
 	if h.o.User != "root" {
 		words = append([]string{"sudo", "-n", "--"}, words...)
 	}
-	return Quote(append(words, argv...)...)
+	return quote(append(words, argv...)...)
 }
 
 // run runs a line on a connection.
@@ -184,7 +185,7 @@ func (h *Hosts) run(conn net.Conn, address, line string) (string, error) {
 		return "", failure
 	}
 	if stdout.over {
-		return "", nodeaction.Permanent(fmt.Errorf("%w: more than %d bytes", ErrOutput, h.o.MaxOutput))
+		return "", nodeaction.Permanent(&LimitError{Limit: "MaxOutput", Max: int64(h.o.MaxOutput), What: "bytes in the output of a command"})
 	}
 	return stdout.kept.String(), err
 }
@@ -209,9 +210,9 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Quote makes a line for a POSIX shell of words that it passes on as they are. It
+// quote makes a line for a POSIX shell of words that it passes on as they are. It
 // fails for a word with a NUL, which no command can have.
-func Quote(words ...string) (string, error) {
+func quote(words ...string) (string, error) {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		if strings.ContainsRune(w, 0) {

@@ -69,8 +69,8 @@ type Options struct {
 // on vSphere. It needs ESXi 7.0 Update 2 or later.
 const MinVersion = 15
 
-// Name is the name of the action.
-const Name = "vmhardware"
+// name is the name of the action.
+const name = "vmhardware"
 
 // Action is a [nodeaction.Action] that upgrades the virtual hardware of nodes. It
 // is safe for concurrent use if its Machines are.
@@ -88,7 +88,7 @@ func New(o Options) (*Action, error) {
 }
 
 // Name implements [nodeaction.Action].
-func (a *Action) Name() string { return Name }
+func (a *Action) Name() string { return name }
 
 // Disruption implements [nodeaction.Action]: a node of the control plane is
 // cordoned, another one is drained too.
@@ -182,12 +182,12 @@ func (a *Action) Step(ctx context.Context, n *corev1.Node, progress string) (nod
 // has been started anew.
 func (a *Action) awaitPerson(n *corev1.Node, before, progress string) nodeaction.Step {
 	step := nodeaction.Step{Progress: progress, After: poll, Person: true}
-	if nodeaction.Confirmed(n, Name) {
+	if nodeaction.Confirmed(n, name) {
 		step.Done, step.Waiting = nodeaction.Started(n, before)
 		return step
 	}
 	step.Waiting = fmt.Sprintf("somebody to upgrade the hardware of the virtual machine of node %s: shut down its guest (do not power it off), "+
 		"upgrade its compatibility to hardware version %d or later, power it on, and annotate the node with %s=true",
-		n.Name, a.o.Version, nodeaction.ConfirmAnnotation(Name))
+		n.Name, a.o.Version, nodeaction.ConfirmAnnotation(name))
 	return step
 }

@@ -196,7 +196,7 @@ func TestManual(t *testing.T) {
 		t.Errorf("%+v, %v, done %v, %v", record, err, w.Done, w.Last)
 	}
 	w.Say("# Somebody confirms, but has not done it: the node has not been started anew.")
-	if err := nodeaction.Confirm(t.Context(), w.Cluster, vmhardware.Name, "w1"); err != nil {
+	if err := nodeaction.Confirm(t.Context(), w.Cluster, "vmhardware", "w1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Play(time.Hour); err != nil || w.Done {
@@ -209,7 +209,7 @@ func TestManual(t *testing.T) {
 	if err := w.Play(time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if !w.Done || w.NodeOf("w1").Spec.Unschedulable || nodeaction.Confirmed(w.NodeOf("w1"), vmhardware.Name) {
+	if !w.Done || w.NodeOf("w1").Spec.Unschedulable || nodeaction.Confirmed(w.NodeOf("w1"), "vmhardware") {
 		t.Errorf("done %v, %v", w.Done, w.NodeOf("w1").Annotations)
 	}
 	w.Golden(t, "manual.txt")
@@ -261,22 +261,22 @@ func TestFailures(t *testing.T) {
 		set   func(m *machine)
 		mend  func(p *platform, m *machine)
 		halts string // "": it goes on by itself
-		phase nodeaction.Phase
+		phase string
 	}{
 		{name: "the tools do not run", set: func(m *machine) { m.Tools = false }, mend: func(_ *platform, m *machine) { m.Tools = true },
-			halts: "cannot be asked to shut down: its tools do not run", phase: nodeaction.PhaseChecking},
-		{name: "the login is refused", set: failing("State", nodeaction.Permanent(errors.New("login refused"))), halts: "login refused", phase: nodeaction.PhaseChecking},
+			halts: "cannot be asked to shut down: its tools do not run", phase: "Checking"},
+		{name: "the login is refused", set: failing("State", nodeaction.Permanent(errors.New("login refused"))), halts: "login refused", phase: "Checking"},
 		{name: "the host is too old", set: func(m *machine) { m.Problem = "its host has ESXi 6.7" }, mend: func(_ *platform, m *machine) { m.Problem = "" },
-			halts: "its host has ESXi 6.7", phase: nodeaction.PhaseChecking},
+			halts: "its host has ESXi 6.7", phase: "Checking"},
 		{name: "suspended", set: func(m *machine) { m.Power = vmhardware.Suspended }, mend: func(_ *platform, m *machine) { m.Power = vmhardware.On },
-			halts: "neither on nor off: Suspended", phase: nodeaction.PhaseChecking},
+			halts: "neither on nor off: Suspended", phase: "Checking"},
 		{name: "the guest does not shut down", set: func(m *machine) { m.deaf = true }, mend: func(_ *platform, m *machine) { m.deaf = false },
-			halts: "it waits for the guest of virtual machine vm-m0 to shut down", phase: nodeaction.PhaseActing},
-		{name: "shutting down fails", set: failing("ShutDownGuest", errors.New("busy")), halts: "busy", phase: nodeaction.PhaseActing},
-		{name: "the upgrade fails", set: failing("Upgrade", nodeaction.Permanent(errors.New("task fault"))), halts: "task fault", phase: nodeaction.PhaseActing},
-		{name: "power on fails", set: failing("PowerOn", nodeaction.Permanent(errors.New("no memory"))), halts: "no memory", phase: nodeaction.PhaseActing},
+			halts: "it waits for the guest of virtual machine vm-m0 to shut down", phase: "Acting"},
+		{name: "shutting down fails", set: failing("ShutDownGuest", errors.New("busy")), halts: "busy", phase: "Acting"},
+		{name: "the upgrade fails", set: failing("Upgrade", nodeaction.Permanent(errors.New("task fault"))), halts: "task fault", phase: "Acting"},
+		{name: "power on fails", set: failing("PowerOn", nodeaction.Permanent(errors.New("no memory"))), halts: "no memory", phase: "Acting"},
 		{name: "the node never becomes Ready", set: func(m *machine) { m.neverUp = true }, mend: func(p *platform, _ *machine) { p.up("m0") },
-			halts: "it waits for the node to start anew", phase: nodeaction.PhaseActing},
+			halts: "it waits for the node to start anew", phase: "Acting"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, p := newWorld()
@@ -291,7 +291,7 @@ func TestFailures(t *testing.T) {
 			if failed == nil || failed.Node != "m0" || failed.Phase != tt.phase || !strings.Contains(failed.Error(), tt.halts) {
 				t.Fatalf("it halts with %v", w.Last)
 			}
-			if w.NodeOf("m0").Spec.Unschedulable != (tt.phase != nodeaction.PhaseChecking) {
+			if w.NodeOf("m0").Spec.Unschedulable != (tt.phase != "Checking") {
 				t.Error("cordoned, or not")
 			}
 			for name, other := range p.machines {
@@ -378,7 +378,7 @@ func TestPlanByHand(t *testing.T) {
 		w.Clock.AfterFunc(time.Duration(i+1)*5*time.Hour, func() {
 			p.machines[name].Hardware, p.machines[name].boots = 15, 1
 			p.up(name)
-			if err := nodeaction.Confirm(context.Background(), w.Cluster, vmhardware.Name, name); err != nil {
+			if err := nodeaction.Confirm(context.Background(), w.Cluster, "vmhardware", name); err != nil {
 				t.Error(err)
 			}
 		})

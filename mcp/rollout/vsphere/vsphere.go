@@ -71,7 +71,8 @@ func (m *Machines) Close(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.client
-	if m.client = nil; c == nil {
+	m.client = nil
+	if c == nil {
 		return nil
 	}
 	return c.Logout(ctx)
@@ -117,7 +118,8 @@ func (m *Machines) with(ctx context.Context, f func(c *govmomi.Client) error) er
 		if err != nil {
 			return err
 		}
-		if err = f(c); !fault.Is(err, &types.NotAuthenticated{}) || again {
+		err = f(c)
+		if !fault.Is(err, &types.NotAuthenticated{}) || again {
 			return err
 		}
 		m.mu.Lock()

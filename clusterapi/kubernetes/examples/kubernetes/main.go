@@ -201,7 +201,7 @@ func confirm(ctx context.Context, api clusterapi.ClusterAPI, target configv1.Rel
 		if !slices.ContainsFunc(offered(cv), func(o offer) bool { return o.Image == target.Image }) {
 			return false, fmt.Errorf("%s is not offered any more", target.Version)
 		}
-		clusterversion.Request(cv, configv1.Update{Version: target.Version, Image: target.Image})
+		clusterversion.SetDesired(cv, configv1.Update{Version: target.Version, Image: target.Image})
 		return true, nil
 	})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // BadRequest returns an error that apierrors.IsBadRequest recognises.
@@ -54,8 +56,11 @@ func Named(obj *unstructured.Unstructured) error {
 
 // Applicable makes an object one that can be applied: some servers store these
 // fields of an object that does not exist yet, so that it would be born while
-// it is being deleted.
-func Applicable(obj *unstructured.Unstructured) error {
+// it is being deleted. It refuses one without a field manager or a name.
+func Applicable(obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) error {
+	if opts.FieldManager == "" {
+		return BadRequest("a field manager is required to apply")
+	}
 	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation"} {
 		unstructured.RemoveNestedField(obj.Object, "metadata", name)
 	}

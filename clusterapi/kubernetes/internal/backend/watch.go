@@ -233,7 +233,8 @@ func (w *watcher) change(t watch.EventType, u *unstructured.Unstructured, size i
 	case t != watch.Added && t != watch.Modified:
 		err = wrongAnswer("an event of type %s", quote(string(t)))
 	case ok && old.GetUID() != u.GetUID():
-		if err = w.tell(clusterapi.Deleted, old.Unstructured, 0); err == nil {
+		err = w.tell(clusterapi.Deleted, old.Unstructured, 0)
+		if err == nil {
 			err = w.tell(clusterapi.Added, u, size)
 		}
 	case ok:

@@ -23,7 +23,8 @@ func start(log *os.File, program string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	p.in, err = p.cmd.StdinPipe()
+	if err != nil {
 		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {

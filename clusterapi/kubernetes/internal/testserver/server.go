@@ -47,7 +47,8 @@ func Start(t testing.TB) *Server {
 	}
 	var s *Server
 	for range 3 { // another process may take a port before ours does
-		if s, err = newServer(t, programs); err == nil {
+		s, err = newServer(t, programs)
+		if err == nil {
 			return s
 		}
 		t.Logf("starting a server: %v", err)
@@ -64,7 +65,8 @@ func newServer(t testing.TB, programs programs.Programs) (*Server, error) {
 	}
 	dir := t.TempDir()
 	s := &Server{programs: programs, etcdPort: ports[0], peerPort: ports[1], port: ports[2]}
-	if s.ca, err = newAuthority(dir); err != nil {
+	s.ca, err = newAuthority(dir)
+	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"etcd", "apiserver", "accounts"} {
@@ -76,7 +78,8 @@ func newServer(t testing.TB, programs programs.Programs) (*Server, error) {
 	if err := os.WriteFile(s.ca.path("tokens"), []byte(token+",test,test,system:masters\n"), 0o600); err != nil {
 		return nil, err
 	}
-	if s.log, err = os.Create(s.ca.path("log")); err != nil {
+	s.log, err = os.Create(s.ca.path("log"))
+	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() {

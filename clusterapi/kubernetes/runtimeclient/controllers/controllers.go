@@ -126,7 +126,7 @@ func (h *host) Start(ctx context.Context) error {
 		h.mu.Unlock()
 		q.add(key, look)
 	}
-	o.Observe = func(e reconcile.Event) {
+	o.Observe = func(e clusterapi.Event) {
 		h.observe(e)
 		if h.o.Driver.Observe != nil {
 			h.o.Driver.Observe(e)
@@ -228,14 +228,15 @@ func (q *queue) Reconcile(_ context.Context, key reconcile.Key) (ctrlreconcile.R
 }
 
 // observe remembers which kinds cannot be watched.
-func (h *host) observe(e reconcile.Event) {
+func (h *host) observe(e clusterapi.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	watch := e.Data.(*reconcile.Attempt).Watch
 	switch {
 	case e.Type == reconcile.EventWatchRecovered:
-		delete(h.failing, e.Watch)
-	case e.Type == reconcile.EventWatchFailed, e.Type == reconcile.EventServerBusy && e.Watch != "":
-		h.failing[e.Watch] = e.Err
+		delete(h.failing, watch)
+	case e.Type == reconcile.EventWatchFailed, e.Type == reconcile.EventServerBusy && watch != "":
+		h.failing[watch] = e.Err
 	}
 }
 

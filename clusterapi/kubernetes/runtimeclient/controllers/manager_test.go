@@ -220,8 +220,8 @@ func TestManager(t *testing.T) {
 		p := reconcile.Process{Name: "events", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return nil }}
 		m, _ := run(t, s.Config(), controllers.Options{}, p)
 		about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "after"}}
-		controllers.Record(m.GetEventRecorder("test"), about, reconcile.Event{
-			Type: reconcile.EventFailed, Process: "p", Key: reconcile.Key{Name: "k"}, Err: errors.New("no luck"),
+		controllers.Record(m.GetEventRecorder("test"), about, clusterapi.Event{
+			Type: reconcile.EventFailed, Subject: "r/k", Err: errors.New("no luck"), Data: &reconcile.Attempt{Process: "p"},
 		})
 		await(t, "the Event", 20*time.Second, func() bool {
 			list, err := api.List(t.Context(), schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, clusterapi.ListOptions{Namespace: "default"})
@@ -230,7 +230,7 @@ func TestManager(t *testing.T) {
 			}
 			return slices.ContainsFunc(list.Items, func(e unstructured.Unstructured) bool {
 				regarding, _, _ := unstructured.NestedString(e.Object, "regarding", "name")
-				return regarding == "after" && e.Object["reason"] == "Failed" && e.Object["type"] == "Warning" && e.Object["note"] == "no luck (process=p key=k)"
+				return regarding == "after" && e.Object["reason"] == "Failed" && e.Object["type"] == "Warning" && e.Object["note"] == `no luck (r/k {"process":"p"})`
 			})
 		})
 	})
@@ -258,13 +258,13 @@ func count(t *testing.T, metric, controller string) (n float64) {
 func TestRecord(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		event reconcile.Event
+		event clusterapi.Event
 		want  []string
 	}{
-		{"failed", reconcile.Event{Type: "Failed", Time: time.Now(), Reconciler: "r", Message: "drain", Err: errors.New("no luck")}, []string{"Warning Failed drain: no luck (reconciler=r)"}},
-		{"recovered", reconcile.Event{Type: "Recovered"}, []string{"Normal Recovered Recovered"}},
-		{"none", reconcile.Event{}, nil},
-		{"long", reconcile.Event{Type: "Fault", Message: strings.Repeat("x", 5000)}, []string{"Normal Fault " + strings.Repeat("x", 1003) + "... (3997 more bytes)"}},
+		{"failed", clusterapi.Event{Type: "Failed", Time: time.Now(), Subject: "r/k", Message: "drain", Err: errors.New("no luck")}, []string{"Warning Failed drain: no luck (r/k)"}},
+		{"recovered", clusterapi.Event{Type: "Recovered"}, []string{"Normal Recovered Recovered"}},
+		{"none", clusterapi.Event{}, nil},
+		{"long", clusterapi.Event{Type: "Fault", Message: strings.Repeat("x", 5000)}, []string{"Normal Fault " + strings.Repeat("x", 1003) + "... (3997 more bytes)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := events.NewFakeRecorder(10)

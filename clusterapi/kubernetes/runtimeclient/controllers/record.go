@@ -1,12 +1,14 @@
 package controllers
 
 import (
-	"log/slog"
+	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
@@ -14,46 +16,37 @@ import (
 const maxNote = 1024
 
 // Record records an event of any package of this module as a Kubernetes Event
-// about an object, such as the ClusterVersion: its type is the reason, message
-// and error are the note, and it is a warning where there is an error. Give it
+// about an object, such as the ClusterVersion: its type is the reason, message,
+// error, subject and data are the note, and it is a warning if there is an error. Give it
 // to a package's Observe:
 //
 //	recorder := mgr.GetEventRecorder("updates")
-//	o.Observe = func(e clusterupdate.Event) { controllers.Record(recorder, cv, e) }
+//	o.Observe = func(e clusterapi.Event) { controllers.Record(recorder, cv, e) }
 //
-// An event without a type is not recorded.
-func Record(recorder events.EventRecorder, regarding runtime.Object, event slog.LogValuer) {
-	var reason, message, fault string
-	rest := ""
-	for _, a := range slog.AnyValue(event).Resolve().Group() {
-		switch a.Key {
-		case "type":
-			reason = a.Value.String()
-		case "message":
-			message = a.Value.String()
-		case "error":
-			fault = a.Value.String()
-		case "time":
-		default:
-			rest += " " + a.Key + "=" + a.Value.String()
-		}
-	}
-	if reason == "" {
+// It ignores an event without a type.
+func Record(recorder events.EventRecorder, regarding runtime.Object, e clusterapi.Event) {
+	if e.Type == "" {
 		return
 	}
-	kind, note := corev1.EventTypeNormal, message
-	if fault != "" {
+	kind, note := corev1.EventTypeNormal, e.Message
+	if e.Err != nil {
 		kind = corev1.EventTypeWarning
 		if note != "" {
 			note += ": "
 		}
-		note += fault
+		note += e.Err.Error()
 	}
 	if note == "" {
-		note = reason
+		note = string(e.Type)
 	}
-	if rest != "" {
-		note += " (" + rest[1:] + ")"
+	about := e.Subject
+	if e.Data != nil {
+		if data, err := json.Marshal(e.Data); err == nil {
+			about = strings.TrimSpace(about + " " + string(data))
+		}
 	}
-	recorder.Eventf(regarding, nil, kind, reason, reason, "%s", bounded.Text(note, maxNote))
+	if about != "" {
+		note += " (" + about + ")"
+	}
+	recorder.Eventf(regarding, nil, kind, string(e.Type), string(e.Type), "%s", bounded.Text(note, maxNote))
 }

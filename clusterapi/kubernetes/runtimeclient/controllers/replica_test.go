@@ -148,8 +148,9 @@ func replicaMain(o order) error {
 		<-mgr.Elected()
 		say(line{"elected", o.Name})
 	}()
-	options := controllers.Options{MaxPause: 2500 * time.Millisecond, Driver: reconcile.Options{Observe: func(e reconcile.Event) {
-		say(line{string(e.Type), fmt.Sprint(e.Reconciler, e.Watch, " ", e.Key, " ", e.Err)})
+	options := controllers.Options{MaxPause: 2500 * time.Millisecond, Driver: reconcile.Options{Observe: func(e clusterapi.Event) {
+		a := e.Data.(*reconcile.Attempt)
+		say(line{string(e.Type), fmt.Sprint(a.Reconciler, a.Watch, " ", a.Key, " ", e.Err)})
 	}}}
 	if err := controllers.Add(mgr, options, p); err != nil {
 		return err

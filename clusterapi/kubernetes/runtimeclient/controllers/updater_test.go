@@ -28,6 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -56,10 +57,10 @@ func updater(o order, say func(line)) (reconcile.Process, error) {
 	}
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: api, Payloads: samples{}, Verifier: signature.Insecure(), Workers: 2, Interval: time.Hour,
-		Observe: func(e clusterupdate.Event) {
-			say(line{string(e.Type), fmt.Sprint(e.Release.Version, " ", e.Message, " ", e.Err)})
-			if p := e.Progress; p != nil && p.Task != nil {
-				say(line{"task", fmt.Sprint(e.Release.Version, " ", p.Type, " ", p.Task)})
+		Observe: func(e clusterapi.Event) {
+			say(line{string(e.Type), fmt.Sprint(e.Data.(*clusterupdate.EventData).Release.Version, " ", e.Message, " ", e.Err)})
+			if p := e.Data.(*clusterupdate.EventData).Pass; p != nil && p.Data.(*runlevel.Progress).Task != nil {
+				say(line{"task", fmt.Sprint(e.Data.(*clusterupdate.EventData).Release.Version, " ", p.Type, " ", p.Data.(*runlevel.Progress).Task)})
 			}
 		},
 	})

@@ -27,8 +27,12 @@ func (t tags) has(name string) bool {
 
 // sources is what the generator needs of the comments of API packages.
 type sources struct {
-	types map[string]tags     // by package path and type name
-	keys  map[string][]string // by package path, type name and Go field name
+	types map[string]tags // by package path and type name
+	// keys are the list-map keys of fields, by package path, type name and Go
+	// field name. Of the packages of Kubernetes, "=set" stands for those of a
+	// list that is one, and "=atomic" for those of a map or a type that is one
+	// value.
+	keys map[string][]string
 }
 
 // readSources parses the packages that match the patterns.
@@ -77,6 +81,9 @@ func (s *sources) readFile(pkg, name string) error {
 				ts := sp.(*ast.TypeSpec)
 				id := pkg + "." + ts.Name.Name
 				s.types[id] = found
+				if strings.HasPrefix(pkg, "k8s.io/") && found.has("structType=atomic") {
+					s.keys[id] = []string{"=atomic"}
+				}
 				if st, ok := ts.Type.(*ast.StructType); ok {
 					s.readFields(id, st)
 				}
@@ -117,7 +124,15 @@ func (s *sources) readFields(id string, st *ast.StructType) {
 			continue
 		}
 		var keys []string
-		for _, tag := range append(tagsOf(field.Doc), tagsOf(field.Comment)...) {
+		all := append(tagsOf(field.Doc), tagsOf(field.Comment)...)
+		switch {
+		case !strings.HasPrefix(id, "k8s.io/"):
+		case all.has("listType=set"):
+			keys = []string{"=set"}
+		case all.has("mapType=atomic"), all.has("structType=atomic"):
+			keys = []string{"=atomic"}
+		}
+		for _, tag := range all {
 			if key, ok := strings.CutPrefix(tag, "listMapKey="); ok {
 				keys = append(keys, strings.Trim(key, `"`))
 			} else if key, ok := strings.CutPrefix(tag, "k8s:listMapKey="); ok {
@@ -148,7 +163,7 @@ func unique(list []string) []string {
 	return out
 }
 
-// listKeys returns one line per field: its name, then its keys.
+// listKeys returns one line per field or type: its name, then its keys.
 func (s *sources) listKeys() []byte {
 	names := make([]string, 0, len(s.keys))
 	for name := range s.keys {

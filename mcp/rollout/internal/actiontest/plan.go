@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
@@ -28,7 +29,8 @@ func (w *World) State() plan.Cluster {
 	var c plan.Cluster
 	w.alone(func() {
 		var err error
-		if c, err = plan.ReadCluster(context.Background(), w.Cluster); err != nil {
+		c, err = plan.ReadCluster(context.Background(), w.Cluster)
+		if err != nil {
 			panic(err)
 		}
 	})
@@ -40,7 +42,7 @@ func (w *World) State() plan.Cluster {
 // returns what must not have been. The world says what happens.
 func (w *World) PlayPlan(seed uint64, f reconcile.Faults, limit time.Duration, a nodeaction.Action, o plan.Options) error {
 	o.Actions = map[string]plan.Action{"update": nodeaction.PlanAction(a)}
-	o.Observe = func(e plan.Event) { w.Say("%-11s %s", e.Type, e.Text) }
+	o.Observe = func(e clusterapi.Event) { w.Say("%-11s %s", e.Type, e.Message) }
 	r, err := plan.New(o)
 	if err != nil {
 		return err

@@ -131,10 +131,12 @@ func (w *World) intercept(ctx context.Context, _ memory.Call, do func(context.Co
 	if w.dead {
 		return errCrash
 	}
-	if w.Calls++; w.Calls != w.CrashAt {
+	w.Calls++
+	if w.Calls != w.CrashAt {
 		return do(ctx)
 	}
-	if w.dead = true; w.CrashAfter {
+	w.dead = true
+	if w.CrashAfter {
 		_ = do(ctx)
 	}
 	return errCrash
@@ -147,8 +149,8 @@ func (w *World) alone(call func()) {
 	call()
 }
 
-func (w *World) observe(e nodeaction.Event) {
-	w.Say("%-11s %s", e.Type, e.Text)
+func (w *World) observe(e clusterapi.Event) {
+	w.Say("%-11s %s", e.Type, e.Message)
 	switch e.Type {
 	case nodeaction.EventFailed:
 		w.Last, w.failed = e.Err, w.Clock.Now()
@@ -212,7 +214,8 @@ func (w *World) SetNode(name string, ready bool, boot, kubelet string) {
 func (w *World) NodeOf(name string) (n *corev1.Node) {
 	w.alone(func() {
 		var err error
-		if n, err = clusterapi.Get[corev1.Node](context.Background(), w.Cluster, clusterapi.Key("", name)); err != nil {
+		n, err = clusterapi.Get[corev1.Node](context.Background(), w.Cluster, clusterapi.Key("", name))
+		if err != nil {
 			panic(err)
 		}
 	})

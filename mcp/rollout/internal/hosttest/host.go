@@ -240,7 +240,8 @@ func (h *Host) detach(argv []string, later *[]func()) (string, int) {
 		if h.units[name] != u {
 			return // the host was restarted
 		}
-		if u.status = h.effect(strings.Join(argv[at+1:], " ")); u.status == 0 {
+		u.status = h.effect(strings.Join(argv[at+1:], " "))
+		if u.status == 0 {
 			u.state = "exited"
 		} else {
 			u.state = "failed"

@@ -47,7 +47,8 @@ func Build(ctx context.Context) (p Programs, err error) {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return p, err
 	}
-	if p.Etcd, err = build(ctx, cache, modules, "etcd"); err != nil {
+	p.Etcd, err = build(ctx, cache, modules, "etcd")
+	if err != nil {
 		return p, err
 	}
 	p.APIServer, err = build(ctx, cache, modules, "apiserver")

@@ -1,0 +1,61 @@
+package clusterapi_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/limit"
+)
+
+func TestDecodeAlerts(t *testing.T) {
+	const alert = `{"labels":{"alertname":"A","severity":"warning"},"annotations":{"summary":"S"},"state":"firing",` +
+		`"activeAt":"2026-01-02T03:04:05.678Z","value":"1e+00"}`
+	want := []clusterapi.Alert{{
+		Labels: map[string]string{"alertname": "A", "severity": "warning"}, Annotations: map[string]string{"summary": "S"},
+		State: "firing", ActiveAt: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC),
+	}}
+	var labels []string
+	for i := range 101 {
+		labels = append(labels, fmt.Sprintf(`"l%d":""`, i))
+	}
+	for name, tt := range map[string]struct {
+		answer, err string
+		want        []clusterapi.Alert
+	}{
+		"alerts":         {answer: `{"status":"success","data":{"alerts":[` + alert + `]}}`, want: want},
+		"rules":          {answer: `{"data":{"groups":[{"rules":[{"name":"x"},{"alerts":[` + alert + `]}]},{}]}}`, want: want},
+		"none":           {answer: `{}`},
+		"case":           {answer: `{"Data":{"alerts":[{}]},"data":{"Alerts":[{}],"alerts":[{"State":"firing"}]}}`, want: make([]clusterapi.Alert, 1)},
+		"no JSON":        {answer: `alerts`, err: "decoding alerts: invalid character"},
+		"another type":   {answer: `{"data":{"alerts":[{"state":1}]}}`, err: "decoding alerts: json: cannot unmarshal number"},
+		"many labels":    {answer: `{"data":{"alerts":[{"labels":{` + strings.Join(labels, ",") + `}}]}}`, err: "alert 0: more than 100 labels"},
+		"long":           {answer: `{"data":{"alerts":[{},{"labels":{"a":"` + strings.Repeat("x", 64<<10) + `"}}]}}`, err: "alert 1: more than 65536 bytes"},
+		"many of a text": {answer: `{"data":{"groups":[{"rules":[{"alerts":[` + strings.Repeat("{},", 1<<20) + `{}]}]}]}}`, err: "more than 268435456 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got, err := clusterapi.DecodeAlerts([]byte(tt.answer))
+			runtime.ReadMemStats(&after)
+			if made := after.TotalAlloc - before.TotalAlloc; made > limit.Heap {
+				t.Errorf("%d bytes allocated", made)
+			}
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Fatalf("error %v, want %s", err, tt.err)
+			}
+			if passed := strings.Contains(tt.err, "more than"); errors.As(err, new(*clusterapi.LimitError)) != passed {
+				t.Errorf("a limit error: %v", !passed)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

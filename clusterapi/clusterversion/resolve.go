@@ -1,0 +1,206 @@
+package clusterversion
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Outcome says how a request for an update was answered.
+type Outcome string
+
+// The outcomes of [Resolve].
+const (
+	// Resolved: the request names a release to update to.
+	Resolved Outcome = "Resolved"
+	// OwnRelease: the cluster stays with what it runs; Why says why.
+	OwnRelease Outcome = "OwnRelease"
+	// NotFound: no list that counts has the requested version.
+	NotFound Outcome = "NotFound"
+	// Invalid: the request has a fault and is treated as none.
+	Invalid Outcome = "Invalid"
+)
+
+// Row is the rule that decided about a request.
+type Row string
+
+// The rules of [Resolve], in the order in which they are looked at.
+const (
+	RowInvalid    Row = "Invalid"    // the request has a fault
+	RowNone       Row = "None"       // nothing is requested, or only that risks are accepted
+	RowImage      Row = "Image"      // an image is requested: as it is, whatever lists say
+	RowCurrent    Row = "Current"    // the version or image that the cluster is at, or on its way to
+	RowAvailable  Row = "Available"  // the version is an available update
+	RowMultiArch  Row = "MultiArch"  // its own version for several architectures, which is available
+	RowHistory    Row = "History"    // the version is in the history, and may be taken from it
+	RowAtRisk     Row = "AtRisk"     // the version has known issues, which are accepted
+	RowNotFound   Row = "NotFound"   // no list that counts has the version
+	RowInstalling Row = "Installing" // nothing was ever completed: what is asked for waits
+	RowNoHistory  Row = "NoHistory"  // the history was lost, and begins again with what the cluster runs
+)
+
+// ResolveOptions say where else than among the available updates a requested version
+// may be found. The zero value is what the cluster-version operator does. It is plain
+// data.
+type ResolveOptions struct {
+	// History takes the image of a version that the history has.
+	History bool
+	// Accepted takes a conditional update where desiredUpdate.acceptRisks names all
+	// of its risks, or where it is recommended after all.
+	Accepted bool
+	// Conditional takes a conditional update whatever its risks.
+	Conditional bool
+}
+
+// Resolution is the answer to spec.desiredUpdate.
+type Resolution struct {
+	Outcome Outcome `json:"outcome"`
+	// Row is the rule that decided.
+	Row Row `json:"row"`
+	// Release is what the cluster is to reconcile: the requested release when
+	// Resolved, else the base.
+	Release configv1.Release `json:"release"`
+	Force   bool             `json:"force,omitempty"`
+	// Why explains an outcome other than Resolved to an administrator; empty
+	// where there is nothing to explain.
+	Why string `json:"why,omitempty"`
+	// Withdrawn says what becomes of the cluster if the request is withdrawn now;
+	// empty where there is none.
+	Withdrawn string `json:"withdrawn,omitempty"`
+}
+
+// Resolve answers the request of a ClusterVersion whose faults have been
+// cleared (see [Clear]). base is what the cluster reconciles without a
+// request: an update that has been started, else the release it runs.
+// faulty says that the request was dropped for its faults. o says where else
+// versions are looked for.
+//
+// A started update is never turned around by a request that disappears, gets a
+// fault, or whose version is not offered any more: only by one for another release.
+func Resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o ResolveOptions) Resolution {
+	r := resolve(cv, base, faulty, o)
+	if u := cv.Spec.DesiredUpdate; u != nil || faulty {
+		r.Withdrawn = withdrawn(cv, base, r)
+	}
+	return r
+}
+
+// withdrawn says what becomes of the cluster without the request.
+func withdrawn(cv *configv1.ClusterVersion, base configv1.Release, r Resolution) string {
+	name := cmp.Or(base.Version, base.Image)
+	switch h := cv.Status.History; {
+	case len(h) > 0 && h[0].State == configv1.PartialUpdate && h[0].Image == base.Image:
+		return fmt.Sprintf("the update to %s, which was started, goes on", name)
+	case r.Outcome == Resolved:
+		return fmt.Sprintf("the cluster stays at %s: nothing of %s has been applied", name, cmp.Or(r.Release.Version, r.Release.Image))
+	}
+	return fmt.Sprintf("the cluster stays at %s, as it does now", name)
+}
+
+func resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o ResolveOptions) Resolution {
+	stay := Resolution{Outcome: OwnRelease, Row: RowNone, Release: base}
+	u := cv.Spec.DesiredUpdate
+	switch {
+	case u == nil && faulty:
+		stay.Outcome, stay.Row, stay.Why = Invalid, RowInvalid, "the request is invalid"
+		return stay
+	case u == nil:
+		return stay
+	case u.Image != "":
+		return resolved(cv, base, u.Version, u.Image, u.Force, RowImage)
+	}
+
+	version, row := u.Version, RowAvailable
+	multi := u.Architecture == configv1.ClusterVersionArchitectureMulti && base.Architecture != configv1.ClusterVersionArchitectureMulti
+	if multi {
+		version, row = cv.Status.Desired.Version, RowMultiArch
+	} else if version == base.Version {
+		if version != "" {
+			stay.Row = RowCurrent
+		}
+		return stay // satisfied, or being worked on: bound to its image
+	}
+	for _, r := range cv.Status.AvailableUpdates {
+		if r.Version == version && r.Image != "" {
+			return resolved(cv, base, version, r.Image, u.Force, row)
+		}
+	}
+	if version == "" { // only risks are accepted
+		return stay
+	}
+	at := conditional(cv, version)
+	switch image := historyImage(cv, version); {
+	case multi:
+	case at != nil && at.Release.Image != "" && (o.Conditional || o.Accepted && accepts(u, at)):
+		return resolved(cv, base, version, at.Release.Image, u.Force, RowAtRisk)
+	case o.History && image != "":
+		return resolved(cv, base, version, image, u.Force, RowHistory)
+	}
+	stay.Outcome, stay.Row = NotFound, RowNotFound
+	switch {
+	case multi:
+		stay.Why = fmt.Sprintf("no multi-architecture release of %s is available", version)
+	case historyImage(cv, version) != "":
+		stay.Why = fmt.Sprintf("version %s is known from the history, but is not an available update: request it with its image %s", version, historyImage(cv, version))
+	default:
+		stay.Why = notRecommended(cv, version)
+	}
+	return stay
+}
+
+// resolved completes a release with what the available updates say about its image.
+func resolved(cv *configv1.ClusterVersion, base configv1.Release, version, image string, force bool, row Row) Resolution {
+	r := configv1.Release{Version: version, Image: image}
+	if image == base.Image && (version == "" || version == base.Version) {
+		return Resolution{Outcome: OwnRelease, Row: RowCurrent, Release: base, Force: force}
+	}
+	for _, known := range cv.Status.AvailableUpdates {
+		if known.Image == image && (version == "" || known.Version == version) {
+			r = *known.DeepCopy()
+			break
+		}
+	}
+	return Resolution{Outcome: Resolved, Row: row, Release: r, Force: force}
+}
+
+// accepts reports whether a request accepts every risk of a conditional update, which
+// may be recommended by now.
+func accepts(u *configv1.Update, c *configv1.ConditionalUpdate) bool {
+	if r := meta.FindStatusCondition(c.Conditions, "Recommended"); r != nil && r.Status == metav1.ConditionTrue {
+		return true
+	}
+	for _, risk := range c.Risks {
+		if !slices.ContainsFunc(u.AcceptRisks, func(a configv1.AcceptRisk) bool { return a.Name == risk.Name }) {
+			return false
+		}
+	}
+	return len(c.Risks) > 0
+}
+
+// conditional returns the update to a version that has risks; nil: there is
+// none.
+func conditional(cv *configv1.ClusterVersion, version string) *configv1.ConditionalUpdate {
+	for i := range cv.Status.ConditionalUpdates {
+		if c := &cv.Status.ConditionalUpdates[i]; c.Release.Version == version {
+			return c
+		}
+	}
+	return nil
+}
+
+func notRecommended(cv *configv1.ClusterVersion, version string) string {
+	if c := conditional(cv, version); c != nil {
+		var names []string
+		for _, risk := range c.Risks {
+			names = append(names, risk.Name)
+		}
+		return fmt.Sprintf("version %s is not recommended for this cluster because of the risks %s: to accept them, request it with its image %s",
+			version, strings.Join(names, ", "), c.Release.Image)
+	}
+	return fmt.Sprintf("version %s is not an available update", version)
+}

@@ -1,0 +1,191 @@
+package maintain
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
+)
+
+// LintOptions say what [Lint] may compare a tree with. The zero value compares it
+// with nothing.
+type LintOptions struct {
+	// Releases are all that there are, for the rules on missing releases, on their
+	// metadata and on build suggestions; nil leaves these rules out.
+	Releases []graphdata.Release
+	// Signed reports whether the image of a release has a signature, or need not
+	// have one. It is asked for those of Releases that channels and drops name; nil
+	// leaves the rule out.
+	Signed func(graphdata.Release) bool
+}
+
+// Lint reports what [graphdata.Load] accepts and the maintainers of a tree do not, together
+// with the problems of the tree, sorted by file, line and column. An error is what the maintainers' own checks refuse, a warning
+// what they let pass or only warn of.
+//
+// With a snapshot that was built from the tree, expressions are compared with the
+// updates that releases declare, and channels that a release can enter and not
+// leave are found. Without one (nil), expressions are compared with the versions of
+// channels, for all architectures.
+func Lint(tree *graphdata.Tree, snap *graphdata.Snapshot, opts LintOptions) []graphdata.Problem {
+	l := &linter{tree: tree, opts: opts, expressions: map[string]*expression{}}
+	if snap != nil {
+		l.snap = snap.Inside()
+	}
+	l.index()
+	for _, r := range rules {
+		l.rule = r
+		r.check(l)
+	}
+	found := append(slices.Clone(tree.Problems), l.problems...)
+	slices.SortStableFunc(found, graphdata.Problem.Compare)
+	return found
+}
+
+// rule is a rule and what looks for it.
+type rule struct {
+	name    string
+	warning bool // what the maintainers' own checks let pass
+	check   func(*linter)
+}
+
+var rules = []rule{
+	// The name of a risk's file does not begin with its target.
+	{"risk-file-name", false, (*linter).riskFileName},
+	// The URL of a risk does not begin with https://.
+	{"risk-url", false, (*linter).riskURL},
+	// The name of a risk is not in CamelCase.
+	{"risk-name", false, (*linter).riskName},
+	// A risk has no matching rule, so that nobody gets the update.
+	{"risk-rules", false, (*linter).riskRules},
+	// A risk has two matching rules of one type.
+	{"rule-twice", false, (*linter).ruleTwice},
+	// Two files with one risk's name say different things about it.
+	{"risk-diverges", false, (*linter).riskDiverges},
+
+	// An expression begins with one minor and matches versions of another.
+	{"from-other-minor", true, (*linter).fromOtherMinor},
+	// An expression matches no version below the target.
+	{"from-matches-nothing", true, (*linter).fromMatchesNothing},
+	// An expression would match versions, but for the architecture behind them.
+	{"from-without-architecture", true, (*linter).fromWithoutArchitecture},
+	// A risk is about an update that a drop removes or, with a snapshot, metadata: an update service that exists serves it as conditional.
+	{"overlap", true, (*linter).overlap},
+
+	// Two files define one channel.
+	{"channel-twice", false, (*linter).channelTwice},
+	// A release is in a channel, but not in the one that comes before it.
+	{"promotion-order", false, (*linter).promotionOrder},
+	// The name of a channel's file is not that of the channel.
+	{"channel-file-name", true, (*linter).channelFileName},
+	// The name of a public channel has no hyphen, which crashes an update service that exists.
+	{"channel-name", true, (*linter).channelName},
+	// A release is above the minor of its channel.
+	{"channel-minor", true, (*linter).channelMinor},
+	// A channel lists a version twice.
+	{"version-twice", true, (*linter).versionTwice},
+	// A channel lists a version both with and without a build.
+	{"version-build", true, (*linter).versionBuild},
+	// A tombstone is not among the versions of its channel.
+	{"tombstone", true, (*linter).tombstone},
+	// A channel has versions that its feeder marks as not to be promoted.
+	{"tombstone-promoted", true, (*linter).tombstonePromoted},
+	// The feeder of a channel does not exist.
+	{"feeder-unknown", false, (*linter).feederUnknown},
+	// A channel is fed by itself.
+	{"feeder-cycle", false, (*linter).feederCycle},
+	// The delay of a feeder is no duration of weeks, or of days and hours.
+	{"feeder-delay", false, (*linter).feederDelay},
+	// The errata of a feeder are other than public.
+	{"feeder-errata", false, (*linter).feederErrata},
+	// A feeder has neither a delay nor errata: nothing is ever promoted.
+	{"feeder-waits", true, (*linter).feederWaits},
+	// The filter of a feeder is no regular expression.
+	{"filter", false, (*linter).filterCompiles},
+	// A filter with alternatives means something else to the maintainers' script, which does not put it in parentheses.
+	{"filter-parentheses", true, (*linter).filterParentheses},
+	// A channel has versions that its filter excludes.
+	{"filter-excludes", true, (*linter).filterExcludes},
+	// There is a stable channel of a minor with extended support, and no eus channel.
+	{"eus-missing", true, (*linter).eusMissing},
+	// An eus channel is not fed by stable without delay.
+	{"eus-feeder", true, (*linter).eusFeeder},
+
+	// A version has no way to the minor of its channel (with a snapshot).
+	{"updates-out", true, (*linter).updatesOut},
+	// A version of the highest minor of its channel has no update without a risk (with a snapshot).
+	{"updates-patch", true, (*linter).updatesPatch},
+
+	// A version is named that no release has.
+	{"release-missing", false, (*linter).releaseMissing},
+	// A release that is named has no signature.
+	{"release-unsigned", false, (*linter).releaseUnsigned},
+	// The metadata of a release have no link to its advisory.
+	{"release-url", false, (*linter).releaseURL},
+	// A release names other predecessors than were suggested.
+	{"suggestion-differs", true, (*linter).suggestionDiffers},
+}
+
+// linter is one call of Lint.
+type linter struct {
+	tree     *graphdata.Tree
+	snap     *inside.Graph // nil: there is none
+	opts     LintOptions
+	rule     rule
+	problems []graphdata.Problem
+
+	edges    []graphdata.BlockedEdge // drops and risks
+	channels []graphdata.Channel     // public and internal
+	byName   map[string]*graphdata.Channel
+	known    []*semver.Version  // that channels name, without builds, ascending
+	sources  []source           // what expressions are compared with, ascending
+	releases map[string][]int32 // version without build → releases of the snapshot
+
+	expressions map[string]*expression
+}
+
+func (l *linter) index() {
+	l.edges = append(slices.Clone(l.tree.Drops), l.tree.Risks...)
+	l.channels = append(slices.Clone(l.tree.Channels), l.tree.Internal...)
+	l.byName = map[string]*graphdata.Channel{}
+	seen := map[string]bool{}
+	for i := range l.channels {
+		c := &l.channels[i]
+		if l.byName[c.Name] == nil {
+			l.byName[c.Name] = c
+		}
+		for _, e := range c.Versions {
+			text := inside.WithoutBuild(e.Version)
+			if seen[text] {
+				continue
+			}
+			seen[text] = true
+			if v, err := graph.ParseVersion(text); err == nil {
+				l.known = append(l.known, v)
+			}
+		}
+	}
+	slices.SortFunc(l.known, (*semver.Version).Compare)
+	l.sources = l.findSources()
+	if l.snap == nil {
+		return
+	}
+	l.releases = map[string][]int32{}
+	for i, n := range l.snap.Nodes {
+		if n.Metadata != nil {
+			l.releases[n.Base] = append(l.releases[n.Base], int32(i))
+		}
+	}
+}
+
+// element names an element of a list.
+func element(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+
+// report adds a problem of the present rule.
+func (l *linter) report(file string, line int, field, message string) {
+	l.problems = append(l.problems, graphdata.Problem{File: file, Line: line, Field: field, Rule: l.rule.name, Message: message, Warning: l.rule.warning})
+}

@@ -1,0 +1,109 @@
+package maintain
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
+)
+
+func (l *linter) filterCompiles() {
+	for _, c := range l.fed() {
+		if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
+			l.report(c.File, c.Feeder.Line, "feeder.filter", bounded.Text(err.Error(), bounded.MaxQuoted))
+		}
+	}
+}
+
+// filters returns the filter of a channel as it is meant, and as the maintainers'
+// script puts it together; both nil where there is none or it does not compile.
+func filters(c graphdata.Channel) (meant, script *regexp.Regexp) {
+	if c.Feeder.Filter == "" {
+		return nil, nil
+	}
+	if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
+		return nil, nil
+	}
+	meant, err := regexp.Compile("^(?:" + c.Feeder.Filter + ")$")
+	if err != nil {
+		return nil, nil
+	}
+	script, err = regexp.Compile("^" + c.Feeder.Filter + "$")
+	if err != nil {
+		return nil, nil
+	}
+	return meant, script
+}
+
+func (l *linter) filterParentheses() {
+	for _, c := range l.fed() {
+		meant, script := filters(c)
+		if meant == nil {
+			continue
+		}
+		for _, v := range l.known {
+			if meant.MatchString(v.Original()) != script.MatchString(v.Original()) {
+				l.report(c.File, c.Feeder.Line, "feeder.filter", fmt.Sprintf("%s is not the same for %s once it stands between ^ and $: use parentheses", bounded.Quote(c.Feeder.Filter), v))
+				break
+			}
+		}
+	}
+}
+
+func (l *linter) filterExcludes() {
+	for _, c := range l.fed() {
+		meant, _ := filters(c)
+		if meant == nil {
+			continue
+		}
+		var excluded []string
+		for _, e := range c.Versions {
+			if !meant.MatchString(e.Version) {
+				excluded = append(excluded, e.Version)
+			}
+		}
+		if len(excluded) > 0 {
+			l.report(c.File, c.Feeder.Line, "feeder.filter", fmt.Sprintf("%s excludes versions of the channel: %s", bounded.Quote(c.Feeder.Filter), bounded.Join(excluded, ", ", 1024)))
+		}
+	}
+}
+
+// hasEUS reports whether a minor has an eus channel: those with extended support,
+// from 4.6.
+func hasEUS(m openshift.Minor) bool {
+	return openshift.EUS(m.Major, m.Minor) && (m.Minor >= 6 || m.Major > 4)
+}
+
+func (l *linter) eusMissing() {
+	for _, c := range l.tree.Channels {
+		name, ok := graph.ParseChannel(c.Name)
+		if !ok || name.Type != "stable" || !hasEUS(minorOf(name)) {
+			continue
+		}
+		if eus := fmt.Sprintf("eus-%d.%d", name.Major, name.Minor); l.byName[eus] == nil {
+			l.report(c.File, 0, "name", fmt.Sprintf("there is no channel %s", eus))
+		}
+	}
+}
+
+// eusFeeder: a release enters stable and eus at the same time. What is in them may
+// differ all the same, by their filters.
+func (l *linter) eusFeeder() {
+	for _, c := range l.tree.Channels {
+		name, ok := graph.ParseChannel(c.Name)
+		if !ok || name.Type != "eus" {
+			continue
+		}
+		switch {
+		case !hasEUS(minorOf(name)):
+			l.report(c.File, 0, "name", "its minor has no extended support")
+		case c.Feeder == nil:
+			l.report(c.File, 0, "feeder", "has no feeder, which should be stable without delay")
+		case c.Feeder.Name != "stable" || c.Feeder.Delay != "PT0H":
+			l.report(c.File, c.Feeder.Line, "feeder", fmt.Sprintf("is %s with delay %q, which should be stable with PT0H", bounded.Quote(c.Feeder.Name), bounded.Text(c.Feeder.Delay, bounded.MaxQuoted)))
+		}
+	}
+}

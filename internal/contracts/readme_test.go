@@ -1,0 +1,561 @@
+package contracts_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/manifest/image"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
+	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
+)
+
+// What the programs of README.md are given.
+var ctx = context.Background()
+
+// images opens the sample releases.
+var images = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
+	return sample.Payload(r.Image)
+})
+
+// updateService is an update service's answer.
+func updateService() graph.Source {
+	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return graph.Static(g)
+}
+
+// published is a key, a digest and the folder in which its signature is published.
+func published() (publicKey []byte, digest string, folder fs.FS) {
+	key, err := signaturetest.NewKey(signaturetest.KeyOptions{UserID: "Release team <release@example.com>"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	digest = signature.Digest(sample.ToImage)
+	message, err := key.SignRelease(digest, "registry.example/ocp/release:4.21.1-x86_64", signaturetest.Shape{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	name := strings.Replace(digest, ":", "=", 1) + "/signature-1"
+	return key.Public(), digest, fstest.MapFS{name: &fstest.MapFile{Data: message}}
+}
+
+// Why can this release not be updated to that one?
+func Example_whyNot() {
+	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	network, err := path.NewNetwork(ctx, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.21", Arch: "amd64", Graph: g})
+	if err != nil {
+		log.Fatal(err)
+	}
+	why, err := network.Explain(path.ExplainQuery{From: "4.20.4", To: "4.21.0"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(why)
+	// Output:
+	// 4.20.4 cannot be updated to 4.21.0 (Risk): risk RouterReload may apply: Requests may fail while routers reload their configuration. Version 4.21.1 corrects this. https://docs.example/known-issues/router-reload; no path from 4.20.4 to 4.21.0: the highest version that can be reached is 4.21.1; nothing leads to 4.21.0
+}
+
+// Who signed this release?
+func Example_verify() {
+	publicKey, digest, folder := published()
+	keyring, err := signature.ParseKeyring("release keys", publicKey)
+	if err != nil {
+		log.Fatal(err)
+	}
+	store := &signature.FileStore{FS: folder}
+	who, err := signature.NewVerifier([]*signature.Keyring{keyring}, store).Verify(ctx, digest)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(who.Signers[0].UserID, "signed", who.Signers[0].Reference)
+	// Output:
+	// Release team <release@example.com> signed registry.example/ocp/release:4.21.1-x86_64
+}
+
+// What would a cluster apply of this release, and what would it leave out?
+func Example_wouldApply() {
+	p, err := manifest.Load(ctx, sample.To(), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(p.Manifests), "manifests of", p.Release.Version)
+	for _, x := range p.Excluded {
+		fmt.Println(x.Manifest, "is left out:", x.Reason)
+	}
+	// Output:
+	// 102 manifests of 4.21.1
+	// Filename: "0000_50_cluster-monitoring-operator_05_preview.yaml" Group: "" Kind: "ConfigMap" Namespace: "openshift-monitoring" Name: "monitoring-preview" is left out: "Default" is required, and release.openshift.io/feature-set=TechPreviewNoUpgrade
+	// Filename: "0000_50_ingress-operator_05_deployment-hosted.yaml" Group: "apps" Kind: "Deployment" Namespace: "openshift-ingress-operator" Name: "ingress-operator" is left out: include.release.openshift.io/self-managed-high-availability unset
+}
+
+// What does a release change for a cluster, and what does it leave behind?
+func Example_whatChanges() {
+	load := func(release fs.FS) *manifest.Payload {
+		p, err := manifest.Load(ctx, release, manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return p
+	}
+	d := manifest.Diff(load(sample.From()), load(sample.To()), manifest.DiffOptions{})
+	for _, o := range d.Orphans() {
+		fmt.Println(o.Identity.Kind, o.Identity.Name, "stays, and nobody looks after it")
+	}
+	if err := d.WriteText(os.Stdout, manifest.DiffTextOptions{Component: "etcd-operator", Kind: "CustomResourceDefinition", Schemas: true}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Job storage-migration-4-20-3 stays, and nobody looks after it
+	// 4.20.3 -> 4.21.1
+	// objects: 2 added, 0 newly included, 2 removed (1 orphaned), 0 newly excluded, 33 changed, 0 moved, 66 unchanged
+	// deletions: 1 added, 0 removed
+	// images: 0 added, 0 removed, 17 changed
+	//
+	// runlevel 20, etcd-operator
+	//   ~ CustomResourceDefinition etcds.operator.openshift.io
+	//       ~ schema of v1 (served): 1 field
+	//           + properties.spec.properties.backendQuotaGiB: {"format":"int32","maximum":32,"minimum":8,"type":"integer"}
+}
+
+// mirror is an OCI layout with the sample release for two architectures, and the
+// release's pull spec.
+func mirror() (layout fs.FS, image string) {
+	l := ocitest.NewLayout()
+	files := l.Layer(ocitest.Files(sample.To())...)
+	release := l.Index(l.Image("linux/amd64", files), l.Image("linux/arm64", files, l.Layer()))
+	return l.Write(release), "quay.io/openshift-release-dev/ocp-release@" + release.Digest
+}
+
+// What is in a mirrored release image?
+func Example_mirrored() {
+	layout, release := mirror() // os.DirFS("mirror"); image.Open takes a tar file too
+	source, err := image.FromFS(layout, image.Options{Platform: image.Platform{Architecture: "arm64"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	files, err := source.Payload(ctx, configv1.Release{Image: release})
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := manifest.Load(ctx, files, manifest.LoadOptions{Image: release, Filter: manifest.DefaultFilter()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Release.Version, "has", len(p.Operators()), "operators; it updates", p.Previous)
+	// Output:
+	// 4.21.1 has 10 operators; it updates [4.20.3 4.20.4 4.21.0]
+}
+
+// running is a cluster with a release, and both sample releases as it would load them.
+func running() (cluster clusterapi.Reader, from, to *manifest.Payload) {
+	var payloads [2]*manifest.Payload
+	for i, image := range []string{sample.FromImage, sample.ToImage} {
+		release, err := sample.Payload(image)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if payloads[i], err = manifest.Load(ctx, release, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	c := memory.NewOpenShift(memory.Options{})
+	if _, err := runlevel.Run(ctx, payloads[0].Tasks(), runlevel.Options{API: c, SkipChecks: true}); err != nil {
+		log.Fatal(err)
+	}
+	return c, payloads[0], payloads[1]
+}
+
+// What would an update change in this cluster?
+func Example_wouldChange() {
+	cluster, from, to := running() // a live cluster or a must-gather do as well
+	p, err := preview.Run(ctx, to.Tasks(), preview.Options{Reader: cluster, Payload: to, Running: from})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Count(preview.Create), "created,", p.Count(preview.Update), "changed,", p.Count(preview.Fail), "refused")
+	if err := p.Text(os.Stdout, preview.TextOptions{Kind: "Etcd"}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 2 created, 23 changed, 0 refused
+	// Update from 4.20.3 to 4.21.1: 0 to create, 1 to update
+	//
+	// Runlevel 20
+	//
+	//   ~ Etcd cluster    0000_20_etcd-operator_04_config.yaml
+	//       + spec.backendQuotaGiB: 8
+}
+
+// maintained is a tree of channels and blocked edges, and scanned the releases that
+// it is about.
+var (
+	maintained = fstest.MapFS{
+		"version":                             {Data: []byte("1.1.0\n")},
+		"raw/metadata.json":                   {Data: []byte("{}")},
+		"channels/stable-4.21.yaml":           {Data: []byte("name: stable-4.21\nversions: [4.20.3, 4.20.4, 4.21.1]\n")},
+		"blocked-edges/4.21.1-SlowDisks.yaml": {Data: []byte("to: 4.21.1\nfrom: 4[.]20[.]3[+].*\nurl: https://docs.example/slow\nname: SlowDisks\nmessage: Disks may be slow.\nmatchingRules: [{type: Always}]\n")},
+	}
+	scanned = []graphdata.Release{
+		{Version: "4.20.3", Arch: "amd64", Image: sample.FromImage, Source: "4.20.3"},
+		{Version: "4.20.4", Arch: "amd64", Image: "registry.example/release@sha256:4", Previous: []string{"4.20.3"}, Source: "4.20.4"},
+		{Version: "4.21.1", Arch: "amd64", Image: sample.ToImage, Previous: []string{"4.20.3", "4.20.4"}, Source: "4.21.1"},
+	}
+)
+
+// Serve an update graph, and say why an update is as it is.
+func Example_serve() {
+	tree, err := graphdata.Load(ctx, maintained, graphdata.LoadOptions{}) // or os.DirFS of a checkout
+	if err != nil {
+		log.Fatal(err) // with every fault's file and line
+	}
+	snapshot, err := graphdata.Build(tree, scanned, graphdata.BuildOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, cause := range snapshot.Why("4.20.3", "4.21.1", "amd64") {
+		fmt.Println(cause)
+	}
+	handler, err := policyengine.New(policyengine.Options{Prefix: "/api/upgrades_info"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler.Set(snapshot) // again whenever there is a new one
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	// Output:
+	// 4.21.1: Declared by previous
+	// blocked-edges/4.21.1-SlowDisks.yaml:2: Conditional by from 4[.]20[.]3[+].*: SlowDisks
+}
+
+// pools is a simulated cluster with 100 workers.
+func pools() plan.Cluster {
+	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload), Pools: []simulation.Pool{{Name: "worker", Nodes: 100}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := plan.ReadCluster(ctx, c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return state
+}
+
+// How would a canary rollout go?
+func Example_canary() {
+	cluster := pools() // plan.ReadCluster of any cluster or must-gather
+	canary, warnings, err := plan.PlanCanary(cluster, plan.CanaryOptions{
+		ID: "spring", Version: "4.21.1", Window: 4 * time.Hour, NodeTime: 8 * time.Minute, SparePercent: 10,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, w := range warnings {
+		fmt.Println("warning:", w)
+	}
+	for _, step := range canary.Steps {
+		if step.Kind == plan.LabelNodes {
+			fmt.Println(step.Args.Pool, "gets", len(step.Args.Nodes), "nodes")
+		}
+	}
+	// Output:
+	// workerpool-canary gets 10 nodes
+	// workerpool-a gets 30 nodes
+	// workerpool-b gets 30 nodes
+	// workerpool-c gets 30 nodes
+	// worker gets 10 nodes
+	// worker gets 30 nodes
+	// worker gets 30 nodes
+	// worker gets 30 nodes
+}
+
+// files is a must-gather of a cluster in the middle of an update: etcd has not
+// reported its new version.
+var files = fstest.MapFS{
+	"must-gather.local.8/timestamp": {Data: []byte("2026-01-02 03:10:00 +0000 UTC\n2026-01-02 03:12:00 +0000 UTC\n")},
+	"must-gather.local.8/registry-example-must-gather/cluster-scoped-resources/config.openshift.io/clusterversions/version.yaml": {Data: []byte(`---
+apiVersion: config.openshift.io/v1
+kind: ClusterVersion
+metadata: {name: version}
+status:
+  desired: {version: 4.21.1}
+  history:
+  - {version: 4.21.1, state: Partial, startedTime: "2026-01-02T03:04:05Z"}
+  - {version: 4.20.3, state: Completed, startedTime: "2025-12-01T00:00:00Z", completionTime: "2025-12-01T01:00:00Z"}
+  conditions:
+  - {type: Failing, status: "False", lastTransitionTime: "2025-12-01T00:00:00Z"}
+  - {type: Progressing, status: "True", lastTransitionTime: "2026-01-02T03:04:05Z", message: "Working towards 4.21.1, waiting on etcd"}
+`)},
+	"must-gather.local.8/registry-example-must-gather/cluster-scoped-resources/config.openshift.io/clusteroperators/etcd.yaml": {Data: []byte(`---
+apiVersion: config.openshift.io/v1
+kind: ClusterOperator
+metadata: {name: etcd, annotations: {include.release.openshift.io/self-managed-high-availability: "true"}}
+status:
+  versions: [{name: operator, version: 4.20.3}]
+  conditions:
+  - {type: Available, status: "True", lastTransitionTime: "2025-12-01T00:00:00Z"}
+  - {type: Progressing, status: "True", reason: NodeInstaller, message: 1 of 3 nodes are at revision 8, lastTransitionTime: "2026-01-02T03:08:00Z"}
+`)},
+}
+
+// What does the update of this cluster wait on?
+func Example_waitsOn() {
+	recording, err := dump.Open(ctx, files, dump.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	status, err := clusterupdate.ReadStatus(ctx, recording, clusterupdate.StatusOptions{Now: recording.Time()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := status.WriteText(os.Stdout, os.Stderr, view.StatusText{Waits: true}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// = Control Plane =
+	// Assessment:      Progressing
+	// Target Version:  4.21.1 (from 4.20.3)
+	// Updating:        etcd
+	// Completion:      0% (0 operators updated, 1 updating, 0 waiting)
+	// Duration:        7m55s (Est. Time Remaining: 1h3m)
+	// Operator Health: 1 Healthy
+	//
+	// Whether all nodes are updated is unknown: MachineConfigPool: all or some are not collected in this recording
+	//
+	// The update waits on:
+	//   ClusterOperator etcd: Progressing=True (NodeInstaller), for 4m
+	//     1 of 3 nodes are at revision 8
+	//
+	// = Update Health =
+	// SINCE   LEVEL   IMPACT   MESSAGE
+	// 7m55s   Info    None     Update is proceeding well
+}
+
+// What stands against updating this cluster?
+func Example_whatStandsAgainst() {
+	recording, err := dump.Open(ctx, files, dump.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	report, err := clusterupdate.Preflight(ctx, recording, configv1.Release{Version: "4.22.0"}, clusterupdate.PreflightOptions{
+		Checks: preconditions.Operator(), // nil: all 40
+		Input:  preconditions.Input{Now: recording.Time()},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := report.Decide(preconditions.Policy{}).WriteText(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// Warnings:
+	//   ClusterVersionRecommendedUpdate NoChannel: Configured channel is unset, so the recommended status of updating from 4.21.1 to 4.22.0 is unknown.
+	//     Remedy: Prefer a recommended update; there is none now
+	// Passed: ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable
+	// Nothing blocks the update: 0 blocking, 1 warnings, 0 not known.
+}
+
+// Update a cluster from a loop of one's own.
+func Example_ownLoop() {
+	cluster := memory.NewOpenShift(memory.Options{})
+	version := &configv1.ClusterVersion{}
+	version.Name = "version"
+	version.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
+	if _, err := clusterapi.Create(ctx, cluster, version, clusterapi.CreateOptions{}); err != nil {
+		log.Fatal(err)
+	}
+
+	updater, err := clusterupdate.New(clusterupdate.Options{
+		API:      cluster,
+		Payloads: images,
+		Graph:    updateService(),
+		Own:      configv1.Release{Version: sample.FromVersion, Image: sample.FromImage},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		r, err := updater.Sync(ctx) // does all that is due now
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.Done, r.Failure)
+		// Wait for r.After, or for a change, and go on.
+	}
+	// Output:
+	// false Cluster operators etcd, kube-apiserver, kube-controller-manager, kube-scheduler are not available
+	// false Cluster operators etcd, kube-apiserver, kube-controller-manager, kube-scheduler are not available
+}
+
+// Rehearse an update on a simulated cluster, in virtual time.
+func Example_rehearse() {
+	load := func(image string) *manifest.Payload {
+		release, err := sample.Payload(image)
+		if err != nil {
+			log.Fatal(err)
+		}
+		p, err := manifest.Load(ctx, release, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return p
+	}
+	from, to := load(sample.FromImage), load(sample.ToImage)
+
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	clock := reconcile.NewClock(start)
+	cluster, err := simulation.New(simulation.Options{
+		Clock: clock, Release: payload.Release(from), ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	cluster.Expect(payload.Release(to))
+	updater, err := clusterupdate.New(clusterupdate.Options{
+		API: cluster, Payloads: images, Graph: updateService(), Verifier: signature.Insecure(), Clock: clock,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
+	if err != nil {
+		log.Fatal(err)
+	}
+	run := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1},
+		cluster.Process(), updater.Process(), nodes.Process())
+	defer run.Close()
+
+	key := clusterapi.Key("", "version")
+	if err := run.RunUntil(start.Add(10 * time.Minute)); err != nil {
+		log.Fatal(err)
+	}
+	_, err = clusterapi.Modify(ctx, cluster, key, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		cv.Spec.DesiredUpdate = &configv1.Update{Version: to.Release.Version}
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run.RunUntil(start.Add(3 * time.Hour)); err != nil {
+		log.Fatal(err)
+	}
+	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, cluster, key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, h := range cv.Status.History {
+		fmt.Println(h.Version, h.State)
+	}
+	// Output:
+	// 4.21.1 Completed
+	// 4.20.3 Completed
+}
+
+var update = flag.Bool("update", false, "write the programs into README.md and docs")
+
+var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*) of (\\S+) -->\n```go\n(.*?)```")
+
+// TestDocsShowExamples: a program in README.md or docs is the body of an Example,
+// word for word, so it compiles and does what its output says.
+func TestDocsShowExamples(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := docExample.FindAllStringSubmatch(string(text), -1)
+		if blocks := strings.Count(string(text), "```go\n"); len(found) != blocks {
+			t.Errorf("%s has %d programs in Go, of which %d name an Example", page, blocks, len(found))
+		}
+		for _, m := range found {
+			want := exampleBody(t, m[2], m[1])
+			if m[3] != want && !*update {
+				t.Errorf("%s does not show %s of %s: rewrite it by go test ./internal/contracts -run TestDocsShow -update", page, m[1], m[2])
+			}
+			text = bytes.Replace(text, []byte(m[0]), []byte(strings.TrimSuffix(m[0], m[3]+"```")+want+"```"), 1)
+		}
+		if *update {
+			if err := os.WriteFile(page, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// exampleBody is the body of a function without its Output comment.
+func exampleBody(t *testing.T, file, name string) string {
+	t.Helper()
+	fset := token.NewFileSet()
+	src, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parser.ParseFile(fset, file, src, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != name {
+			continue
+		}
+		body := src[fset.Position(f.Body.Lbrace).Offset+1 : fset.Position(f.Body.Rbrace).Offset]
+		body, _, _ = bytes.Cut(body, []byte("\t// Output:"))
+		lines := strings.Split(strings.Trim(string(body), "\n"), "\n")
+		for i := range lines {
+			lines[i] = strings.TrimPrefix(lines[i], "\t")
+		}
+		return strings.Join(lines, "\n") + "\n"
+	}
+	t.Fatalf("%s has no function %s", file, name)
+	return ""
+}

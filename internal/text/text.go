@@ -1,0 +1,105 @@
+// Package text writes texts for people: tables, lines and durations.
+package text
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Short formats a duration: its whole seconds in Go's notation without trailing
+// zeros ("1h", "2m54s", "now"). Fractions of a second are cut off.
+func Short(d time.Duration) string {
+	d = d.Truncate(time.Second)
+	if d == 0 {
+		return "now"
+	}
+	s := d.String()
+	if h, ok := strings.CutSuffix(s, "h0m0s"); ok {
+		return h + "h"
+	}
+	if m, ok := strings.CutSuffix(s, "m0s"); ok {
+		return m + "m"
+	}
+	return s
+}
+
+// Plural counts things: "1 node", "2 nodes".
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// Indent moves all lines of a text but the first to the right by two columns.
+func Indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+
+// Table aligns cells into columns, as text/tabwriter does: all texts of a row but
+// the last are cells, and a column is what consecutive rows have at one index. A
+// line feed in a text begins a row.
+type Table struct{ w *tabwriter.Writer }
+
+// NewTable begins a table. Columns are at least width wide, and gap wider than
+// their texts.
+func NewTable(out io.Writer, width, gap int) Table {
+	return Table{tabwriter.NewWriter(out, width, 1, gap, ' ', 0)}
+}
+
+// cell keeps out of a cell what would be its border, or would begin a text without
+// any.
+var cell = strings.NewReplacer("\t", " ", "\v", " ", "\xff", "\uFFFD")
+
+// Row adds a row.
+func (t Table) Row(texts ...string) {
+	for i, text := range texts {
+		if i > 0 {
+			io.WriteString(t.w, "\t") // an error is that of Flush
+		}
+		cell.WriteString(t.w, text)
+	}
+	io.WriteString(t.w, "\n")
+}
+
+// Flush writes the table. Its error may be ignored if the table was begun on a
+// [Writer], which remembers it.
+func (t Table) Flush() error { return t.w.Flush() }
+
+// Writer remembers its first error, so that a text is written without asking
+// after each line.
+type Writer struct {
+	w   io.Writer
+	err error
+}
+
+// NewWriter returns a writer on another one.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Write writes, unless that has failed before. Its error is the first one.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.w.Write(p)
+	w.err = err
+	return n, err
+}
+
+// Print writes texts.
+func (w *Writer) Print(texts ...string) {
+	for _, text := range texts {
+		io.WriteString(w, text)
+	}
+}
+
+// Written returns the first errors of writers, joined.
+func Written(writers ...*Writer) error {
+	var errs []error
+	for _, w := range writers {
+		errs = append(errs, w.err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,322 @@
+package preconditions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
+)
+
+const rootSecretNamespace = "kube-system"
+
+// credentialState is how a cluster has its cloud credentials.
+type credentialState struct {
+	platform configv1.PlatformType
+	stackHub bool // Azure Stack Hub
+	manual   bool
+	object   *operatorv1.CloudCredential
+}
+
+// readCredentialState reads it. Applicable platforms are those with cloud credentials that an administrator may have
+// to prepare. Others are [NotApplicableError]s.
+func readCredentialState(ctx context.Context, in *Input) (*credentialState, error) {
+	infrastructure, err := readInfrastructure(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	s := &credentialState{platform: platformOf(infrastructure)}
+	if rootSecret(s.platform) == "" && s.platform != configv1.IBMCloudPlatformType && s.platform != configv1.NutanixPlatformType {
+		return nil, &NotApplicableError{Why: fmt.Sprintf("platform %q has no cloud credentials to prepare", string(s.platform))}
+	}
+	if p := infrastructure.Status.PlatformStatus; p != nil && p.Azure != nil {
+		s.stackHub = p.Azure.CloudName == configv1.AzureStackCloud
+	}
+	s.object, err = readOrNil[operatorv1.CloudCredential](ctx, in.Reader, "", "cluster")
+	if err != nil {
+		return nil, err
+	}
+	if s.object == nil {
+		return nil, &NotApplicableError{Why: "the cluster has no CloudCredential"}
+	}
+	s.manual, err = operators.ManualCredentials(ctx, in.Reader, s.object)
+	return s, err
+}
+
+// rootSecret is the name of the administrator's credentials on a platform; empty: it has
+// none.
+func rootSecret(platform configv1.PlatformType) string {
+	return map[configv1.PlatformType]string{
+		configv1.AWSPlatformType:       "aws-creds",
+		configv1.AzurePlatformType:     "azure-credentials",
+		configv1.GCPPlatformType:       "gcp-credentials",
+		configv1.OpenStackPlatformType: "openstack-credentials",
+		configv1.VSpherePlatformType:   "vsphere-creds",
+	}[platform]
+}
+
+// cloudCredentials: in manual mode the administrator has prepared the credentials for
+// the target and said so; in the other modes the operator has what it takes to do it.
+func cloudCredentials(ctx context.Context, in *Input) ([]Finding, error) {
+	s, err := readCredentialState(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	completed, text, err := in.completedVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	value := s.object.Annotations[operators.AnnotationUpgradeableTo]
+	find := func(severity Severity, reason, message, remedy string) []Finding {
+		return []Finding{findingAt(severity, reason, message, remedy,
+			object[operatorv1.CloudCredential]("", "cluster", "metadata.annotations["+operators.AnnotationUpgradeableTo+"]", value, ""))}
+	}
+	switch {
+	case completed == nil && text != "":
+		return find(Blocking, "ErrorDeterminingUpgradeable", fmt.Sprintf("The version that was completed last is not a semantic version: %q", text), "Repair status.history of the ClusterVersion"), nil
+	case completed == nil:
+		return nil, nil
+	}
+	upgradeable, ok := upgradeableTo(s.object)
+	ok = ok && minorOf(upgradeable) > minorOf(completed)
+	switch {
+	case !s.manual && ok:
+		return nil, nil
+	case !s.manual:
+		return missingRoot(ctx, in, s.platform)
+	}
+	remedy, remedyErr := s.remedy(ctx, in)
+	switch {
+	case !ok:
+		return find(Blocking, "MissingUpgradeableAnnotation", "Upgradeable annotation "+operators.AnnotationUpgradeableTo+
+			" on cloudcredential.operator.openshift.io/cluster object needs updating before upgrade. See Manually Creating IAM documentation for instructions on preparing a cluster for upgrade.", remedy), remedyErr
+	case in.Target != nil && minorOf(upgradeable) < minorOf(in.Target):
+		return find(Blocking, "MissingUpgradeableAnnotation", fmt.Sprintf("The credentials are prepared up to %s, and the target is %s", value, in.Target), remedy), remedyErr
+	case farAhead(upgradeable, completed, in.Target):
+		return find(Warning, "UpgradeableAnnotationAhead", fmt.Sprintf("The credentials are said to be prepared up to %s, more than one minor version ahead: what later releases need is not known yet", value),
+			"Set the annotation to the version of the next update"), nil
+	}
+	return nil, nil
+}
+
+// farAhead reports whether an annotation promises more than the next minor version,
+// and more than the target.
+func farAhead(upgradeable, completed, target *semver.Version) bool {
+	next := minorOf(completed) + 1
+	if target != nil {
+		next = max(next, minorOf(target))
+	}
+	if target != nil && target.Major() == upgradeable.Major() && target.Major() != completed.Major() {
+		return minorOf(upgradeable) > minorOf(target)
+	}
+	return minorOf(upgradeable) > next
+}
+
+// upgradeableTo reads the annotation. What cannot be read counts as absent.
+func upgradeableTo(c *operatorv1.CloudCredential) (*semver.Version, bool) {
+	text := strings.TrimPrefix(c.Annotations[operators.AnnotationUpgradeableTo], "v")
+	if strings.Count(text, ".") == 1 {
+		text += ".0"
+	}
+	v, err := parseVersion(text)
+	return v, err == nil
+}
+
+// completedVersion is the version that was completed last; nil with its text where
+// that is not a semantic version, and with an empty one where there is none.
+func (in *Input) completedVersion(ctx context.Context) (*semver.Version, string, error) {
+	if in.Completed != nil {
+		return in.Completed, in.Completed.String(), nil
+	}
+	cv, err := theClusterVersion(ctx, in)
+	if err != nil {
+		return nil, "", err
+	}
+	text, ok := completedVersion(cv.Status.History)
+	if !ok {
+		return nil, "", nil
+	}
+	if v := versionOrNil(text); v != nil {
+		return v, text, nil
+	}
+	if text == "" {
+		text = "(none)"
+	}
+	return nil, text, nil
+}
+
+// missingRoot looks for the administrator's credentials, which are not read.
+func missingRoot(ctx context.Context, in *Input, platform configv1.PlatformType) ([]Finding, error) {
+	name := rootSecret(platform)
+	if name == "" {
+		return nil, nil
+	}
+	_, err := clusterapi.GetShared(ctx, in.Reader, gvkOf[corev1.Secret](), clusterapi.Key(rootSecretNamespace, name))
+	if !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	return []Finding{findingAt(Blocking, "MissingRootCredential", fmt.Sprintf("Parent credentials secret must be restored prior to upgrade: %s/%s", rootSecretNamespace, name),
+		"Restore the administrator's credentials in this Secret", object[corev1.Secret](rootSecretNamespace, name, "", "", ""))}, nil
+}
+
+// remedy says how credentials are prepared in manual mode. With an error it says so for
+// both ways.
+func (s *credentialState) remedy(ctx context.Context, in *Input) (string, error) {
+	const annotate = ", then annotate: oc annotate cloudcredential cluster " + operators.AnnotationUpgradeableTo + "=VERSION --overwrite"
+	const byHand = "Extract the CredentialsRequests of the target and update the cloud's permissions and the Secrets by hand" + annotate
+	const byTool = "Extract the CredentialsRequests of the target and run ccoctl on them" + annotate
+	switch {
+	case s.stackHub:
+		return byHand, nil
+	case s.platform == configv1.IBMCloudPlatformType || s.platform == configv1.NutanixPlatformType:
+		return byTool, nil
+	}
+	a, err := readOrNil[configv1.Authentication](ctx, in.Reader, "", "cluster")
+	switch {
+	case err != nil:
+		return "Extract the CredentialsRequests of the target and run ccoctl on them, or update the Secrets by hand" + annotate, err
+	case a != nil && a.Spec.ServiceAccountIssuer != "":
+		return byTool, nil
+	}
+	return byHand, nil
+}
+
+// credentialsRequests: in manual mode every Secret that the target's components read
+// their cloud credentials from is there. Whether it allows what they need cannot be
+// seen; what has changed since the current release is told.
+func credentialsRequests(ctx context.Context, in *Input) ([]Finding, error) {
+	s, err := readCredentialState(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if !s.manual {
+		return nil, &NotApplicableError{Why: "cloud credentials are not maintained by hand"}
+	}
+	if in.TargetPayload == nil {
+		return nil, &NoSourceError{Source: "TargetPayload"}
+	}
+	cv, err := theClusterVersion(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := operators.RequestsOf(cv, in.CurrentPayload, in.TargetPayload, s.platform)
+	errs := []error{err}
+	var found findings
+	for _, kind := range []struct {
+		gvk                     schema.GroupVersionKind
+		reason, meaning, remedy string
+	}{
+		{operators.NamespaceKind, "CredentialsNamespaceMissing", "Namespaces of cloud credentials that the target needs are missing", "Create each: oc create namespace NAME"},
+		{operators.SecretKind, "CredentialsSecretMissing", "Secrets with cloud credentials that the target needs are missing", "Create each with ccoctl, or by hand as its CredentialsRequest asks"},
+	} {
+		missing, readErrs := requests.Missing(ctx, in.Reader, kind.gvk)
+		errs = append(errs, readErrs...)
+		var objects []Object
+		for _, r := range missing {
+			key := operators.ObjectOf(r, kind.gvk)
+			objects = append(objects, Object{GVK: kind.gvk, Namespace: key.Namespace, Name: key.Name, Note: "for CredentialsRequest " + r.Namespace + "/" + r.Name})
+		}
+		found.add(Blocking, kind.reason, kind.meaning, objects, kind.remedy)
+	}
+	if in.CurrentPayload == nil {
+		return found, joinErrors(append(errs, &NoSourceError{Source: "CurrentPayload"})...)
+	}
+	changed, err := changedRequests(in.CurrentPayload, s.platform, requests)
+	found.add(Warning, "CredentialsPermissionsChanged", "Components of the target need other permissions than those of the current release", changed,
+		"Bring the permissions in the cloud up to date")
+	return found, joinErrors(append(errs, err)...)
+}
+
+// changedRequests compares requests with those of the same name in the current
+// release. A new one is not a change.
+func changedRequests(current *manifest.Payload, platform configv1.PlatformType, requests operators.Requests) ([]Object, error) {
+	before, err := current.CredentialsRequests(platform, requests.Filter)
+	byName := make(map[string]*manifest.CredentialsRequest, len(before))
+	for _, r := range before {
+		byName[r.Namespace+"/"+r.Name] = r
+	}
+	var changed []Object
+	for _, r := range requests.All {
+		was := byName[r.Namespace+"/"+r.Name]
+		if was == nil {
+			continue
+		}
+		if lines := diffLines("", was.Spec.ProviderSpec, r.Spec.ProviderSpec); len(lines) > 0 {
+			changed = append(changed, object[manifest.CredentialsRequest](r.Namespace, r.Name, "spec.providerSpec", "", bounded.Join(lines, "; ", 4<<10)))
+		}
+	}
+	return changed, err
+}
+
+// diffLines tells what was removed from a JSON value and what was added. The order of
+// lists does not matter.
+func diffLines(path string, before, after any) []string {
+	if a, ok := before.(map[string]any); ok {
+		if b, ok := after.(map[string]any); ok {
+			keys := maps.Clone(a)
+			maps.Copy(keys, b)
+			var lines []string
+			for _, key := range slices.Sorted(maps.Keys(keys)) {
+				lines = append(lines, diffLines(strings.TrimPrefix(path+"."+key, "."), a[key], b[key])...)
+			}
+			return lines
+		}
+	}
+	a, listA := before.([]any)
+	b, listB := after.([]any)
+	if !listA || !listB {
+		a, b = single(before), single(after)
+	}
+	var lines []string
+	for _, text := range without(a, b) {
+		lines = append(lines, "- "+path+": "+text)
+	}
+	for _, text := range without(b, a) {
+		lines = append(lines, "+ "+path+": "+text)
+	}
+	return lines
+}
+
+func single(v any) []any {
+	if v == nil {
+		return nil
+	}
+	return []any{v}
+}
+
+// without returns the elements of a that are not in b, as JSON.
+func without(a, b []any) []string {
+	count := map[string]int{}
+	for _, v := range b {
+		count[jsonText(v)]++
+	}
+	var out []string
+	for _, v := range a {
+		text := jsonText(v)
+		if count[text]--; count[text] < 0 {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

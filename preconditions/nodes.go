@@ -1,0 +1,348 @@
+package preconditions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
+)
+
+// The reasons of nodes by how far their kubelets are from the API server, which are
+// those of the API server operator's condition KubeletMinorVersionUpgradeable.
+const (
+	skewUnsupported     = "KubeletMinorVersionUnsupported"            // too far behind now
+	skewAhead           = "KubeletMinorVersionAhead"                  // newer than the API server
+	skewVersionUnknown  = "KubeletVersionUnknown"                     // not a version
+	skewUnsupportedNext = "KubeletMinorVersionUnsupportedNextUpgrade" // too far behind after the update
+)
+
+// kubeletSkewOf judges a node on a path of updates, each to the next minor version:
+// kubelet is what the node reports (status.nodeInfo.kubeletVersion), apiServer the
+// minor version of Kubernetes 1 that the API server has, minor that of OpenShift,
+// and steps how many updates there are before the node is updated. It returns the
+// reason, which is empty if the node is supported all the way.
+//
+// The API server is one minor version further, and the parity of OpenShift's the
+// other, with each step. A kubelet may be two behind an even version of OpenShift, and
+// one behind an odd one, so that nodes can skip an odd version, and no even one.
+func kubeletSkewOf(kubelet string, apiServer, minor uint64, steps int) string {
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(kubelet, "v"))
+	if err != nil || v.Major() != 1 {
+		return skewVersionUnknown
+	}
+	most := func(minor uint64) int64 { return 2 - int64(minor%2) }
+	behind := int64(apiServer) - int64(v.Minor())
+	switch {
+	case behind > most(minor):
+		return skewUnsupported
+	case behind < 0:
+		return skewAhead
+	}
+	for i := 1; i <= steps; i++ {
+		if behind+int64(i) > most(minor+uint64(i)) {
+			return skewUnsupportedNext
+		}
+	}
+	return ""
+}
+
+// kubeletSkew: no kubelet is too old for the API server that the update brings.
+// Unlike the operator's condition, of which the most severe class hides the
+// others, it judges each node.
+func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
+	current, err := in.currentVersion(ctx)
+	if err != nil {
+		return nil, err
+	}
+	apiServer, err := currentAPIServer(ctx, in, current)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	pools, poolsErr := poolNames(ctx, in)
+	minor := current.Minor()
+	if current.Major() != 4 && apiServer >= 13 {
+		minor = apiServer - 13 // as 4.y would go on
+	}
+	at := map[string][]Object{}
+	for _, n := range nodes {
+		version := n.Status.NodeInfo.KubeletVersion
+		o := nodeObject(n, "status.nodeInfo.kubeletVersion", version, "kubelet "+strings.TrimPrefix(version, "v"))
+		if version == "" {
+			o.Note = "no kubelet version"
+		}
+		if pool := pools[n.Name]; pool != "" {
+			o.Note += ", pool " + pool
+		}
+		reason := kubeletSkewOf(version, apiServer, minor, minorSteps(current, in.Target))
+		at[reason] = append(at[reason], o)
+	}
+	const (
+		update = "Update these nodes first: unpause their pools, and wait until they are updated"
+		next   = "will not be supported in the next OpenShift minor version upgrade"
+	)
+	server := fmt.Sprintf("the API server (1.%d)", apiServer)
+	var found findings
+	for _, class := range []struct {
+		severity             Severity
+		reason, one, several string
+		remedy               string
+	}{
+		{Blocking, skewUnsupported, "is too far behind " + server, "are too far behind " + server, update},
+		{Warning, skewAhead, "is ahead of " + server, "are ahead of " + server, "Wait until the control plane is updated"},
+		{Warning, skewVersionUnknown, "is not a version", "are not versions", "Look at status.nodeInfo of these nodes"},
+		{Blocking, skewUnsupportedNext, next, next, update},
+	} {
+		objects := at[class.reason]
+		sortObjects(objects)
+		found.add(class.severity, class.reason, skewText(objects, class.one, class.several), objects, class.remedy)
+	}
+	// A pool only makes the message clearer.
+	if len(found) == 0 {
+		poolsErr = nil
+	}
+	return found, joinErrors(err, poolsErr)
+}
+
+// skewText names up to three nodes, and counts more.
+func skewText(objects []Object, one, several string) string {
+	names := make([]string, len(objects))
+	for i, o := range objects {
+		names[i] = o.Name
+	}
+	const what = "Kubelet minor versions on"
+	switch n := len(names); n {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("Kubelet minor version (%s) on node %s %s.", strings.TrimPrefix(objects[0].Value, "v"), names[0], one)
+	case 2:
+		return fmt.Sprintf("%s nodes %s and %s %s.", what, names[0], names[1], several)
+	case 3:
+		return fmt.Sprintf("%s nodes %s, %s, and %s %s.", what, names[0], names[1], names[2], several)
+	default:
+		return fmt.Sprintf("%s %d nodes %s.", what, n, several)
+	}
+}
+
+// minorSteps is how many minor versions the update is further. What is not known
+// counts as one, and so does another major version.
+func minorSteps(current, target *semver.Version) int {
+	if target == nil || target.Major() != current.Major() || target.Minor() <= current.Minor() {
+		return 1
+	}
+	return int(min(target.Minor()-current.Minor(), 100))
+}
+
+// currentAPIServer returns the minor version of the API server: what its operator
+// reports, else what the current release has.
+func currentAPIServer(ctx context.Context, in *Input, current *semver.Version) (uint64, error) {
+	co, err := readOrNil[configv1.ClusterOperator](ctx, in.Reader, "", apiServerOperator)
+	if co != nil {
+		if minor, ok := apiServerMinor(co); ok {
+			return minor, nil
+		}
+	}
+	if minor, ok := in.kubernetesMinor(current, in.CurrentPayload); ok {
+		return minor, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 0, fmt.Errorf("the version of the API server in OpenShift %s is not known: the ClusterOperator %s does not report it", current, apiServerOperator)
+}
+
+// poolNames returns the name of each node's pool. Without machine config pools there
+// are none.
+func poolNames(ctx context.Context, in *Input) (map[string]string, error) {
+	pools, err := readPools(ctx, in)
+	names := map[string]string{}
+	for _, p := range pools {
+		for _, n := range p.nodes {
+			names[n.Name] = p.Name
+		}
+	}
+	if notApplicable := new(NotApplicableError); errors.As(err, &notApplicable) {
+		return names, nil
+	}
+	return names, err
+}
+
+// rhelNodes finds nodes with package-based RHEL, which are not supported from 4.19 on.
+// Before, an administrator updates each with a playbook; those of RHEL 7 not even so.
+func rhelNodes(ctx context.Context, in *Input) ([]Finding, error) {
+	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	var blocking, others []Object
+	var unknown []string
+	for _, n := range nodes {
+		image := n.Status.NodeInfo.OSImage
+		o := nodeObject(n, "status.nodeInfo.osImage", image, image)
+		switch {
+		case image == "":
+			unknown = append(unknown, n.Name)
+		case !packageRHEL(image):
+		case rhel7(n) || in.crosses("4.19"):
+			blocking = append(blocking, o)
+		default:
+			others = append(others, o)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		err = joinErrors(err, fmt.Errorf("the operating system of nodes is not known, since status.nodeInfo.osImage is empty: %s", strings.Join(unknown, ", ")))
+	}
+	var found findings
+	found.add(Blocking, "PackageModeNodes", "Nodes with package-based RHEL are not supported by this release", blocking,
+		"Cordon, drain and delete each, and replace it by one with RHCOS")
+	found.add(Warning, "PackageModeNodes", "Nodes with package-based RHEL are not updated with the cluster", others,
+		"Run the upgrade playbook as each turns NotReady, or replace them by nodes with RHCOS, which 4.19 requires")
+	return found, err
+}
+
+// packageRHEL reports whether an OS image is RHEL made of packages. The node labels do
+// not tell: since 4.19 RHCOS, too, has the ID rhel (OCPBUGS-53427).
+func packageRHEL(osImage string) bool {
+	return strings.HasPrefix(osImage, "Red Hat Enterprise Linux") && !strings.Contains(osImage, "CoreOS")
+}
+
+var rhel7Image = regexp.MustCompile(`^Red Hat Enterprise Linux( Server)? 7\b`)
+
+func rhel7(n *corev1.Node) bool {
+	return rhel7Image.MatchString(n.Status.NodeInfo.OSImage) || strings.HasPrefix(n.Labels["node.openshift.io/os_version"], "7")
+}
+
+// singleNode: a cluster with one control plane node is down while that node is updated.
+func singleNode(ctx context.Context, in *Input) ([]Finding, error) {
+	size, err := clusterSize(ctx, in)
+	if !size.single() {
+		return nil, err
+	}
+	var objects []Object
+	if size.singleReplica {
+		objects = append(objects, infrastructureObject("status.controlPlaneTopology", string(configv1.SingleReplicaTopologyMode)))
+	}
+	if size.node != "" {
+		objects = append(objects, object[corev1.Node]("", size.node, "", "", ""))
+	}
+	var found findings
+	found.addAt(Info, "SingleNode", "The cluster has a single control plane node: it is down while that is updated, and no node is drained",
+		"Plan the downtime; restoring a backup is not supported here", objects...)
+	return found, nil
+}
+
+// size is what is special about the size of a cluster.
+type size struct {
+	singleReplica bool   // the control plane is one node, other nodes may be added
+	node          string // the only one in all
+}
+
+func (s size) single() bool { return s.singleReplica || s.node != "" }
+
+// notDrained is the error for a single-node cluster, whose nodes are not drained, added
+// ones neither.
+func (s size) notDrained() error {
+	return &NotApplicableError{Why: "the cluster has a single control plane node: no node is drained"}
+}
+
+// clusterSize looks at the topology and at the nodes. If either is not known the error
+// tells, and what the other tells counts.
+func clusterSize(ctx context.Context, in *Input) (size, error) {
+	infrastructure, err := readInfrastructure(ctx, in)
+	s := size{singleReplica: infrastructure != nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode}
+	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	if nodesErr == nil && len(nodes) == 1 {
+		s.node = nodes[0].Name
+	}
+	if err == nil {
+		err = nodesErr
+	}
+	return s, err
+}
+
+// onlyNode is the name of the only node in all; empty if there are more, or it is not
+// known.
+func onlyNode(ctx context.Context, in *Input) string {
+	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	if err != nil || len(nodes) != 1 {
+		return ""
+	}
+	return nodes[0].Name
+}
+
+// readInfrastructure returns nil if there is none, or no such kind.
+func readInfrastructure(ctx context.Context, in *Input) (*configv1.Infrastructure, error) {
+	return readOrNil[configv1.Infrastructure](ctx, in.Reader, "", "cluster")
+}
+
+func infrastructureObject(field, value string) Object {
+	return object[configv1.Infrastructure]("", "cluster", field, value, "")
+}
+
+// machineHealthChecks: a node that reboots looks unhealthy for a time. A check that
+// is not paused may have it replaced.
+func machineHealthChecks(ctx context.Context, in *Input) ([]Finding, error) {
+	checks, err := list[machinev1beta1.MachineHealthCheck](ctx, in, clusterapi.ListOptions{Namespace: operators.MachineAPINamespace})
+	var active []Object
+	for _, c := range checks {
+		if operators.ActsOnReady(c) {
+			active = append(active, object[machinev1beta1.MachineHealthCheck](c.Namespace, c.Name, "metadata.annotations["+operators.AnnotationMachineAPIPaused+"]", "", ""))
+		}
+	}
+	if len(active) == 0 {
+		return nil, optionalAPI(err, "MachineHealthChecks")
+	}
+	if onlyNode(ctx, in) != "" {
+		return nil, &NotApplicableError{Why: "the cluster has a single node"}
+	}
+	var found findings
+	found.add(Warning, "MachineHealthCheckActive", "Machine health checks may replace nodes that are being updated", active,
+		"Pause each for the time of the update: oc -n "+operators.MachineAPINamespace+" annotate mhc NAME "+operators.AnnotationMachineAPIPaused+"=\"\"")
+	return found, err
+}
+
+// cgroupV1 finds clusters whose nodes use cgroup v1, which is gone in 4.19: the
+// machine-config operator of 4.18 does not let them leave it.
+func cgroupV1(ctx context.Context, in *Input) ([]Finding, error) {
+	config, err := readCluster[configv1.Node](ctx, in, "configuration of nodes")
+	if config == nil || config.Spec.CgroupMode != "v1" {
+		return nil, err // the default is v2
+	}
+	o := object[configv1.Node]("", "cluster", "spec.cgroupMode", string(config.Spec.CgroupMode), "spec.cgroupMode v1")
+	var found findings
+	found.add(Blocking, "CgroupV1", "The nodes use cgroup v1, which the target does not have", []Object{o},
+		`Migrate to cgroup v2, from which there is no way back, and which reboots the nodes: oc patch nodes.config cluster --type=merge -p '{"spec":{"cgroupMode":"v2"}}'`)
+	return found, nil
+}
+
+// bootLoader: updates leave the boot loader as it was installed. Nodes of a
+// cluster that was installed with 4.4 or before have one that bootupd does not
+// manage before somebody has it adopt it.
+func bootLoader(ctx context.Context, in *Input) ([]Finding, error) {
+	cv, err := theClusterVersion(ctx, in)
+	if err != nil || len(cv.Status.History) == 0 {
+		return nil, err
+	}
+	oldest := len(cv.Status.History) - 1
+	text := cv.Status.History[oldest].Version
+	first, err := parseVersion(text)
+	if err != nil {
+		return nil, fmt.Errorf("the oldest version of the history, %q: %w", text, err)
+	}
+	var found findings
+	if first.Major() < 4 || first.Major() == 4 && first.Minor() <= 4 {
+		found.addAt(Info, "BootLoaderNotAdopted", "The cluster was installed with "+text+", so bootupd may not manage the boot loader of its nodes",
+			"Look with: bootupctl status, on each node; then: bootupctl adopt-and-update",
+			clusterVersionObject(fmt.Sprintf("status.history[%d].version", oldest), text))
+	}
+	return found, nil
+}

@@ -1,4 +1,0 @@
-package runlevel
-
-// SetServingTLS lets tests reach the one parser of the package.
-var SetServingTLS = setServingTLS
