@@ -43,9 +43,9 @@ type Bypass struct {
 
 // Decision says whether an update may start.
 type Decision struct {
-	// Blocked says that the target must not be taken.
+	// Blocked: the target must not be taken.
 	Blocked bool
-	// Forced says that something would have blocked without the force flag.
+	// Forced: something would have blocked without the force flag.
 	Forced bool
 	// Summary is the text for the refusal, or for the warning event where
 	// nothing blocks; empty where there is nothing to say.

@@ -23,7 +23,7 @@ type Rule struct {
 	Severities []Severity
 	// Reads are the kinds that it reads from the cluster.
 	Reads []schema.GroupVersionKind
-	// Needs are the fields of [Input] that it uses besides Reader and Transition.
+	// Needs are the fields of [Input] that it uses, but for Reader and Transition.
 	Needs []string
 	// Source is the document and its section that the rule comes from, and Link
 	// where to read it.

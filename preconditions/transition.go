@@ -94,7 +94,7 @@ func NewTransition(cv *configv1.ClusterVersion, target configv1.Release, force b
 	return t
 }
 
-// kindOf compares two versions by precedence. toMulti says that the target is a
+// kindOf compares two versions by precedence. toMulti: the target is a
 // multi-architecture release and the current one is not; it matters only where
 // the versions are equal. A nil version gives the empty Kind.
 func kindOf(current, target *semver.Version, toMulti bool) Kind {
