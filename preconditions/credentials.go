@@ -196,7 +196,7 @@ func (s *credentialState) remedy(ctx context.Context, in *Input) (string, error)
 
 // credentialsRequests: in manual mode every Secret that the target's components read
 // their cloud credentials from is there. Whether it allows what they need cannot be
-// seen; what has changed since the current release is told.
+// seen; a finding names what has changed since the current release.
 func credentialsRequests(ctx context.Context, in *Input) ([]Finding, error) {
 	s, err := readCredentialState(ctx, in)
 	if err != nil {

@@ -32,7 +32,7 @@
 //     major, except from 4 to 5.0.
 //   - ClusterVersionUpgradeable: while the condition Upgradeable is False, no
 //     other minor or major version. Patches pass.
-//   - ClusterVersionRecommendedUpdate: warns where the update service does not
+//   - ClusterVersionRecommendedUpdate: warns if the update service does not
 //     recommend the target.
 //
 // [AtLoad] adds ReleasePrevious and ReleaseNewer, which look at the release
@@ -46,10 +46,10 @@
 // has all checks. A check with an option has a function of its own: [AllowUnlisted],
 // [EtcdBackup], [PlatformAlerts], [VolumeSnapshots].
 //
-// Each is [Described]: its [Rule] says, as data, which steps it concerns, which
+// Each is [Described]: its [Rule] names, as data, which steps it concerns, which
 // kinds it reads and what else it needs, how severe its findings can be, and where to
 // read about it. A finding names every object at fault, and what to do. What a check
-// found for certain counts also where it could not look at everything: of a list that
+// found for certain counts also if it could not look at everything: of a list that
 // is known in part, two budgets that block are two budgets that block.
 //
 // A [Decision] is written for people by WriteText and WriteMarkdown; [Report] is JSON.
@@ -60,8 +60,8 @@
 // The condition Upgradeable of the ClusterVersion is computed by [Upgradeable]
 // from the risks of five [Sources]: an update in progress, overrides, deletions
 // in progress, administrator acknowledgements ([Gates]), and ClusterOperators
-// that say Upgradeable=False. The condition is False or absent, and Unknown
-// where nothing is known; it is never True. How its reason reads is a
+// with Upgradeable=False. The condition is False or absent, and Unknown
+// if nothing is known; it is never True. How its reason reads is a
 // [ReasonStyle].
 //
 // Plain data of this package (inputs, findings, reports, policies, options) is

@@ -30,7 +30,7 @@ func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
 
 // list reads all objects of a kind as Ts that must not be changed, sorted by
-// namespace and name. The error is for those that are not known: a check goes on
+// namespace and name. The error is for those that are not known: a check continues
 // with what there is, and returns it with what it has found. A malformed object
 // is not known; a kind that the cluster does not serve is an error that
 // meta.IsNoMatchError recognises.
@@ -101,8 +101,7 @@ func optionalAPI(err error, what string) error {
 	return err
 }
 
-// joinErrors is errors.Join without those whose text is there already: what cannot
-// be read is told once.
+// joinErrors is errors.Join without those whose text is there already.
 func joinErrors(errs ...error) error {
 	seen := map[string]bool{}
 	var out []error
@@ -217,7 +216,7 @@ func (m *memoReader) wait(ctx context.Context, key readKey, ask func() ([]*clust
 		m.reads[key] = r
 	}
 	m.mu.Unlock()
-	if !ok { // the read goes on where this caller's time is over
+	if !ok { // the read continues if this caller's time is over
 		_, _ = reconcile.Await(ctx, func() (_ struct{}, _ error) {
 			m.ask(key, r, ask)
 			return

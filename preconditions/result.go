@@ -138,7 +138,7 @@ func (r Result) warns() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity >= Warning })
 }
 
-// saysUnknown reports whether finding i only says that something is not known.
+// saysUnknown reports whether finding i stands for what is not known.
 func (r Result) saysUnknown(i int) bool {
 	return r.Err != nil && i == len(r.Findings)-1
 }

@@ -1,8 +1,10 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -23,7 +25,7 @@ type Rule struct {
 	Severities []Severity
 	// Reads are the kinds that it reads from the cluster.
 	Reads []schema.GroupVersionKind
-	// Needs are the fields of [Input] that it uses besides Reader and Transition.
+	// Needs are the fields of [Input] that it uses, but for Reader and Transition.
 	Needs []string
 	// Source is the document and its section that the rule comes from, and Link
 	// where to read it.
@@ -80,4 +82,73 @@ func (c check) Run(ctx context.Context, in *Input) ([]Finding, error) {
 		}
 	}
 	return found, err
+}
+
+// findings are what a check finds.
+type findings []Finding
+
+// add adds a finding about objects, if there are any, which it sorts. The message is
+// what it means, every object, and the remedy.
+func (f *findings) add(s Severity, reason, meaning string, objects []Object, remedy string) {
+	if len(objects) > 0 {
+		sortObjects(objects)
+		*f = append(*f, newFinding(s, reason, meaning, objects, remedy))
+	}
+}
+
+// addAt adds a finding whose message does not name its objects.
+func (f *findings) addAt(s Severity, reason, meaning, remedy string, objects ...Object) {
+	*f = append(*f, findingAt(s, reason, meaning, remedy, objects...))
+}
+
+// newFinding words a finding: what it means, every object at fault, the remedy.
+func newFinding(s Severity, reason, meaning string, objects []Object, remedy string) Finding {
+	message := meaning
+	if len(objects) > 0 {
+		names := make([]string, len(objects))
+		for i, o := range objects {
+			names[i] = o.fullName()
+			if o.Note != "" {
+				names[i] += " (" + o.Note + ")"
+			}
+		}
+		if !strings.HasSuffix(message, ".") {
+			message += ":"
+		}
+		message += " " + strings.Join(names, ", ")
+	}
+	return Finding{Severity: s, Reason: reason, Message: strings.TrimSuffix(message, ".") + ". " + remedy, Remedy: remedy, Objects: objects}
+}
+
+// findingAt is newFinding for objects that the meaning names, or that go without saying.
+func findingAt(s Severity, reason, meaning, remedy string, objects ...Object) Finding {
+	f := newFinding(s, reason, meaning, nil, remedy)
+	f.Objects = objects
+	return f
+}
+
+// fullName is the name with the namespace, if there is one.
+func (o Object) fullName() string {
+	return strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
+}
+
+// sortObjects orders objects by namespace and name; what is noted tells several
+// places of one object apart.
+func sortObjects(objects []Object) {
+	slices.SortStableFunc(objects, func(a, b Object) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Note, b.Note))
+	})
+}
+
+// object points at an object of type T.
+func object[T any](namespace, name, field, value, note string) Object {
+	return Object{GVK: gvkOf[T](), Namespace: namespace, Name: name, FieldPath: field, Value: value, Note: note}
+}
+
+// blockMinor is the severity of what stops other minor and major versions only.
+func blockMinor(t Transition) Severity {
+	if t.leavesMinor() {
+		return Blocking
+	}
+	return Warning
 }

@@ -44,7 +44,7 @@ type Arm64Step struct {
 	// ID is Payload, ImageStreams, BootImage, MachineSet or Nodes.
 	ID, Title string
 	Done      bool
-	// Manual says that an administrator has to do it, or that it comes by waiting.
+	// Manual: an administrator has to do it, or it comes by waiting.
 	Manual bool
 	// Command does it by hand.
 	Command string

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
-// annotationPausedFor on a MachineHealthCheck says that [HealthChecks] paused it, and
-// for the update to which release image. It goes when the check is resumed.
+// annotationPausedFor marks a MachineHealthCheck that [HealthChecks] paused, and has the
+// release image of the update. It goes when the check is resumed.
 const annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
 
 // HealthChecks pauses the MachineHealthChecks that would replace nodes while these are
@@ -33,8 +33,8 @@ type HealthChecks struct {
 }
 
 // Pause pauses checks for an update to a release image, marks them, and returns the
-// names of all that are paused for it, sorted. Those that were paused for another one
-// are taken over, or resumed where they do not look at Ready any more. A cluster with
+// names of all that are paused for it, sorted. Those that were paused for another
+// release are taken over, or resumed if they do not look at Ready any more. A cluster with
 // a single node has none paused: nothing could replace it.
 //
 // Errors are those of reading nodes and MachineHealthChecks and of writing these; the
@@ -71,7 +71,7 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 // Resume resumes the checks that were paused for an update which has ended, in
 // whatever way: image is the release that the cluster is at, complete. Those that were
 // paused for this release stay so while pools are on their way to it; those for
-// another one, which was given up, are resumed at once.
+// another, which was given up, are resumed at once.
 //
 // It returns the names of those that are still paused, sorted, and what they wait for,
 // which is empty where nothing is left. Errors are those of reading pools and
@@ -101,7 +101,7 @@ func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, ima
 }
 
 // each changes every check that change changes, each in one write, and returns the
-// names of those of which change says that they are paused by us.
+// names of those that change reports as paused by us.
 func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change func(*machinev1beta1.MachineHealthCheck) bool) ([]string, error) {
 	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: operators.MachineAPINamespace})
 	if meta.IsNoMatchError(err) {

@@ -23,13 +23,13 @@ type MultiArchAdvice struct {
 	// Decision is what the check says. Of a cluster that is migrated already it is
 	// empty.
 	Decision preconditions.Decision
-	// Migrated says that the cluster runs the release for several architectures.
+	// Migrated: the cluster runs the release for several architectures.
 	Migrated bool
 	// Next are the things to know and to do, in their order.
 	Next []string
 }
 
-// BlockedError says that checks block an action. It is plain data.
+// BlockedError is the error of an action that checks block. It is plain data.
 type BlockedError struct {
 	Summary string
 }

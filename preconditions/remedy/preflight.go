@@ -27,10 +27,10 @@ const annotationPreflightFor = clusterapi.AnnotationPrefix + "preflight-for"
 // Preflight has the operator for out-of-tree kernel modules (KMM) build and verify all
 // modules for a release, and reads how far it is. It waits for nothing: ask again.
 type Preflight struct {
-	// Image is the release. KMM before 4.19 is told of it.
+	// Image is the release. KMM before 4.19 takes it.
 	Image string
 	// Kernel is the kernel version of the release, and DTKImage the driver toolkit
-	// for it. KMM of 4.19 and later is told of these.
+	// for it. KMM of 4.19 and later takes these.
 	Kernel, DTKImage string
 	// PushBuiltImage has images that were built pushed to their registry.
 	PushBuiltImage bool
