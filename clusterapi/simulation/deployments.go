@@ -56,7 +56,11 @@ func (p *process) rollOutDeployment(ctx context.Context, o *clusterapi.Object, d
 			s.Replicas, s.ReadyReplicas = s.AvailableReplicas, s.AvailableReplicas
 			s.UnavailableReplicas = max(replicas-s.AvailableReplicas, 0)
 		} else {
-			s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = replicas, replicas, replicas, replicas, 0
+			s.Replicas = replicas
+			s.UpdatedReplicas = replicas
+			s.ReadyReplicas = replicas
+			s.AvailableReplicas = replicas
+			s.UnavailableReplicas = 0
 		}
 		setDeploymentConditions(s, replicas, metav1.NewTime(r.Now))
 	})
@@ -111,7 +115,10 @@ func (p *process) deployPods(ctx context.Context, o *clusterapi.Object, d *appsv
 	_, err = change(ctx, p, o, true, func(d *appsv1.Deployment) {
 		s := &d.Status
 		s.ObservedGeneration = d.Generation
-		s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = total, updated, ready, available
+		s.Replicas = total
+		s.UpdatedReplicas = updated
+		s.ReadyReplicas = ready
+		s.AvailableReplicas = available
 		s.UnavailableReplicas = max(replicas-available, 0)
 		setDeploymentConditions(s, replicas, metav1.NewTime(now))
 	})

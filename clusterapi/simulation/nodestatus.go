@@ -35,5 +35,8 @@ func setNodeReady(s *corev1.NodeStatus, status corev1.ConditionStatus, reason, m
 	if c.Status != status {
 		c.LastTransitionTime = now
 	}
-	c.Status, c.Reason, c.Message, c.LastHeartbeatTime = status, reason, message, now
+	c.Status = status
+	c.Reason = reason
+	c.Message = message
+	c.LastHeartbeatTime = now
 }

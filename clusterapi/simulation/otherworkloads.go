@@ -34,7 +34,11 @@ func (p *process) statefulSets() *behaviour {
 				s.ObservedGeneration = ss.Generation
 				s.UpdatedReplicas = 0
 				if left <= 0 {
-					s.Replicas, s.CurrentReplicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas = n, n, n, n, n
+					s.Replicas = n
+					s.CurrentReplicas = n
+					s.UpdatedReplicas = n
+					s.ReadyReplicas = n
+					s.AvailableReplicas = n
 				}
 			})
 			return later(r, left), err

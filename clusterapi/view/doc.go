@@ -1,13 +1,13 @@
 // Package view computes what administrators see of an update, from plain
 // objects: oc adm upgrade ([Summarize]), oc adm upgrade recommend
 // ([AssessRecommend]), oc adm upgrade status ([AssessStatus]), the history of a
-// ClusterVersion ([AssessHistory]) and the columns of oc get
-// ([WriteColumns]).
+// ClusterVersion ([AssessHistory]) and the columns of oc get ([WriteColumns]).
 //
 // It has many types, since the data of each of these views is public; the functions
-// above are where to begin. Every view is two steps. The first takes objects and a time, and returns data
-// with JSON names that stay; the second writes that data as text. Neither reads a
-// cluster, a clock or a file, and neither changes what it is given.
+// above are where to begin. Every view but the columns is two steps. The first takes
+// objects and a time, and returns data with JSON names that stay; the second writes
+// that data as text. Neither reads a cluster, a clock or a file, and neither changes
+// what it is given.
 //
 //	s, err := view.Summarize(cv)
 //	if err != nil {
