@@ -117,6 +117,11 @@
 // program nor the pass: it becomes a [*TaskError], in which errors.As finds the
 // [clusterapi.PanicError] with the stack.
 //
+// # Concurrency
+//
+// Options, results, events and errors are plain data, safe for concurrent use as long
+// as nobody changes them. A [Pass] and a [Tracker] are safe for concurrent use.
+//
 // # Limits
 //
 // Texts of a cluster and of a payload may be of any length. What is made of

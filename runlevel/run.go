@@ -159,7 +159,7 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error
 	}
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d := &driven{Pass: p, first: p.Start(), done: cancel}
+	d := &driven{pass: p, first: p.Start(), done: cancel}
 	if !p.Finished() {
 		process := reconcile.Process{Name: "pass", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{d} }}
 		if err := reconcile.Run(running, reconcile.Options{Clock: p.clock, Logger: p.log, Resync: reconcile.Never}, process); err != nil {
@@ -172,7 +172,7 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error
 
 // driven is a pass that Run drives: a reconciler with a key for each node.
 type driven struct {
-	*Pass
+	pass  *Pass
 	first []int
 	done  func() // called when the pass has ended
 }
@@ -181,7 +181,7 @@ func (d *driven) Name() string               { return "nodes" }
 func (d *driven) Watches() []reconcile.Watch { return nil }
 
 // Workers implements [reconcile.Concurrent].
-func (d *driven) Workers() int { return d.limit }
+func (d *driven) Workers() int { return d.pass.limit }
 
 func (d *driven) Keys() []reconcile.Key {
 	keys := make([]reconcile.Key, len(d.first))
@@ -196,7 +196,7 @@ func (d *driven) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	step := d.Step(ctx, node)
+	step := d.pass.Step(ctx, node)
 	if step.Done {
 		d.done()
 	}
