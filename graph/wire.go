@@ -17,9 +17,9 @@ import (
 // value, except for a node and for an edge.
 type decoder struct {
 	strictjson.Scanner
-	memory memory
-	o      DecodeOptions
-	parts  parts
+	memory   memory
+	o        DecodeOptions
+	parts    parts
 	pairs    int
 	interned map[string]string // texts that come often, each copied once
 }
