@@ -14,7 +14,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
-	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
 // effect is what a snapshot serves: releases and updates, as texts.
@@ -305,45 +304,6 @@ func TestDiffTogether(t *testing.T) {
 	want := "release 1.1.0 has other metadata: " + graph.MetadataPreviousRemoveRegex + " (amd64, s390x)\nrisk A appears\nupdates to 1.1.0 from 1.0.0, 1.0.1 become conditional under A in candidate-1.1, fast-1.1 (amd64, s390x)\n"
 	if diff := cmp.Diff(want, changes.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
-	}
-}
-
-// TestDiffRealTree: what one channel less of the real tree changes.
-func TestDiffRealTree(t *testing.T) {
-	if israce.Enabled {
-		t.Skip("one goroutine computes for long: nothing that a race detector looks for")
-	}
-	tree := loadReal(t)
-	releases := approximated(tree)
-	was := build(t, tree, releases, graphdata.BuildOptions{})
-	other := *tree
-	at := slices.IndexFunc(tree.Channels, func(c graphdata.Channel) bool { return c.Name == "fast-4.14" })
-	other.Channels = slices.Delete(slices.Clone(tree.Channels), at, at+1)
-	is := build(t, &other, releases, graphdata.BuildOptions{})
-	changes := maintain.Diff(was, is)
-	served := map[[3]string]bool{}
-	for _, arch := range was.Arches() {
-		for pair := range updates(was.Graph("fast-4.14", arch)) {
-			served[[3]string{pair[0], pair[1], arch}] = true
-		}
-	}
-	for _, u := range changes.Updates {
-		if !slices.Equal(u.Channels, []string{"fast-4.14"}) || u.Is.Kind != "None" {
-			t.Fatalf("%+v", u)
-		}
-		delete(served, [3]string{u.From, u.To, u.Arch})
-	}
-	if len(served) > 0 || len(changes.Updates) == 0 {
-		t.Errorf("%d updates are not told, %d are", len(served), len(changes.Updates))
-	}
-	for _, n := range changes.Nodes {
-		if !slices.Equal(n.Left, []string{"fast-4.14"}) || n.Joined != nil {
-			t.Fatalf("%+v", n)
-		}
-	}
-	again := build(t, tree, releases, graphdata.BuildOptions{})
-	if c := maintain.Diff(was, again); !c.Empty() {
-		t.Errorf("the same tree differs: %s", c)
 	}
 }
 

@@ -1,7 +1,6 @@
 package graphdata_test
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -111,100 +110,5 @@ func TestBuildRealTree(t *testing.T) {
 	again := build(t, &shuffled, releases, graphdata.BuildOptions{})
 	if !reflect.DeepEqual(s.Full(), again.Full()) {
 		t.Error("another order of releases, channels and risks makes another graph")
-	}
-}
-
-// TestServedUpdates: what is served against a plain reading of the tree, for one
-// architecture: an update is served if a release names it and both ends are in the
-// channel, unless a drop matches; it is conditional under exactly the risks that
-// match.
-func TestServedUpdates(t *testing.T) {
-	tree := loadReal(t)
-	var releases []graphdata.Release
-	for _, r := range approximated(tree) {
-		if r.Arch == "amd64" {
-			releases = append(releases, r)
-		}
-	}
-	s := build(t, tree, releases, graphdata.BuildOptions{})
-	previous := map[string][]string{}
-	for _, r := range releases {
-		previous[r.Version] = r.Previous
-	}
-	for _, e := range tree.Raw {
-		if e.Key == graph.MetadataPreviousAdd && previous[e.Version] != nil {
-			previous[e.Version] = append(previous[e.Version], strings.Split(e.Value, ",")...)
-		}
-	}
-	about := map[string][]graphdata.BlockedEdge{}
-	for _, b := range append(slices.Clone(tree.Drops), tree.Risks...) {
-		to, arch, has := strings.Cut(b.To, "+")
-		if !has || arch == "amd64" {
-			about[to] = append(about[to], b)
-		}
-	}
-	compare := func(channel string) {
-		got := map[[2]string]string{}
-		g := s.Graph(channel, "amd64")
-		in := map[string]bool{}
-		for i, n := range g.Nodes() {
-			in[n.Version.Original()] = true
-			for e := range g.Edges(i) {
-				got[[2]string{n.Version.Original(), g.Node(e.To).Version.Original()}] = "[]"
-			}
-		}
-		for _, c := range g.ConditionalEdges() {
-			var names []string
-			for _, r := range c.Risks {
-				names = append(names, r.Name)
-			}
-			text, _ := json.Marshal(names)
-			for _, p := range c.Edges {
-				if _, twice := got[[2]string{p.From, p.To}]; twice {
-					t.Errorf("%s: %v twice", channel, p)
-				}
-				got[[2]string{p.From, p.To}] = string(text)
-			}
-		}
-		wanted := 0
-		for to := range in {
-			froms := slices.Clone(previous[to])
-			slices.Sort(froms)
-			for _, from := range slices.Compact(froms) {
-				if !in[from] {
-					continue
-				}
-				names, dropped := []string{}, false
-				for _, b := range about[to] {
-					re, err := graphdata.CompileFrom(b.From)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !re.MatchString(from + "+amd64") {
-						continue
-					}
-					if b.Risk == nil {
-						dropped = true
-					} else if !slices.Contains(names, b.Risk.Name) {
-						names = append(names, b.Risk.Name)
-					}
-				}
-				if dropped {
-					continue
-				}
-				wanted++
-				slices.Sort(names)
-				text, _ := json.Marshal(names)
-				if got[[2]string{from, to}] != string(text) {
-					t.Errorf("%s: %s → %s is %s, want %s", channel, from, to, got[[2]string{from, to}], text)
-				}
-			}
-		}
-		if wanted != len(got) {
-			t.Errorf("%s: %d updates, want %d", channel, len(got), wanted)
-		}
-	}
-	for _, channel := range []string{"stable-4.1", "candidate-4.3", "fast-4.6", "stable-4.14", "eus-4.16"} {
-		compare(channel)
 	}
 }

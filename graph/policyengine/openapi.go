@@ -57,8 +57,8 @@ func (h *Handler) describeParameters() []object {
 		return object{"name": name, "in": "query", "required": required(name), "description": text, "schema": schema}
 	}
 	list := []object{
-		parameter("channel", "The channel, as in stable-4.18.", object{"type": "string", "pattern": `^[0-9a-z\-\.]+$`, "maxLength": maxChannel}),
-		parameter("arch", "The architecture, as Go names it, or multi.", object{"type": "string", "pattern": "^[0-9a-z]+$", "maxLength": maxArch, "default": h.o.DefaultArch}),
+		parameter("channel", "The channel, as in stable-4.18.", object{"type": "string", "pattern": channelPattern.String(), "maxLength": maxChannel}),
+		parameter("arch", "The architecture, as Go names it, or multi.", object{"type": "string", "pattern": archPattern.String(), "maxLength": maxArch, "default": h.o.DefaultArch}),
 		parameter("id", "The ID of the cluster. It is not looked at.", object{"type": "string"}),
 		parameter("version", "The version of the cluster. It is not looked at.", object{"type": "string"}),
 	}

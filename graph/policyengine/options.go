@@ -109,7 +109,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("policyengine.Options: Prefix is not a path")
 	}
 	o.DefaultArch = cmp.Or(o.DefaultArch, "amd64")
-	if !isArch(o.DefaultArch) || len(o.DefaultArch) > maxArch {
+	if !archPattern.MatchString(o.DefaultArch) || len(o.DefaultArch) > maxArch {
 		return o, errors.New("policyengine.Options: DefaultArch is not an architecture")
 	}
 	o.Mandatory = slices.Compact(slices.Sorted(slices.Values(o.Mandatory)))

@@ -1,6 +1,8 @@
 package policyengine
 
 import (
+	"encoding/hex"
+	"regexp"
 	"strings"
 )
 
@@ -43,34 +45,22 @@ func parse(query string, mandatory []string) parameters {
 	return p
 }
 
+var (
+	escape         = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	channelPattern = regexp.MustCompile(`^[0-9a-z\-\.]+$`)
+	archPattern    = regexp.MustCompile(`^[0-9a-z]+$`)
+)
+
 // unescape undoes the escapes of forms.
 func unescape(s string) string {
-	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
-		return strings.ToValidUTF8(s, "\uFFFD")
+	s = strings.ReplaceAll(s, "+", " ")
+	if strings.Contains(s, "%") {
+		s = escape.ReplaceAllStringFunc(s, func(e string) string {
+			b, _ := hex.DecodeString(e[1:]) // two digits
+			return string(b)
+		})
 	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '+':
-			c = ' '
-		case c == '%' && i+2 < len(s) && hexDigit(s[i+1]) >= 0 && hexDigit(s[i+2]) >= 0:
-			c = byte(hexDigit(s[i+1])<<4 | hexDigit(s[i+2]))
-			i += 2
-		}
-		b = append(b, c)
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return int(c|0x20-'a') + 10
-	}
-	return -1
+	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
 // check returns what is wrong with channel and arch.
@@ -80,32 +70,12 @@ func (p *parameters) check() *failure {
 		return missingParams("channel")
 	case len(p.channel) > maxChannel:
 		return invalidParams("channel is longer than 128 bytes")
-	case !isChannel(p.channel):
-		return invalidParams(`channel '` + p.channel + `' does not match regex '^[0-9a-z\-\.]+$'`)
+	case !channelPattern.MatchString(p.channel):
+		return invalidParams("channel '" + p.channel + "' does not match regex '" + channelPattern.String() + "'")
 	case len(p.arch) > maxArch:
 		return invalidParams("arch is longer than 32 bytes")
-	case !isArch(p.arch):
-		return invalidParams(`arch '` + p.arch + `' does not match regex '^[0-9a-z]+$'`)
+	case !archPattern.MatchString(p.arch):
+		return invalidParams("arch '" + p.arch + "' does not match regex '" + archPattern.String() + "'")
 	}
 	return nil
 }
-
-func isChannel(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; !isLowerOrDigit(c) && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isArch(s string) bool {
-	for i := range len(s) {
-		if !isLowerOrDigit(s[i]) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func isLowerOrDigit(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }

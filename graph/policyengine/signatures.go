@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func (h *Handler) signature(w http.ResponseWriter, r *http.Request) (code int, k
 		failed = invalidParams("provided digest is in incorrect format: " + digest)
 	case h.o.Compat && algorithm != "sha" && algorithm != "sha256":
 		failed = invalidParams("algo not supported: " + algorithm)
-	case algorithm == "sha256" && isSHA256(hash) && isSignatureName(name):
+	case algorithm == "sha256" && signatureName.MatchString(hash+"/"+name):
 		text, changed, err := h.readSignature("sha256/" + hash + "/" + name)
 		switch {
 		case err == nil:
@@ -77,22 +78,5 @@ func (h *Handler) serveSignature(w http.ResponseWriter, r *http.Request, text []
 	return recorded.code
 }
 
-func isSHA256(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return len(s) == 64
-}
-
-// isSignatureName reports whether s is signature- and a number from 1 on.
-func isSignatureName(s string) bool {
-	number, ok := strings.CutPrefix(s, "signature-")
-	for i := range len(number) {
-		if c := number[i]; c < '0' || c > '9' || i == 0 && c == '0' {
-			return false
-		}
-	}
-	return ok && number != "" && len(number) <= 9
-}
+// signatureName matches the digest and the name of a signature.
+var signatureName = regexp.MustCompile(`^[0-9a-f]{64}/signature-[1-9][0-9]{0,8}$`)
