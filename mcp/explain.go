@@ -8,34 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// The kinds of a [Verdict], in the order in which they are tried.
+// The kinds of a [Verdict].
 const (
-	// verdictNotInPool: the node does not exist or another pool, or none,
-	// counts it. (Of a pool that is blocked because of its selector, all nodes
-	// are PoolBlocked.)
-	verdictNotInPool = "NotInPool"
-	// verdictPoolBlocked: nothing of the pool is updated now.
-	verdictPoolBlocked = "PoolBlocked"
-	// verdictDeleting: the node is being deleted.
-	verdictDeleting = "Deleting"
-	// verdictUpToDate: the node has what the pool wants.
-	verdictUpToDate = "UpToDate"
-	// verdictFailing: the node fails on its way there and takes capacity.
-	verdictFailing = "Failing"
-	// verdictInProgress: the node is on its way.
-	verdictInProgress = "InProgress"
-	// verdictNotReady: the node is to be updated but not fit for it.
-	verdictNotReady = "NotReady"
-	// verdictDeferredOperatorNode: the node runs the machine-config operator
-	// and goes last.
+	verdictNotInPool            = "NotInPool"
+	verdictPoolBlocked          = "PoolBlocked"
+	verdictDeleting             = "Deleting"
+	verdictUpToDate             = "UpToDate"
+	verdictFailing              = "Failing"
+	verdictInProgress           = "InProgress"
+	verdictNotReady             = "NotReady"
 	verdictDeferredOperatorNode = "DeferredOperatorNode"
-	// verdictCustomPoolBoot: the node booted into a custom pool and gets its
-	// labels first.
-	verdictCustomPoolBoot = "CustomPoolBoot"
-	// verdictNoCapacity: others go first.
-	verdictNoCapacity = "NoCapacity"
-	// verdictSelected: the node is to be targeted now.
-	verdictSelected = "Selected"
+	verdictCustomPoolBoot       = "CustomPoolBoot"
+	verdictNoCapacity           = "NoCapacity"
+	verdictSelected             = "Selected"
 )
 
 // hintStuckFailing marks a node that failed, is cordoned, and so is not given a
@@ -44,9 +29,22 @@ const hintStuckFailing = "StuckFailing"
 
 // Verdict is what a decision made of one node, and why.
 type Verdict struct {
-	// Kind is NotInPool, PoolBlocked, Deleting, UpToDate, Failing, InProgress,
-	// NotReady, DeferredOperatorNode, CustomPoolBoot, NoCapacity or Selected: the
-	// first that holds.
+	// Kind is the first of these that holds:
+	//
+	//	NotInPool             the node does not exist, or another pool, or none,
+	//	                      counts it
+	//	PoolBlocked           nothing of the pool is updated now; of a pool that is
+	//	                      blocked because of its selector, all nodes have it
+	//	Deleting              the node is being deleted
+	//	UpToDate              the node has what the pool wants
+	//	Failing               the node fails on its way there and takes capacity
+	//	InProgress            the node is on its way
+	//	NotReady              the node is to be updated but not fit for it
+	//	DeferredOperatorNode  the node runs the machine-config operator and goes last
+	//	CustomPoolBoot        the node booted into a custom pool and gets its labels
+	//	                      first
+	//	NoCapacity            others go first
+	//	Selected              the node is to be targeted now
 	Kind string
 	// Block says which, for PoolBlocked.
 	Block Block

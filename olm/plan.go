@@ -89,19 +89,12 @@ type TargetPlan struct {
 	Warnings []string
 }
 
-// The answers for an operator.
+// The answers for an operator: see [TargetOperator].
 const (
-	// targetMoves: the resolutions that follow bring a version that supports
-	// the target.
-	targetMoves = "Moves"
-	// targetWithheld: its channel leads to such a version, but other operators
-	// keep it from being taken, or it is passed over.
-	targetWithheld = "Withheld"
-	// targetOtherChannel: only another channel of its package leads there.
+	targetMoves        = "Moves"
+	targetWithheld     = "Withheld"
 	targetOtherChannel = "OtherChannel"
-	// targetNoPath: the catalogs know no way.
-	targetNoPath = "NoPath"
-	// targetFreestanding: no Subscription updates it.
+	targetNoPath       = "NoPath"
 	targetFreestanding = "Freestanding"
 )
 
@@ -109,7 +102,15 @@ const (
 type TargetOperator struct {
 	BlockingOperator
 	Subscriptions []string // that have it installed, by name
-	// Answer is Moves, Withheld, OtherChannel, NoPath or Freestanding.
+	// Answer says whether the operator gets out of the way:
+	//
+	//	Moves         the resolutions that follow bring a version that supports
+	//	              the target
+	//	Withheld      its channel leads to such a version, but other operators
+	//	              keep it from being taken, or it is passed over
+	//	OtherChannel  only another channel of its package leads there
+	//	NoPath        the catalogs know no way
+	//	Freestanding  no Subscription updates it
 	Answer string
 	// Generations is the number of generations after which it is out of the
 	// way, and By the operator that has then taken its place, empty if it just

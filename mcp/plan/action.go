@@ -60,17 +60,11 @@ type Outcome struct {
 	Text string
 }
 
-// Names of actions that need not be in [Options].Actions.
+// Names of actions that need not be in [Options].Actions: see [Args].
 const (
-	// actionWindow opens at the parameter "from" and fails after "until", both as
-	// RFC 3339 and each optional.
-	actionWindow = "window"
-	// actionApproval waits until somebody confirms the step: see [Confirm].
+	actionWindow   = "window"
 	actionApproval = "approval"
-	// actionHealth holds while a pool that the step names, or where it names none
-	// any pool, is Degraded, or a node of these pools or of Args.Nodes is not
-	// Ready.
-	actionHealth = "health"
+	actionHealth   = "health"
 )
 
 // window is the action window.

@@ -138,7 +138,14 @@ type Args struct {
 	Version string `json:"version,omitempty"`
 	Image   string `json:"image,omitempty"`
 	// Action names a function of [Options.Actions]. For UpdateCluster and
-	// UpdateOperators it may be left out: their kinds are the names then.
+	// UpdateOperators it may be left out: their kinds are the names then. Three are
+	// built in:
+	//
+	//	window    opens at the parameter "from" and fails after "until", both as
+	//	          RFC 3339 and each optional
+	//	approval  waits until somebody confirms the step: see [Confirm]
+	//	health    holds while a pool that the step names, or if it names none any
+	//	          pool, is Degraded, or a node of these pools or of Nodes is not Ready
 	Action string `json:"action,omitempty"`
 	// Parameters are for the action.
 	Parameters map[string]string `json:"parameters,omitempty"`

@@ -20,32 +20,32 @@ type Refusal struct {
 	// belongs to, Object what the step writes as KIND NAMESPACE/NAME. The last
 	// two are empty for Identity.
 	Plan, Operator, Object string
-	// Rule is Manifest, Kind, Namespace, Operator, Definition, Exists or Identity.
+	// Rule is the rule that is broken:
+	//
+	//	Manifest    an object cannot be read, or is not what its step says
+	//	Kind        OLM does not support the kind in a bundle
+	//	Namespace   the namespace is not the plan's
+	//	Operator    the operator or Subscription is not the plan's
+	//	Definition  stored objects would be lost or become invalid by a
+	//	            CustomResourceDefinition
+	//	Exists      an operator or a Subscription of the name is there, and is not
+	//	            the plan's: a copy of an operator of another namespace, or a
+	//	            Subscription to something else; the plan waits until it is gone
+	//	Identity    an OperatorGroup names a service account whose rights the
+	//	            controller cannot take
 	Rule string
 	Text string
 }
 
-// The rules of what a plan may write.
+// The rules of what a plan may write: see [Refusal].
 const (
-	// ruleManifest: an object that cannot be read, or is not what its step
-	// says.
-	ruleManifest = "Manifest"
-	// ruleKind: kinds other than those that OLM supports in a bundle.
-	ruleKind = "Kind"
-	// ruleNamespace: a namespace other than the plan's.
-	ruleNamespace = "Namespace"
-	// ruleOperator: operators and Subscriptions that are not the plan's.
-	ruleOperator = "Operator"
-	// ruleDefinition: a CustomResourceDefinition by which stored objects would
-	// be lost or become invalid.
+	ruleManifest   = "Manifest"
+	ruleKind       = "Kind"
+	ruleNamespace  = "Namespace"
+	ruleOperator   = "Operator"
 	ruleDefinition = "Definition"
-	// ruleExists: an operator or a Subscription of the name is there, and is not
-	// the plan's: a copy of an operator of another namespace, or a Subscription
-	// to something else. The plan waits until it is gone.
-	ruleExists = "Exists"
-	// ruleIdentity: an OperatorGroup that names a service account whose rights
-	// the controller cannot take.
-	ruleIdentity = "Identity"
+	ruleExists     = "Exists"
+	ruleIdentity   = "Identity"
 )
 
 // Error names plan, step, object and rule.
