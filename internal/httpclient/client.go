@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -201,14 +202,13 @@ func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	req, err := http.NewRequestWithContext(ctx, method, r.URL, nil)
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, body)
 	if err != nil {
 		return nil, err
-	}
-	if r.Body != nil {
-		if req, err = http.NewRequestWithContext(ctx, method, r.URL, bytes.NewReader(r.Body)); err != nil {
-			return nil, err
-		}
 	}
 	for k, v := range r.Header {
 		req.Header[http.CanonicalHeaderKey(k)] = v

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/pem"
@@ -67,9 +68,7 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-func spaceless(data []byte) []byte {
-	return slices.DeleteFunc(slices.Clone(data), func(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' })
-}
+func spaceless(data []byte) []byte { return bytes.Trim(data, " \n\r\t") }
 
 // pool reads authorities.
 func pool(data []byte) (*x509.CertPool, error) {
@@ -117,7 +116,9 @@ func chained(c *x509.Certificate, a Attachment, roots, intermediates *x509.CertP
 			between.AddCert(c)
 		}
 	}
-	_, err := c.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+	_, err := c.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+	})
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}

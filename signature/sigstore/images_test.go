@@ -206,7 +206,7 @@ func TestImages(t *testing.T) {
 func TestSourcesRefuse(t *testing.T) {
 	for repository, want := range map[string]string{
 		"quay.io/o/rel": "", "localhost:5000/o": "", "busybox": "",
-		"quay.io/o/rel:tag": "neither tag nor digest", "quay.io/o@" + digestA: "neither tag nor digest", "quay.io/o/../p": "invalid", "https://quay.io/o/rel": "invalid", "": "invalid",
+		"quay.io/o/rel:tag": "neither tag nor digest", "quay.io/o@" + digestA: "neither tag nor digest", "quay.io/o/../p": "invalid", "https://quay.io/o/rel": "invalid", "": "at least one component",
 	} {
 		if _, err := sigstore.FromStore(&store{}, repository, sigstore.Limits{}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", repository, err, want)
