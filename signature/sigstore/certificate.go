@@ -44,7 +44,7 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 	for len(data) > 0 {
 		block, rest := pem.Decode(data)
 		if block == nil {
-			if len(all) > 0 && len(spaceless(data)) == 0 {
+			if len(all) > 0 && len(bytes.TrimSpace(data)) == 0 {
 				break
 			}
 			return nil, errors.New("not a certificate in PEM")
@@ -67,8 +67,6 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 	}
 	return all, nil
 }
-
-func spaceless(data []byte) []byte { return bytes.Trim(data, " \n\r\t") }
 
 // pool reads authorities.
 func pool(data []byte) (*x509.CertPool, error) {

@@ -135,6 +135,7 @@ func TestPull(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	must(registry.NewStore(registry.Options{})).CloseIdleConnections()
 	for want, o := range map[string]registry.Options{
 		"MaxRedirects is negative": {MaxRedirects: -1}, "Timeout is negative": {Timeout: -1}, "Image.Limits.Depth is negative": {Image: image.Options{Limits: image.Limits{Depth: -1}}},
 		`repository "a b"`: {Mirrors: []string{"a/b", "a b"}}, `repository "x/y@`: {Mirrors: []string{"x/y@sha256:abc"}}, "Retries is negative": {Retries: -1},
