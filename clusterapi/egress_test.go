@@ -22,7 +22,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/signature"
-	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 )
 
@@ -176,18 +175,6 @@ func TestClientsGoOutAsTheClusterDoes(t *testing.T) {
 		}
 		return fmt.Errorf("unexpected end of the search: %w", err)
 	}
-	cosign := func(o sigstore.RegistryOptions) error {
-		r, err := sigstore.NewRegistry("example.com/a/b", o)
-		if err != nil {
-			return err
-		}
-		for _, err = range r.Attachments(t.Context(), digest) {
-			if errors.Is(err, signature.ErrNotFound) {
-				return nil
-			}
-		}
-		return fmt.Errorf("unexpected end of the search: %w", err)
-	}
 	policies := func(o ocm.Options) error {
 		cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "3f1c52c4-0a55-4a1d-9c1b-2f6c1f1d7a10"}}
 		if _, err := clusterapi.Create(t.Context(), api, cv, clusterapi.CreateOptions{}); err != nil && !strings.Contains(err.Error(), "exists") {
@@ -211,10 +198,6 @@ func TestClientsGoOutAsTheClusterDoes(t *testing.T) {
 		{"graph by fields", func() error { return ask(&graph.Client{Proxy: egress.Proxy, RootCAs: egress.RootCAs}) }},
 		{"signatures by transport", func() error { return search(signature.HTTPOptions{Transport: transport}) }},
 		{"signatures by fields", func() error { return search(signature.HTTPOptions{Proxy: egress.Proxy, RootCAs: egress.RootCAs}) }},
-		{"cosign by transport", func() error { return cosign(sigstore.RegistryOptions{Transport: transport}) }},
-		{"cosign by fields", func() error {
-			return cosign(sigstore.RegistryOptions{Proxy: egress.Proxy, RootCAs: egress.RootCAs})
-		}},
 		{"OCM by transport", func() error { return policies(ocm.Options{Transport: transport}) }},
 		{"metrics and alerts by transport", func() error {
 			_, err := (&risk.Prometheus{URL: "https://example.com", NoToken: true, Transport: transport}).Query(t.Context(), "up")
