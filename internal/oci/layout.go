@@ -103,7 +103,7 @@ func (l *Layout) Tagged(tag string) ([]Descriptor, error) {
 }
 
 // Manifest implements [Store]. The repository hints at where to look first.
-func (l *Layout) Manifest(_ context.Context, repository, reference string) (io.ReadCloser, error) {
+func (l *Layout) Manifest(ctx context.Context, repository, reference string) (io.ReadCloser, error) {
 	if CheckDigest(reference) == nil {
 		return l.open(repository, "manifests", reference)
 	}
@@ -114,7 +114,7 @@ func (l *Layout) Manifest(_ context.Context, repository, reference string) (io.R
 	if err != nil {
 		return nil, err
 	}
-	return l.Manifest(context.Background(), repository, tagged[0].Digest)
+	return l.Manifest(ctx, repository, tagged[0].Digest)
 }
 
 // Blob implements [Store].
