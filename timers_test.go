@@ -35,6 +35,7 @@ var clocked = map[string]string{
 // engines are the folders of what drives, and of what stands outside.
 var engines = []string{
 	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/simtest",
+	"manifest/image/registry",
 	"signature/signaturetest", "upgradeconfig/ocm/ocmtest",
 }
 

@@ -86,13 +86,15 @@ func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 			if errors.Is(err, errNoRelease) {
 				continue
 			}
-			source := strings.TrimPrefix(l.Name+"@"+d.Digest, "@")
 			if err != nil {
 				r = Release{}
-			} else if r.Digest = d.Digest; l.Repository != "" {
-				r.Image = l.Repository + "@" + d.Digest
+			} else {
+				r.Digest = d.Digest
+				if l.Repository != "" {
+					r.Image = l.Repository + "@" + d.Digest
+				}
 			}
-			r.Source = source
+			r.Source = strings.TrimPrefix(l.Name+"@"+d.Digest, "@")
 			if !yield(r, err) || budget.Exhausted() {
 				return
 			}
@@ -198,8 +200,7 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 		}
 		files, err := in.budget.Unpack(ctx, in.from, layers[n:n+1], []string{metadataFile})
 		if err == nil {
-			var r Release
-			r, err = readPayload(files)
+			r, err := readPayload(files)
 			if err == nil {
 				err = checkVersions(&r)
 			}

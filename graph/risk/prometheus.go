@@ -285,7 +285,7 @@ func (p *Prometheus) client() (*httpclient.Client, error) {
 	}
 	o := httpclient.Options{
 		Transport: p.Transport, Timeout: cmp.Or(p.Timeout, defaultPrometheusTimeout), MaxBody: cmp.Or(p.MaxBytes, 16<<20),
-		NoRedirects: true, SameHost: true,
+		NoRedirects: true,
 	}
 	if o.Transport == nil {
 		roots, err := p.roots()

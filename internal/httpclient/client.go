@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -14,11 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// The defaults of [Options].
 const (
-	DefaultTimeout      = 60 * time.Second
-	DefaultMaxBody      = 64 << 20 // bytes
-	DefaultMaxRedirects = 5
 	// MaxErrorBody is how many bytes of the body of an answer other than 2xx
 	// are kept. Longer ones are cut, not refused: the status is what counts.
 	MaxErrorBody = 64 << 10
@@ -38,24 +35,19 @@ type Options struct {
 	// Proxy returns the proxy of a request; nil means none.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// Timeout bounds a whole exchange, redirects and body included. Zero means
-	// DefaultTimeout. NoTimeout leaves the context's alone.
-	Timeout   time.Duration
-	NoTimeout bool
-	// MaxBody is the largest body in bytes, after decompression. Zero means
-	// DefaultMaxBody; there is no way to switch it off.
+	// Timeout bounds a whole exchange, redirects and body included; 0: 60 s.
+	Timeout time.Duration
+	// MaxBody is the largest body in bytes, after decompression; 0: 64 MiB. There is
+	// no way to switch it off.
 	MaxBody int64
-	// MaxRedirects is how many redirects are followed. Zero means
-	// DefaultMaxRedirects. NoRedirects follows none.
+	// MaxRedirects is how many redirects are followed; 0: 5. NoRedirects follows
+	// none.
 	MaxRedirects int
 	NoRedirects  bool
 
 	// DropQuery names the query parameters that must not follow a redirect to
 	// another host.
 	DropQuery []string
-	// SameHost refuses redirects to another host instead of cleaning them, for
-	// servers whose answers are commands.
-	SameHost bool
 	// SameOrigin refuses redirects to another scheme, host or port, and those
 	// that would turn a request into a GET, whose answer would pass for that of
 	// the request.
@@ -76,9 +68,9 @@ type Client struct {
 
 // New returns a client.
 func New(o Options) *Client {
-	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
-	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
-	o.MaxRedirects = cmp.Or(o.MaxRedirects, DefaultMaxRedirects)
+	o.Timeout = cmp.Or(o.Timeout, 60*time.Second)
+	o.MaxBody = cmp.Or(o.MaxBody, 64<<20)
+	o.MaxRedirects = cmp.Or(o.MaxRedirects, 5)
 	if o.NoRedirects {
 		o.MaxRedirects = 0
 	}
@@ -149,11 +141,8 @@ func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Resp
 // found by errors.Is in each.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	outer := ctx
-	if !c.o.NoTimeout {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.o.Timeout)
-		defer cancel()
-	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
 	timedOut := func(err error) error {
 		if outer.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return &TimeoutError{Timeout: c.o.Timeout, Err: err}
@@ -201,14 +190,13 @@ func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	req, err := http.NewRequestWithContext(ctx, method, r.URL, nil)
+	var body io.Reader
+	if r.Body != nil {
+		body = bytes.NewReader(r.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, body)
 	if err != nil {
 		return nil, err
-	}
-	if r.Body != nil {
-		if req, err = http.NewRequestWithContext(ctx, method, r.URL, bytes.NewReader(r.Body)); err != nil {
-			return nil, err
-		}
 	}
 	for k, v := range r.Header {
 		req.Header[http.CanonicalHeaderKey(k)] = v

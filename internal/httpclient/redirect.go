@@ -52,7 +52,7 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	if !elsewhere {
 		return nil
 	}
-	if c.o.SameHost || (req.Body != nil && req.Body != http.NoBody) {
+	if req.Body != nil && req.Body != http.NoBody {
 		return ErrOtherHost
 	}
 	kept := http.Header{}

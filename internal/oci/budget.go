@@ -26,9 +26,10 @@ func NewBudget(l Limits) (*Budget, error) {
 	}
 	b := &Budget{limits: l, failed: map[string]error{}}
 	b.manifests.Budget = limit.Budget{
-		Bytes:   limit.Limit{Max: l.ManifestsSize, Name: "ManifestsSize", What: "bytes in all indexes, manifests and configurations"},
+		Bytes:   limit.Limit{Max: l.ManifestsSize, Name: "ManifestsSize"},
 		Entries: limit.Limit{Max: int64(l.Manifests), Name: "Manifests", What: "entries of indexes"},
 	}
+	b.manifests.Budget.Bytes.What = "bytes in all indexes, manifests and configurations"
 	b.layers.Budget = limit.Budget{
 		Bytes:   limit.Limit{Max: l.TotalSize, Name: "TotalSize", What: "bytes in all layers"},
 		Entries: l.entries("all layers"),
@@ -82,7 +83,8 @@ func (b *Budget) Exhausted() bool {
 
 // see counts the entries of an index.
 func (b *Budget) see(entries []Descriptor, depth int) error {
-	if err := (limit.Limit{Max: int64(b.limits.Depth), Name: "Depth", What: "levels of indexes"}).Check(int64(depth)); err != nil {
+	levels := limit.Limit{Max: int64(b.limits.Depth), Name: "Depth", What: "levels of indexes"}
+	if err := levels.Check(int64(depth)); err != nil {
 		return err
 	}
 	return b.manifests.Spend(limit.Usage{Entries: int64(len(entries))})

@@ -42,7 +42,8 @@ func parseManifest(data []byte, d Descriptor) (Manifest, error) {
 		return m, errors.New("it could be read as an index and as a manifest")
 	}
 	if m.MediaType != "" && d.MediaType != "" && m.MediaType != d.MediaType {
-		return m, fmt.Errorf("its type is %s, but its descriptor says %s", bounded.Quote(m.MediaType), bounded.Quote(d.MediaType))
+		return m, fmt.Errorf("its type is %s, but its descriptor says %s",
+			bounded.Quote(m.MediaType), bounded.Quote(d.MediaType))
 	}
 	if m.MediaType == "" {
 		m.MediaType = d.MediaType
@@ -70,14 +71,14 @@ func parseManifest(data []byte, d Descriptor) (Manifest, error) {
 // IsIndex reports whether it is an index.
 func (m Manifest) IsIndex() bool { return isIndex(m.MediaType) }
 
-// IsIndex and IsManifest report what a descriptor says that it names: an index, an
-// index or the manifest of an image.
+// IsIndex reports whether a descriptor names an index.
 func (d Descriptor) IsIndex() bool { return isIndex(d.MediaType) }
 
-// MayBeManifest is IsManifest, or that the descriptor does not say what it names, as in
-// mirrors on disk.
+// MayBeManifest reports whether a descriptor names an index or the manifest of an image,
+// or does not say what it names, as in mirrors on disk.
 func (d Descriptor) MayBeManifest() bool { return d.unsized || d.IsManifest() }
 
+// IsManifest reports whether a descriptor names an index or the manifest of an image.
 func (d Descriptor) IsManifest() bool { return isIndex(d.MediaType) || isImage(d.MediaType) }
 
 func isIndex(mediaType string) bool { return mediaType == TypeIndex || mediaType == TypeDockerIndex }

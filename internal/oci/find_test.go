@@ -166,96 +166,59 @@ func TestFindInIndex(t *testing.T) {
 // Nothing below the digest that is wanted counts unless its bytes are those that
 // were named.
 func TestFindVerifies(t *testing.T) {
+	damaged := func(l *ocitest.Layout, d oci.Descriptor) oci.Descriptor {
+		l.FS[oci.BlobPath(d.Digest)].Data[5] ^= 1
+		return d
+	}
+	resized := func(by int64) func(*ocitest.Layout) oci.Descriptor {
+		return func(l *ocitest.Layout) oci.Descriptor {
+			i := l.Image("linux/amd64")
+			i.Size += by
+			return l.Index(i)
+		}
+	}
+	called := func(d oci.Descriptor, mediaType string) oci.Descriptor {
+		d.MediaType = mediaType
+		return d
+	}
 	for _, tt := range []struct {
 		name string
-		make func(l *ocitest.Layout) (digest string)
+		make func(l *ocitest.Layout) oci.Descriptor
 		want string
 	}{
-		{"changed index", func(l *ocitest.Layout) string {
-			d := l.Index(l.Image("linux/amd64"))
-			l.FS[oci.BlobPath(d.Digest)].Data[5] ^= 1
-			l.Write(d)
-			return d.Digest
-		}, "blob differs from its descriptor"},
-		{"changed image below an index", func(l *ocitest.Layout) string {
-			i := l.Image("linux/amd64")
-			l.FS[oci.BlobPath(i.Digest)].Data[5] ^= 1
-			d := l.Index(i)
-			l.Write(d)
-			return d.Digest
-		}, "blob differs from its descriptor"},
-		{"another size", func(l *ocitest.Layout) string {
-			i := l.Image("linux/amd64")
-			i.Size++
-			d := l.Index(i)
-			l.Write(d)
-			return d.Digest
-		}, "blob differs from its descriptor: it has "},
-		{"too many bytes", func(l *ocitest.Layout) string {
-			i := l.Image("linux/amd64")
-			i.Size--
-			d := l.Index(i)
-			l.Write(d)
-			return d.Digest
-		}, "it has more than "},
-		{"negative size", func(l *ocitest.Layout) string {
-			i := l.Image("linux/amd64")
-			i.Size = -1
-			d := l.Index(i)
-			l.Write(d)
-			return d.Digest
-		}, "blob of -1 bytes"},
-		{"missing blob", func(l *ocitest.Layout) string {
+		{"changed index", func(l *ocitest.Layout) oci.Descriptor { return damaged(l, l.Index(l.Image("linux/amd64"))) }, "blob differs from its descriptor"},
+		{"changed image below an index", func(l *ocitest.Layout) oci.Descriptor { return l.Index(damaged(l, l.Image("linux/amd64"))) }, "blob differs from its descriptor"},
+		{"another size", resized(1), "blob differs from its descriptor: it has "},
+		{"too many bytes", resized(-1), "it has more than "},
+		{"negative size", resized(-10_000), "blob of -"},
+		{"missing blob", func(l *ocitest.Layout) oci.Descriptor {
 			d := l.Image("linux/amd64")
 			delete(l.FS, oci.BlobPath(d.Digest))
-			l.Write(d)
-			return d.Digest
+			return d
 		}, "file does not exist"},
-		{"index that is called a manifest", func(l *ocitest.Layout) string {
-			i := l.Index(l.Image("linux/amd64"))
-			i.MediaType = oci.TypeManifest
-			d := l.Index(i)
-			l.Write(d)
-			return d.Digest
+		{"index that is called a manifest", func(l *ocitest.Layout) oci.Descriptor {
+			return l.Index(called(l.Index(l.Image("linux/amd64")), oci.TypeManifest))
 		}, "but its descriptor says"},
-		{"index without a type that is called a manifest", func(l *ocitest.Layout) string {
-			d := l.Index(l.JSON(oci.TypeManifest, oci.Manifest{Manifests: []oci.Descriptor{l.Image("linux/amd64")}}))
-			l.Write(d)
-			return d.Digest
+		{"index without a type that is called a manifest", func(l *ocitest.Layout) oci.Descriptor {
+			return l.Index(l.JSON(oci.TypeManifest, oci.Manifest{Manifests: []oci.Descriptor{l.Image("linux/amd64")}}))
 		}, "it is called a manifest, but has manifests"},
-		{"manifest without a type that is called an index", func(l *ocitest.Layout) string {
-			d := l.Index(l.JSON(oci.TypeIndex, oci.Manifest{Layers: []oci.Descriptor{l.Layer()}}))
-			l.Write(d)
-			return d.Digest
+		{"manifest without a type that is called an index", func(l *ocitest.Layout) oci.Descriptor {
+			return l.Index(l.JSON(oci.TypeIndex, oci.Manifest{Layers: []oci.Descriptor{l.Layer()}}))
 		}, "it is called an index, but has layers"},
-		{"both", func(l *ocitest.Layout) string {
-			i := l.Image("linux/amd64")
-			d := l.JSON("", oci.Manifest{Manifests: []oci.Descriptor{i}, Layers: []oci.Descriptor{l.Layer()}})
-			l.Write(d)
-			return d.Digest
+		{"both", func(l *ocitest.Layout) oci.Descriptor {
+			return l.JSON("", oci.Manifest{Manifests: []oci.Descriptor{l.Image("linux/amd64")}, Layers: []oci.Descriptor{l.Layer()}})
 		}, "could be read as an index and as a manifest"},
-		{"key twice", func(l *ocitest.Layout) string {
-			d := l.Blob("", []byte(`{"layers":[],"layers":[]}`))
-			l.Write(d)
-			return d.Digest
-		}, "duplicate"},
-		{"another type", func(l *ocitest.Layout) string {
-			d := l.JSON("", oci.Manifest{MediaType: "application/x"})
-			l.Write(d)
-			return d.Digest
-		}, `the type "application/x" is that of no image`},
-		{"index in the place of an image", func(l *ocitest.Layout) string {
-			inner := l.Index(l.Image("linux/amd64"))
-			inner.MediaType = ""
-			d := l.Index(inner)
-			l.Write(d)
-			return d.Digest
+		{"key twice", func(l *ocitest.Layout) oci.Descriptor { return l.Blob("", []byte(`{"layers":[],"layers":[]}`)) }, "duplicate"},
+		{"another type", func(l *ocitest.Layout) oci.Descriptor { return l.JSON("", oci.Manifest{MediaType: "application/x"}) }, `the type "application/x" is that of no image`},
+		{"index in the place of an image", func(l *ocitest.Layout) oci.Descriptor {
+			return l.Index(called(l.Index(l.Image("linux/amd64")), ""))
 		}, "is an index, which its entry does not say"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := ocitest.NewLayout()
-			digest := tt.make(l)
-			_, err := find(t, l, oci.Want{Digest: digest, Platform: platform("amd64")}, oci.Limits{})
+			d := tt.make(l)
+			l.Write(d)
+			_, err := find(t, l, oci.Want{Digest: d.Digest, Platform: platform("amd64")}, oci.Limits{})
 			refused(t, err, "", tt.want)
 		})
 	}

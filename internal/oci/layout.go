@@ -54,7 +54,8 @@ func OpenLayout(fsys fs.FS, name string, limits Limits) (*Layout, error) {
 	}
 	l := &Layout{fsys: fsys, name: name, limits: limits}
 	if !has(fsys, "oci-layout") && !has(fsys, mirrorRoot) && !has(fsys, storageRoot) {
-		if l.fsys, err = openArchives(fsys, limits); err != nil {
+		l.fsys, err = openArchives(fsys, limits)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -70,7 +71,8 @@ func OpenLayout(fsys fs.FS, name string, limits Limits) (*Layout, error) {
 	case has(l.fsys, storageRoot):
 		l.form = storage{}
 	default:
-		return nil, fmt.Errorf("%s holds no images: neither oci-layout nor %s, %s or %s", name, mirrorRoot, storageRoot, archives)
+		return nil, fmt.Errorf("%s holds no images: neither oci-layout nor %s, %s or %s",
+			name, mirrorRoot, storageRoot, archives)
 	}
 	return l, nil
 }
@@ -101,7 +103,7 @@ func (l *Layout) Tagged(tag string) ([]Descriptor, error) {
 }
 
 // Manifest implements [Store]. The repository hints at where to look first.
-func (l *Layout) Manifest(_ context.Context, repository, reference string) (io.ReadCloser, error) {
+func (l *Layout) Manifest(ctx context.Context, repository, reference string) (io.ReadCloser, error) {
 	if CheckDigest(reference) == nil {
 		return l.open(repository, "manifests", reference)
 	}
@@ -112,7 +114,7 @@ func (l *Layout) Manifest(_ context.Context, repository, reference string) (io.R
 	if err != nil {
 		return nil, err
 	}
-	return l.Manifest(context.Background(), repository, tagged[0].Digest)
+	return l.Manifest(ctx, repository, tagged[0].Digest)
 }
 
 // Blob implements [Store].
@@ -137,7 +139,8 @@ func (l *Layout) open(repository, kind, digest string) (io.ReadCloser, error) {
 		missing = err
 	}
 	if _, ok := l.form.(storage); ok {
-		return nil, fmt.Errorf("%s is not here: archives of oc-mirror are incremental, an earlier one may hold it: %w", digest, missing)
+		return nil, fmt.Errorf("%s is not here: archives of oc-mirror are incremental, an earlier one may hold it: %w",
+			digest, missing)
 	}
 	return nil, missing
 }
@@ -383,7 +386,8 @@ func (e *entries) sorted() []Descriptor {
 	}
 	slices.SortFunc(out, func(a, b Descriptor) int {
 		x, y := a.Annotations[RefName], b.Annotations[RefName]
-		return cmp.Or(-cmp.Compare(strings.Count(x, ":"), strings.Count(y, ":")), cmp.Compare(x, y), cmp.Compare(a.Digest, b.Digest))
+		tagged := cmp.Compare(strings.Count(y, ":"), strings.Count(x, ":"))
+		return cmp.Or(tagged, cmp.Compare(x, y), cmp.Compare(a.Digest, b.Digest))
 	})
 	return out
 }

@@ -32,7 +32,7 @@ func archives(all fstest.MapFS, n int) fstest.MapFS {
 	return out
 }
 
-// onDisk returns files as they are in a directory, which is left in no way.
+// onDisk returns files as they are in a directory, which links do not leave.
 func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	t.Helper()
 	dir := t.TempDir()
@@ -221,8 +221,18 @@ func TestStrangeFiles(t *testing.T) {
 					files[name] = link(target)
 				}
 			}
-			_, err := oci.Find(t.Context(), in(onDisk(t, files)), oci.Want{Digest: image.Digest}, oci.Limits{})
-			refused(t, err, "", want)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, files); err != nil {
+				t.Fatal(err)
+			}
+			layout, closer, err := oci.Open(dir, dir, oci.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = oci.Find(t.Context(), oci.Repository{Store: layout}, oci.Want{Digest: image.Digest}, oci.Limits{})
+			if refused(t, err, "", want); closer.Close() != nil {
+				t.Error("not closed")
+			}
 		}
 	}
 }

@@ -33,7 +33,8 @@ func (t *tree) hardLink(n *node, target string) error {
 	}
 	other := t.get(name)
 	if other == nil || other.mode.IsDir() {
-		return fmt.Errorf("hard link to %s, which is not a file among %s", bounded.Quote(target), bounded.Join(t.paths, ", ", maxReason))
+		among := bounded.Join(t.paths, ", ", maxReason)
+		return fmt.Errorf("hard link to %s, which is not a file among %s", bounded.Quote(target), among)
 	}
 	*n = *other
 	n.layer = t.layer
@@ -57,7 +58,8 @@ func checkLink(dir, target string) error {
 		switch part {
 		case "", ".":
 		case "..":
-			if depth--; depth < 0 {
+			depth--
+			if depth < 0 {
 				return fail("leads out of the tree")
 			}
 		default:

@@ -73,7 +73,8 @@ func (l *lister) list(out, entries []Descriptor, depth int) ([]Descriptor, error
 		if l.finder.stops(err) {
 			return nil, err
 		}
-		if out, err = l.list(out, m.Manifests, depth+1); err != nil {
+		out, err = l.list(out, m.Manifests, depth+1)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -60,7 +60,8 @@ func (m *memFS) find(op, name string, follow bool) (*node, error) {
 			if len(rest) == 0 && !follow {
 				return n, nil
 			}
-			if links++; links > maxLinks {
+			links++
+			if links > maxLinks {
 				return nil, &fs.PathError{Op: op, Path: name, Err: errors.New("too many links")}
 			}
 			if path.IsAbs(n.target) {
@@ -68,7 +69,8 @@ func (m *memFS) find(op, name string, follow bool) (*node, error) {
 			}
 			rest = append(strings.Split(n.target, "/"), rest...)
 		}
-		if current = m.root; len(at) > 0 {
+		current = m.root
+		if len(at) > 0 {
 			current = at[len(at)-1]
 		}
 	}
@@ -89,9 +91,9 @@ func (m *memFS) Open(name string) (fs.File, error) {
 		if err != nil {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
-		return &archivedFile{info, r}, nil
+		return &openFile{info, r}, nil
 	}
-	return &openFile{info: info, Reader: bytes.NewReader(n.data)}, nil
+	return &openFile{info, io.NopCloser(bytes.NewReader(n.data))}, nil
 }
 
 func (m *memFS) ReadFile(name string) ([]byte, error) {
@@ -179,24 +181,14 @@ func (i info) IsDir() bool        { return i.n.mode.IsDir() }
 func (i info) Sys() any           { return nil }
 
 type openFile struct {
-	info
-	*bytes.Reader
-}
-
-func (f *openFile) Size() int64                { return f.info.Size() }
-func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *openFile) Close() error               { return nil }
-
-// archivedFile is a file in an archive.
-type archivedFile struct {
 	info info
 	io.ReadCloser
 }
 
-func (f *archivedFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 
 type openDir struct {
-	info
+	info    info
 	name    string
 	entries []fs.DirEntry
 }

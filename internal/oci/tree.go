@@ -92,7 +92,8 @@ func (t *tree) entry(h *tar.Header, content io.Reader) error {
 	}
 	n := &node{mode: h.FileInfo().Mode().Perm(), modTime: h.ModTime, layer: t.layer}
 	if h.Typeflag == tar.TypeReg {
-		if n.data, err = t.content(h, content); err != nil {
+		n.data, err = t.content(h, content)
+		if err != nil {
 			return err
 		}
 		n.size = h.Size
@@ -183,7 +184,8 @@ func (t *tree) get(name string) *node {
 		return n
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if n = n.children[part]; n == nil {
+		n = n.children[part]
+		if n == nil {
 			return nil
 		}
 	}

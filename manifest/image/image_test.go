@@ -1,7 +1,6 @@
 package image_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -171,7 +170,7 @@ func TestPayloadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := ocitest.Digest([]byte("x"))
-	_, err = src.Payload(t.Context(), configv1.Release{Image: repository + "@" + other})
+	_, err = src.Payload(t.Context(), release(other))
 	want := `mirror: ` + other + `: there is no image "` + other + `", but ` + d.Digest + " (linux/amd64)"
 	if missing := (*image.NotFoundError)(nil); !errors.As(err, &missing) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -190,34 +189,14 @@ func TestPayloadRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := src.Payload(ctx, configv1.Release{Image: repository + "@" + d.Digest}); !errors.Is(err, context.Canceled) {
+	if _, err := src.Payload(ctx, release(d.Digest)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	// Any byte of the image.
-	for name, file := range layout {
-		if !strings.HasPrefix(name, "blobs/") || bytes.HasPrefix(file.Data, []byte(`{"created"`)) { // the configuration is not read
-			continue
+	layout[oci.BlobPath(d.Digest)].Data[5] ^= 0x10
+	for form, src := range forms(t, layout, image.Options{}) {
+		if _, err := src.Payload(t.Context(), release(d.Digest)); !errors.As(err, new(*image.DigestError)) {
+			t.Errorf("%s: %v", form, err)
 		}
-		data := file.Data
-		for _, at := range []int{0, len(data) / 2, len(data) - 1} {
-			changed := bytes.Clone(data)
-			changed[at] ^= 0x10
-			file.Data = changed
-			for form, src := range map[string]func() (*image.Source, error){
-				"layout": func() (*image.Source, error) { return image.FromFS(layout, image.Options{}) },
-				"store":  func() (*image.Source, error) { return image.FromStore(store{layout, new([]string)}, image.Options{}) },
-			} {
-				s, err := src()
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = s.Payload(t.Context(), configv1.Release{Image: repository + "@" + d.Digest})
-				if mismatch := (*image.DigestError)(nil); !errors.As(err, &mismatch) {
-					t.Errorf("%s, byte %d of %s: %v", form, at, name, err)
-				}
-			}
-		}
-		file.Data = data
 	}
 }
 
@@ -269,32 +248,6 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Mirrors of oc and oc-mirror are read as they are on disk.
-func TestMirrors(t *testing.T) {
-	l := ocitest.NewLayout()
-	amd := releaseImage(l, "linux/amd64", "1.0.0")
-	index := l.Index(amd)
-	const repository, tag = "openshift/release-images", "1.0.0-multi"
-	for name, files := range map[string]fstest.MapFS{
-		"oc":        l.Mirror(repository, ":", tag, index.Digest, amd.Digest),
-		"oc-mirror": {"mirror_000001.tar": {Data: ocitest.Tar(ocitest.Files(l.Storage(repository, tag, index.Digest, amd.Digest))...)}},
-	} {
-		dir := t.TempDir()
-		if err := os.CopyFS(dir, files); err != nil {
-			t.Fatal(err)
-		}
-		src := opened(t)(image.Open(dir, image.Options{Platform: image.Platform{Architecture: "amd64"}}))
-		if version, _, err := load(t.Context(), src, index.Digest); err != nil || version != "1.0.0" {
-			t.Errorf("%s: %s, %v", name, version, err)
-		}
-		got, err := src.List(t.Context())
-		want := []image.Entry{{Digest: index.Digest, Name: repository + ":" + tag, Index: true}, {Digest: amd.Digest, Platform: image.Platform{OS: "linux", Architecture: "amd64"}}}
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Error(name, err, diff)
-		}
-	}
-}
-
 func TestList(t *testing.T) {
 	l := ocitest.NewLayout()
 	amd, arm, plain := releaseImage(l, "linux/amd64", "1.0.0"), releaseImage(l, "linux/arm64/v8", "1.0.0"), releaseImage(l, "", "1.0.1")
@@ -332,7 +285,7 @@ func TestRealPayload(t *testing.T) {
 			d := l.Image("linux/amd64", l.Layer(ocitest.Files(os.DirFS(filepath.Join(testdata.Dir(t), name)))...))
 			index := l.Index(d)
 			src, _ := inTar(t, l.Write(index), image.Options{Platform: image.Platform{Architecture: "amd64"}})
-			fsys, err := src.Payload(t.Context(), configv1.Release{Image: repository + "@" + index.Digest})
+			fsys, err := src.Payload(t.Context(), release(index.Digest))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -343,5 +296,27 @@ func TestRealPayload(t *testing.T) {
 				t.Fatalf("hash %v, %v; want %s", p, err, want)
 			}
 		})
+	}
+}
+
+// A source that is closed reads no more; what it has read stays.
+func TestClose(t *testing.T) {
+	l := ocitest.NewLayout()
+	d := releaseImage(l, "linux/amd64", "1.0.0")
+	for form, src := range forms(t, l.Write(d), image.Options{}) {
+		fsys, err := src.Payload(t.Context(), release(d.Digest))
+		if err != nil {
+			t.Fatal(form, err)
+		}
+		if err := src.Close(); err != nil {
+			t.Error(form, err)
+		}
+		opened := form == "directory" || form == "tar file"
+		if _, err := src.Payload(t.Context(), release(d.Digest)); (err != nil) != opened {
+			t.Errorf("%s: %v", form, err)
+		}
+		if _, err := fs.ReadFile(fsys, "release-manifests/release-metadata"); err != nil {
+			t.Error(form, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/asn1"
 	"encoding/pem"
@@ -43,7 +44,7 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 	for len(data) > 0 {
 		block, rest := pem.Decode(data)
 		if block == nil {
-			if len(all) > 0 && len(spaceless(data)) == 0 {
+			if len(all) > 0 && len(bytes.TrimSpace(data)) == 0 {
 				break
 			}
 			return nil, errors.New("not a certificate in PEM")
@@ -65,10 +66,6 @@ func certificates(data []byte) ([]*x509.Certificate, error) {
 		return nil, errors.New("not a certificate in PEM")
 	}
 	return all, nil
-}
-
-func spaceless(data []byte) []byte {
-	return slices.DeleteFunc(slices.Clone(data), func(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' })
 }
 
 // pool reads authorities.
@@ -117,7 +114,9 @@ func chained(c *x509.Certificate, a Attachment, roots, intermediates *x509.CertP
 			between.AddCert(c)
 		}
 	}
-	_, err := c.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+	_, err := c.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+	})
 	if err != nil {
 		return fmt.Errorf("certificate: %w", err)
 	}

@@ -42,9 +42,8 @@
 //
 // # Limits
 //
-// What comes from registries and layouts is bounded, the total by [Limits] in
-// [Layout] and [RegistryOptions]. Where a limit of this package is passed, the
-// cause is a [*limit.LimitError] with the limit's name:
+// What comes from stores and files is bounded, the total by [Limits]. The error of
+// a limit names its field, if it has one:
 //
 //	limit                         default  field              past it
 //	candidates of an image        64       Limits.Candidates  error, the search ends

@@ -53,7 +53,8 @@ func (i Identity) Matches(image, signed string) bool {
 		if use.name == i.Prefix || strings.HasPrefix(use.name, i.Prefix+"/") {
 			remapped := use
 			remapped.name = i.SignedPrefix + use.name[len(i.Prefix):]
-			if use, err = parseReference(remapped.String()); err != nil {
+			use, err = parseReference(remapped.String())
+			if err != nil {
 				return false
 			}
 		}
@@ -102,7 +103,8 @@ func (i Identity) validate() error {
 // validName accepts a host, or a host with a path.
 func validName(s string) error {
 	host, path, ok := strings.Cut(s, "/")
-	if !imageref.IsHost(host) || !strings.Contains(host, ".") && host != "localhost" && !strings.HasPrefix(host, "localhost:") {
+	name, _, _ := strings.Cut(host, ":")
+	if !imageref.IsHost(host) || !strings.Contains(host, ".") && name != "localhost" {
 		return fmt.Errorf("must begin with a host: a name with a dot, or localhost")
 	}
 	if ok && !imageref.IsPath(path) {

@@ -270,11 +270,13 @@ func (s *search) layers(ctx context.Context, image string, m oci.Manifest) bool 
 		}
 		s.signatures++
 		a := Attachment{Annotations: layer.Annotations, Location: location, Number: s.signatures}
-		var err error
-		if len(layer.Annotations) > maxAnnotations {
+		err := limit.Limit{Max: maxAnnotations, What: "annotations"}.Check(int64(len(layer.Annotations)))
+		if err != nil {
 			a.Annotations = nil
-			err = &limit.LimitError{Where: location, Max: maxAnnotations, What: "annotations"}
-		} else if a.Payload, err = s.images.from.Blob(ctx, layer, payloadLimit, &s.meter); err != nil {
+		} else {
+			a.Payload, err = s.images.from.Blob(ctx, layer, payloadLimit, &s.meter)
+		}
+		if err != nil {
 			a.Payload = nil
 			err = fmt.Errorf("unable to read %s: %w", location, err)
 		}

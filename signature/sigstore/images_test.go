@@ -206,7 +206,7 @@ func TestImages(t *testing.T) {
 func TestSourcesRefuse(t *testing.T) {
 	for repository, want := range map[string]string{
 		"quay.io/o/rel": "", "localhost:5000/o": "", "busybox": "",
-		"quay.io/o/rel:tag": "neither tag nor digest", "quay.io/o@" + digestA: "neither tag nor digest", "quay.io/o/../p": "invalid", "https://quay.io/o/rel": "invalid", "": "invalid",
+		"quay.io/o/rel:tag": "neither tag nor digest", "quay.io/o@" + digestA: "neither tag nor digest", "quay.io/o/../p": "invalid", "https://quay.io/o/rel": "invalid", "": "at least one component",
 	} {
 		if _, err := sigstore.FromStore(&store{}, repository, sigstore.Limits{}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", repository, err, want)
@@ -251,12 +251,10 @@ func TestImageFaults(t *testing.T) {
 		{"size", with(func(_ *ocitest.Layout, d *oci.Descriptor) { d.Size = 4 }), "", "blob differs from its descriptor", true},
 		{"size, too large", with(func(_ *ocitest.Layout, d *oci.Descriptor) { d.Size = 50 }), "", "blob differs from its descriptor", true},
 		{"negative size", with(func(_ *ocitest.Layout, d *oci.Descriptor) { d.Size = -1 }), "", "blob of -1 bytes", true},
-		{"large payload", with(func(_ *ocitest.Layout, d *oci.Descriptor) { d.Size = 65537 }), "", "more than 65536 bytes in a payload", true},
 		{"digest", with(func(l *ocitest.Layout, d *oci.Descriptor) { l.FS[oci.BlobPath(d.Digest)].Data[3] ^= 1 }), "", "blob differs from its descriptor", true},
 		{"path in a digest", with(func(_ *ocitest.Layout, d *oci.Descriptor) { d.Digest = "sha256:../../x" }), "", "invalid checksum digest", true},
 		{"weak digest", with(func(_ *ocitest.Layout, d *oci.Descriptor) { d.Digest = "md5:x" }), "", "unsupported digest", true},
 		{"manifest that is none", func(l *ocitest.Layout) { l.Write(ocitest.Named(l.Blob("", []byte("{")), tag)) }, "error unable to read manifest sha256:", "error unable to read registry.example/o/rel:" + tag + ": unexpected end of JSON", false},
-		{"manifest of 4 MiB and more", func(l *ocitest.Layout) { l.Write(ocitest.Named(l.Blob("", make([]byte, 4<<20+1)), tag)) }, "", "more than 4194304 bytes in an index or manifest", false},
 		{"manifest of another type", func(l *ocitest.Layout) {
 			l.Write(ocitest.Named(l.JSON("application/x", oci.Manifest{MediaType: "application/x"}), tag))
 		}, "", "other application/x", false},

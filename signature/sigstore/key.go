@@ -58,7 +58,8 @@ func ParseKey(text []byte) (*Key, error) {
 		public, err = x509.ParsePKIXPublicKey(block.Bytes)
 	case "RSA PUBLIC KEY":
 		public, err = x509.ParsePKCS1PublicKey(block.Bytes)
-	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "ENCRYPTED COSIGN PRIVATE KEY", "ENCRYPTED SIGSTORE PRIVATE KEY":
+	case "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY",
+		"ENCRYPTED PRIVATE KEY", "ENCRYPTED COSIGN PRIVATE KEY", "ENCRYPTED SIGSTORE PRIVATE KEY":
 		return nil, fmt.Errorf("a private key (%s): export the public key and remove the private one from here", block.Type)
 	default:
 		return nil, fmt.Errorf("PEM block of type %q is not a public key", block.Type)

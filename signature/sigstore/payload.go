@@ -85,7 +85,8 @@ func parsePayload(data []byte) (*statement, error) {
 		{"critical.image.docker-manifest-digest", image["docker-manifest-digest"], &p.Digest},
 		{"critical.identity.docker-reference", identity["docker-reference"], &p.Reference},
 	} {
-		if *f.to, err = text(f.raw); err != nil {
+		*f.to, err = text(f.raw)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
 	}
@@ -112,7 +113,8 @@ func (p *statement) optional(raw json.RawMessage) error {
 		return err
 	}
 	if v, ok := members["creator"]; ok {
-		if p.Creator, err = text(v); err != nil {
+		p.Creator, err = text(v)
+		if err != nil {
 			return fmt.Errorf("creator: %w", err)
 		}
 	}

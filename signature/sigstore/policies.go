@@ -27,7 +27,8 @@ func ReadPolicies(ctx context.Context, r clusterapi.Reader) (Policies, error) {
 	var errs []error
 	for _, kind := range []string{"ClusterImagePolicy", "ImagePolicy"} {
 		for _, version := range []string{"v1", "v1alpha1"} {
-			list, err := r.List(ctx, schema.GroupVersionKind{Group: configv1.GroupName, Version: version, Kind: kind}, clusterapi.ListOptions{})
+			gvk := schema.GroupVersionKind{Group: configv1.GroupName, Version: version, Kind: kind}
+			list, err := r.List(ctx, gvk, clusterapi.ListOptions{})
 			if meta.IsNoMatchError(err) {
 				continue
 			}

@@ -267,7 +267,8 @@ func logKey(data []byte) (*Key, error) {
 // roots is how many roots of trust the policy has; one is right.
 func (p *Policy) roots() int {
 	n := 0
-	for _, set := range []bool{len(p.Keys) > 0, p.Fulcio != nil && p.Fulcio.Log != nil && p.Fulcio.Roots != nil, p.PKI != nil && p.PKI.Roots != nil} {
+	fulcio := p.Fulcio != nil && p.Fulcio.Log != nil && p.Fulcio.Roots != nil
+	for _, set := range []bool{len(p.Keys) > 0, fulcio, p.PKI != nil && p.PKI.Roots != nil} {
 		if set {
 			n++
 		}
@@ -363,7 +364,8 @@ func (v *verifier) String() string {
 	if k := v.policy.PKI; k != nil {
 		who = append(who, strings.TrimSpace("a certificate of "+k.Email+" "+k.Hostname))
 	}
-	return fmt.Sprintf("%s wants sigstore signatures of images in %s by one of %s - will check %s", v.policy.Name, v.repository, strings.Join(who, ", "), v.source)
+	return fmt.Sprintf("%s wants sigstore signatures of images in %s by one of %s - will check %s",
+		v.policy.Name, v.repository, strings.Join(who, ", "), v.source)
 }
 
 // decodeBase64 reads the annotation.

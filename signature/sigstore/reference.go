@@ -2,12 +2,10 @@ package sigstore
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // reference is the name of an image, normalised: "busybox" is
@@ -18,35 +16,22 @@ type reference struct {
 	digest string
 }
 
-var (
-	tagSyntax = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
-	// identifier could be mistaken for an image's id.
-	identifier = regexp.MustCompile(`^[a-f0-9]{64}$`)
-)
+// identifier could be mistaken for an image's id.
+var identifier = regexp.MustCompile(`^[a-f0-9]{64}$`)
 
 // parseReference reads the name of an image as the container tools do.
 func parseReference(s string) (reference, error) {
-	var r reference
 	if identifier.MatchString(s) {
-		return r, errors.New("64 hexadecimal digits are no name")
+		return reference{}, errors.New("64 hexadecimal digits are no name")
 	}
-	rest, digest, ok := strings.Cut(s, "@")
-	if ok {
-		if err := signature.ValidateDigestStrict(digest); err != nil {
-			return r, err
-		}
-		r.digest = digest
+	ref, err := imageref.Parse(s)
+	if err != nil {
+		return reference{}, err
 	}
-	if i := strings.LastIndexByte(rest, ':'); i > strings.LastIndexByte(rest, '/') {
-		r.tag = rest[i+1:]
-		rest = rest[:i]
-		if !tagSyntax.MatchString(r.tag) {
-			return r, fmt.Errorf("invalid tag %q", r.tag)
-		}
-	}
-	host, path, ok := strings.Cut(rest, "/")
+	host, path, ok := strings.Cut(ref.Name, "/")
 	if !ok || !strings.ContainsAny(host, ".:") && host != "localhost" && strings.ToLower(host) == host {
-		host, path = "docker.io", rest
+		host = "docker.io"
+		path = ref.Name
 	}
 	if host == "index.docker.io" {
 		host = "docker.io"
@@ -54,16 +39,7 @@ func parseReference(s string) (reference, error) {
 	if host == "docker.io" && !strings.Contains(path, "/") {
 		path = "library/" + path
 	}
-	switch {
-	case !imageref.IsHost(host):
-		return r, fmt.Errorf("invalid host %q", host)
-	case !imageref.IsPath(path):
-		return r, fmt.Errorf("invalid repository %q", path)
-	case len(path) > imageref.MaxName:
-		return r, fmt.Errorf("repository name of %d characters, more than %d", len(path), imageref.MaxName)
-	}
-	r.name = host + "/" + path
-	return r, nil
+	return reference{name: host + "/" + path, tag: ref.Tag, digest: ref.Digest}, nil
 }
 
 func (r reference) String() string {

@@ -64,7 +64,8 @@ func bundlePayload(raw []byte) (canonical, body []byte, integrated time.Time, er
 	if err != nil {
 		return nil, nil, integrated, err
 	}
-	if body, err = octets(m["body"]); err != nil {
+	body, err = octets(m["body"])
+	if err != nil {
 		return nil, nil, integrated, fmt.Errorf("body: %w", err)
 	}
 	id, err := text(m["logID"])

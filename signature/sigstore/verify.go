@@ -44,7 +44,8 @@ func (v *visit) run(ctx context.Context, src Source) (signer *signature.Signer, 
 			v.attempt(a, &limit.LimitError{Max: maxAttempts, What: "attempts with " + short(v.source)})
 			break
 		}
-		if signer = v.try(a, err); signer != nil {
+		signer = v.try(a, err)
+		if signer != nil {
 			return signer, nil
 		}
 		if ctx.Err() != nil {
@@ -86,7 +87,8 @@ func (v *visit) try(a Attachment, err error) *signature.Signer {
 		created = payload.Timestamp
 	}
 	return &signature.Signer{
-		System: signature.SystemSigstore, Keyring: v.policy.Name, Fingerprint: by.key.fingerprint, UserID: by.name, Created: created,
+		System: signature.SystemSigstore, Keyring: v.policy.Name,
+		Fingerprint: by.key.fingerprint, UserID: by.name, Created: created,
 		Reference: payload.Reference, Store: v.source, Location: a.Location, Number: a.Number,
 	}
 }
@@ -118,10 +120,12 @@ func (v *visit) steps(a Attachment) (by *signer, p *statement, err error) {
 	if len(a.Payload) > maxPayload {
 		return refuse(signature.Unreadable, fmt.Errorf("payload is larger than the limit of %d bytes", maxPayload))
 	}
-	if by, err = v.policy.authentic(a, sig, v.now); err != nil {
+	by, err = v.policy.authentic(a, sig, v.now)
+	if err != nil {
 		return refuse(signature.BadSignature, fmt.Errorf("cryptographic signature verification failed: %w", err))
 	}
-	if p, err = parsePayload(a.Payload); err != nil {
+	p, err = parsePayload(a.Payload)
+	if err != nil {
 		return refuse(signature.NotJSON, err)
 	}
 	if p.Digest != v.digest {
@@ -209,7 +213,8 @@ func (v *visit) err() error {
 	if refused > 0 && passed != nil {
 		text += "; " + passed.Error()
 	}
-	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Err: &Refusal{Policy: v.policy.Name, Image: short(v.image), Text: text, attempts: v.attempts}}
+	refusal := &Refusal{Policy: v.policy.Name, Image: short(v.image), Text: text, attempts: v.attempts}
+	return &signature.Error{Digest: v.digest, Keyrings: []string{v.policy.Name}, Attempts: v.attempts, Err: refusal}
 }
 
 // Refusal is the cause of a [signature.Error] of this package when signatures

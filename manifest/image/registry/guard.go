@@ -78,9 +78,14 @@ func checkRedirect(req *http.Request, _ []*http.Request) error {
 // isPrivate reports whether a host is an address that only this machine or its
 // network has, such as that of a cloud's metadata service.
 func isPrivate(host string) bool {
-	if name := strings.ToLower(strings.TrimSuffix(host, ".")); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
 	ip := net.ParseIP(host)
-	return ip != nil && (ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsPrivate() || ip.IsUnspecified())
+	if ip == nil {
+		return false
+	}
+	local := ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast()
+	return local || ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified()
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,31 +19,25 @@ import (
 // What logging in may be led to is no more than a redirect of a blob may be, and
 // nothing secret is told to others or in errors.
 func TestHostileLogin(t *testing.T) {
-	var reached atomic.Int32
+	s, digest := published()
+	reached := 0
 	var challenge, token func(w http.ResponseWriter, r *http.Request)
-	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		reached.Add(1)
-		body, _ := io.ReadAll(r.Body)
-		if r.Header.Get("Authorization") != "" || strings.Contains(string(body), "secret") {
-			t.Errorf("sent along: %v %s", r.Header, body)
+	s.faults["other.example"] = func(_ http.ResponseWriter, r *http.Request) bool {
+		reached++
+		if r.Header.Get("Authorization") != "" || r.Body != nil {
+			t.Errorf("sent along: %v", r.Header)
 		}
-	}))
-	t.Cleanup(elsewhere.Close)
-	_, host, index := serve(t, true, func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/token" {
-				token(w, r)
-				return
-			}
+		return true
+	}
+	s.faults["localhost"] = s.faults["other.example"]
+	s.faults["registry.example"] = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == "/token" {
+			token(w, r)
+		} else {
 			challenge(w, r)
-		})
-	})
-	certificates := pool(t, host)
-	certificates.AddCert(elsewhere.Certificate())
-	dial := elsewhere.Client().Transport.(*http.Transport).Clone()
-	dial.TLSClientConfig.RootCAs = certificates
-	dial.TLSClientConfig.ServerName = "example.com"
-	hosts := hostMap{"registry.example": host, "other.example": must(url.Parse(elsewhere.URL)).Host, "localhost": must(url.Parse(elsewhere.URL)).Host}
+		}
+		return true
+	}
 
 	bearer := func(realm string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -68,20 +60,14 @@ func TestHostileLogin(t *testing.T) {
 		name             string
 		challenge, token func(http.ResponseWriter, *http.Request)
 		login            authn.AuthConfig
-		reached          int32
+		reached          int
 		err              string
 	}{
 		{"greeting leads to a private address", to("https://169.254.169.254/v2/", 302), nil, password, 0, "redirect to the private address 169.254.169.254 refused"},
 		{"greeting leads to this machine", to("https://localhost/v2/", 302), nil, password, 0, "redirect to the private address localhost refused"},
 		{"greeting leads to http", to("http://other.example/v2/?signature=secret", 302), nil, password, 0, "redirect from https to another scheme refused"},
 		{"greeting in a circle", to("https://registry.example/v2/", 302), nil, password, 0, "more than 3 redirects"},
-		{"greeting without an end", func(w http.ResponseWriter, r *http.Request) {
-			for r.Context().Err() == nil {
-				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
-					return
-				}
-			}
-		}, nil, password, 0, "registry: "},
+		{"greeting without an end", says(200, strings.Repeat(" ", 8<<20)), nil, password, 0, "registry: "},
 		{"token at a private address", bearer("https://10.0.0.1/token"), nil, password, 0, "10.0.0.1"},
 		{"token by http", bearer("http://other.example/token"), nil, password, 0, "http"},
 		{"token redirected to a private address", own, to("https://192.168.0.1/token?signature=secret", 302), password, 0, "192.168.0.1"},
@@ -94,59 +80,58 @@ func TestHostileLogin(t *testing.T) {
 		{"nobody knows what it wants", says(401, ""), nil, password, 0, "registry: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			reached.Store(0)
+			reached = 0
 			challenge, token = tt.challenge, tt.token
-			src := must(registry.New(registry.Options{
-				Transport: renaming{dial, hosts}, Image: arm64, Keychain: keychain{"registry.example", tt.login, new(atomic.Int32)},
-			}))
-			_, err := load(t.Context(), src, "registry.example/ocp/release@"+digestOf(index))
+			keys := keychain{"registry.example", func() authn.AuthConfig { return tt.login }, new(atomic.Int32)}
+			_, err := load(t.Context(), must(registry.New(registry.Options{Transport: s, Keychain: keys})), "registry.example/o/r@"+digest)
 			if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") || len(err.Error()) > 4<<10 {
 				t.Errorf("%v, want %s", err, tt.err)
 			}
-			if reached.Load() != tt.reached {
-				t.Errorf("the other host was asked %d times", reached.Load())
+			if reached != tt.reached {
+				t.Errorf("the other host was asked %d times", reached)
 			}
 		})
 	}
 }
 
 // An answer that is refused is read no further than its error needs.
-func TestLargeRefusal(t *testing.T) {
-	_, host, index := serve(t, false, func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v2/" {
-				return
+func TestLargeRefusals(t *testing.T) {
+	s, digest := published()
+	for _, tt := range []struct {
+		status        int
+		body, message string
+	}{
+		{http.StatusNotFound, strings.Repeat("\x00", 1<<20), "Not Found"},
+		{http.StatusInternalServerError, `{"errors":[{"code":"UNAVAILABLE","message":"` + strings.Repeat("wait ", 1000) + `"}]}`, "UNAVAILABLE wait"},
+	} {
+		s.faults["a.example"] = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/v2/" {
+				w.WriteHeader(tt.status)
+				_, _ = w.Write([]byte(tt.body))
 			}
-			w.WriteHeader(http.StatusNotFound)
-			for range 64 {
-				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-					return
-				}
-			}
-		})
-	})
-	_, err := load(t.Context(), must(registry.New(registry.Options{PlainHTTP: true, Image: arm64})), host+"/ocp/release@"+digestOf(index))
-	if refused := (*registry.StatusError)(nil); !errors.As(err, &refused) || refused.Status != http.StatusNotFound || refused.Message != "Not Found" {
-		t.Error(err)
+			return true
+		}
+		_, err := load(t.Context(), must(registry.New(registry.Options{Transport: s})), "a.example/o/r@"+digest)
+		refused, ok := errors.AsType[*registry.StatusError](err)
+		if !ok || refused.Status != tt.status || !strings.HasPrefix(refused.Message, tt.message) || len(err.Error()) > 2000 || errors.Is(err, fs.ErrNotExist) != (tt.status == 404) {
+			t.Error(err)
+		}
 	}
 }
 
 // A store that is asked for many repositories does not stay logged in to all.
 func TestManyRepositories(t *testing.T) {
-	var logins atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s, digest := published()
+	logins := 0
+	s.faults["a.example"] = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/v2/" {
-			logins.Add(1)
-			return
+			logins++
 		}
-		w.WriteHeader(http.StatusNotFound)
-	}))
-	t.Cleanup(server.Close)
-	host := must(url.Parse(server.URL)).Host
-	src := must(registry.New(registry.Options{PlainHTTP: true}))
+		return false
+	}
+	src := must(registry.New(registry.Options{Transport: s}))
 	ask := func(i int) {
-		_, err := load(t.Context(), src, fmt.Sprintf("%s/ocp/r%d@sha256:%064x", host, i, 1))
-		if refused := (*registry.StatusError)(nil); !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+		if _, err := load(t.Context(), src, fmt.Sprintf("a.example/o/r%d@%s", i, digest)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -154,13 +139,13 @@ func TestManyRepositories(t *testing.T) {
 		ask(i)
 	}
 	ask(0)
-	if n := logins.Load(); n != 64 {
-		t.Errorf("%d logins", n)
+	if logins != 64 {
+		t.Errorf("%d logins", logins)
 	}
 	ask(64) // one too many
 	ask(0)
-	if n := logins.Load(); n != 66 {
-		t.Errorf("%d logins", n)
+	if logins != 66 {
+		t.Errorf("%d logins", logins)
 	}
 }
 
@@ -172,7 +157,7 @@ func TestSilentRegistry(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, begun %t", part, begun), func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				_, host, index := serve(t, false, func(h http.Handler) http.Handler {
+				host, index := serve(t, func(h http.Handler) http.Handler {
 					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						if part == "/v2/" && r.URL.Path != part || part != "/v2/" && !strings.Contains(r.URL.Path, part) {
 							h.ServeHTTP(w, r)

@@ -110,7 +110,9 @@ func NewStore(o Options) (*Store, error) {
 		s.own.ResponseHeaderTimeout = cmp.Or(o.Timeout, 30*time.Second)
 		inner = s.own
 	}
-	s.transport = &guard{inner: inner, plain: o.PlainHTTP, private: o.PrivateRedirects, maxRedirects: cmp.Or(o.MaxRedirects, 3)}
+	s.transport = &guard{
+		inner: inner, plain: o.PlainHTTP, private: o.PrivateRedirects, maxRedirects: cmp.Or(o.MaxRedirects, 3),
+	}
 	return s, nil
 }
 

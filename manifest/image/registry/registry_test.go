@@ -3,7 +3,6 @@ package registry_test
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,11 +11,9 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -75,33 +72,18 @@ func images(index v1.ImageIndex) []v1.Image {
 	return out
 }
 
-// serve starts a registry that holds the release, behind a handler.
-func serve(t *testing.T, tls bool, wrap func(http.Handler) http.Handler) (server *httptest.Server, host string, index v1.ImageIndex) {
+// serve starts a registry of another implementation that holds the release, behind a
+// handler.
+func serve(t *testing.T, wrap func(http.Handler) http.Handler) (host string, index v1.ImageIndex) {
 	t.Helper()
 	backend := local.New(local.Logger(log.New(io.Discard, "", 0)))
 	filler := httptest.NewServer(backend)
 	index = release()
 	check(remote.WriteIndex(must(name.ParseReference(strings.TrimPrefix(filler.URL, "http://")+"/ocp/release:1")), index))
 	filler.Close()
-	var h http.Handler = backend
-	if wrap != nil {
-		h = wrap(backend)
-	}
-	server = httptest.NewUnstartedServer(h)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	if tls {
-		server.StartTLS()
-	} else {
-		server.Start()
-	}
+	server := httptest.NewServer(wrap(backend))
 	t.Cleanup(server.Close)
-	host = must(url.Parse(server.URL)).Host
-	if tls {
-		certificates := x509.NewCertPool()
-		certificates.AddCert(server.Certificate())
-		pools.Store(host, certificates)
-	}
-	return server, host, index
+	return strings.TrimPrefix(server.URL, "http://"), index
 }
 
 func load(ctx context.Context, src manifest.PayloadSource, spec string) (string, error) {
@@ -119,7 +101,7 @@ func load(ctx context.Context, src manifest.PayloadSource, spec string) (string,
 var arm64 = image.Options{Platform: image.Platform{Architecture: "arm64"}}
 
 func TestPull(t *testing.T) {
-	_, host, index := serve(t, false, nil)
+	host, index := serve(t, func(h http.Handler) http.Handler { return h })
 	repository := host + "/ocp/release"
 	src := must(registry.New(registry.Options{PlainHTTP: true, Image: arm64}))
 	for _, tt := range []struct{ digest, version, err string }{
@@ -153,6 +135,7 @@ func TestPull(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	must(registry.NewStore(registry.Options{})).CloseIdleConnections()
 	for want, o := range map[string]registry.Options{
 		"MaxRedirects is negative": {MaxRedirects: -1}, "Timeout is negative": {Timeout: -1}, "Image.Limits.Depth is negative": {Image: image.Options{Limits: image.Limits{Depth: -1}}},
 		`repository "a b"`: {Mirrors: []string{"a/b", "a b"}}, `repository "x/y@`: {Mirrors: []string{"x/y@sha256:abc"}}, "Retries is negative": {Retries: -1},
@@ -166,316 +149,192 @@ func TestOptions(t *testing.T) {
 // What a registry serves is believed only if it is what was named, and no more than
 // the limits allow is read of it.
 func TestPullVerifies(t *testing.T) {
-	var part string
-	var change func([]byte) []byte
-	_, host, index := serve(t, false, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if change == nil || !strings.Contains(r.URL.Path, part) {
-				h.ServeHTTP(w, r)
-				return
+	s, digest := published()
+	spec := "a.example/o/r@" + digest
+	load := func(l image.Limits, part string, change func([]byte) []byte) error {
+		s.broken = func(r *http.Request, body io.Reader) io.Reader {
+			if !strings.Contains(r.URL.Path, part) {
+				return body
 			}
-			record := httptest.NewRecorder()
-			h.ServeHTTP(record, r)
-			_, _ = w.Write(change(record.Body.Bytes()))
-		})
-	})
-	spec := host + "/ocp/release@" + digestOf(index)
-	arm := images(index)[1]
-	flip := func(data []byte) []byte {
-		data = bytes.Clone(data)
-		data[len(data)/2] ^= 1
-		return data
+			return bytes.NewReader(change(must(io.ReadAll(body))))
+		}
+		_, err := load(t.Context(), must(registry.New(registry.Options{Transport: s, Image: image.Options{Limits: l}})), spec)
+		return err
 	}
-	longer := func(data []byte) []byte { return append(bytes.Clone(data), ' ') }
-	shorter := func(data []byte) []byte { return data[:len(data)-1] }
-	src := must(registry.New(registry.Options{PlainHTTP: true, Image: arm64}))
-	for what, path := range map[string]string{
-		"index": "/manifests/" + digestOf(index), "manifest": "/manifests/" + digestOf(arm), "layer": "/blobs/" + digestOf(must(arm.Layers())[0]),
-	} {
-		for how, f := range map[string]func([]byte) []byte{"changed": flip, "longer": longer, "shorter": shorter} {
-			part, change = path, f
-			_, err := load(t.Context(), src, spec)
-			if mismatch := (*image.DigestError)(nil); !errors.As(err, &mismatch) {
-				t.Errorf("%s %s: %v", what, how, err)
+	for _, part := range []string{"/manifests/", "/blobs/"} {
+		for how, change := range map[string]func([]byte) []byte{
+			"changed": func(data []byte) []byte { data[len(data)/2] ^= 1; return data },
+			"longer":  func(data []byte) []byte { return append(data, ' ') },
+			"shorter": func(data []byte) []byte { return data[:len(data)-1] },
+		} {
+			if err := load(image.Limits{}, part, change); !errors.As(err, new(*image.DigestError)) {
+				t.Errorf("%s %s: %v", part, how, err)
 			}
 		}
 	}
-	part, change = "/manifests/", func([]byte) []byte { return make([]byte, 5<<20) }
-	_, err := load(t.Context(), src, spec)
-	if passed := (*image.LimitError)(nil); !errors.As(err, &passed) || passed.Limit != "ManifestSize" {
-		t.Error(err)
+	same := func(data []byte) []byte { return data }
+	for field, err := range map[string]error{
+		"ManifestSize": load(image.Limits{}, "/manifests/", func([]byte) []byte { return make([]byte, 5<<20) }),
+		"TotalSize":    load(image.Limits{TotalSize: 1000}, "", same),
+	} {
+		if passed, ok := errors.AsType[*image.LimitError](err); !ok || passed.Limit != field {
+			t.Errorf("%v, want %s", err, field)
+		}
 	}
-	change = nil
-	small := must(registry.New(registry.Options{PlainHTTP: true, Image: image.Options{Platform: arm64.Platform, Limits: image.Limits{TotalSize: 1000}}}))
-	_, err = load(t.Context(), small, spec)
-	if passed := (*image.LimitError)(nil); !errors.As(err, &passed) || passed.Limit != "TotalSize" {
+	if err := load(image.Limits{}, "", same); err != nil {
 		t.Error(err)
-	}
-	if version, err := load(t.Context(), src, spec); err != nil || version != "1.0.1" {
-		t.Error(version, err)
 	}
 }
 
 // keychain has one login for a host.
 type keychain struct {
 	host     string
-	login    authn.AuthConfig
+	login    func() authn.AuthConfig
 	resolved *atomic.Int32
 }
 
 func (k keychain) Resolve(r authn.Resource) (authn.Authenticator, error) {
 	k.resolved.Add(1)
 	if r.RegistryStr() == k.host {
-		return authn.FromConfig(k.login), nil
+		return authn.FromConfig(k.login()), nil
 	}
 	return authn.Anonymous, nil
 }
 
+func login(user, password string) func() authn.AuthConfig {
+	return func() authn.AuthConfig { return authn.AuthConfig{Username: user, Password: password} }
+}
+
+// wantsBasic refuses requests without the password of the user me.
+func wantsBasic(password *string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		user, given, _ := r.BasicAuth()
+		if user == "me" && given == *password {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+}
+
+// A login is looked up once; after a refusal, again.
 func TestBasicAuthorization(t *testing.T) {
-	var tried atomic.Int32
-	_, host, index := serve(t, true, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" {
-				tried.Add(1)
-				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			h.ServeHTTP(w, r)
-		})
-	})
-	certificates := pool(t, host)
-	spec := host + "/ocp/release@" + digestOf(index)
+	s, digest := published()
+	password := "secret"
+	s.faults["a.example"] = wantsBasic(&password)
+	spec := "a.example/o/r@" + digest
 	var resolved atomic.Int32
-	o := registry.Options{RootCAs: certificates, Image: arm64, Keychain: keychain{host, authn.AuthConfig{Username: "me", Password: "secret"}, &resolved}}
-	store := must(registry.NewStore(o))
-	src := must(image.FromStore(store, o.Image))
+	known := password
+	o := registry.Options{Transport: s, Keychain: keychain{"a.example", func() authn.AuthConfig { return login("me", known)() }, &resolved}}
+	src := must(registry.New(o))
 	for range 2 {
-		if version, err := load(t.Context(), src, spec); err != nil || version != "1.0.1" {
-			t.Fatal(version, err)
+		if _, err := load(t.Context(), src, spec); err != nil || resolved.Load() != 1 {
+			t.Fatal(err, resolved.Load())
 		}
 	}
-	if resolved.Load() != 1 || tried.Load() != 1 {
-		t.Errorf("logged in %d times, %d requests without", resolved.Load(), tried.Load())
-	}
-	store.CloseIdleConnections()
-	for _, login := range []authn.AuthConfig{{}, {Username: "me", Password: "secret2"}} {
-		o.Keychain = keychain{host, login, &resolved}
-		_, err := load(t.Context(), must(registry.New(o)), spec)
-		refused := (*registry.StatusError)(nil)
-		if !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized || strings.Contains(err.Error(), "secret") {
-			t.Error(err)
-		}
-	}
-	o.Keychain = nil
-	_, err := load(t.Context(), must(registry.New(o)), spec)
-	if refused := (*registry.StatusError)(nil); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
-		t.Error(err)
-	}
-}
-
-var pools sync.Map // host to *x509.CertPool
-
-func pool(t *testing.T, host string) *x509.CertPool {
-	t.Helper()
-	p, ok := pools.Load(host)
-	if !ok {
-		t.Fatal("no certificate of " + host)
-	}
-	return p.(*x509.CertPool)
-}
-
-// Credentials that change are asked for again, after a refusal.
-func TestCredentialsAreRenewed(t *testing.T) {
-	var password atomic.Value
-	password.Store("old")
-	_, host, index := serve(t, true, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, given, _ := r.BasicAuth(); given != password.Load() {
-				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			h.ServeHTTP(w, r)
-		})
-	})
-	spec := host + "/ocp/release@" + digestOf(index)
-	keys := func() authn.AuthConfig {
-		return authn.AuthConfig{Username: "me", Password: password.Load().(string)}
-	}
-	src := must(registry.New(registry.Options{RootCAs: pool(t, host), Image: arm64, Keychain: changing(keys)}))
-	if _, err := load(t.Context(), src, spec); err != nil {
-		t.Fatal(err)
-	}
-	password.Store("new")
+	password = "renewed"
 	if _, err := load(t.Context(), src, spec); err == nil {
 		t.Error("no error with the old password")
 	}
+	known = password
 	if _, err := load(t.Context(), src, spec); err != nil {
 		t.Error(err)
 	}
+	for _, keys := range []authn.Keychain{nil, keychain{"a.example", login("", ""), &resolved}, keychain{"a.example", login("me", "secret2"), &resolved}} {
+		_, err := load(t.Context(), must(registry.New(registry.Options{Transport: s, Keychain: keys})), spec)
+		if refused, ok := errors.AsType[*registry.StatusError](err); !ok || refused.Status != http.StatusUnauthorized || strings.Contains(err.Error(), "secret") {
+			t.Error(err)
+		}
+	}
 }
 
-type changing func() authn.AuthConfig
-
-func (c changing) Resolve(authn.Resource) (authn.Authenticator, error) {
-	return authn.FromConfig(c()), nil
-}
-
+// A token is asked for with the login, of the service that the registry names, and again
+// when it ends.
 func TestToken(t *testing.T) {
-	var tokens, at atomic.Int32
-	var self string
-	_, host, index := serve(t, true, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case r.URL.Path == "/token":
-				tokens.Add(1)
-				if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" || r.FormValue("scope") != "repository:ocp/release:pull" {
-					t.Errorf("token for %s %s", user, r.URL)
-				}
-				check(json.NewEncoder(w).Encode(map[string]string{"token": fmt.Sprint("t", at.Load())}))
-			case r.Header.Get("Authorization") != fmt.Sprint("Bearer t", at.Load()):
-				w.Header().Set("WWW-Authenticate", `Bearer realm="https://`+self+`/token",service="x",scope="repository:ocp/release:pull"`)
-				w.WriteHeader(http.StatusUnauthorized)
-			default:
-				h.ServeHTTP(w, r)
-			}
-		})
-	})
-	self = host
-	src := must(registry.New(registry.Options{RootCAs: pool(t, host), Image: arm64, Keychain: keychain{host, authn.AuthConfig{Username: "me", Password: "secret"}, new(atomic.Int32)}}))
-	spec := host + "/ocp/release@" + digestOf(index)
-	if _, err := load(t.Context(), src, spec); err != nil || tokens.Load() != 1 {
-		t.Error(err, tokens.Load())
+	s, digest := published()
+	tokens, at := 0, 0
+	s.faults["auth.example"] = func(w http.ResponseWriter, r *http.Request) bool {
+		tokens++
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "secret" || r.FormValue("scope") != "repository:o/r:pull" {
+			t.Errorf("token for %s %s", user, r.URL)
+		}
+		check(json.NewEncoder(w).Encode(map[string]string{"token": fmt.Sprint("t", at)}))
+		return true
 	}
-	at.Add(1) // the token ends
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			if _, err := load(t.Context(), src, spec); err != nil {
-				t.Error(err)
-			}
-		})
+	s.faults["a.example"] = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Authorization") == fmt.Sprint("Bearer t", at) {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer realm="https://auth.example/token",service="x",scope="repository:o/r:pull"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
 	}
-	group.Wait()
-	if tokens.Load() != 2 {
-		t.Error(tokens.Load())
+	src := must(registry.New(registry.Options{Transport: s, Keychain: keychain{"a.example", login("me", "secret"), new(atomic.Int32)}}))
+	for want := 1; want < 3; want++ {
+		if _, err := load(t.Context(), src, "a.example/o/r@"+digest); err != nil || tokens != want {
+			t.Error(err, tokens)
+		}
+		at++ // the token ends
 	}
 }
 
 // Layers may lie elsewhere; credentials do not go there.
 func TestRedirects(t *testing.T) {
-	var target atomic.Value
-	var behind http.Handler
-	_, host, index := serve(t, true, func(h http.Handler) http.Handler {
-		behind = h
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			to, _ := target.Load().(string)
-			switch _, _, ok := r.BasicAuth(); {
-			case !ok:
-				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-				w.WriteHeader(http.StatusUnauthorized)
-			case strings.Contains(r.URL.Path, "/blobs/") && to != "":
-				http.Redirect(w, r, to+r.URL.Path+"?signature=secret", http.StatusTemporaryRedirect)
-			default:
-				h.ServeHTTP(w, r)
-			}
-		})
-	})
-	var seen atomic.Int32
-	elsewhere := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seen.Add(1)
-		if r.Header.Get("Authorization") != "" || r.Header.Get("Referer") != "" {
-			t.Errorf("sent along: %v", r.Header)
+	s, digest := published()
+	password, target := "secret", ""
+	wants := wantsBasic(&password)
+	s.faults["a.example"] = func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case wants(w, r):
+		case strings.Contains(r.URL.Path, "/blobs/"):
+			http.Redirect(w, r, target+r.URL.Path+"?signature=secret", http.StatusTemporaryRedirect)
+		default:
+			return false
 		}
-		if r.URL.Query().Get("signature") != "secret" {
-			t.Error(r.URL)
-		}
-		behind.ServeHTTP(w, r)
-	})
-	other, plain := httptest.NewTLSServer(elsewhere), httptest.NewServer(elsewhere)
-	t.Cleanup(other.Close)
-	t.Cleanup(plain.Close)
-	certificates := pool(t, host)
-	certificates.AddCert(other.Certificate())
-	// Both hosts have names, by which the transport finds them.
-	dial := other.Client().Transport.(*http.Transport).Clone()
-	dial.TLSClientConfig.RootCAs = certificates
-	dial.TLSClientConfig.ServerName = "example.com" // as the certificates of httptest have it
-	hosts := hostMap{"registry.example": host, "storage.example": must(url.Parse(other.URL)).Host, "plain.example": must(url.Parse(plain.URL)).Host}
-	o := registry.Options{Transport: renaming{dial, hosts}, Image: arm64, Keychain: keychain{"registry.example", authn.AuthConfig{Username: "me", Password: "secret"}, new(atomic.Int32)}}
-	spec := "registry.example/ocp/release@" + digestOf(index)
-	src := must(registry.New(o))
-	target.Store("https://storage.example")
-	if version, err := load(t.Context(), src, spec); err != nil || version != "1.0.1" || seen.Load() == 0 {
-		t.Error(version, err, seen.Load())
+		return true
 	}
-	seen.Store(0)
-	for to, want := range map[string]string{
-		"http://plain.example": "redirect from https to another scheme refused", "https://registry.example": "more than 3 redirects",
-		"https://169.254.169.254": "redirect to the private address 169.254.169.254 refused", "https://10.0.0.1": "redirect to the private address",
+	s.faults["storage.example"] = func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("Referer") != "" || r.URL.Query().Get("signature") != "secret" {
+			t.Errorf("%s, sent along: %v", r.URL, r.Header)
+		}
+		return false
+	}
+	for _, tt := range []struct {
+		target         string
+		plain, private bool
+		err            string
+	}{
+		{"https://storage.example", false, false, ""},
+		{"http://storage.example", false, false, "redirect from https to another scheme refused"},
+		{"http://storage.example", true, false, "another scheme refused"},
+		{"https://a.example", false, false, "more than 3 redirects"},
+		{"https://169.254.169.254", false, false, "redirect to the private address 169.254.169.254 refused"},
+		{"https://10.0.0.1", false, false, "redirect to the private address"},
+		{"https://10.0.0.1", false, true, ""},
 	} {
-		target.Store(to)
-		_, err := load(t.Context(), src, spec)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%v, want %s", err, want)
+		target = tt.target
+		s.asked = nil
+		src := must(registry.New(registry.Options{
+			Transport: s, PlainHTTP: tt.plain, PrivateRedirects: tt.private, Keychain: keychain{"a.example", login("me", "secret"), new(atomic.Int32)},
+		}))
+		_, err := load(t.Context(), src, "a.example/o/r@"+digest)
+		if (err == nil) != (tt.err == "") || err != nil && (!strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%s: %v, want %s", tt.target, err, tt.err)
+		}
+		if away := s.asked[len(s.asked)-1] != "a.example"; away != (tt.err == "") {
+			t.Errorf("%s: asked %v", tt.target, s.asked)
 		}
 	}
-	o.PlainHTTP = true
-	target.Store("http://plain.example")
-	if _, err := load(t.Context(), must(registry.New(o)), spec); err == nil || !strings.Contains(err.Error(), "another scheme refused") {
-		t.Error(err)
-	}
-	if seen.Load() != 0 {
-		t.Error("a refused redirect was followed")
-	}
-}
-
-type hostMap map[string]string
-
-// renaming sends requests for names to addresses.
-type renaming struct {
-	inner http.RoundTripper
-	hosts hostMap
-}
-
-func (r renaming) RoundTrip(req *http.Request) (*http.Response, error) {
-	out := req.Clone(req.Context())
-	if to := r.hosts[out.URL.Host]; to != "" {
-		out.URL.Host = to
-	}
-	resp, err := r.inner.RoundTrip(out)
-	if resp != nil {
-		resp.Request = req
-	}
-	return resp, err
 }
 
 // Plain http is for those who ask for it, also on this machine.
 func TestPlainHTTP(t *testing.T) {
-	_, host, index := serve(t, false, func(http.Handler) http.Handler {
+	host, index := serve(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 	})
-	_, err := load(t.Context(), must(registry.New(registry.Options{Image: arm64})), host+"/ocp/release@"+digestOf(index))
-	if err == nil {
+	if _, err := load(t.Context(), must(registry.New(registry.Options{Image: arm64})), host+"/ocp/release@"+digestOf(index)); err == nil {
 		t.Error("no error")
-	}
-}
-
-func TestFailingRegistry(t *testing.T) {
-	_, host, index := serve(t, false, func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v2/" {
-				return
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = w.Write([]byte(`{"errors":[{"code":"UNAVAILABLE","message":"` + strings.Repeat("wait ", 1000) + `"}]}`))
-		})
-	})
-	_, err := load(t.Context(), must(registry.New(registry.Options{Image: arm64, PlainHTTP: true})), host+"/ocp/release@"+digestOf(index))
-	refused := (*registry.StatusError)(nil)
-	if !errors.As(err, &refused) || refused.Status != 503 || !strings.HasPrefix(refused.Message, "UNAVAILABLE wait") || len(err.Error()) > 2000 || errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
 	}
 }
 

@@ -161,7 +161,8 @@ func plainError(err error) error {
 		err = u.Err
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // the answer of a token service may follow
-	if text = redact.Text(text); text != err.Error() {
+	text = redact.Text(text)
+	if text != err.Error() {
 		return errors.New(bounded.Text(text, maxMessage))
 	}
 	return err
