@@ -3,7 +3,6 @@ module github.com/clusterupdate/clusterupdate
 go 1.26.0
 
 require (
-	github.com/BurntSushi/toml v1.6.0
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/blang/semver/v4 v4.0.0

@@ -2,8 +2,9 @@ package mcp_test
 
 import (
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"

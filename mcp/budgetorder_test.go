@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"pgregory.net/rapid"
@@ -104,90 +103,6 @@ func TestOrderBudgetsPermutes(t *testing.T) {
 		same(t, "a prefix", all.Nodes[:len(some.Nodes)], some.Nodes)
 		same(t, "how many", len(plain.Nodes), len(some.Nodes))
 	})
-}
-
-func TestBatchDrains(t *testing.T) {
-	_, v := budgetWorld()
-	brief := func(batches []mcp.DrainBatch) string {
-		var out []string
-		for _, b := range batches {
-			text := fmt.Sprintf("%s:%d", strings.Join(b.Nodes, "+"), b.Waves)
-			if b.Blocked {
-				text += "!"
-			}
-			out = append(out, text)
-		}
-		return strings.Join(out, " ")
-	}
-	nodes := []string{"a", "b", "c", "d", "e", "a"}
-	for atOnce, want := range map[int]string{0: "b:2 c:1 d:0 e:0 a:0!", 1: "b:2 c:1 d:0 e:0 a:0!", 2: "b+c:2 d+e:0 a:0!", 9: "b+c+d+e:2 a:0!"} {
-		if diff := cmp.Diff(want, brief(mcp.BatchDrains(nodes, atOnce, v))); diff != "" {
-			t.Errorf("%d at once: %s", atOnce, diff)
-		}
-	}
-	// Nodes that share a budget go in different batches, unless it allows both.
-	shared := drainView(mcp.DrainObjects{
-		Pods: []*corev1.Pod{drainedPod("x0", "a", "x"), drainedPod("x1", "b", "x"), drainedPod("x2", "c", "x"),
-			drainedPod("y0", "a", "y"), drainedPod("y1", "d", "y")},
-		Budgets: []*policyv1.PodDisruptionBudget{drainBudget("x", "x", 3, 1, 3), drainBudget("y", "y", 2, 1, 2)},
-	})
-	if diff := cmp.Diff("a+b:1 c+d:1", brief(mcp.BatchDrains([]string{"a", "b", "c", "d"}, 4, shared))); diff != "" {
-		t.Error(diff)
-	}
-	if got := mcp.BatchDrains(nil, 3, v); len(got) != 0 {
-		t.Error(got)
-	}
-}
-
-// The nodes of a batch do not wait for each other: drained together, they take as many
-// waves as the slowest of them alone.
-func TestBatchesHold(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		pods, budgets := genDrainPods(t), genDrainBudgets(t)
-		for _, b := range budgets {
-			keepBudget(b, pods)
-		}
-		v := drainView(mcp.DrainObjects{Pods: pods, Budgets: budgets, DaemonSets: theDaemonSets})
-		nodes, atOnce := v.Nodes(), rapid.IntRange(1, 4).Draw(t, "atOnce")
-		var seen []string
-		for _, b := range mcp.BatchDrains(nodes, atOnce, v) {
-			seen = append(seen, b.Nodes...)
-			if len(b.Nodes) == 0 || len(b.Nodes) > atOnce {
-				t.Fatalf("%+v", b)
-			}
-			slowest, together := 0, 0
-			for _, d := range mcp.DrainPlans(b.Nodes, v) {
-				together = max(together, len(d.Waves))
-			}
-			for _, node := range b.Nodes {
-				alone := mcp.DrainPlan(node, v)
-				slowest = max(slowest, len(alone.Waves))
-				if alone.Succeeds() == b.Blocked {
-					t.Fatalf("%s in %+v", node, b)
-				}
-			}
-			if together != slowest || together != b.Waves {
-				t.Fatalf("%+v: %d waves together, %d alone", b, together, slowest)
-			}
-		}
-		slices.Sort(seen)
-		same(t, "nodes", nodes, seen)
-	})
-}
-
-func BenchmarkBatchDrains(b *testing.B) {
-	for _, n := range []int{10, 100, 1_000} {
-		v := mcp.NewDrainView(drainObjects(n))
-		nodes := v.Nodes()
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if got := mcp.BatchDrains(nodes, n/10+1, v); len(got) == 0 {
-					b.Fatal(got)
-				}
-			}
-		})
-	}
 }
 
 func BenchmarkOrderBudgets(b *testing.B) {

@@ -3,9 +3,10 @@ package mcp_test
 import (
 	"errors"
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"

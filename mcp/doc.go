@@ -45,25 +45,17 @@
 // node for as long as that lasts. [DrainPlan] predicts it: what becomes of each pod
 // of a node, which PodDisruptionBudget decides, in which [Drain].Waves the pods go,
 // what blocks and what to do about it. [DrainPlans] predicts several drains at the
-// same time, and [BoundDrains] how many a pool bears. They read a [DrainView], made
-// once of a cluster's objects.
-//
-// [Order].Budgets lets budgets choose among the nodes of a zone, and [BatchDrains]
-// groups nodes so that their drains do not wait for each other.
+// same time. They read a [DrainView], made once of a cluster's objects.
+// [Order].Budgets lets budgets choose among the nodes of a zone.
 //
 // # Before an update
 //
-// [NodeImpact] says what the way from one rendered config to another does to a node:
-// whether it is drained or rebooted, by which node disruption policies, or that it cannot
-// be gone at all. [EstimateDocumented] is the estimate of the documentation for how long
+// [EstimateDocumented] is the estimate of the documentation for how long
 // an update takes, and [EstimateUpdate] one that knows the drains, the times that a
 // [History] has seen, and how far the nodes of a running update have come; what blocks
 // it makes it unbounded, and is named.
 //
-// # Beside another controller
-//
-// A [Shadow] compares each decision of a cluster's own controller with what would have
-// been decided here. [State.Metrics] and [Alerts] are the metrics and alerts that users
+// [State.Metrics] and [Alerts] are the metrics and alerts that users
 // know, as data.
 //
 // Package rollout carries the decisions out.

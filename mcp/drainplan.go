@@ -240,7 +240,7 @@ func (d *drainPlanner) explain(b *drainBudget, refusal error) (said PodDrain) {
 func (d *drainPlanner) share() {
 	for b, queue := range d.queues {
 		slices.SortFunc(queue, func(x, y *drainPod) int { return strings.Compare(x.Pod.Name, y.Pod.Name) })
-		together := atOnceOf(b)
+		together := max(disruption.AtOnce(b.PodDisruptionBudget), 1)
 		for i, p := range queue {
 			p.wave = i / together
 			if p.wave > 0 {

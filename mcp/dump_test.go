@@ -1,11 +1,12 @@
 package mcp_test
 
 import (
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"

@@ -65,11 +65,8 @@ type EstimatePool struct {
 	Stuck []Blocker
 	// Paused pools are left out, and named.
 	Paused bool
-	// Impact is what the new config does to nodes; nil: a drain and a reboot, as a
-	// new release always does.
-	Impact *Impact
 	// SameContent says that nodes are only moved to a config of equal content, as
-	// between a custom pool and worker: 20 s each.
+	// between a custom pool and worker: 20 s each. Others are drained and rebooted.
 	SameContent bool
 }
 

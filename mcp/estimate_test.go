@@ -124,8 +124,6 @@ func TestEstimateSteps(t *testing.T) {
 	// Target and daemon, drain queue and poll, apply, reboot, ready, uncordon.
 	const rest = 6*time.Second + 2*minute + 3*minute + 30*time.Second + 10*time.Second
 	const asked, seen = 5 * time.Second, 5 * time.Second
-	quiet, moved := mcp.Impact{}, mcp.Impact{}
-	quiet.Actions = append(quiet.Actions, defaults.Files[1].Actions...)
 	for _, c := range []struct {
 		name string
 		pool mcp.EstimatePool
@@ -141,13 +139,11 @@ func TestEstimateSteps(t *testing.T) {
 		{"within that attempt", mcp.EstimatePool{}, mcp.EstimateNode{Drain: waves(18)}, rest + asked + seen + 18*minute + 5*second},
 		{"the one after it is at 23:30", mcp.EstimatePool{}, mcp.EstimateNode{Drain: waves(19)}, rest + asked + seen + 23*minute + 31*second},
 		{"single node clusters", mcp.EstimatePool{}, mcp.EstimateNode{Drain: &mcp.Drain{NotRequired: true}}, rest},
-		{"no drain, no reboot", mcp.EstimatePool{Impact: &quiet}, mcp.EstimateNode{}, 6*second + 2*minute + 10*second},
-		{"nothing to do", mcp.EstimatePool{Impact: &moved}, mcp.EstimateNode{}, 16 * second},
 		{"equal content", mcp.EstimatePool{SameContent: true}, mcp.EstimateNode{}, 25 * second},
 		{"in its drain", mcp.EstimatePool{}, mcp.EstimateNode{Phase: mcp.PhaseDraining, In: 20 * second}, rest - 6*second + asked + seen + minute - 20*second},
 		{"applies", mcp.EstimatePool{}, mcp.EstimateNode{Phase: mcp.PhaseApplying}, rest - 6*second},
 		{"reboots, for longer than expected", mcp.EstimatePool{}, mcp.EstimateNode{Phase: mcp.PhaseRebooting, In: time.Hour}, 40 * second},
-		{"a third of a known time is left", mcp.EstimatePool{Impact: &moved}, mcp.EstimateNode{Phase: mcp.PhaseUncordoning, Time: mcp.Exactly(11 * minute)}, 10 * minute},
+		{"a third of a known time is left", mcp.EstimatePool{SameContent: true}, mcp.EstimateNode{Phase: mcp.PhaseUncordoning, Time: mcp.Exactly(11 * minute)}, 10 * minute},
 	} {
 		c.pool.Name, c.pool.Nodes = "worker", []mcp.EstimateNode{c.node}
 		got := mcp.EstimateUpdate(mcp.EstimateInput{ClusterVersionDone: true, Steps: steps, Pools: []mcp.EstimatePool{c.pool}})

@@ -122,7 +122,7 @@ func (e *Estimate) notes(in EstimateInput, plans []*poolSchedule) {
 			if p.drains(&n) && crowds(n.Drain) {
 				crowded = append(crowded, n.Name)
 			}
-			if n.Drain == nil && n.Time == (Span{}) && in.Node == (Span{}) && !p.SameContent && (p.Impact == nil || p.Impact.Drain) {
+			if n.Drain == nil && n.Time == (Span{}) && in.Node == (Span{}) && !p.SameContent {
 				unpredicted++
 			}
 			if n.Time == (Span{}) && in.Node == (Span{}) && !p.SameContent {
@@ -182,7 +182,7 @@ func blockers(pools []EstimatePool) (all []Blocker, in map[string]bool) {
 
 // drains reports whether a node is still to be drained, and it is predicted how.
 func (p *EstimatePool) drains(n *EstimateNode) bool {
-	return n.Drain != nil && stepAt(n.Phase) < stepApply && !p.SameContent && (p.Impact == nil || p.Impact.Drain)
+	return n.Drain != nil && stepAt(n.Phase) < stepApply && !p.SameContent
 }
 
 // crowds reports whether pods that go after others of their budget wait for

@@ -14,8 +14,6 @@ type EstimateView struct {
 	// that they have just begun.
 	History *History
 	Now     time.Time
-	// Impact is what a pool's config does to its nodes; nil: a drain and a reboot.
-	Impact *Impact
 }
 
 // EstimatePool describes what is left to do in a pool, for [EstimateUpdate]: its
@@ -24,7 +22,7 @@ type EstimateView struct {
 // first. A pool that does not exist is empty. It costs O(n log n), and a prediction
 // for each node that is still to be drained.
 func (s *State) EstimatePool(pool string, v EstimateView) EstimatePool {
-	out := EstimatePool{Name: pool, MaxUnavailable: 1, Impact: v.Impact}
+	out := EstimatePool{Name: pool, MaxUnavailable: 1}
 	p := s.pools[pool]
 	if p == nil {
 		return out

@@ -115,19 +115,15 @@ func (e *estimator) stepsOf(p *EstimatePool, n *EstimateNode) []Span {
 	steps := make([]Span, stepUncordon+1)
 	steps[stepStart] = Exactly(daemonReacts)
 	steps[stepUncordon] = e.steps.Uncordon
-	impact := p.Impact
 	if p.SameContent {
 		return steps
 	}
-	if (impact == nil || impact.Drain) && (n.Drain == nil || !n.Drain.NotRequired) {
+	if n.Drain == nil || !n.Drain.NotRequired {
 		steps[stepDrain] = e.drain(n.Drain)
 	}
-	if impact == nil || impact.Reboot {
-		steps[stepReboot], steps[stepReady] = e.steps.Reboot, e.steps.Ready
-	}
-	if impact == nil || impact.Reboot || len(impact.Actions) > 0 {
-		steps[stepApply] = e.steps.Apply
-	}
+	steps[stepApply] = e.steps.Apply
+	steps[stepReboot] = e.steps.Reboot
+	steps[stepReady] = e.steps.Ready
 	return steps
 }
 

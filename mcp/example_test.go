@@ -5,7 +5,6 @@ import (
 	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	opv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,29 +127,6 @@ func ExampleMembership_Explain() {
 	// canary: matched true, primary true: the node's labels meet node-role.kubernetes.io/canary=
 	// master: matched false, primary false: the node's labels do not meet node-role.kubernetes.io/master=
 	// worker: matched true, primary false: the node's labels meet node-role.kubernetes.io/worker=, but custom pool canary goes before worker
-}
-
-// What does a change of config do to a node, and how long does an update take?
-func ExampleNodeImpact() {
-	config := func(name, file, text string) *mcfgv1.MachineConfig {
-		m := &mcfgv1.MachineConfig{}
-		m.Name = name
-		m.Spec.Config.Raw = fmt.Appendf(nil, `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":%q,"contents":{"source":"data:,%s"}}]}}`, file, text)
-		return m
-	}
-	policies := mcp.NodeDisruptionPolicies(opv1.NodeDisruptionPolicyConfig{}, false)
-	for _, file := range []string{"/var/lib/kubelet/config.json", "/etc/containers/policy.json", "/etc/chrony.conf"} {
-		impact, err := mcp.NodeImpact(config("old", file, "a"), config("new", file, "b"), policies)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("drain %t, reboot %t: %s\n", impact.Drain, impact.Reboot, impact.Reasons[0])
-	}
-	// Output:
-	// drain false, reboot false: file /var/lib/kubelet/config.json changes: None by the policy for /var/lib/kubelet/config.json
-	// drain false, reboot false: file /etc/containers/policy.json changes: Reload crio.service by the policy for /etc/containers/policy.json
-	// drain true, reboot true: file /etc/chrony.conf changes, and no policy is for it
 }
 
 // How long does an update take whose pools differ?

@@ -2,9 +2,10 @@ package mcp_test
 
 import (
 	"errors"
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"math"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 

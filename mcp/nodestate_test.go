@@ -1,8 +1,9 @@
 package mcp_test
 
 import (
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"

@@ -3,10 +3,11 @@ package mcp_test
 import (
 	"cmp"
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"

@@ -2,10 +2,11 @@ package mcp_test
 
 import (
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"

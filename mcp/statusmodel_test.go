@@ -3,11 +3,12 @@ package mcp_test
 import (
 	"flag"
 	"fmt"
-	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"

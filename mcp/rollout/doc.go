@@ -20,13 +20,6 @@
 // In both modes a [NodeDrain] empties a node by the same evictions for who takes it
 // out of service for another reason: package nodeaction does.
 //
-// # Shadow mode
-//
-// With [Options.Shadow] a rollout that observes also compares: each decision of the
-// cluster's controller that would have been another one here is an event of type
-// [EventDifference], with what each decided and why. A cluster where none comes for long
-// can be trusted to mode Drive.
-//
 // # Hooks
 //
 // In mode Drive, [Options.Hooks] run around the update of each node, whoever

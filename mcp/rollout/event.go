@@ -40,9 +40,6 @@ const (
 	EventPoolDone clusterapi.EventType = "PoolDone"
 	// EventStalled: nothing moved in a pool for long; Err is a [*StalledError].
 	EventStalled clusterapi.EventType = "Stalled"
-	// EventDifference: the cluster's machine-config controller decided otherwise than
-	// this package would have; Difference says in what. Only with Options.Shadow.
-	EventDifference clusterapi.EventType = "Difference"
 	// EventError: something failed and is tried again; Err says what.
 	EventError clusterapi.EventType = "Error"
 )
@@ -77,9 +74,6 @@ type EventData struct {
 	// Reason is the machine-config controller's. It is empty if that has none.
 	Reason  string `json:"reason,omitempty"`
 	Warning bool   `json:"warning,omitempty"`
-	// Difference is what another controller decided otherwise, for EventDifference;
-	// Reason is its kind.
-	Difference *mcp.Difference `json:"-"`
 }
 
 // event returns an event about a node or a pool. Without a message, it has that of

@@ -14,7 +14,7 @@ import (
 func TestEventJSON(t *testing.T) {
 	e := clusterapi.Event{Type: rollout.EventNodeFailed, Time: mcptest.Epoch, Subject: "node/w0", Message: "disk full", Err: errors.New("away"),
 		Data: &rollout.EventData{Pool: "worker", Node: "w0", Phase: mcp.PhaseFailed, Stuck: mcp.PhaseApplying, Updated: 1, Unavailable: 2,
-			Degraded: 3, Total: 6, Reason: rollout.ReasonDrainFailed, Warning: true, Difference: &mcp.Difference{}}}
+			Degraded: 3, Total: 6, Reason: rollout.ReasonDrainFailed, Warning: true}}
 	got, err := json.Marshal(e)
 	want := `{"time":"2026-01-01T00:00:00Z","type":"NodeFailed","subject":"node/w0","message":"disk full","error":"away",` +
 		`"data":{"pool":"worker","node":"w0","phase":"Failed","stuck":"Applying","updated":1,"unavailable":2,"degraded":3,"total":6,` +

@@ -26,12 +26,11 @@ type run struct {
 	o   Options // API gives mu up while a call is under way
 	api clusterapi.ClusterAPI
 
-	mu     sync.Mutex // guards what follows
-	now    time.Time  // of the latest look or event
-	state  *mcp.State
-	shadow *mcp.Shadow // compares the decisions of the cluster's controller; nil: nobody does
-	ready  bool        // every source has been listed, and decisions have begun
-	queue  []string    // pools that a change concerns, until somebody asks
+	mu    sync.Mutex // guards what follows
+	now   time.Time  // of the latest look or event
+	state *mcp.State
+	ready bool     // every source has been listed, and decisions have begun
+	queue []string // pools that a change concerns, until somebody asks
 
 	accepts clusterapi.Definitions // what the cluster accepts as the status of a pool
 	read    time.Time              // since when accepts may have read it
@@ -188,7 +187,7 @@ func (x *run) apply(o any, deleted bool) {
 		}
 		return
 	}
-	x.enqueue(x.change(mcp.Change{Object: o, Deleted: deleted}))
+	x.enqueue(x.state.Apply(mcp.Change{Object: o, Deleted: deleted}))
 	switch o := o.(type) {
 	case *mcfgv1.MachineConfigPool:
 		x.noticePool(o, deleted)
@@ -204,7 +203,7 @@ func (x *run) applyNode(n *corev1.Node) {
 	if had && n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
 		return
 	}
-	x.enqueue(x.change(mcp.Change{Object: n}))
+	x.enqueue(x.state.Apply(mcp.Change{Object: n}))
 	x.versions[n.Name] = n.ResourceVersion
 	x.noticeHooks(n)
 	if state, assign, _ := x.state.Node(n.Name); x.ready {
@@ -215,7 +214,7 @@ func (x *run) applyNode(n *corev1.Node) {
 func (x *run) dropNode(name string) {
 	n := &corev1.Node{}
 	n.Name = name
-	x.enqueue(x.change(mcp.Change{Object: n, Deleted: true}))
+	x.enqueue(x.state.Apply(mcp.Change{Object: n, Deleted: true}))
 	delete(x.versions, name)
 	delete(x.pins, name)
 	delete(x.verify, name)
@@ -234,7 +233,7 @@ func (x *run) enqueue(pools []string) {
 // queued are the wakes of the pools that changes concern, as the
 // machine-config controller queues them.
 func (x *run) queued() []reconcile.Wake {
-	wakes := x.shadowWakes()
+	var wakes []reconcile.Wake
 	for _, pool := range x.queue {
 		wakes = append(wakes, reconcile.Wake{Reconciler: poolsName, Key: poolKey(pool), After: x.o.Delays.PoolQueue})
 	}
@@ -248,7 +247,6 @@ func (x *run) begin() {
 		return
 	}
 	x.ready = true
-	x.beginShadow()
 	for _, pool := range x.state.Pools() {
 		x.moved[pool] = x.now
 	}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/mcp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+
+	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
 // noticeNode reports what a change of a node means.

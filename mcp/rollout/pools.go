@@ -44,7 +44,7 @@ func (r *poolsReconciler) Watches() []reconcile.Watch {
 func (r *poolsReconciler) Keys() []reconcile.Key {
 	r.mu.Lock()
 	defer r.release()
-	keys := []reconcile.Key{shadowKey}
+	keys := []reconcile.Key{{Kind: "rollout"}}
 	if !r.ready {
 		return keys
 	}
@@ -64,7 +64,6 @@ func (r *poolsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (r
 	r.begin()
 	pool := q.Key.Name
 	if pool == "" {
-		res.At = r.checkShadow()
 		return res, nil
 	}
 	if r.o.Mode == Observe {

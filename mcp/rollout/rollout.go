@@ -59,11 +59,6 @@ type Options struct {
 	// Delays are the cadence; the zero value is the machine-config
 	// controller's.
 	Delays Delays
-	// Shadow compares each decision of the cluster's machine-config controller with
-	// what would be decided here, by Options, and tells where they differ in events
-	// of type EventDifference: to find out whether mode Drive can be trusted with the
-	// cluster. Mode Observe only; nil: nothing is compared.
-	Shadow *mcp.ShadowOptions
 	// NodeUpdater updates nodes in mode Drive; nil: daemons on the nodes do.
 	NodeUpdater mcp.NodeUpdater
 	// Hooks run around the update of each node, in mode Drive only. A node that
@@ -103,9 +98,6 @@ func New(o Options) (*Rollout, error) {
 	}
 	if o.OrderByBudgets && (o.Mode == Observe || o.Options.Order.Budgets != nil) {
 		return nil, errors.New("rollout.Options: OrderByBudgets needs mode Drive, and Options.Order.Budgets to be nil")
-	}
-	if o.Mode == Drive && o.Shadow != nil {
-		return nil, errors.New("rollout.Options: Shadow needs mode Observe: there is nobody else to compare with")
 	}
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
