@@ -43,7 +43,7 @@ type StatusOptions struct {
 // in Status.Unknown. Its errors are those of ctx, of reading the ClusterVersion, and
 // of [view.AssessStatus]. It can be called concurrently.
 func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Status, error) {
-	objects, err := ReadObjects(ctx, r, o)
+	objects, err := readObjects(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -54,12 +54,12 @@ func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*vie
 	return view.AssessStatus(objects, now)
 }
 
-// ReadObjects reads the objects that an update's status is computed from. They are
+// readObjects reads the objects that an update's status is computed from. They are
 // shared and must not be changed. A kind that the cluster does not serve has no
 // objects; one that cannot be read, or not in full, is in Objects.Missing. Its
 // errors are those of ctx and of reading the ClusterVersion. It can be called
 // concurrently.
-func ReadObjects(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Objects, error) {
+func readObjects(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Objects, error) {
 	return (&statusReader{reader: r, o: o}).read(ctx)
 }
 

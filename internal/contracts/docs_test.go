@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"go/ast"
 	"go/doc"
+	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -54,13 +57,28 @@ func selected(dir, pattern string) bool {
 }
 
 func docFaults(t *testing.T, dir string, p *goPackage) []string {
-	pkg, err := doc.NewFromFiles(p.fset, p.files, module+"/"+dir, doc.PreserveAST)
+	// NewFromFiles changes what it gets.
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, f := range p.files {
+		name := p.fset.Position(f.Pos()).Filename
+		src, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(fset, name, src, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	pkg, err := doc.NewFromFiles(fset, files, module+"/"+dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &docCheck{fset: p.fset, dir: dir, pkg: pkg}
+	c := &docCheck{fset: fset, dir: dir, pkg: pkg}
 	if pkg.Doc == "" {
-		c.fault(p.files[0].Pos(), "package "+pkg.Name, "has no doc")
+		c.fault(files[0].Pos(), "package "+pkg.Name, "has no doc")
 	}
 	for _, f := range pkg.Funcs {
 		c.function(f.Name, f.Doc, f.Decl.Type, f.Decl.Pos())
