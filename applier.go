@@ -349,7 +349,8 @@ func (r *decider) passEnded(q reconcile.Request, p *pass) {
 	s.passErr = err
 	if err != nil {
 		next.Completed = 0
-		if next.Failure = err; res != nil {
+		next.Failure = err
+		if res != nil {
 			next.Failure = res.Failure // a pass that merely ended with its time has none
 		}
 		s.attempt++

@@ -127,7 +127,8 @@ func (c *core) result() Result {
 	case !r.Done && s.passErr != nil:
 		r.Failure = s.passErr
 	case !r.Done:
-		if r.Failure = s.report.Failure; r.Failure == nil && c.cv != nil {
+		r.Failure = s.report.Failure
+		if r.Failure == nil && c.cv != nil {
 			r.Failure = s.hookTrouble(c.cv.UID, c.cv.Status.History, c.o.Hooks).err
 		}
 	}

@@ -140,7 +140,8 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	if o.lost != nil {
 		versions = o.operators.versions()
 	}
-	if o.gates, err = readGates(ctx, r.o.API, versions...); err != nil {
+	o.gates, err = readGates(ctx, r.o.API, versions...)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r.settle(q)
@@ -220,7 +221,8 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 func (r *decider) identify(o *object) (err error) {
 	completed := everCompleted(&o.cv.Status)
 	if !completed {
-		if o.operators, err = o.risks.reported(); err != nil {
+		o.operators, err = o.risks.reported()
+		if err != nil {
 			return err
 		}
 	}

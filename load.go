@@ -260,7 +260,8 @@ func (c *core) runningPayload(ctx context.Context, r *loadRequest) (*manifest.Pa
 func (c *core) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err error) {
 	err = panics.Isolate(func() error {
 		var err error
-		if fsys, err = c.o.Payloads.Payload(ctx, r); err == nil && fsys == nil {
+		fsys, err = c.o.Payloads.Payload(ctx, r)
+		if err == nil && fsys == nil {
 			return errors.New("the source returned no file system")
 		}
 		return err

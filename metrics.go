@@ -88,16 +88,19 @@ func Metrics(in MetricsInput) []clusterapi.Sample {
 func ReadMetrics(ctx context.Context, r clusterapi.Reader, in MetricsInput) ([]clusterapi.Sample, error) {
 	absent := func(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 	var err error
-	if in.ClusterVersion, err = clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterVersionKey); absent(err) {
+	in.ClusterVersion, err = clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterVersionKey)
+	if absent(err) {
 		in.ClusterVersion = nil
 	} else if err != nil {
 		return nil, fmt.Errorf("cluster version: %w", err)
 	}
-	if in.ClusterOperators, err = clusterapi.ReadAll[configv1.ClusterOperator](ctx, r, clusterapi.ListOptions{}); err != nil && !absent(err) {
+	in.ClusterOperators, err = clusterapi.ReadAll[configv1.ClusterOperator](ctx, r, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
 		return nil, fmt.Errorf("cluster operators: %w", err)
 	}
 	for name, to := range map[string]**corev1.ConfigMap{"openshift-install": &in.Installer, "openshift-install-manifests": &in.Manifests} {
-		if *to, err = clusterapi.Read[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-config", name)); absent(err) {
+		*to, err = clusterapi.Read[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-config", name))
+		if absent(err) {
 			*to = nil
 		} else if err != nil {
 			return nil, fmt.Errorf("config map openshift-config/%s: %w", name, err)
@@ -248,7 +251,8 @@ func (m *metrics) operators(in MetricsInput) {
 	for _, o := range all {
 		up, reason := 0., "NoAvailableCondition"
 		if c := clusterapi.FindCondition(o.conditions, configv1.OperatorAvailable); c != nil {
-			if reason = c.Reason; c.Status == configv1.ConditionTrue {
+			reason = c.Reason
+			if c.Status == configv1.ConditionTrue {
 				up = 1
 			}
 		}

@@ -66,10 +66,12 @@ func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVer
 		in.Now = clock.RealClock{}.Now()
 	}
 	var err error
-	if in.TargetPayload, err = o.payload(ctx, r, cv, in.TargetPayload, target); err != nil {
+	in.TargetPayload, err = o.payload(ctx, r, cv, in.TargetPayload, target)
+	if err != nil {
 		return nil, err
 	}
-	if in.CurrentPayload, err = o.payload(ctx, r, cv, in.CurrentPayload, cv.Status.Desired); err != nil {
+	in.CurrentPayload, err = o.payload(ctx, r, cv, in.CurrentPayload, cv.Status.Desired)
+	if err != nil {
 		return nil, err
 	}
 	if p := in.TargetPayload; p != nil {

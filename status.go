@@ -195,7 +195,8 @@ func fitStatus(ctx context.Context, api clusterapi.Reader, accepts *clusterapi.D
 	s := fitting.Status
 	if n := len(s.History); n > 0 && n < len(status.History) { // shorter by its least entries
 		status.History = clusterversion.PruneHistory(slices.Clone(status.History), n)
-		if fitting, _, err = clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status}); err != nil {
+		fitting, _, err = clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status})
+		if err != nil {
 			return status, err
 		}
 		s = fitting.Status

@@ -23,7 +23,8 @@ func (c *core) verify(ctx context.Context, r *loadRequest, out *loaded) (risk st
 	if err == nil {
 		half, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout/2)
 		defer cancel()
-		if out.verification, err = c.verifySigner(half, verifier, r.release); err == nil {
+		out.verification, err = c.verifySigner(half, verifier, r.release)
+		if err == nil {
 			out.verified = true
 			c.trust.noteVerified()
 			c.emit(clusterapi.Event{Type: EventSignatureVerified, Message: out.verification.String()}, EventData{Release: r.release, Verification: out.verification})

@@ -148,7 +148,8 @@ func (w *walk) list(at folder) []entry {
 		name := path.Join(at.path, d.Name())
 		mode := d.Type()
 		if mode&fs.ModeSymlink != 0 {
-			if e.real, mode, err = regular.Resolve(w.fsys, e.real); err != nil {
+			e.real, mode, err = regular.Resolve(w.fsys, e.real)
+			if err != nil {
 				w.c.ignore(name, err)
 				w.c.incomplete[name] = true
 				continue

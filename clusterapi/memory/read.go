@@ -120,7 +120,8 @@ func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, o
 			return err
 		}
 		var found []*entry
-		if found, revision, err = c.list(k, opts); err != nil && found == nil {
+		found, revision, err = c.list(k, opts)
+		if err != nil && found == nil {
 			return err
 		}
 		out = make([]*clusterapi.Object, len(found))

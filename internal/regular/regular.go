@@ -93,7 +93,8 @@ func Resolve(fsys fs.FS, name string) (real string, mode fs.FileMode, err error)
 		if err != nil {
 			return "", 0, fmt.Errorf("a link to what cannot be read: %w", err)
 		}
-		if mode = info.Mode(); mode&fs.ModeSymlink == 0 {
+		mode = info.Mode()
+		if mode&fs.ModeSymlink == 0 {
 			at = next
 			continue
 		}
