@@ -201,7 +201,7 @@ func TestDriftRepaired(t *testing.T) {
 	if text := strings.Join(said, "\n"); !strings.Contains(text, "drift          "+want[0]) {
 		t.Errorf("said %s", text)
 	}
-	for _, text := range []string{`"step":"Drifted"`, `"manager":"kubectl-edit"`, `"gone":true`, `"found":"registry.example/theirs"`} {
+	for _, text := range []string{`"type":"Drifted"`, `"manager":"kubectl-edit"`, `"gone":true`, `"found":"registry.example/theirs"`} {
 		if !strings.Contains(drifted, text) {
 			t.Errorf("events lack %s: %s", text, drifted)
 		}

@@ -9,7 +9,10 @@ import (
 // API does not belong to it: apps/v1 and apps/v1beta1 of one Deployment are the
 // same resource.
 type Identity struct {
-	Group, Kind, Namespace, Name string
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // String returns the form that errors use, without the namespace if there is

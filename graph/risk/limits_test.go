@@ -96,7 +96,7 @@ func TestLimits(t *testing.T) {
 
 		{Limit: "bytes of an answer of Prometheus", Default: 16 << 20, Bytes: 40 * mib, Run: func(t *testing.T) int64 {
 			_, err := answers(long).Query(ctx, "up")
-			wantError(t, err, "limit of 16777216 bytes")
+			wantError(t, err, "more than 16777216 bytes")
 			return 0
 		}},
 		{Limit: "samples of an answer", Default: 10_000, Bytes: 16 * mib, Run: func(t *testing.T) int64 {
