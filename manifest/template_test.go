@@ -12,10 +12,11 @@ import (
 	"testing"
 	"text/template"
 
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // TestTemplatesOfRealPayloads: every template of both payloads renders as
@@ -291,8 +292,4 @@ func TestContextWithinAFile(t *testing.T) {
 			}
 		})
 	}
-}
-
-func printable(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }

@@ -24,15 +24,6 @@ func armoredBlock(kind string, packets ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// blocks armors each value as a block of its own.
-func blocks(t testing.TB, values ...[]byte) []byte {
-	var out []byte
-	for _, v := range values {
-		out = cat(out, armored(t, publicBlock, v))
-	}
-	return out
-}
-
 // over returns a signature packet by k over parts.
 func (k *pgpKey) over(typ byte, created time.Time, subs []byte, parts ...[]byte) []byte {
 	return pkt(2, k.sign(sig{typ: typ, created: created, hashed: subs}, parts...))

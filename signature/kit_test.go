@@ -3,7 +3,6 @@ package signature_test
 import (
 	"bytes"
 	"compress/flate"
-	"compress/zlib"
 	"context"
 	"crypto"
 	"crypto/dsa" //lint:ignore SA1019 made to be refused
@@ -266,12 +265,6 @@ func length(n int) []byte {
 	return cat([]byte{255}, u32(uint32(n)))
 }
 
-// oldPkt frames a packet with a header of the older format.
-func oldPkt(tag byte, body ...[]byte) []byte {
-	b := cat(body...)
-	return cat([]byte{0x80 | tag<<2 | 1}, u16(len(b)), b)
-}
-
 // partialPkt frames a packet in chunks of 2^exp octets.
 func partialPkt(tag byte, exp byte, body []byte) []byte {
 	out := []byte{0xc0 | tag}
@@ -348,14 +341,6 @@ func (k *pgpKey) message(m msg) []byte {
 func deflated(b []byte) []byte {
 	var out bytes.Buffer
 	w := must(flate.NewWriter(&out, flate.BestCompression))
-	must(w.Write(b))
-	w.Close()
-	return out.Bytes()
-}
-
-func zlibbed(b []byte) []byte {
-	var out bytes.Buffer
-	w := zlib.NewWriter(&out)
 	must(w.Write(b))
 	w.Close()
 	return out.Bytes()

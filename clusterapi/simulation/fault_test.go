@@ -34,7 +34,7 @@ func TestSimulationSurvivesFaults(t *testing.T) {
 			default:
 			}
 			if slices.Contains([]string{"Get", "List", "Update", "UpdateStatus", "Watch"}, call.Verb) && random.Float64() < 0.3 {
-				return broken
+				return errBroken
 			}
 			return do(ctx)
 		}},

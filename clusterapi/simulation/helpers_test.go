@@ -26,8 +26,8 @@ type cluster struct {
 	*reconcile.Virtual
 }
 
-// broken is an error that a test makes calls fail with.
-var broken = errors.New("broken")
+// errBroken is an error that a test makes calls fail with.
+var errBroken = errors.New("broken")
 
 // The annotations by which the simulation remembers what a host has.
 const (
@@ -45,7 +45,7 @@ func made(t testing.TB, o simulation.Options) *cluster {
 		t.Fatal(err)
 	}
 	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e clusterapi.Event) {
-		if e.Type == reconcile.EventFailed && !errors.Is(e.Err, broken) {
+		if e.Type == reconcile.EventFailed && !errors.Is(e.Err, errBroken) {
 			t.Errorf("%s failed: %v", e.Subject, e.Err)
 		}
 	}})}

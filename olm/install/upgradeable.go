@@ -11,11 +11,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// clusterOperatorName is the ClusterOperator on which OLM says whether the
-// cluster may be updated.
-const clusterOperatorName = "operator-lifecycle-manager"
-
-// Reasons of condition Upgradeable=False of that ClusterOperator.
+// Reasons of condition Upgradeable=False of the ClusterOperator
+// operator-lifecycle-manager.
 const (
 	reasonIncompatibleOperators = "IncompatibleOperatorsInstalled"
 	reasonErrorChecking         = "ErrorCheckingOperatorCompatibility"

@@ -15,7 +15,6 @@ var (
 	object     = fixture.Object
 	underWay   = fixture.UnderWay
 	store      = fixture.Store
-	setStatus  = fixture.SetStatus
 	stored     = fixture.Stored
 	newCluster = fixture.NewCluster
 	at         = fixture.At
