@@ -188,12 +188,10 @@ func TestFacts(t *testing.T) {
 			if unsat.Facts[0].Kind != tc.kind || unsat.Facts[0].Subscription != "s" {
 				t.Errorf("fact %+v", unsat.Facts[0])
 			}
-			for _, o := range []olm.Options{{}, {Greedy: true}} {
-				g := resolve(t, s, o)
-				var fact *olm.Fact
-				if len(g.HeldBack) != 1 || !errors.As(g.HeldBack[0].Err, &fact) || fact.Message != tc.want || len(g.Operators) != 0 {
-					t.Errorf("generation:\n%s", g)
-				}
+			g := resolve(t, s, olm.Options{})
+			var fact *olm.Fact
+			if len(g.HeldBack) != 1 || !errors.As(g.HeldBack[0].Err, &fact) || fact.Message != tc.want || len(g.Operators) != 0 {
+				t.Errorf("generation:\n%s", g)
 			}
 		})
 	}
@@ -212,7 +210,6 @@ func TestInvalidSnapshot(t *testing.T) {
 		{"subscription twice", func(s *olm.Snapshot) { s.Subscriptions = append(s.Subscriptions, s.Subscriptions[0]) }, olm.Options{}, "subscription a occurs twice"},
 		{"nameless", func(s *olm.Snapshot) { s.Installed = append(s.Installed, olm.ClusterServiceVersion{}) }, olm.Options{}, "clusterserviceversion 0 has no name"},
 		{"no namespace", func(s *olm.Snapshot) { s.Namespace, s.Subscriptions = "", nil }, olm.Options{}, "no namespace"},
-		{"two modes", func(*olm.Snapshot) {}, olm.Options{AllOrNothing: true, Greedy: true}, "AllOrNothing and Greedy exclude each other"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := olm.Resolve(context.Background(), with(snapshot(contents(t, "a.v1"), nil, sub("a", "")), tc.change), tc.o)
@@ -257,9 +254,6 @@ func TestResolveWhileUpdating(t *testing.T) {
 			if got := members(g); got != tc.want {
 				t.Errorf("generation %q, want %q\n%s", got, tc.want, g)
 			}
-			if got := outcome(s, olm.Options{Greedy: true}); got != tc.want {
-				t.Errorf("greedy: %q, want %q", got, tc.want)
-			}
 			waiting := ""
 			for _, u := range g.InProgress {
 				waiting += strings.Join(u.Subscriptions, " ")
@@ -295,19 +289,15 @@ func TestNotStuck(t *testing.T) {
 func TestBesideUpdating(t *testing.T) {
 	csvs := phase(installed("a.v1 K -Q", "a.v2 >a.v1"), olm.CSVPhaseReplacing, "Installing")
 	c := contents(t, "a.v1 K -Q", "a.v2 >a.v1", "a.v3 >a.v2", "n.v1 -K", "k.v1 K")
-	for _, o := range []olm.Options{{}, {Greedy: true}} {
-		g := resolve(t, snapshot(c, csvs, sub("a", "a.v2"), sub("n", "")), o)
-		held := slices.ContainsFunc(g.HeldBack, func(h olm.HeldBack) bool { return h.Subscription != "" })
-		if members(g) != "a.v1 a.v2 k.v1 n.v1" || held || len(g.BrokenBefore) != 0 {
-			t.Errorf("%+v:\n%s", o, g)
-		}
+	g := resolve(t, snapshot(c, csvs, sub("a", "a.v2"), sub("n", "")), olm.Options{})
+	held := slices.ContainsFunc(g.HeldBack, func(h olm.HeldBack) bool { return h.Subscription != "" })
+	if members(g) != "a.v1 a.v2 k.v1 n.v1" || held || len(g.BrokenBefore) != 0 {
+		t.Errorf("generation:\n%s", g)
 	}
 	nameless := withoutAnnotation(phase(installed("a.v1", "a.v2 >a.v1"), olm.CSVPhaseReplacing, "Installing"))
-	for _, o := range []olm.Options{{}, {Greedy: true}} {
-		s := snapshot(c, nameless, sub("a", "a.v2"), sub("a", "", named("b"), startingCSV("a.v1")))
-		if got, want := outcome(s, o), "a.v1 a.v2"; got != want {
-			t.Errorf("%+v: %q, want %q", o, got, want)
-		}
+	s := snapshot(c, nameless, sub("a", "a.v2"), sub("a", "", named("b"), startingCSV("a.v1")))
+	if got, want := outcome(s, olm.Options{}), "a.v1 a.v2"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

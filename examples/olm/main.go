@@ -71,7 +71,6 @@ func command() program.Command {
 		f.Var(&o.subscribe, "subscribe", "`PACKAGE[=INSTALLED][@CHANNEL]`; may be repeated")
 		f.Var(&o.installed, "installed", "`names` of operators without a Subscription; may be repeated")
 		f.BoolVar(&o.how.AllOrNothing, "all-or-nothing", false, "fail if one Subscription cannot be satisfied, as OLM does")
-		f.BoolVar(&o.how.Greedy, "greedy", false, "take the first in order and never reconsider")
 	}
 	return program.Command{
 		Name:  "olm",
@@ -129,8 +128,6 @@ func (o *options) tried(do func(ctx context.Context, s *olm.Snapshot, args []str
 		switch {
 		case len(o.subscribe) == 0:
 			return program.Usagef("-subscribe is missing")
-		case o.how.AllOrNothing && o.how.Greedy:
-			return program.Usagef("-all-or-nothing and -greedy exclude each other")
 		case err != nil:
 			return program.Usagef("-subscribe %w", err)
 		}
