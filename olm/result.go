@@ -318,6 +318,27 @@ func (g *Generation) String() string {
 	return b.String()
 }
 
+// Remarks says in lines what is not as it should be.
+func (g *Generation) Remarks() string {
+	var b strings.Builder
+	for i := range g.HeldBack {
+		fmt.Fprintln(&b, g.HeldBack[i].String())
+	}
+	for i := range g.BrokenBefore {
+		fmt.Fprintln(&b, g.BrokenBefore[i].String())
+	}
+	for _, name := range g.Stuck {
+		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
+	}
+	for _, u := range g.InProgress {
+		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
+	}
+	for _, w := range g.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}
+
 // String says what becomes of the slot.
 func (s *Slot) String() string {
 	who := ""
