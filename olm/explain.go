@@ -64,7 +64,7 @@ func (e *Explanation) flat() []string {
 // name is as it is in the generation: which edge, Subscription or requirement brought
 // it, and for each option before it what stands against that. What stands
 // against an option is minimal: nothing of it can be left out. For a
-// Subscription that is held back, Exits are changes that would give it a better
+// Subscription that is held back, Remedies are changes that would give it a better
 // option.
 //
 // The work is done on demand: it repeats the resolution and takes some times as

@@ -138,14 +138,3 @@ func TestMatchingAgreesWithMatches(t *testing.T) {
 		}
 	}
 }
-
-func TestFileOrderMeansNothing(t *testing.T) {
-	lines := strings.Split(strings.TrimSpace(searchCatalog), "\n")
-	want := places(entries(readCatalog(t, searchCatalog)))
-	for range lines {
-		lines = append(lines[1:], lines[0])
-		if diff := cmp.Diff(want, places(entries(readCatalog(t, strings.Join(lines, "\n"))))); diff != "" {
-			t.Fatalf("rotated (-want +got):\n%s", diff)
-		}
-	}
-}

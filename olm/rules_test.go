@@ -3,7 +3,6 @@ package olm_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -342,26 +341,5 @@ func TestOperators(t *testing.T) {
 	wantSpec := olm.SubscriptionSpec{Source: "c", SourceNamespace: "olm", Package: "k", Channel: "beta", StartingCSV: "k.v1", InstallPlanApproval: olm.ApprovalAutomatic}
 	if diff := cmp.Diff(wantSpec, n.Spec); diff != "" || n.Name != "k-beta-c-olm" || n.Namespace != ns {
 		t.Errorf("new Subscription %s/%s (-want +got):\n%s", n.Namespace, n.Name, diff)
-	}
-}
-
-// TestDeterminism: the order of the input plays no part.
-func TestDeterminism(t *testing.T) {
-	c := contents(t, "a.v1 X", "a.v2 X Y -K >a.v1", "b.v1 Z", "b.v2 Z Y -L >b.v1", "k.v1 K", "k2.v1 K", "l.v1 L M", "m.v1 M")
-	d := contents(t, "k.v1 K", "l.v2 L")
-	s := with(snapshot(c, installed("a.v1 X", "b.v1 Z", "z.v1 -M"), sub("a", "a.v1"), sub("b", "b.v1"), sub("m", "")), withCatalog("olm", "d", 0, d))
-	want := resolve(t, s, olm.Options{}).String()
-	random := rand.New(rand.NewPCG(3, 4))
-	for range 50 {
-		x := s
-		x.Subscriptions, x.Installed, x.Catalogs = slices.Clone(s.Subscriptions), slices.Clone(s.Installed), slices.Clone(s.Catalogs)
-		random.Shuffle(len(x.Subscriptions), func(i, j int) {
-			x.Subscriptions[i], x.Subscriptions[j] = x.Subscriptions[j], x.Subscriptions[i]
-		})
-		random.Shuffle(len(x.Installed), func(i, j int) { x.Installed[i], x.Installed[j] = x.Installed[j], x.Installed[i] })
-		random.Shuffle(len(x.Catalogs), func(i, j int) { x.Catalogs[i], x.Catalogs[j] = x.Catalogs[j], x.Catalogs[i] })
-		if got := resolve(t, x, olm.Options{}).String(); got != want {
-			t.Fatalf("got:\n%s\nwant:\n%s", got, want)
-		}
 	}
 }
