@@ -197,7 +197,6 @@ func TestAdversaries(t *testing.T) {
 			if want := a.served(len(s.Subscriptions)); served != want {
 				t.Errorf("%d Subscriptions served, want %d", served, want)
 			}
-			resolveValid(t, s, olm.Options{Greedy: true})
 			strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true, MaxConflicts: 2000})
 			if served < len(s.Subscriptions) {
 				if unsat := (*olm.NotSatisfiable)(nil); !errors.As(err, &unsat) {
@@ -241,7 +240,7 @@ func TestLimit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, o := range []olm.Options{{}, {AllOrNothing: true}, {Greedy: true}} {
+	for _, o := range []olm.Options{{}, {AllOrNothing: true}} {
 		if _, err := olm.Resolve(ctx, s, o); !errors.Is(err, context.Canceled) {
 			t.Errorf("%+v: error %v, want Canceled", o, err)
 		}
@@ -299,18 +298,15 @@ func TestGiveUp(t *testing.T) {
 func BenchmarkAdversaries(b *testing.B) {
 	for _, a := range adversaries() {
 		for _, n := range []int{2000, 6000} {
-			for _, engine := range []string{"search", "greedy"} {
-				o := olm.Options{Greedy: engine == "greedy"}
-				b.Run(fmt.Sprintf("%s/%s/%d", a.name, engine, n), func(b *testing.B) {
-					s := a.snapshot(b, n)
-					b.ReportAllocs()
-					for b.Loop() {
-						if _, err := olm.Resolve(context.Background(), s, o); err != nil {
-							b.Fatal(err)
-						}
+			b.Run(fmt.Sprintf("%s/search/%d", a.name, n), func(b *testing.B) {
+				s := a.snapshot(b, n)
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
+						b.Fatal(err)
 					}
-				})
-			}
+				}
+			})
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Catalog is a source of operators. Implementations must return contents that
@@ -24,7 +22,6 @@ type Contents struct {
 	packages []*Package // by name
 	byName   map[string]*Package
 	channels []*Channel // in search order
-	entries  []*Entry   // in search order
 	index    index
 	bad      index // of the entries in channels that cannot be ordered
 }
@@ -34,26 +31,6 @@ func (c *Contents) Packages() []*Package { return c.packages }
 
 // Package returns the package of a name, nil if there is none.
 func (c *Contents) Package(name string) *Package { return c.byName[name] }
-
-// Entries returns what may be chosen from the catalog, in the order in which a
-// requirement searches it: default channels first (across all packages), then
-// by package name, then by channel name, then from the channel's head down.
-// Skipped and stranded entries and those of channels in disorder are left out,
-// deprecated ones are not. The caller must not change the slice.
-func (c *Contents) Entries() []*Entry { return c.entries }
-
-// Providers returns the entries that own an API, in the order of Entries.
-func (c *Contents) Providers(gvk schema.GroupVersionKind) []*Entry { return c.index.gvk[gvk] }
-
-// InPackage returns the entries that belong to a package or say so by a
-// property olm.package, in the order of Entries.
-func (c *Contents) InPackage(name string) []*Entry { return c.index.pkg[name] }
-
-// Labelled returns the entries with a label, in the order of Entries.
-func (c *Contents) Labelled(label string) []*Entry { return c.index.label[label] }
-
-// Named returns the entries of a name, in the order of Entries.
-func (c *Contents) Named(name string) []*Entry { return c.index.name[name] }
 
 // Loaded returns a catalog with these contents.
 func Loaded(c *Contents) Catalog { return loaded{c} }

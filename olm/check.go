@@ -65,9 +65,6 @@ func clashes(members []*Slot) []error {
 	byTrait := make(map[trait]owners, 4*len(members))
 	for _, s := range members {
 		for _, t := range s.Current.traits() {
-			if t.kind == traitLabel {
-				continue
-			}
 			o := byTrait[t]
 			rival := o.changed
 			if s.Outcome == outcomeKept {

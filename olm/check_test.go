@@ -7,44 +7,13 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
-	"github.com/clusterupdate/clusterupdate/olm/catalog"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // TestCheck: a generation that breaks a promise is found out. As olm.Resolve makes
 // none, a good one is changed.
 func TestCheck(t *testing.T) {
-	const text = `{"schema":"olm.package","name":"a","defaultChannel":"c"}
-{"schema":"olm.channel","package":"a","name":"c","entries":[{"name":"a.v2","replaces":"a.v1"},{"name":"a.v1"}]}
-{"schema":"olm.bundle","package":"a","name":"a.v2","image":"registry.example/a:2","properties":[{"type":"olm.package","value":{"packageName":"a","version":"2.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"New"}}]}
-{"schema":"olm.package","name":"n","defaultChannel":"c"}
-{"schema":"olm.channel","package":"n","name":"c","entries":[{"name":"n.v1"}]}
-{"schema":"olm.bundle","package":"n","name":"n.v1","image":"registry.example/n:1","properties":[{"type":"olm.package","value":{"packageName":"n","version":"1.0.0"}},{"type":"olm.gvk.required","value":{"group":"g","version":"v1","kind":"Missing"}}]}
-{"schema":"olm.package","name":"d","defaultChannel":"c"}
-{"schema":"olm.channel","package":"d","name":"c","entries":[{"name":"d.v1"}]}
-{"schema":"olm.bundle","package":"d","name":"d.v1","image":"registry.example/d:1","properties":[{"type":"olm.package","value":{"packageName":"d","version":"1.0.0"}},{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"Old"}},{"type":"olm.deprecated","value":{}}]}
-`
-	read, err := catalog.Read(context.Background(), strings.NewReader(text), "catalog.json", catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	csv := func(name, properties string) olm.ClusterServiceVersion {
-		var c olm.ClusterServiceVersion
-		c.Name, c.Annotations = name, map[string]string{olm.AnnotationProperties: `{"properties":[` + properties + `]}`}
-		return c
-	}
-	s := olm.Snapshot{
-		Namespace:      "ns",
-		Installed:      []olm.ClusterServiceVersion{csv("a.v1", `{"type":"olm.gvk","value":{"group":"g","version":"v1","kind":"Old"}}`), csv("z.v1", `{"type":"olm.gvk.required","value":{"group":"g","version":"v1","kind":"Old"}}`)},
-		OperatorGroups: []olm.OperatorGroup{{}},
-		Catalogs:       []olm.SnapshotCatalog{{Key: types.NamespacedName{Namespace: "ns", Name: "c"}, Contents: read.Contents}},
-	}
-	var sub olm.Subscription
-	sub.Name = "a"
-	sub.Spec = olm.SubscriptionSpec{Source: "c", SourceNamespace: "ns", Package: "a", Channel: "c"}
-	sub.Status.InstalledCSV = "a.v1"
-	s.Subscriptions = []olm.Subscription{sub}
-
+	c := contents(t, "a.v2 New >a.v1", "a.v1 Old", "n.v1 -Missing", "d.v1 Old deprecated")
+	s := snapshot(c, installed("a.v1 Old", "z.v1 -Old"), sub("a", "a.v1"))
 	for _, tc := range []struct {
 		name   string
 		change func(g *olm.Generation, add func(pkg, name string) *olm.Slot)
@@ -81,7 +50,7 @@ func TestCheck(t *testing.T) {
 				t.Fatalf("generation:\n%s", g)
 			}
 			tc.change(g, func(pkg, name string) *olm.Slot {
-				e := read.Package(pkg).Channel("c").Entry(name)
+				e := c.Package(pkg).Channel("stable").Entry(name)
 				return &olm.Slot{Outcome: "AddedForRequirement", Current: e.Bundle, Operator: &olm.Operator{Name: name, Bundle: e.Bundle, Entry: e}}
 			})
 			err = olm.Check(g)

@@ -63,20 +63,8 @@ func ParseOpenShiftVersion(version string) (OpenShiftVersion, error) {
 	return OpenShiftVersion{v.Major, v.Minor}, nil
 }
 
-// MaxOpenShiftVersion returns the highest OpenShift that an operator with these
-// properties supports; nil if they do not say. The error is in OLM's words.
-// warning is not empty if the value is a number: 4.10 written so becomes 4.1
-// as soon as anybody encodes it again.
-func MaxOpenShiftVersion(properties []Property) (highest *OpenShiftVersion, warning string, err error) {
-	var values []json.RawMessage
-	for _, p := range properties {
-		if p.Type == PropertyMaxOpenShift {
-			values = append(values, p.Value)
-		}
-	}
-	return maxOpenShift(values)
-}
-
+// maxOpenShift returns the highest OpenShift that the values of properties
+// olm.maxOpenShiftVersion allow; nil if there are none.
 func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
 	switch len(values) {
 	case 0:
@@ -105,8 +93,8 @@ func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
 }
 
 // MaxOpenShiftVersion returns the highest OpenShift that the installed operator
-// supports, by the properties in its annotation.
-// The error is that of [MaxOpenShiftVersion], or about the annotation.
+// supports, by the properties in its annotation. Results are those of
+// [Bundle.MaxOpenShiftVersion]; the error may be about the annotation too.
 func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
 	text, ok := csv.Annotations[AnnotationProperties]
 	if !ok {
@@ -116,11 +104,19 @@ func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersi
 	if err != nil {
 		return nil, "", err
 	}
-	return MaxOpenShiftVersion(properties)
+	var values []json.RawMessage
+	for _, p := range properties {
+		if p.Type == PropertyMaxOpenShift {
+			values = append(values, p.Value)
+		}
+	}
+	return maxOpenShift(values)
 }
 
-// MaxOpenShiftVersion returns the highest OpenShift that the bundle supports.
-// The error is that of [MaxOpenShiftVersion].
+// MaxOpenShiftVersion returns the highest OpenShift that the bundle supports;
+// nil if it does not say. The error is in OLM's words. warning is not empty if
+// the value is a number: 4.10 written so becomes 4.1 as soon as anybody encodes
+// it again.
 func (b *Bundle) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
 	return maxOpenShift(b.MaxOpenShift)
 }

@@ -100,11 +100,15 @@ func FuzzMaxOpenShiftVersion(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		v, _, err := olm.MaxOpenShiftVersion([]olm.Property{{Type: olm.PropertyMaxOpenShift, Value: json.RawMessage(value)}})
+		read := func(value string) (*olm.OpenShiftVersion, error) {
+			v, _, err := (&olm.Bundle{MaxOpenShift: []json.RawMessage{json.RawMessage(value)}}).MaxOpenShiftVersion()
+			return v, err
+		}
+		v, err := read(value)
 		if err != nil {
 			return
 		}
-		again, _, err := olm.MaxOpenShiftVersion([]olm.Property{{Type: olm.PropertyMaxOpenShift, Value: json.RawMessage(fmt.Sprintf("%q", v))}})
+		again, err := read(fmt.Sprintf("%q", v))
 		if err != nil || *again != *v {
 			t.Errorf("%q is %v, read again %v, %v", value, v, again, err)
 		}

@@ -41,8 +41,7 @@
 // What cannot be is held back and the rest goes on ([HeldBack]); what was broken
 // before is tolerated and reported. With [Options.AllOrNothing] any such thing
 // fails the namespace, as in OLM today: a [*NotSatisfiable] lists facts of which
-// none can be left out, in OLM's words, for each conflict apart. [Options.Greedy] runs OLM's first
-// algorithm, which takes the first in order and only ever takes back.
+// none can be left out, in OLM's words, for each conflict apart.
 //
 // [Generation.Explain] says why an operator is as it is: what brought it, what
 // stands against each option before it, and which changes would help.
@@ -59,12 +58,7 @@
 // are tried in the order of preference, so that the first model mostly is the
 // answer; "at most one" is a constraint of its own instead of a clause for each
 // pair; and operators are added to the problem only when a model chooses them,
-// so that most of a catalog is never looked at. Beside github.com/go-air/gini,
-// which OLM uses, the bare solver takes half to three quarters of the time on
-// formulas of layered and of agreeing packages with a clause for each pair, a
-// fifth and less with gini's sorting networks; gini with these is the faster
-// one, by more than ten times, in proving that nine do not fit in eight places
-// (benchmarks in internal/solvercompare). Resolving Subscriptions to all
+// so that most of a catalog is never looked at. Resolving Subscriptions to all
 // 332 packages of a public catalog takes a few milliseconds, and hard catalogs
 // of thousands of entries well below a second. Only a problem made to be hard
 // for this kind of proof (such as many Subscriptions that must share one place

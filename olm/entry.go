@@ -119,9 +119,10 @@ type Entry struct {
 	walk  int // position on its channel's walk from the head, -1 if the walk does not meet it
 }
 
-// Rank is the position of the entry in the order in which a catalog is
-// searched (see [Contents.Entries]), -1 if it has none: it is skipped,
-// stranded, or in a channel that cannot be ordered.
+// Rank is the position of the entry in the order in which a requirement searches
+// a catalog: default channels first (across all packages), then by package name,
+// then by channel name, then from the channel's head down. It is -1 if the entry
+// is skipped, stranded, or in a channel that cannot be ordered.
 func (e *Entry) Rank() int { return e.rank }
 
 // Updates reports whether the entry may replace an installed operator of this

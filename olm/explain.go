@@ -64,7 +64,7 @@ func (e *Explanation) flat() []string {
 // name is as it is in the generation: which edge, Subscription or requirement brought
 // it, and for each option before it what stands against that. What stands
 // against an option is minimal: nothing of it can be left out. For a
-// Subscription that is held back, Exits are changes that would give it a better
+// Subscription that is held back, Remedies are changes that would give it a better
 // option.
 //
 // The work is done on demand: it repeats the resolution and takes some times as
@@ -206,11 +206,11 @@ func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, e
 	if h.Err != nil {
 		out = append(out, &Explanation{Text: h.Err.Error()})
 	}
-	for k, o := range h.NotTaken {
+	for _, o := range h.NotTaken {
 		if x.p == nil || x.p.catalogOf(o) == none {
 			return nil, fmt.Errorf("%w: catalog %s", ErrNothingToExplain, o.Catalog)
 		}
-		against, err := x.against(ctx, h, k)
+		against, err := x.against(ctx, h, o)
 		if err != nil {
 			return nil, err
 		}
@@ -220,20 +220,8 @@ func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, e
 }
 
 // against says what stands against an option that was not taken.
-func (x *explainer) against(ctx context.Context, h *HeldBack, k int) (*Explanation, error) {
-	o := h.NotTaken[k]
+func (x *explainer) against(ctx context.Context, h *HeldBack, o Option) (*Explanation, error) {
 	root := &Explanation{Text: o.Entry.Name + " not taken"}
-	if x.p.options.Greedy {
-		reason := h.reason
-		switch {
-		case o.Entry.Bundle.Deprecated:
-			reason = o.Entry.Name + " is deprecated"
-		case k > 0 || reason == "":
-			reason = "only the first option in order is looked at"
-		}
-		root.Children = append(root.Children, &Explanation{Text: reason})
-		return root, nil
-	}
 	r, err := x.contradiction(ctx, h, o)
 	if gaveUp(err) {
 		root.Children = append(root.Children, &Explanation{Text: err.Error()})

@@ -21,40 +21,12 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainGreedy: the greedy engine says which rule took an update back.
-func TestExplainGreedy(t *testing.T) {
-	s := snapshot(contents(t, "a.v1 -B", "b.v1 B", "b.v2 >b.v1", "n.v1 -Q", "x.v1", "x.v2 Y >x.v1", "y.v2 Y"),
-		installed("a.v1 -B", "b.v1 B", "x.v1"),
-		sub("a", "a.v1"), sub("b", "b.v1"), sub("n", ""), sub("x", "x.v1"), sub("y", ""))
-	g := resolve(t, s, olm.Options{Greedy: true})
-	var got []string
-	for i := range g.HeldBack {
-		e, err := g.Why(context.Background(), &g.HeldBack[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range e.Children {
-			got = append(got, c.Line())
-		}
-	}
-	want := []string{
-		"b.v2 not taken: a.v1 requires B (g/v1), which only b.v1 provides",
-		"n.v1 not taken: n.v1 requires Q (g/v1), which nothing provides",
-		"y.v2 not taken: there can be only one provider of Y (g/v1): x.v2 and y.v2 exclude each other",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("reasons (-want +got):\n%s", diff)
-	}
-}
-
 // TestRequiredBy: who asked first may have been taken back.
 func TestRequiredBy(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 -K -Q", "b.v1 -K", "k.v1 K"), nil, sub("a", ""), sub("b", ""))
-	for _, o := range []olm.Options{{}, {Greedy: true}} {
-		g := resolve(t, s, o)
-		if by := g.Slots[len(g.Slots)-1].RequiredBy; members(g) != "b.v1 k.v1" || by == nil || by.Bundle.Name != "b.v1" {
-			t.Errorf("%+v:\n%s", o, g)
-		}
+	g := resolve(t, s, olm.Options{})
+	if by := g.Slots[len(g.Slots)-1].RequiredBy; members(g) != "b.v1 k.v1" || by == nil || by.Bundle.Name != "b.v1" {
+		t.Errorf("generation:\n%s", g)
 	}
 }
 

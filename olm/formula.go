@@ -73,7 +73,7 @@ func newFormula(p *problem, facts *factSet) *formula {
 		groups:    map[trait]sat.Group{},
 	}
 	for c := range p.catalogs {
-		f.ranked[c] = make([]int32, len(p.catalogs[c].contents.entries))
+		f.ranked[c] = make([]int32, len(p.catalogs[c].contents.index.all))
 	}
 	for i := range p.installed {
 		f.addInstalled(i)
@@ -175,9 +175,7 @@ func (f *formula) newVar(s subject) sat.Lit {
 
 func (f *formula) joinAll(n, class int) {
 	for _, t := range f.nodes[n].bundle.traits() {
-		if t.kind != traitLabel {
-			f.join(n, t, class)
-		}
+		f.join(n, t, class)
 	}
 }
 

@@ -85,8 +85,6 @@ type HeldBack struct {
 	// [*LimitError] says that the search gave up on the options before Taken:
 	// whether one of them could be is not known.
 	Err error
-
-	reason string // of the greedy engine
 }
 
 // Option is an entry of a catalog.

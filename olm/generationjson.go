@@ -30,7 +30,6 @@ type generationJSON struct {
 
 type optionsJSON struct {
 	AllOrNothing           bool `json:"allOrNothing,omitempty"`
-	Greedy                 bool `json:"greedy,omitempty"`
 	TolerateUnusedCatalogs bool `json:"tolerateUnusedCatalogs,omitempty"`
 }
 
@@ -54,7 +53,7 @@ func (g *Generation) MarshalJSON() ([]byte, error) {
 	s, o := &g.problem.snapshot, g.problem.options
 	out := generationJSON{
 		Namespace: s.Namespace, GlobalNamespace: s.GlobalNamespace,
-		Options:       optionsJSON{AllOrNothing: o.AllOrNothing, Greedy: o.Greedy, TolerateUnusedCatalogs: o.TolerateUnusedCatalogs},
+		Options:       optionsJSON{AllOrNothing: o.AllOrNothing, TolerateUnusedCatalogs: o.TolerateUnusedCatalogs},
 		Subscriptions: s.Subscriptions, OperatorGroups: s.OperatorGroups, Generation: g.String(),
 	}
 	for _, csv := range s.PresentCSVs() {
@@ -176,9 +175,8 @@ func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Gener
 		}
 		s.Catalogs = append(s.Catalogs, catalog)
 	}
-	g, err := Resolve(ctx, s, Options{
-		AllOrNothing: in.Options.AllOrNothing, Greedy: in.Options.Greedy, TolerateUnusedCatalogs: in.Options.TolerateUnusedCatalogs, CEL: eval,
-	})
+	o := Options{AllOrNothing: in.Options.AllOrNothing, TolerateUnusedCatalogs: in.Options.TolerateUnusedCatalogs, CEL: eval}
+	g, err := Resolve(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}

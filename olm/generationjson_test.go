@@ -17,7 +17,7 @@ import (
 func TestGenerationJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true, channels: rapid.Bool().Draw(t, "channels")})
-		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{Greedy: rapid.Bool().Draw(t, "greedy")})
+		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
 		if err != nil {
 			return
 		}

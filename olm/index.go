@@ -14,7 +14,6 @@ type index struct {
 	gvk   map[schema.GroupVersionKind][]*Entry
 	pkg   map[string][]*Entry
 	label map[string][]*Entry
-	name  map[string][]*Entry
 	all   []*Entry
 }
 
@@ -23,7 +22,6 @@ func newIndex(entries []*Entry) index {
 		gvk:   make(map[schema.GroupVersionKind][]*Entry),
 		pkg:   make(map[string][]*Entry),
 		label: make(map[string][]*Entry),
-		name:  make(map[string][]*Entry, len(entries)),
 		all:   entries,
 	}
 	for _, e := range entries {
@@ -40,7 +38,6 @@ func newIndex(entries []*Entry) index {
 				x.pkg[id.Package] = append(x.pkg[id.Package], e)
 			}
 		}
-		x.name[e.Name] = append(x.name[e.Name], e)
 	}
 	return x
 }
@@ -84,6 +81,8 @@ func (x *index) candidates(c *Constraint) (entries []*Entry, exact bool) {
 	return x.all, false
 }
 
+// matching returns the entries that satisfy a requirement alone, in order. eval
+// may be nil if no constraint is a cel rule; the error is a [*CELError].
 func (x *index) matching(r *Requirement, eval CELEvaluator) ([]*Entry, error) {
 	candidates, exact := x.candidates(&r.Constraint)
 	if exact {
@@ -102,18 +101,10 @@ func (x *index) matching(r *Requirement, eval CELEvaluator) ([]*Entry, error) {
 	return entries, nil
 }
 
-// Matching returns the entries that satisfy a requirement alone, in the order
-// of Entries. eval may be nil if no constraint is a cel rule; the error is a
-// [*CELError]. The caller must not change the slice.
-func (c *Contents) Matching(r *Requirement, eval CELEvaluator) ([]*Entry, error) {
-	return c.index.matching(r, eval)
-}
-
-// Disordered returns the channels without an order that hold an entry which
+// disordered returns the channels without an order that hold an entry which
 // satisfies the requirement, in the order in which they would be searched:
-// OLM's resolver stops with the error of such a channel. eval and the error
-// are those of Matching.
-func (c *Contents) Disordered(r *Requirement, eval CELEvaluator) ([]*Channel, error) {
+// OLM's resolver stops with the error of such a channel.
+func (c *Contents) disordered(r *Requirement, eval CELEvaluator) ([]*Channel, error) {
 	entries, err := c.bad.matching(r, eval)
 	if err != nil {
 		return nil, err
@@ -163,13 +154,13 @@ func NewContents(packages []*Package) *Contents {
 		}
 	}
 	place := 0
-	var bad []*Entry
+	var entries, bad []*Entry
 	for _, ch := range c.channels {
 		ch.order()
 		for _, e := range ch.Ordered {
-			e.rank, e.place = len(c.entries), place
+			e.rank, e.place = len(entries), place
 			place++
-			c.entries = append(c.entries, e)
+			entries = append(entries, e)
 		}
 		for _, e := range ch.Entries {
 			if e.rank >= 0 {
@@ -182,6 +173,6 @@ func NewContents(packages []*Package) *Contents {
 			}
 		}
 	}
-	c.index, c.bad = newIndex(c.entries), newIndex(bad)
+	c.index, c.bad = newIndex(entries), newIndex(bad)
 	return c
 }

@@ -41,9 +41,6 @@ type InstalledOperator struct {
 	Subscriptions []string
 }
 
-// Freestanding reports whether no Subscription has the operator installed.
-func (o *InstalledOperator) Freestanding() bool { return len(o.Subscriptions) == 0 }
-
 // InProgressUpdate is an operator that is on its way out while its successor
 // is already there.
 type InProgressUpdate struct {

@@ -120,9 +120,6 @@ func TestInstalledSet(t *testing.T) {
 	got := map[string][]string{}
 	for _, o := range in.Operators {
 		got[o.CSV.Name] = o.Subscriptions
-		if o.Freestanding() != (len(o.Subscriptions) == 0) {
-			t.Errorf("%s: Freestanding is %v", o.CSV.Name, o.Freestanding())
-		}
 	}
 	if diff := cmp.Diff(map[string][]string{"a.v1": {"a", "b"}, "own.v1": nil}, got); diff != "" {
 		t.Error(diff)

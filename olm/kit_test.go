@@ -18,6 +18,7 @@ var (
 	channelCatalog = olmtest.ChannelCatalog
 	community      = olmtest.Community
 	entryNames     = olmtest.EntryNames
+	entries        = olmtest.Entries
 	problemTexts   = olmtest.ProblemTexts
 	places         = olmtest.Places
 	property       = olmtest.Property

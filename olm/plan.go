@@ -343,3 +343,14 @@ func (o TargetOperator) String() string {
 	}
 	return what + "its catalog has no update that supports the target"
 }
+
+// Complete says whether every namespace has a plan that holds nothing back, and
+// no operator stays in the way of the target.
+func (p *ClusterPlan) Complete() bool {
+	for _, n := range p.Namespaces {
+		if n.Err != nil || len(n.Generations[len(n.Generations)-1].HeldBack) > 0 {
+			return false
+		}
+	}
+	return p.Target == nil || p.Target.Generations >= 0
+}

@@ -83,9 +83,6 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 	if err := options.NonNegative(&o); err != nil {
 		return nil, err
 	}
-	if o.AllOrNothing && o.Greedy {
-		return nil, fmt.Errorf("%w: AllOrNothing and Greedy exclude each other", ErrSnapshot)
-	}
 	if err := checkSnapshot(&s); err != nil {
 		return nil, err
 	}
@@ -309,7 +306,7 @@ func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) er
 			}
 			checked[key] = true
 			for _, c := range p.catalogs {
-				bad, err := c.contents.Disordered(req, p.options.CEL)
+				bad, err := c.contents.disordered(req, p.options.CEL)
 				if err != nil {
 					return err
 				}
@@ -347,7 +344,7 @@ func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) er
 func (p *problem) providers(own int, r *Requirement) (entryList, error) {
 	var o entryList
 	add := func(c int) error {
-		entries, err := p.catalogs[c].contents.Matching(r, p.options.CEL)
+		entries, err := p.catalogs[c].contents.index.matching(r, p.options.CEL)
 		o.add(c, entries)
 		return err
 	}
@@ -376,15 +373,6 @@ func (r *Requirement) key() string {
 		return r.String()
 	}
 	return string(r.Property.Value)
-}
-
-// same reports whether two requirements ask for the same.
-func (r *Requirement) same(o *Requirement) bool {
-	a, b := &r.Constraint, &o.Constraint
-	if a.Kind == constraintGVK && b.Kind == constraintGVK {
-		return a.GVK == b.GVK
-	}
-	return r.key() == o.key()
 }
 
 // apiText is an API as OLM's messages show it.

@@ -69,55 +69,6 @@ func (r *reference) check(t *rapid.T, w *world, s olm.Snapshot) (string, bool) {
 	return r.names(set), ok
 }
 
-// TestGreedyAgainstSearch: where the greedy engine holds nothing back and
-// nothing was broken before, both come to the same generation.
-func TestGreedyAgainstSearch(t *testing.T) {
-	compared, all := 0, 0
-	rapid.Check(t, func(t *rapid.T) {
-		w := drawWorld(t, worldOptions{starting: true, labels: true, mild: rapid.Bool().Draw(t, "mild"), channels: rapid.Bool().Draw(t, "channels")})
-		s := w.snapshot(t)
-		greedy, err := olm.Resolve(context.Background(), s, olm.Options{Greedy: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all++
-		withdrawn, nowhere := false, false
-		for _, h := range greedy.HeldBack {
-			withdrawn = withdrawn || len(h.NotTaken) > 0
-			nowhere = nowhere || h.Err != nil
-		}
-		if withdrawn || brokenBefore(&w) {
-			return
-		}
-		compared++
-		search, err := olm.Resolve(context.Background(), s, olm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if greedy.String() != search.String() {
-			// The search also reports requirements that did not get their first
-			// provider; what is there must be the same, slot by slot.
-			if slots(greedy) != slots(search) {
-				t.Fatalf("greedy:\n%s\nsearch:\n%s\n%s", greedy, search, &w)
-			}
-		}
-		if nowhere || len(w.subs) == 0 {
-			return
-		}
-		strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
-		if prevented := (*olm.Prevented)(nil); errors.As(err, &prevented) {
-			return
-		}
-		if err != nil {
-			t.Fatalf("%v, but greedily:\n%s\n%s", err, greedy, &w)
-		}
-		if slots(greedy) != slots(strict) {
-			t.Fatalf("greedy:\n%s\nall or nothing:\n%s\n%s", greedy, strict, &w)
-		}
-	})
-	t.Logf("%d of %d compared", compared, all)
-}
-
 func slots(g *olm.Generation) string {
 	text := ""
 	for i := range g.Slots {
@@ -208,7 +159,7 @@ func TestMaximal(t *testing.T) {
 func TestOrderOfInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
-		o := rapid.SampledFrom([]olm.Options{{}, {AllOrNothing: true}, {Greedy: true}}).Draw(t, "options")
+		o := rapid.SampledFrom([]olm.Options{{}, {AllOrNothing: true}}).Draw(t, "options")
 		text := func(w *world) string {
 			g, err := olm.Resolve(context.Background(), w.snapshot(t), o)
 			if err != nil {
@@ -259,7 +210,7 @@ func TestPhases(t *testing.T) {
 		if rapid.Bool().Draw(t, "fail forward") {
 			s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 		}
-		o := olm.Options{Greedy: rapid.Bool().Draw(t, "greedy")}
+		var o olm.Options
 		g, err := olm.Resolve(context.Background(), s, o)
 		if prevented := (*olm.Prevented)(nil); errors.As(err, &prevented) {
 			return // by a chain of replacements in disorder
@@ -443,7 +394,7 @@ func TestSequenceEnds(t *testing.T) {
 			return string(data)
 		}
 		before := text()
-		o := olm.Options{Greedy: rapid.Bool().Draw(t, "greedy")}
+		var o olm.Options
 		generations, err := olm.Sequence(context.Background(), s, o)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &w)

@@ -25,21 +25,15 @@ func subscribeTo(c *olm.Contents, n int) []olm.Subscription {
 func BenchmarkResolveCommunity(b *testing.B) {
 	c := community(b).Contents
 	for _, n := range []int{1, 20, 200, 332} {
-		for _, o := range []olm.Options{{}, {Greedy: true}} {
-			name := fmt.Sprintf("search/%d", n)
-			if o.Greedy {
-				name = fmt.Sprintf("greedy/%d", n)
-			}
-			b.Run(name, func(b *testing.B) {
-				s := snapshot(c, nil, subscribeTo(c, n)...)
-				b.ReportAllocs()
-				for b.Loop() {
-					if _, err := olm.Resolve(context.Background(), s, o); err != nil {
-						b.Fatal(err)
-					}
+		b.Run(fmt.Sprintf("search/%d", n), func(b *testing.B) {
+			s := snapshot(c, nil, subscribeTo(c, n)...)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
+					b.Fatal(err)
 				}
-			})
-		}
+			}
+		})
 	}
 	b.Run("search, any channel/332", func(b *testing.B) {
 		s := snapshot(c, nil, subscribeTo(c, 332)...)
@@ -78,10 +72,6 @@ func TestCommunityAlone(t *testing.T) {
 			}
 			s := snapshot(c, nil, sub(p.Name, "", channel(ch)))
 			g := resolveValid(t, s, olm.Options{})
-			greedy := resolveValid(t, s, olm.Options{Greedy: true})
-			if len(greedy.HeldBack) == 0 && slots(g) != slots(greedy) {
-				t.Errorf("search:\n%s\ngreedy:\n%s", g, greedy)
-			}
 			strict, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
 			if err == nil && slots(strict) != slots(g) {
 				t.Errorf("all or nothing:\n%s\nsearch:\n%s", strict, g)
@@ -102,16 +92,14 @@ func TestCommunityAlone(t *testing.T) {
 // TestCommunityTogether subscribes to everything at once.
 func TestCommunityTogether(t *testing.T) {
 	c := community(t).Contents
-	for _, o := range []olm.Options{{}, {Greedy: true}} {
-		s := snapshot(c, nil, subscribeTo(c, len(c.Packages()))...)
-		g := resolveValid(t, s, o)
-		t.Logf("greedy %v: %d operators, %d of them for requirements, %d wishes held back", o.Greedy, len(g.Operators), len(g.NewSubscriptions), len(g.HeldBack))
-		if len(g.Operators) < 100 {
-			t.Errorf("%d operators", len(g.Operators))
-		}
-		if again := resolveValid(t, s, o); again.String() != g.String() {
-			t.Error("a second resolution comes to another generation")
-		}
+	s := snapshot(c, nil, subscribeTo(c, len(c.Packages()))...)
+	g := resolveValid(t, s, olm.Options{})
+	t.Logf("%d operators, %d of them for requirements, %d wishes held back", len(g.Operators), len(g.NewSubscriptions), len(g.HeldBack))
+	if len(g.Operators) < 100 {
+		t.Errorf("%d operators", len(g.Operators))
+	}
+	if again := resolveValid(t, s, olm.Options{}); again.String() != g.String() {
+		t.Error("a second resolution comes to another generation")
 	}
 }
 

@@ -1,6 +1,7 @@
 package olm_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/bits"
@@ -201,22 +202,20 @@ func newReference(w *world, strict bool) *reference {
 		}
 	}
 	for _, c := range order {
-		for _, ch := range []string{"stable", "beta"} { // the default channel first
-			lines := inChannel(w.catalogs[c].lines, ch)
-			for _, pkg := range []string{"a", "b", "c"} {
-				ordered := orderedLines(lines, pkg)
-				for i, o := range ordered {
-					e := element{OperatorLine: o, catalog: c, channel: ch, position: i}
+		for _, in := range channelsOf(w.catalogs[c].lines) {
+			lines := inChannel(w.catalogs[c].lines, in[1])
+			ordered := orderedLines(lines, in[0])
+			for i, o := range ordered {
+				e := element{OperatorLine: o, catalog: c, channel: in[1], position: i}
+				e.forbidden = e.deprecated()
+				r.elements = append(r.elements, e)
+			}
+			for _, line := range lines {
+				o := parseOperator(line)
+				if o.Package == in[0] && !slices.ContainsFunc(ordered, func(x OperatorLine) bool { return x.Name == o.Name }) {
+					e := element{OperatorLine: o, catalog: c, channel: in[1], position: -1}
 					e.forbidden = e.deprecated()
 					r.elements = append(r.elements, e)
-				}
-				for _, line := range lines {
-					o := parseOperator(line)
-					if o.Package == pkg && !slices.ContainsFunc(ordered, func(x OperatorLine) bool { return x.Name == o.Name }) {
-						e := element{OperatorLine: o, catalog: c, channel: ch, position: -1}
-						e.forbidden = e.deprecated()
-						r.elements = append(r.elements, e)
-					}
 				}
 			}
 		}
@@ -241,12 +240,33 @@ func newReference(w *world, strict bool) *reference {
 			r.elements[i].forbidden = true
 		}
 	}
-	r.enumerate()
 	return r
 }
 
 func (o *element) deprecated() bool {
 	return slices.ContainsFunc(o.Properties, func(p olm.Property) bool { return p.Type == "olm.deprecated" })
+}
+
+// channelsOf are pairs of a package and a channel in search order: default
+// channels first, then by package and channel.
+func channelsOf(lines []string) [][2]string {
+	var defaults, others [][2]string
+	for _, l := range lines {
+		o := parseOperator(l)
+		hasDefault := slices.ContainsFunc(defaults, func(x [2]string) bool { return x[0] == o.Package })
+		for i, ch := range o.Channels {
+			switch in := [2]string{o.Package, ch}; {
+			case !hasDefault && i == 0:
+				defaults = append(defaults, in)
+			case !slices.Contains(defaults, in) && !slices.Contains(others, in):
+				others = append(others, in)
+			}
+		}
+	}
+	for _, list := range [][][2]string{defaults, others} {
+		slices.SortFunc(list, func(a, b [2]string) int { return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1])) })
+	}
+	return append(defaults, others...)
 }
 
 func inChannel(lines []string, ch string) []string {
@@ -322,8 +342,9 @@ func (r *reference) newSub(w *world, s olm.Subscription) refSub {
 		return out
 	}
 	have := r.elements[out.installed]
-	for _, ch := range []string{"stable", "beta"} {
-		if s.Spec.Channel != "" && s.Spec.Channel != ch {
+	for _, in := range channelsOf(w.catalogs[0].lines) {
+		ch := in[1]
+		if in[0] != s.Spec.Package || s.Spec.Channel != "" && s.Spec.Channel != ch {
 			continue
 		}
 		// Entries above the installed one on the way down, skipped ones included.
@@ -535,6 +556,7 @@ func (r *reference) enumerate() {
 // generation follows the rules of preference literally. ok is false if there is
 // none.
 func (r *reference) generation() (set uint, ok bool) {
+	r.enumerate()
 	left := r.sets
 	if len(left) == 0 {
 		return 0, false

@@ -21,7 +21,7 @@ type Remedy struct {
 func (g *Generation) remedies(ctx context.Context, h *HeldBack, x *explainer) ([]Remedy, error) {
 	p := g.problem
 	var rules []*rule
-	if len(h.NotTaken) > 0 && !p.options.Greedy {
+	if len(h.NotTaken) > 0 {
 		r, err := x.contradiction(ctx, h, h.NotTaken[0])
 		if err != nil && !gaveUp(err) {
 			return nil, err

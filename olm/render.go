@@ -117,7 +117,7 @@ func (s *renderer) tellNeed(r *rule) *Explanation {
 		e.Children = append(e.Children, s.whyNot(n)...)
 	}
 	for _, c := range s.f.p.catalogs {
-		channels, _ := c.contents.Disordered(r.need.req, s.f.p.options.CEL)
+		channels, _ := c.contents.disordered(r.need.req, s.f.p.options.CEL)
 		for _, ch := range channels {
 			e.Children = append(e.Children, &Explanation{Text: ch.Err.Error()})
 		}
@@ -228,7 +228,7 @@ func (s *renderer) name(node int) string { return s.f.nodes[node].bundle.Name }
 // shownNames is how many names a text shows.
 const shownNames = 5
 
-// names of nodes, each once, in order.
+// names of nodes, each once, in order: the first ones, and how many others there are.
 func (s *renderer) names(nodes []int) []string {
 	var out []string
 	for _, n := range nodes {
@@ -236,17 +236,8 @@ func (s *renderer) names(nodes []int) []string {
 			out = append(out, name)
 		}
 	}
-	return firstNames(len(out), func(i int) string { return out[i] })
-}
-
-// firstNames of n, and how many others there are.
-func firstNames(n int, name func(i int) string) []string {
-	var out []string
-	for i := range min(n, shownNames) {
-		out = append(out, name(i))
-	}
-	if n > shownNames {
-		out = append(out, fmt.Sprintf("%d others", n-shownNames))
+	if n := len(out); n > shownNames {
+		out = append(out[:shownNames], fmt.Sprintf("%d others", n-shownNames))
 	}
 	return out
 }

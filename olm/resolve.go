@@ -38,13 +38,7 @@ type SnapshotCatalog struct {
 type Options struct {
 	// AllOrNothing makes any Subscription or installed operator that cannot be
 	// satisfied the failure of the whole namespace, as OLM does today.
-	// Excludes Greedy.
 	AllOrNothing bool
-
-	// Greedy takes the first in order everywhere and never reconsiders, as the
-	// original algorithm of OLM did. It keeps every promise but the last one:
-	// it may update fewer operators than could be.
-	Greedy bool
 
 	// TolerateUnusedCatalogs makes an unreadable catalog a warning where no
 	// Subscription refers to it. Otherwise it fails the resolution.
@@ -55,7 +49,6 @@ type Options struct {
 	// what it looked for, takes the best that it found before and goes on; the
 	// [HeldBack] has a *LimitError. With AllOrNothing the resolution fails with
 	// the *LimitError. 0 means 10,000; a negative number is an error.
-	// Greedy needs no bound.
 	MaxConflicts int
 
 	// CEL evaluates cel constraints. Nil: a bundle that has one cannot be read.
@@ -80,16 +73,8 @@ func Resolve(ctx context.Context, s Snapshot, o Options) (*Generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r *result
-	switch {
-	case len(p.requests) == 0:
-		r = &result{} // nobody asks for anything
-	case o.Greedy:
-		r, err = p.greedy(ctx)
-		if err != nil {
-			return nil, err
-		}
-	default:
+	r := &result{} // if nobody asks for anything
+	if len(p.requests) > 0 {
 		found, ok, err := runSearch(ctx, p)
 		if err != nil {
 			return nil, err

@@ -21,17 +21,14 @@ type member struct {
 
 var nothing = member{installed: none, catalog: none}
 
-func installedMember(i int) member { return member{installed: i, catalog: none} }
-
 func entryMember(catalog int, e *Entry) member { return member{none, catalog, e} }
 
-// result is what an engine decided, before it is put into words.
+// result is what the search decided, before it is put into words.
 type result struct {
 	requests  []member // what each Subscription gets
 	additions []addition
 	demands   []HeldBack // of requirements
 	limits    []error    // by Subscription: why the search for it ended early
-	reasons   []string   // greedily: why each Subscription's first option was taken back
 }
 
 // addition is an entry that a requirement added.
@@ -223,14 +220,11 @@ func (p *problem) addHeldBack(g *Generation, r *result) {
 		if h.Err == nil && len(h.NotTaken) == 0 {
 			continue
 		}
-		if h.Err == nil && r.limits != nil {
+		if h.Err == nil {
 			h.Err = r.limits[i]
 		}
 		if b := p.bundle(r.requests[i]); b != nil {
 			h.Taken = b.Name
-		}
-		if r.reasons != nil {
-			h.reason = r.reasons[i]
 		}
 		g.HeldBack = append(g.HeldBack, h)
 	}
@@ -275,7 +269,7 @@ func (p *problem) addBroken(g *Generation) {
 	}
 	var shared []trait
 	for t, names := range byTrait {
-		if len(names) > 1 && (t.kind == traitAPI || t.kind == traitPackage) {
+		if len(names) > 1 && t.kind != traitName {
 			shared = append(shared, t)
 		}
 	}
@@ -321,6 +315,27 @@ func (g *Generation) String() string {
 		b.WriteByte('\n')
 	}
 	b.WriteString(g.Remarks())
+	return b.String()
+}
+
+// Remarks says in lines what is not as it should be.
+func (g *Generation) Remarks() string {
+	var b strings.Builder
+	for i := range g.HeldBack {
+		fmt.Fprintln(&b, g.HeldBack[i].String())
+	}
+	for i := range g.BrokenBefore {
+		fmt.Fprintln(&b, g.BrokenBefore[i].String())
+	}
+	for _, name := range g.Stuck {
+		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
+	}
+	for _, u := range g.InProgress {
+		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
+	}
+	for _, w := range g.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
 	return b.String()
 }
 

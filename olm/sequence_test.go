@@ -17,7 +17,7 @@ func TestSequenceFailingForward(t *testing.T) {
 	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olm.CSVPhaseReplacing, olm.CSVPhaseReplacing, olm.CSVPhaseFailed)
 	s := snapshot(c, csvs, sub("a", "a.v3"))
 	s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
-	for _, o := range []olm.Options{{}, {AllOrNothing: true}, {Greedy: true}} {
+	for _, o := range []olm.Options{{}, {AllOrNothing: true}} {
 		generations, err := olm.Sequence(context.Background(), s, o)
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// trait is what a requirement may ask for, and operators may clash by.
+// trait is what operators have in common, and may clash by.
 type trait struct {
 	kind traitKind
 	api  schema.GroupVersionKind
@@ -23,7 +23,6 @@ const (
 	traitAPI traitKind = iota
 	traitPackage
 	traitName
-	traitLabel // the only kind that several members may have
 )
 
 func compareTraits(a, b trait) int {
@@ -39,31 +38,14 @@ func compareTraits(a, b trait) int {
 // traits returns what a bundle has.
 func (b *Bundle) traits() []trait {
 	packages := b.packages()
-	out := make([]trait, 0, len(b.Provides)+len(packages)+len(b.Labels)+1)
+	out := make([]trait, 0, len(b.Provides)+len(packages)+1)
 	for _, gvk := range b.Provides {
 		out = append(out, trait{kind: traitAPI, api: gvk})
 	}
 	for _, pkg := range packages {
 		out = append(out, trait{kind: traitPackage, name: pkg})
 	}
-	for _, l := range b.Labels {
-		out = append(out, trait{kind: traitLabel, name: l})
-	}
 	return append(out, trait{kind: traitName, name: b.Name})
-}
-
-// trait returns what everyone has who satisfies the requirement, false if
-// that is not a single trait.
-func (r *Requirement) trait() (trait, bool) {
-	switch c := &r.Constraint; {
-	case c.Kind == constraintGVK:
-		return trait{kind: traitAPI, api: c.GVK}, true
-	case c.Kind == constraintPackage && c.Package != "":
-		return trait{kind: traitPackage, name: c.Package}, true
-	case c.Kind == constraintLabel:
-		return trait{kind: traitLabel, name: c.Label}, true
-	}
-	return trait{}, false
 }
 
 // shared says what operators do that have one trait: "provide KIND

@@ -31,6 +31,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/olm/trial"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -71,7 +72,6 @@ func command() program.Command {
 		f.Var(&o.subscribe, "subscribe", "`PACKAGE[=INSTALLED][@CHANNEL]`; may be repeated")
 		f.Var(&o.installed, "installed", "`names` of operators without a Subscription; may be repeated")
 		f.BoolVar(&o.how.AllOrNothing, "all-or-nothing", false, "fail if one Subscription cannot be satisfied, as OLM does")
-		f.BoolVar(&o.how.Greedy, "greedy", false, "take the first in order and never reconsider")
 	}
 	return program.Command{
 		Name:  "olm",
@@ -118,19 +118,17 @@ func (o *options) on(do func(ctx context.Context, c *catalog.Catalog, args []str
 }
 
 func validate(_ context.Context, c *catalog.Catalog, _ []string, stdout io.Writer) error {
-	return program.Answer(stdout, c.Report(), len(c.Problems()) == 0)
+	return program.Answer(stdout, trial.Report(c), len(c.Problems()) == 0)
 }
 
 // tried makes a namespace with the Subscriptions and operators of the command
 // line before a task.
 func (o *options) tried(do func(ctx context.Context, s *olm.Snapshot, args []string, stdout io.Writer) error) run {
 	return o.on(func(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error {
-		s, err := c.Trial(o.subscribe, o.installed)
+		s, err := trial.Namespace(c, o.subscribe, o.installed)
 		switch {
 		case len(o.subscribe) == 0:
 			return program.Usagef("-subscribe is missing")
-		case o.how.AllOrNothing && o.how.Greedy:
-			return program.Usagef("-all-or-nothing and -greedy exclude each other")
 		case err != nil:
 			return program.Usagef("-subscribe %w", err)
 		}
@@ -144,13 +142,13 @@ func (o *options) resolve(ctx context.Context, s *olm.Snapshot, _ []string, stdo
 		return err
 	}
 	if err := plan.Namespaces[0].Err; err != nil {
-		return errors.Join(program.Answer(stdout, plan.Detail(), true), err)
+		return errors.Join(program.Answer(stdout, trial.Detail(plan), true), err)
 	}
-	return program.Answer(stdout, plan.Detail(), plan.Complete())
+	return program.Answer(stdout, trial.Detail(plan), plan.Complete())
 }
 
 func (o *options) explain(ctx context.Context, s *olm.Snapshot, names []string, stdout io.Writer) error {
-	text, held, err := olm.Why(ctx, s, o.how, names...)
+	text, held, err := trial.Why(ctx, s, o.how, names...)
 	if err != nil {
 		return err
 	}
@@ -161,8 +159,8 @@ func (o *options) plan(ctx context.Context, _ []string, stdout, stderr io.Writer
 	if o.cluster == "" || len(o.sources) == 0 {
 		return program.Usagef("plan needs -cluster and -source")
 	}
-	catalogs, err := catalog.Sources(ctx, o.sources, content)
-	if errors.Is(err, catalog.ErrSource) {
+	catalogs, err := trial.Sources(ctx, o.sources, content)
+	if errors.Is(err, trial.ErrSource) {
 		return program.Usagef("-source %w", err)
 	} else if err != nil {
 		return err
@@ -175,19 +173,19 @@ func (o *options) plan(ctx context.Context, _ []string, stdout, stderr io.Writer
 	if err != nil {
 		return err
 	}
-	return program.Answer(stdout, plan.Text(), plan.Complete())
+	return program.Answer(stdout, trial.Plan(plan), plan.Complete())
 }
 
 func (o *options) path(ctx context.Context, c *catalog.Catalog, args []string, stdout io.Writer) error {
 	switch {
 	case len(args) == 0:
-		return program.Answer(stdout, c.Table(), true)
+		return program.Answer(stdout, trial.Table(c), true)
 	case o.to != "" && o.from == "":
 		return program.Usagef("-to needs -from")
 	case !slices.Contains([]string{"", "dot", "mermaid"}, o.picture):
 		return program.Usagef("-picture %q is neither dot nor mermaid", o.picture)
 	}
-	way, err := c.Way(args[0], o.channel, o.from, o.to)
+	way, err := trial.FindWay(c, args[0], o.channel, o.from, o.to)
 	if err != nil {
 		return err
 	} else if o.picture == "" {

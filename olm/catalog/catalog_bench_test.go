@@ -95,8 +95,8 @@ func BenchmarkNewContents(b *testing.B) {
 		b.Run(fmt.Sprintf("entries=%d", 20*packages), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if c := catalog.New(blobs); len(c.Entries()) != 20*packages {
-					b.Fatal(len(c.Entries()))
+				if c := catalog.New(blobs); len(entries(c)) != 20*packages {
+					b.Fatal(len(entries(c)))
 				}
 			}
 		})

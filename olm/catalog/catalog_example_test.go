@@ -48,8 +48,12 @@ entries:
 		fmt.Println(err)
 		return
 	}
-	for _, e := range catalog.Entries() {
-		fmt.Println(e.Package.Name, e.Channel.Name, e.Name, e.Bundle.Provides)
+	for _, p := range catalog.Packages() {
+		for _, ch := range p.Channels {
+			for _, e := range ch.Ordered {
+				fmt.Println(p.Name, ch.Name, e.Name, e.Bundle.Provides)
+			}
+		}
 	}
 	for _, p := range catalog.Problems() {
 		fmt.Println(&p)

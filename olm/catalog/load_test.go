@@ -86,7 +86,7 @@ func TestStreams(t *testing.T) {
 			if len(c.Problems()) > 0 {
 				t.Errorf("%s: %v", test.name, problemTexts(c.Problems()))
 			}
-			if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(c.Entries())); diff != "" {
+			if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.name, diff)
 			}
 		}
@@ -281,7 +281,7 @@ func TestLoadTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(c.Entries())); diff != "" {
+	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	if len(c.Problems()) != 1 || c.Problems()[0].File != "p/README.md" {
@@ -311,7 +311,7 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(c.Entries())); diff != "" {
+	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
 		t.Errorf("a link to a file is read, one to a directory is not walked (-want +got):\n%s", diff)
 	}
 	if err := os.Remove(target); err != nil {
@@ -428,7 +428,7 @@ func TestNewContents(t *testing.T) {
 	if len(c.Problems()) > 0 || c.Package("p").Deprecation != "old" || len(c.Others()) != 1 {
 		t.Errorf("problems %v", c.Problems())
 	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(c.Entries())); diff != "" {
+	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -170,33 +168,6 @@ func (c *Controller) Sync(ctx context.Context, namespace string) (*SyncResult, e
 		return err
 	})
 	return p.res, errors.Join(told, err)
-}
-
-// SyncAll makes one pass over each namespace that has a Subscription, by name.
-// The error joins those of the namespaces; one does not stop another.
-func (c *Controller) SyncAll(ctx context.Context) ([]*SyncResult, error) {
-	subs, err := clusterapi.ReadAll[olm.Subscription](ctx, c.o.API, clusterapi.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var namespaces []string
-	for _, sub := range subs {
-		namespaces = append(namespaces, sub.Namespace)
-	}
-	slices.Sort(namespaces)
-	var results []*SyncResult
-	var errs []error
-	for _, namespace := range slices.Compact(namespaces) {
-		result, err := c.Sync(ctx, namespace)
-		results = append(results, result)
-		if ctx.Err() != nil {
-			return results, ctx.Err()
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("namespace %s: %w", namespace, err))
-		}
-	}
-	return results, errors.Join(errs...)
 }
 
 // Run makes passes over all namespaces until the context ends, and returns its

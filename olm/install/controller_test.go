@@ -100,41 +100,6 @@ func TestControllerWritesNothingTwice(t *testing.T) {
 	}
 }
 
-// A crash before any of its writes, at whichever, leaves the next controller
-// to come to the same end, with one plan.
-func TestControllerSurvivesCrashes(t *testing.T) {
-	run := func(crash int) (*managed, bool) {
-		w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y", "d.v1 Z", "d.v2 Z >d.v1"),
-			ptr(sub("a", "")), ptr(sub("d", "d.v1")), ptr(installed("d.v1 Z")[0]))
-		crashed := false
-		w.fail = func(n int) bool {
-			crashed = crashed || n == crash
-			return n == crash
-		}
-		for range 3 {
-			if _, err := w.controller().Sync(context.Background(), ns); err != nil && !errors.Is(err, errCrash) {
-				t.Fatal(err)
-			}
-			w.clock.Step(time.Minute)
-		}
-		w.settle()
-		return w, crashed
-	}
-	want, _ := run(0)
-	expect(t, "plans", want.plans(), []string{"1 Automatic Installing [a.v1 b.v1 d.v2]"})
-	for crash := 1; ; crash++ {
-		w, crashed := run(crash)
-		if !crashed {
-			if crash < 4 {
-				t.Errorf("there were only %d writes", crash-1)
-			}
-			break
-		}
-		expect(t, fmt.Sprintf("plans after a crash at write %d", crash), w.plans(), want.plans())
-		expect(t, fmt.Sprintf("Subscriptions after a crash at write %d", crash), w.states(), want.states())
-	}
-}
-
 func TestControllerManualApproval(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
 	name := w.sync().Plan

@@ -1,10 +1,12 @@
 package olmtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,19 @@ func ChannelCatalog(entries ...string) string {
 	}
 	fmt.Fprintf(&s, `{"schema":"olm.channel","package":"p","name":"c","entries":[%s]}`+"\n", strings.Join(list, ","))
 	return s.String()
+}
+
+// Entries are those that may be chosen of a catalog, in the order in which it is
+// searched.
+func Entries(c interface{ Packages() []*olm.Package }) []*olm.Entry {
+	var entries []*olm.Entry
+	for _, p := range c.Packages() {
+		for _, ch := range p.Channels {
+			entries = append(entries, ch.Ordered...)
+		}
+	}
+	slices.SortFunc(entries, func(a, b *olm.Entry) int { return cmp.Compare(a.Rank(), b.Rank()) })
+	return entries
 }
 
 func EntryNames(entries []*olm.Entry) []string {

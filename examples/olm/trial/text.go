@@ -1,60 +1,89 @@
-package olm
+package trial
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/internal/text"
+	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
-// Text says in lines what becomes of the operators of the namespace: what is
+// Table lists the packages: name, default channel, its heads, and the number of
+// channels.
+func Table(c *catalog.Catalog) string {
+	var b strings.Builder
+	t := text.NewTable(&b, 0, 2)
+	t.Row("PACKAGE", "DEFAULT CHANNEL", "HEAD", "CHANNELS")
+	for _, p := range c.Packages() {
+		t.Row(p.Name, p.DefaultChannel, heads(p.Channel(p.DefaultChannel)), strconv.Itoa(len(p.Channels)))
+	}
+	t.Flush() // to memory
+	return b.String()
+}
+
+func heads(ch *olm.Channel) string {
+	if ch == nil || len(ch.Heads) == 0 {
+		return "-"
+	}
+	if len(ch.Heads) > 3 {
+		return fmt.Sprintf("%d heads", len(ch.Heads))
+	}
+	var names []string
+	for _, e := range ch.Heads {
+		names = append(names, e.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Report lists what breaks the rules of the format, in lines, and counts.
+func Report(c *catalog.Catalog) string {
+	var b strings.Builder
+	packages, channels := c.Packages(), 0
+	for _, p := range packages {
+		channels += len(p.Channels)
+	}
+	problems, warnings := c.Problems(), c.Warnings()
+	for i := range problems {
+		fmt.Fprintln(&b, problems[i].Error())
+	}
+	for i := range warnings {
+		fmt.Fprintf(&b, "warning: %s\n", warnings[i].Error())
+	}
+	fmt.Fprintf(&b, "Packages: %d, channels: %d, problems: %d, warnings: %d\n", len(packages), channels, len(problems), len(warnings))
+	return b.String()
+}
+
+// generation says in lines what becomes of the operators of the namespace: what is
 // installed, replaced and kept.
-func (g *Generation) Text() string {
+func generation(g *olm.Generation) string {
 	var b strings.Builder
 	for i := range g.Slots {
 		s := &g.Slots[i]
 		subs := strings.Join(s.Subscriptions, ", ")
 		switch s.Outcome {
-		case outcomeKept:
+		case "Kept":
 			fmt.Fprintf(&b, "  %s stays\n", s.Current.Name)
-		case outcomeUpdated:
+		case "Updated":
 			fmt.Fprintf(&b, "  %s replaces %s\n", s.Current.Name, s.Previous.Name)
-		case addedForSubscription:
+		case "AddedForSubscription":
 			fmt.Fprintf(&b, "  %s is installed for %s\n", s.Current.Name, subs)
-		case addedForRequirement:
+		case "AddedForRequirement":
 			fmt.Fprintf(&b, "  %s is installed for %s, which requires an operator %s; new Subscription %s\n",
-				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, NewSubscription(g.Namespace, s.Operator).Name)
-		case outcomeNotInstalled:
+				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, olm.NewSubscription(g.Namespace, s.Operator).Name)
+		case "NotInstalled":
 			fmt.Fprintf(&b, "  nothing is installed for %s\n", subs)
 		}
 	}
 	return b.String()
 }
 
-// Remarks says in lines what is not as it should be.
-func (g *Generation) Remarks() string {
-	var b strings.Builder
-	for i := range g.HeldBack {
-		fmt.Fprintln(&b, g.HeldBack[i].String())
-	}
-	for i := range g.BrokenBefore {
-		fmt.Fprintln(&b, g.BrokenBefore[i].String())
-	}
-	for _, name := range g.Stuck {
-		fmt.Fprintf(&b, "subscription %s is stuck: nothing in its channel replaces what is installed\n", name)
-	}
-	for _, u := range g.InProgress {
-		fmt.Fprintf(&b, "update in progress: %s replaces %s\n", u.New, u.Old)
-	}
-	for _, w := range g.Warnings {
-		fmt.Fprintf(&b, "warning: %s\n", w)
-	}
-	return b.String()
-}
-
-// Text says in lines what changes in each namespace, and what is then in the way
+// Plan says in lines what changes in each namespace, and what is then in the way
 // of the target.
-func (p *ClusterPlan) Text() string {
+func Plan(p *olm.ClusterPlan) string {
 	var b strings.Builder
 	for i := range p.Namespaces {
 		n := &p.Namespaces[i]
@@ -71,35 +100,24 @@ func (p *ClusterPlan) Text() string {
 		}
 		b.WriteString(n.Generations[len(n.Generations)-1].Remarks())
 	}
-	return b.String() + p.Target.Text()
+	return b.String() + target(p.Target)
 }
 
-// Detail is Text with every generation of every namespace.
-func (p *ClusterPlan) Detail() string {
+// Detail is Plan with every generation of every namespace.
+func Detail(p *olm.ClusterPlan) string {
 	var b strings.Builder
 	for i := range p.Namespaces {
 		if len(p.Namespaces) > 1 {
 			fmt.Fprintf(&b, "Namespace %s:\n", p.Namespaces[i].Namespace)
 		}
-		b.WriteString(p.Namespaces[i].Text())
+		b.WriteString(namespace(&p.Namespaces[i]))
 	}
-	return b.String() + p.Target.Text()
+	return b.String() + target(p.Target)
 }
 
-// Complete says whether every namespace has a plan that holds nothing back, and
-// no operator stays in the way of the target.
-func (p *ClusterPlan) Complete() bool {
-	for _, n := range p.Namespaces {
-		if n.Err != nil || len(n.Generations[len(n.Generations)-1].HeldBack) > 0 {
-			return false
-		}
-	}
-	return p.Target == nil || p.Target.Generations >= 0
-}
-
-// Text says in lines what is in the way of an update of the cluster; nothing for
+// target says in lines what is in the way of an update of the cluster; nothing for
 // a nil plan.
-func (t *TargetPlan) Text() string {
+func target(t *olm.TargetPlan) string {
 	if t == nil {
 		return ""
 	}
@@ -122,8 +140,8 @@ func (t *TargetPlan) Text() string {
 	return b.String()
 }
 
-// Text says in lines what the package's channels hold.
-func (p *Package) Text() string {
+// Package says in lines what the package's channels hold.
+func Package(p *olm.Package) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Package %s\n", p.Name)
 	if p.Description != "" {
@@ -143,14 +161,14 @@ func (p *Package) Text() string {
 			continue
 		}
 		for _, e := range ch.Ordered {
-			fmt.Fprintf(&b, "  %s\n", e.Text())
+			fmt.Fprintf(&b, "  %s\n", entry(e))
 		}
 	}
 	return b.String()
 }
 
-// Text says what the operator provides and needs.
-func (e *Entry) Text() string {
+// entry says what the operator provides and needs.
+func entry(e *olm.Entry) string {
 	parts := []string{e.Name}
 	if e.Bundle.RawVersion != "" {
 		parts[0] += " " + e.Bundle.RawVersion
@@ -179,22 +197,22 @@ func (e *Entry) Text() string {
 	return strings.Join(parts, "; ")
 }
 
-// Text says in lines what each generation changes, and what is not as it should
+// namespace says in lines what each generation changes, and what is not as it should
 // be in the end.
-func (n *NamespacePlan) Text() string {
+func namespace(n *olm.NamespacePlan) string {
 	var b strings.Builder
 	for i, g := range n.Generations {
 		if len(g.Operators) == 0 {
 			break
 		}
-		fmt.Fprintf(&b, "Generation %d:\n%s", i+1, g.Text())
+		fmt.Fprintf(&b, "Generation %d:\n%s", i+1, generation(g))
 	}
 	if n.Err != nil {
 		return b.String()
 	}
 	last := n.Generations[len(n.Generations)-1]
 	if len(n.Generations) == 1 {
-		b.WriteString("Nothing changes:\n" + last.Text())
+		b.WriteString("Nothing changes:\n" + generation(last))
 	}
 	return b.String() + last.Remarks()
 }
@@ -202,10 +220,10 @@ func (n *NamespacePlan) Text() string {
 // Why explains subscriptions, packages or operators, or without names every
 // Subscription of a snapshot: why they are as the next generation has them, or why
 // there is none. held says that something is held back, or that there is no
-// generation. Errors are those of [Resolve] and of the explanations.
-func Why(ctx context.Context, s *Snapshot, o Options, names ...string) (text string, held bool, err error) {
-	g, err := Resolve(ctx, *s, o)
-	if no := new(NotSatisfiable); errors.As(err, &no) {
+// generation. Errors are those of [olm.Resolve] and of the explanations.
+func Why(ctx context.Context, s *olm.Snapshot, o olm.Options, names ...string) (text string, held bool, err error) {
+	g, err := olm.Resolve(ctx, *s, o)
+	if no := new(olm.NotSatisfiable); errors.As(err, &no) {
 		why, err := no.Explain(ctx, *s, o)
 		if err != nil {
 			return "", true, err

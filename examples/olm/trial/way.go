@@ -1,4 +1,4 @@
-package catalog
+package trial
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
 // Way is how an operator of a package is updated.
@@ -16,11 +17,11 @@ type Way struct {
 	Steps    []olm.PathStep // none where nothing replaces From
 }
 
-// Way finds the updates of an operator from one name to another; an empty to
+// FindWay finds the updates of an operator from one name to another; an empty to
 // means as far as updates go, an empty from none, an empty channel all channels.
 // Errors are a package that is not there, and those of [olm.Contents.Path] and
 // [olm.Contents.PathTo], which name to.
-func (c *Catalog) Way(pkg, channel, from, to string) (*Way, error) {
+func FindWay(c *catalog.Catalog, pkg, channel, from, to string) (*Way, error) {
 	w := &Way{Package: c.Package(pkg), Channel: channel, From: from, To: to}
 	if w.Package == nil {
 		return nil, fmt.Errorf("the catalog has no package %q", pkg)
@@ -43,7 +44,7 @@ func (c *Catalog) Way(pkg, channel, from, to string) (*Way, error) {
 // is the package's text.
 func (w *Way) Text() string {
 	if w.From == "" {
-		return w.Package.Text()
+		return Package(w.Package)
 	}
 	if len(w.Steps) == 0 {
 		return fmt.Sprintf("Nothing replaces %s.\n", w.From)
@@ -56,20 +57,18 @@ func (w *Way) Text() string {
 }
 
 // Draw draws the way as dot or mermaid, by options whose Path and Channels are the
-// way's. Errors are another format, and those of [NewPicture].
-func (w *Way) Draw(format string, o PictureOptions) (string, error) {
+// way's. Errors are those of [catalog.NewPicture].
+func (w *Way) Draw(format string, o catalog.PictureOptions) (string, error) {
 	o.Path = w.Steps
 	if w.Channel != "" {
 		o.Channels = []string{w.Channel}
 	}
-	picture, err := NewPicture(w.Package, o)
+	picture, err := catalog.NewPicture(w.Package, o)
 	switch {
 	case err != nil:
 		return "", err
 	case format == "dot":
 		return picture.DOT(), nil
-	case format == "mermaid":
-		return picture.Mermaid(), nil
 	}
-	return "", fmt.Errorf("%q is neither dot nor mermaid", format)
+	return picture.Mermaid(), nil
 }
