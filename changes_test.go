@@ -26,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -368,13 +369,8 @@ func TestGatesOfTheNewRelease(t *testing.T) {
 			{Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}}},
 			{Version: sample.ToVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}, {Name: "B"}}},
 		}
-		u, err := clusterapi.ToUnstructured(fg)
-		if err != nil {
-			s.Fatal(err)
-		}
-		if err := s.Load(u); err != nil {
-			s.Fatal(err)
-		}
+		u := must.Get(clusterapi.ToUnstructured(fg))(s)
+		must.Do(s, s.Load(u))
 		s.running(func() {
 			time.Sleep(time.Minute)
 			s.request(s, configv1.Update{Version: sample.ToVersion})
@@ -421,25 +417,18 @@ func TestRecreated(t *testing.T) {
 		s.wantHistory(completedHistory)
 		gvk := configv1.GroupVersion.WithKind("ClusterVersion")
 		orphan := clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationOrphan} // it owns its own definition
-		if err := s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan))
 		if _, err := s.u.Sync(s.Context()); err == nil {
 			s.Error("no error without a cluster version")
 		}
 		cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 		cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
-		if _, err := clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}); err != nil {
-			s.Fatal(err)
-		}
+		must.Get(clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}))(s)
 		if r := s.syncs(3); !r.Done {
 			s.Errorf("%+v", r)
 		}
 		s.wantHistory("4.21.1 Completed")
-		ns, err := s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator"))
-		if err != nil {
-			s.Fatal(err)
-		}
+		ns := must.Get(s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator")))(s)
 		owners := ns.GetOwnerReferences()
 		if len(owners) == 0 || owners[len(owners)-1].UID != s.version(s).UID {
 			s.Errorf("owners are %+v", owners)
@@ -469,9 +458,7 @@ func TestListsFollowTheVersion(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(5); !r.Done {
-			s.Fatal(r.Failure)
-		}
+		s.complete(5)
 		if diff := cmp.Diff([]string(nil), versions(s.version(s).Status.AvailableUpdates)); diff != "" {
 			s.Errorf("available updates (-want +got):\n%s", diff)
 		}
@@ -481,13 +468,7 @@ func TestListsFollowTheVersion(t *testing.T) {
 // TestRunWithoutHistory: what can never get better ends Run.
 func TestRunWithoutHistory(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
-		_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-			cv.Status.History = nil
-			return nil
-		})
-		if err != nil {
-			s.Fatal(err)
-		}
+		modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) { cv.Status.History = nil })
 		if err := s.u.Run(s.Context()); !errors.Is(err, clusterupdate.ErrNoRelease) {
 			s.Errorf("Run ended with %v", err)
 		}

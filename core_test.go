@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -30,9 +31,7 @@ func TestAnotherOneUpdated(t *testing.T) {
 		away := s.u
 		s.restart(nil)
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(10); !r.Done {
-			s.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		s.wantHistory(completedHistory)
 		s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = nil })
 		s.events = nil
@@ -95,14 +94,10 @@ func TestReplaced(t *testing.T) {
 // entry puts an entry on top of the history, as another Updater does.
 func (s *sampleTest) entry(h configv1.UpdateHistory) {
 	s.Helper()
-	_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+	modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 		cv.Status.History = append([]configv1.UpdateHistory{h}, cv.Status.History...)
 		cv.Status.Desired = configv1.Release{Version: h.Version, Image: h.Image}
-		return nil
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
 }
 
 // TestConditionalIsNamed: a version that has risks is reported as such.
@@ -143,9 +138,7 @@ func TestVerifiedOnce(t *testing.T) {
 			}
 		})
 		s.hold["etcd"] = false
-		if r := s.syncs(10); !r.Done {
-			s.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		for _, c := range seen {
 			if c != before {
 				s.Fatalf("ReleaseAccepted became %q, was %q", c, before)
@@ -205,9 +198,7 @@ func TestUpgradeableOfThisPass(t *testing.T) {
 			}}
 		})
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(10); !r.Done {
-			s.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 	})
 }
 
@@ -288,9 +279,7 @@ func TestWaitsInOnePass(t *testing.T) {
 func TestSubmittedUpdate(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		if _, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}); err != nil {
-			s.Fatal(err)
-		}
+		must.Get(clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}))(s)
 		s.syncs(20)
 		s.wantHistory(completedHistory)
 		_, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.RollbackRequest{})

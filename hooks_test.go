@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // marking is a hook that marks an object before an update and takes the mark
@@ -98,12 +99,10 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
 	})}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
 	clock := reconcile.NewClock(toyStart)
 	var events []clusterapi.Event
-	u, err := clusterupdate.New(clusterupdate.Options{
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
 		Observe: func(e clusterapi.Event) {
@@ -111,10 +110,7 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 				events = append(events, e)
 			}
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
 	t.Cleanup(v.Close)
 	return c, v, &events
@@ -293,9 +289,7 @@ func TestHooksPanic(t *testing.T) {
 	}}
 	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, nil)}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
 	synctest.Test(t, func(t *testing.T) {
 		u, err := clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{h},
@@ -347,26 +341,15 @@ func TestHookHangs(t *testing.T) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
 		})}
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-		if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		u, err := clusterupdate.New(clusterupdate.Options{
+		must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+		u := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{&hangingHook{}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- u.Run(ctx) }()
 		time.Sleep(30 * time.Second)
-		_, err = clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-			cv.Spec.Channel = "another"
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		modify(t, c.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.Channel = "another" })
 		time.Sleep(time.Second)
 		if cv := c.testCluster.version(t); cv.Status.ObservedGeneration != cv.Generation {
 			t.Error("the change of the specification was not seen")

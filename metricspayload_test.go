@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -35,10 +36,7 @@ func payloadTasks(t testing.TB, names ...string) []*manifest.Task {
 			kind = "apiVersion: config.openshift.io/v1, kind: ClusterOperator"
 		}
 		text := fmt.Sprintf("{%s, metadata: {name: %s, namespace: n, annotations: {a: b}}}", kind, name)
-		ms, err := manifest.Parse(fmt.Sprintf("0000_%02d_x_y.yaml", i), []byte(text), manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ms := must.Get(manifest.Parse(fmt.Sprintf("0000_%02d_x_y.yaml", i), []byte(text), manifest.Limits{}))(t)
 		all = append(all, ms...)
 	}
 	return manifest.NewTasks(all)
@@ -249,9 +247,7 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 	}
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: api, Clock: clock, Seed: 1}, u.Process())
 	t.Cleanup(v.Close)
-	if err := v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
 	if api.failed != 13 {
 		t.Fatalf("%d attempts failed", api.failed)
 	}

@@ -46,7 +46,7 @@ func TestPassTakesItsTime(t *testing.T) {
 					}
 				})
 				if tt.installing {
-					modify(s, true, func(cv *configv1.ClusterVersion) {
+					modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 						cv.Status.History = []configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: sample.FromVersion, Image: sample.FromImage, StartedTime: metav1.Now()}}
 					})
 				} else {

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -56,9 +57,7 @@ func TestPlanUpdate(t *testing.T) {
 		}
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: seed, Faults: faults}, cluster.Process(), nodes.Process(), updater.Process())
 		defer v.Close()
-		if err := v.RunUntil(v.Now().Add(10 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunUntil(v.Now().Add(10*time.Minute)))
 		state, err := plan.ReadCluster(t.Context(), cluster)
 		if err != nil {
 			t.Fatal(err)

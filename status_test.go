@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // TestQuiet: a cluster that is as wanted is only read.
@@ -88,9 +89,7 @@ func TestGates(t *testing.T) {
 		s.sync()
 		before := s.version(t).Status.VersionHash
 		s.featureGate(configv1.TechPreviewNoUpgrade, "Odd")
-		if r := s.syncs(5); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(5)
 		after := s.version(t).Status.VersionHash
 		if after == before {
 			t.Error("the hash is still that of the default feature set")
@@ -119,13 +118,8 @@ func TestArchitecture(t *testing.T) {
 					fg.Status.FeatureGates = []configv1.FeatureGateDetails{{
 						Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "ImageStreamImportMode"}},
 					}}
-					u, err := clusterapi.ToUnstructured(fg)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := s.Load(u); err != nil {
-						t.Fatal(err)
-					}
+					u := must.Get(clusterapi.ToUnstructured(fg))(t)
+					must.Do(t, s.Load(u))
 				}
 				s.sync()
 				want := configv1.ClusterVersionArchitecture("")
@@ -230,9 +224,7 @@ func TestCapabilities(t *testing.T) {
 		s.setSpec(func(spec *configv1.ClusterVersionSpec) {
 			spec.Capabilities = &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone}
 		})
-		if r := s.syncs(3); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(3)
 		status := s.version(t).Status.Capabilities
 		if len(status.EnabledCapabilities) != 0 || !slices.Contains(status.KnownCapabilities, "openshift-samples") {
 			t.Errorf("%+v", status)
@@ -241,9 +233,7 @@ func TestCapabilities(t *testing.T) {
 
 		enable := func(names ...configv1.ClusterVersionCapability) {
 			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Capabilities.AdditionalEnabledCapabilities = names })
-			if r := s.syncs(3); !r.Done {
-				t.Fatalf("not done: %v", r.Failure)
-			}
+			s.complete(3)
 		}
 		enable("openshift-samples")
 		enable() // what is on stays on
@@ -270,9 +260,7 @@ func TestStatusConflict(t *testing.T) {
 				}
 			}}
 		})
-		if r := s.syncs(3); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(3)
 		cv := s.version(t)
 		if cv.Spec.Channel != "fast-4.21" || cv.Status.ObservedGeneration != cv.Generation {
 			t.Errorf("channel %s, observed generation %d of %d", cv.Spec.Channel, cv.Status.ObservedGeneration, cv.Generation)
@@ -316,13 +304,9 @@ func TestAPIFaults(t *testing.T) {
 func TestNoDesiredImage(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		t := s.T
-		_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+		modify(t, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 			cv.Status.History[0].Image, cv.Status.Desired.Image = "", ""
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if r := s.sync(); r.Done {
 			t.Errorf("%+v", r)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -52,19 +53,13 @@ func sampleSource() manifest.PayloadSource {
 
 func sampleGraph(t testing.TB) graph.Source {
 	t.Helper()
-	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{}))(t)
 	return graph.Static(g)
 }
 
 func loadSample(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 	t.Helper()
-	p, err := manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))(t)
 	return p
 }
 
@@ -118,26 +113,17 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 	if change != nil {
 		change(cv)
 	}
-	u, err := clusterapi.ToUnstructured(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(clusterapi.ToUnstructured(cv))(t)
+	must.Do(t, c.Load(u))
 	for _, op := range from.Operators() {
-		if err := c.report(ctx, op); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.report(ctx, op))
 	}
 	for _, name := range []string{"admin-acks", "admin-gates"} {
 		ns := map[string]string{"admin-acks": "openshift-config", "admin-gates": "openshift-config-managed"}[name]
 		cm := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": ns},
 		}}
-		if _, err := c.Create(ctx, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(ctx, cm, clusterapi.CreateOptions{}))(t)
 	}
 	return c
 }
@@ -191,21 +177,12 @@ func (c *testCluster) report(ctx context.Context, op manifest.Operator) error {
 // request asks for the update.
 func (c *testCluster) request(t testing.TB, u configv1.Update) {
 	t.Helper()
-	_, err := clusterapi.Modify(context.Background(), c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		cv.Spec.DesiredUpdate = &u
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modify(t, c.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = &u })
 }
 
 func (c *testCluster) version(t testing.TB) *configv1.ClusterVersion {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version")))(t)
 	return cv
 }
 

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -62,10 +63,7 @@ func TestRunOrder(t *testing.T) {
 	} {
 		t.Run(string(c.state), func(t *testing.T) {
 			r := &recorder{}
-			res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1}))(t)
 			if diff := cmp.Diff(c.want, r.log); diff != "" {
 				t.Fatal(diff)
 			}
@@ -107,9 +105,7 @@ func TestRunWorkers(t *testing.T) {
 					return nil
 				}
 				o := Options{Applier: ApplierFunc(apply), State: c.state, Workers: c.workers}
-				if _, err := Run(t.Context(), configMaps(t, files...), o); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(Run(t.Context(), configMaps(t, files...), o))(t)
 				if most.Load() != c.want {
 					t.Fatalf("%d at once, want %d", most.Load(), c.want)
 				}
