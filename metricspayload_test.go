@@ -239,12 +239,9 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 	api := &stubborn{Cluster: c.Cluster, left: map[string]int{"Deployment dns-operator": 9, "Deployment etcd-operator": 4}}
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	var p clusterupdate.PayloadProgress
-	u, err := clusterupdate.New(clusterupdate.Options{
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: api, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock, Observe: p.Observe,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: api, Clock: clock, Seed: 1}, u.Process())
 	t.Cleanup(v.Close)
 	must.Do(t, v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))

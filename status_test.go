@@ -36,10 +36,7 @@ func TestQuiet(t *testing.T) {
 		s.sync()
 		before := s.version(t).ResourceVersion
 		ns := clusterapi.Key("", "openshift-etcd-operator")
-		object, err := s.Get(context.Background(), namespaces, ns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		object := must.Get(s.Get(context.Background(), namespaces, ns))(t)
 		for range 3 {
 			time.Sleep(10 * time.Minute)
 			if r := s.sync(); !r.Done || r.Failure != nil {

@@ -210,12 +210,9 @@ func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestCluster(t, from, to, nil)
 		order := newOrderCheck(to, sample.To())
-		u, err := clusterupdate.New(clusterupdate.Options{
+		u := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Observe: order.observe,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		// Nothing is asked for: the lists are filled, the release is kept.
 		r, err := u.Sync(t.Context())
 		if err != nil || !r.Done || r.Failure != nil {

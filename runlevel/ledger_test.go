@@ -86,10 +86,7 @@ func TestLedgerJudges(t *testing.T) {
 		for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 			t.Run(name+" "+mode.String(), func(t *testing.T) {
 				w := newDriftIn(t, mode)
-				u, err := w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object))
-				if err != nil {
-					t.Fatal(err)
-				}
+				u := must.Get(w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object)))(t)
 				if u.Object["status"] = tc.status; tc.status == nil {
 					u.SetDeletionTimestamp(&metav1.Time{Time: w.clock.Now()})
 				}

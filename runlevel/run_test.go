@@ -147,10 +147,7 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2")
 	bare := newManifest(t, "0000_10_a_3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
 	bare.Object().SetAnnotations(nil)
-	again, err := manifest.New("0000_10_a_3", bare.Object())
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(manifest.New("0000_10_a_3", bare.Object()))(t)
 	tasks = manifest.NewTasks([]*manifest.Manifest{tasks[0].Manifest, tasks[1].Manifest, again})
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
 	r := &recorder{}

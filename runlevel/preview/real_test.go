@@ -62,10 +62,7 @@ func TestRealUpdate(t *testing.T) {
 	cursor := c.Follow()
 	defer cursor.Close()
 	o := preview.Options{Reader: c, Payload: target, Running: old, Owner: owner, Descriptions: true}
-	p, err := preview.Run(t.Context(), target.Tasks(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
 	want := map[preview.Action]int{"Create": 26, "Update": 129, "Keep": 565 + 33, "Skip": 34, "Absent": 19, "Excluded": 34}
 	if diff := cmp.Diff(want, counts(p)); diff != "" {
 		t.Errorf("actions: %s", diff)
