@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -60,17 +60,16 @@ func TestAnotherOneUpdated(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		api := s.spy(nil)
 		replaced := false
 		var late []string
 		s.running(func() {
 			time.Sleep(10 * time.Second)
 			applies := 0
-			api.on(func(verb, kind, name string) {
+			s.onCall(func(call memory.Call) {
 				switch {
-				case verb != "Apply":
+				case call.Verb != "Apply":
 				case replaced && s.version(s).Status.History[0].Image == "registry.example/other@sha256:1":
-					late = append(late, kind+" "+name)
+					late = append(late, call.GVK.Kind+" "+call.Key.Name)
 				default:
 					if applies++; applies == 20 && !replaced {
 						replaced = true
@@ -132,7 +131,6 @@ func TestVerifiedOnce(t *testing.T) {
 		before := condition(s.version(s), clusterversion.ConditionReleaseAccepted)
 		s.restart(func(o *clusterupdate.Options) {
 			o.Verifier = refusing{}
-			o.API = &disturbed{ClusterAPI: s.Cluster, disturb: func() {}}
 			o.Observe = func(e clusterapi.Event) {
 				seen = append(seen, condition(s.version(s), clusterversion.ConditionReleaseAccepted))
 			}
@@ -189,30 +187,19 @@ func TestRetrieveTimeout(t *testing.T) {
 func TestUpgradeableOfThisPass(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		s.restart(func(o *clusterupdate.Options) {
-			o.API = &checked{ClusterAPI: s.Cluster, status: func(cv *configv1.ClusterVersion) {
-				progressing := strings.HasPrefix(condition(cv, configv1.OperatorProgressing), "True")
-				if updating := strings.Contains(condition(cv, configv1.OperatorUpgradeable), "ClusterVersionUpdating"); updating != progressing {
-					s.Errorf("Progressing is %q, Upgradeable %q", condition(cv, configv1.OperatorProgressing), condition(cv, configv1.OperatorUpgradeable))
-				}
-			}}
+		s.onCall(func(call memory.Call) {
+			if call.Verb != "UpdateStatus" || call.GVK.Kind != "ClusterVersion" {
+				return
+			}
+			cv := must.Get(clusterapi.FromUnstructured[configv1.ClusterVersion](call.Object))(s)
+			progressing := strings.HasPrefix(condition(cv, configv1.OperatorProgressing), "True")
+			if updating := strings.Contains(condition(cv, configv1.OperatorUpgradeable), "ClusterVersionUpdating"); updating != progressing {
+				s.Errorf("Progressing is %q, Upgradeable %q", condition(cv, configv1.OperatorProgressing), condition(cv, configv1.OperatorUpgradeable))
+			}
 		})
 		s.request(s, configv1.Update{Version: sample.ToVersion})
 		s.complete(10)
 	})
-}
-
-// checked looks at each status that is written.
-type checked struct {
-	clusterapi.ClusterAPI
-	status func(*configv1.ClusterVersion)
-}
-
-func (c *checked) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	if cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u); err == nil && u.GetKind() == "ClusterVersion" {
-		c.status(cv)
-	}
-	return c.ClusterAPI.UpdateStatus(ctx, u, o)
 }
 
 // TestDefaultConditions: conditions come in the operator's order.

@@ -70,6 +70,17 @@ type markedCluster struct {
 	faults []string
 }
 
+// newMarkedCluster returns a cluster at the first release that is asked for update.
+func newMarkedCluster(t *testing.T, releases []*toyRelease, update *configv1.Update) *markedCluster {
+	t.Helper()
+	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+		cv.Spec.DesiredUpdate = update
+	})}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+	return c
+}
+
 func (c *markedCluster) markOf() string {
 	u, err := c.testCluster.Get(context.Background(), configMapKind, markKey)
 	if err != nil {
@@ -95,11 +106,7 @@ func (c *markedCluster) partial() bool {
 // complete, and some time longer.
 func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterapi.Event) {
 	t.Helper()
-	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
-	})}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+	c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
 	clock := reconcile.NewClock(toyStart)
 	var events []clusterapi.Event
 	u := must.Get(clusterupdate.New(clusterupdate.Options{
@@ -287,9 +294,7 @@ func TestHooksPanic(t *testing.T) {
 		}
 		return clusterupdate.HookWait{}, nil
 	}}
-	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, nil)}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+	c := newMarkedCluster(t, releases, nil)
 	synctest.Test(t, func(t *testing.T) {
 		u, err := clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{h},
@@ -337,11 +342,7 @@ func (h *hangingHook) BeforeApply(ctx context.Context, _ clusterupdate.HookReque
 func TestHookHangs(t *testing.T) {
 	releases := toyReleases(t)
 	synctest.Test(t, func(t *testing.T) {
-		c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
-		})}
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-		must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+		c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
 		u := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{&hangingHook{}},
 		}))(t)

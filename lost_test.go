@@ -1,7 +1,6 @@
 package clusterupdate_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,8 +9,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -128,7 +125,13 @@ func rootOf(err error) string {
 // nothing.
 func TestUnknownOperators(t *testing.T) {
 	for _, fault := range []error{errors.New("away"), clusterapi.ErrNotCollected} {
-		withSample(t, func(o *clusterupdate.Options) { o.Own = ownFrom; o.API = &unlisted{o.API.(*memory.Cluster), fault} }, func(s *sampleTest) {
+		withSample(t, func(o *clusterupdate.Options) { o.Own = ownFrom }, func(s *sampleTest) {
+			s.fault = func(call memory.Call) error {
+				if call.Verb == "List" && call.GVK.Kind == "ClusterOperator" {
+					return fault
+				}
+				return nil
+			}
 			s.loseStatus()
 			writes := s.payloadWrites()
 			if _, err := s.u.Sync(s.Context()); !errors.Is(err, fault) {
@@ -140,26 +143,6 @@ func TestUnknownOperators(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unlisted cannot list ClusterOperators.
-type unlisted struct {
-	*memory.Cluster
-	err error
-}
-
-func (u *unlisted) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	if gvk.Kind == "ClusterOperator" {
-		return &unstructured.UnstructuredList{}, u.err
-	}
-	return u.Cluster.List(ctx, gvk, o)
-}
-
-func (u *unlisted) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
-	if gvk.Kind == "ClusterOperator" {
-		return nil, u.err
-	}
-	return u.Cluster.ListShared(ctx, gvk, o)
 }
 
 // TestLostInMidUpdate: a status that is lost in mid-update stops everything until

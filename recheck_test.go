@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -61,11 +59,7 @@ func TestChecksRunAgain(t *testing.T) {
 		{name: "and it is forced", holds: 11 * time.Minute, force: true, blocks: func(int) bool { return true }, asked: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-				cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force}
-			})}
-			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-			must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+			c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force})
 			clock := reconcile.NewClock(toyStart)
 			var began time.Time
 			h := &marking{before: func(now time.Time) (clusterupdate.HookWait, error) {

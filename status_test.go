@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -249,13 +248,11 @@ func TestStatusConflict(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		t := s.T
 		var once bool
-		s.restart(func(o *clusterupdate.Options) {
-			o.API = &disturbed{ClusterAPI: s.Cluster, disturb: func() {
-				if !once {
-					once = true
-					s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Channel = "fast-4.21" })
-				}
-			}}
+		s.onCall(func(call memory.Call) {
+			if call.Verb == "UpdateStatus" && !once {
+				once = true
+				s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Channel = "fast-4.21" })
+			}
 		})
 		s.complete(3)
 		cv := s.version(t)
@@ -263,17 +260,6 @@ func TestStatusConflict(t *testing.T) {
 			t.Errorf("channel %s, observed generation %d of %d", cv.Spec.Channel, cv.Status.ObservedGeneration, cv.Generation)
 		}
 	})
-}
-
-// disturbed lets somebody else write before each write of a status.
-type disturbed struct {
-	clusterapi.ClusterAPI
-	disturb func()
-}
-
-func (d *disturbed) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	d.disturb()
-	return d.ClusterAPI.UpdateStatus(ctx, u, o)
 }
 
 // TestAPIFaults: a fault of the API is an error of Sync, and says nothing about

@@ -85,17 +85,22 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 	c := &testCluster{next: to.Operators(), applied: map[manifest.Identity]bool{}, hold: map[string]bool{}}
 	c.Cluster = memory.NewOpenShift(memory.Options{
 		Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
-			if c.called != nil && ctx.Value(reactionKey{}) == nil {
-				c.called(call)
+			if ctx.Value(reactionKey{}) != nil {
+				return do(ctx)
 			}
-			if c.fault != nil && ctx.Value(reactionKey{}) == nil {
-				if err := c.fault(call); err != nil {
+			c.mu.Lock()
+			called, fault := c.called, c.fault
+			c.mu.Unlock()
+			if called != nil {
+				called(call)
+			}
+			if fault != nil {
+				if err := fault(call); err != nil {
 					return err
 				}
 			}
 			err := do(ctx)
-			writes := call.Verb == "Apply" || call.Verb == "Create" || call.Verb == "Update"
-			if err == nil && writes && ctx.Value(reactionKey{}) == nil {
+			if err == nil && (call.Verb == "Apply" || call.Verb == "Create" || call.Verb == "Update") {
 				c.react(context.WithValue(context.WithoutCancel(ctx), reactionKey{}, true), call)
 			}
 			return err
@@ -152,6 +157,13 @@ func (c *testCluster) react(ctx context.Context, call memory.Call) {
 			}
 		}
 	}
+}
+
+// onCall has f follow the calls from now on.
+func (c *testCluster) onCall(f func(memory.Call)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.called = f
 }
 
 // report makes an operator available at its versions.
