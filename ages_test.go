@@ -29,6 +29,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -36,14 +37,9 @@ import (
 // definitionOf returns a definition of ClusterVersion as a release ships it.
 func definitionOf(t testing.TB, age string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testdata.Dir(t), "definitions", "clusterversion-"+age+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "definitions", "clusterversion-"+age+".yaml")))(t)
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(data, &u.Object))
 	annotations := u.GetAnnotations()
 	delete(annotations, "release.openshift.io/feature-set") // the sample's cluster has the default one
 	u.SetAnnotations(annotations)
@@ -135,21 +131,15 @@ func aged(t testing.TB, age string) *unstructured.Unstructured {
 func withDefinition(t testing.TB, release fs.FS, definition *unstructured.Unstructured) fs.FS {
 	t.Helper()
 	out := fstest.MapFS{}
-	err := fs.WalkDir(release, ".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, fs.WalkDir(release, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := fs.ReadFile(release, path)
 		out[path] = &fstest.MapFile{Data: data}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := yaml.Marshal(definition.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	data := must.Get(yaml.Marshal(definition.Object))(t)
 	out["release-manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml"] = &fstest.MapFile{Data: data}
 	return out
 }
@@ -243,9 +233,7 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 			s.next = map[string]*manifest.Payload{sample.ToImage: to, sample.FromImage: from}[step.image].Operators()
 			clear(s.applied)
 			s.request(t, configv1.Update{Image: step.image, Force: true})
-			if r := s.syncs(20); !r.Done {
-				t.Fatalf("not done: %v", r.Failure)
-			}
+			s.complete(20)
 			if entries := strings.Split(step.history, ", "); len(entries) > limit {
 				step.history = strings.Join(entries[:limit], ", ")
 			}
@@ -272,15 +260,10 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 // define replaces the definition of ClusterVersion.
 func (s *sampleTest) define(definition *unstructured.Unstructured) {
 	s.Helper()
-	stored, err := s.Get(s.Context(), definition.GroupVersionKind(), clusterapi.Key("", definition.GetName()))
-	if err != nil {
-		s.Fatal(err)
-	}
+	stored := must.Get(s.Get(s.Context(), definition.GroupVersionKind(), clusterapi.Key("", definition.GetName())))(s)
 	u := definition.DeepCopy()
 	u.SetResourceVersion(stored.GetResourceVersion())
-	if _, err := s.Update(s.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-		s.Fatal(err)
-	}
+	must.Get(s.Update(s.Context(), u, clusterapi.UpdateOptions{}))(s)
 }
 
 // wantCapabilities compares those of the status with what the definition accepts.
@@ -338,14 +321,10 @@ func TestAgeNotKnown(t *testing.T) {
 			definition := definitionOf(t, "4.12")
 			withSample(t, nil, func(s *sampleTest) {
 				s.define(definition)
-				_, err := clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+				modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 					cv.Status.Capabilities = configv1.ClusterVersionCapabilitiesStatus{
 						KnownCapabilities: []configv1.ClusterVersionCapability{"Console", "marketplace"}, EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"}}
-					return nil
 				})
-				if err != nil {
-					s.Fatal(err)
-				}
 				api := &witness{Cluster: s.Cluster, hidden: hidden, wrote: func(err error) {
 					if apierrors.IsInvalid(err) {
 						s.Error(err)
@@ -362,9 +341,7 @@ func TestAgeNotKnown(t *testing.T) {
 					})
 				})
 				s.request(s, configv1.Update{Version: sample.ToVersion})
-				if r := s.syncs(20); !r.Done {
-					s.Fatalf("not done: %v", r.Failure)
-				}
+				s.complete(20)
 				want := configv1.ClusterVersionCapabilitiesStatus{
 					KnownCapabilities:   []configv1.ClusterVersionCapability{"Console", "marketplace"},
 					EnabledCapabilities: []configv1.ClusterVersionCapability{"Console", "marketplace"}}
@@ -421,9 +398,7 @@ metadata:
 				s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Capabilities = &tt.spec })
 				s.syncs(3)
 				s.request(s, configv1.Update{Version: sample.ToVersion})
-				if r := s.syncs(20); !r.Done {
-					s.Fatalf("not done: %v", r.Failure)
-				}
+				s.complete(20)
 				status := s.version(s).Status.Capabilities
 				want := configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: tt.enabled, KnownCapabilities: []configv1.ClusterVersionCapability{"Teleport", "openshift-samples"}}
 				if diff := cmp.Diff(want, status); diff != "" {

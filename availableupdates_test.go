@@ -12,7 +12,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 )
@@ -47,13 +46,7 @@ func versions(rs []configv1.Release) (out []string) {
 
 func (s *sampleTest) setSpec(f func(*configv1.ClusterVersionSpec)) {
 	s.Helper()
-	_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		f(&cv.Spec)
-		return nil
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
+	modify(s, s.Cluster, false, func(cv *configv1.ClusterVersion) { f(&cv.Spec) })
 }
 
 func TestRetrieval(t *testing.T) {
@@ -206,9 +199,7 @@ func TestNoGraph(t *testing.T) {
 		s.wantCondition(configv1.RetrievedUpdates, "False NoChannel: The update channel has not been configured.")
 
 		s.request(t, configv1.Update{Version: sample.ToVersion, Image: sample.ToImage})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		s.wantHistory(completedHistory)
 	})
 }

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate"
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -55,43 +55,28 @@ func wholeUpdate(b *testing.B, fromFS, toFS fs.FS, o simulation.Options) {
 	for b.Loop() {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 		o.Clock = clock
-		cluster, err := simulation.New(o)
-		if err != nil {
-			b.Fatal(err)
-		}
+		cluster := must.Get(simulation.New(o))(b)
 		cluster.Expect(next)
-		updater, err := clusterupdate.New(clusterupdate.Options{
+		updater := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: cluster,
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
 			}),
 			Graph: source, Verifier: signature.Insecure(), Clock: clock,
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock})
-		if err != nil {
-			b.Fatal(err)
-		}
+		}))(b)
+		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(b)
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), nodes.Process(), updater.Process())
 		if err := v.RunUntil(v.Now().Add(10 * time.Minute)); err != nil { // the cluster is kept as it is
 			b.Fatal(err)
 		}
-		_, err = clusterapi.Modify(b.Context(), cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		modify(b, cluster, false, func(cv *configv1.ClusterVersion) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: to.Release.Version}
-			return nil
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
 		for limit := v.Now().Add(24 * time.Hour); !updated(b, cluster, to.Release); {
 			if v.Now().After(limit) {
 				b.Fatal("the cluster was not updated within a day")
 			}
-			if err := v.RunUntil(v.Now().Add(time.Minute)); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, v.RunUntil(v.Now().Add(time.Minute)))
 		}
 		v.Close()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -58,10 +59,7 @@ func branchedReleases(t *testing.T) []*toyRelease {
 		files := maps.Clone(r.files.(fstest.MapFS))
 		last := string(files["release-manifests/0000_90_config_00_config.yaml"].Data)
 		files["release-manifests/0000_50_extra_00_config.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(last, "name: last", "name: extra", 1))}
-		p, err := manifest.Load(t.Context(), files, manifest.LoadOptions{Image: r.Image, Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(manifest.Load(t.Context(), files, manifest.LoadOptions{Image: r.Image, Filter: manifest.DefaultFilter()}))(t)
 		releases[i] = &toyRelease{Release: r.Release, files: files, payload: p}
 	}
 	return releases
@@ -89,12 +87,9 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 				h.testCluster = newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
 					cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
 				})
-				u, err := clusterupdate.New(clusterupdate.Options{
+				u := must.Get(clusterupdate.New(clusterupdate.Options{
 					API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Workers: 4,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error)
 				go func() { ended <- u.Run(ctx) }()
@@ -103,13 +98,7 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 				if !slices.Contains(h.calls(0), "1.0.1 extra") {
 					t.Fatalf("the call did not hang: %v", h.calls(0))
 				}
-				_, err = clusterapi.Modify(ctx, h.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-					tc.change(&cv.Spec)
-					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				modify(t, h.Cluster, false, func(cv *configv1.ClusterVersion) { tc.change(&cv.Spec) })
 				time.Sleep(10 * time.Minute)
 				if got := h.calls(before); len(got) > 0 {
 					t.Errorf("calls besides the one that hangs: %v", got)
@@ -147,27 +136,20 @@ func TestCalledOffPassVirtual(t *testing.T) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
 		})}
 		clock := reconcile.NewClock(toyStart)
-		u, err := clusterupdate.New(clusterupdate.Options{
+		u := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Workers: 4,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: h, Clock: clock, Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{Slow: 0.3, Late: 0.2}}, u.Process())
 		begun := func(version string) bool {
 			return slices.ContainsFunc(h.calls(0), func(call string) bool { return call[:len(version)] == version })
 		}
-		if err := v.RunWhile(time.Hour, func() bool { return !begun("1.0.1") }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunWhile(time.Hour, func() bool { return !begun("1.0.1") }))
 		h.request(t, configv1.Update{Version: "1.0.2"})
 		if err := v.RunWhile(time.Hour, func() bool { return !begun("1.0.2") }); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		n := len(h.calls(0))
-		if err := v.RunUntil(v.Now().Add(20 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunUntil(v.Now().Add(20*time.Minute)))
 		for _, call := range h.calls(n) {
 			if call[:5] != "1.0.2" {
 				t.Errorf("seed %d: %s was applied at the same time as 1.0.2", seed, call)

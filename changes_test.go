@@ -17,67 +17,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
-
-// spied tells of each call, before it is made. It can be watched.
-type spied struct {
-	*memory.Cluster
-	mu   sync.Mutex
-	call func(verb, kind, name string)
-}
-
-func (s *spied) tell(verb, kind, name string) {
-	s.mu.Lock()
-	call := s.call
-	s.mu.Unlock()
-	if call != nil {
-		call(verb, kind, name)
-	}
-}
-
-func (s *spied) on(call func(verb, kind, name string)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.call = call
-}
-
-func (s *spied) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	s.tell("Get", gvk.Kind, key.Name)
-	return s.Cluster.Get(ctx, gvk, key)
-}
-
-func (s *spied) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	s.tell("Apply", obj.GetKind(), obj.GetName())
-	return s.Cluster.Apply(ctx, obj, o)
-}
-
-func (s *spied) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	s.tell("UpdateStatus", obj.GetKind(), obj.GetName())
-	return s.Cluster.UpdateStatus(ctx, obj, o)
-}
-
-// spy puts a spied cluster under a new Updater.
-func (s *sampleTest) spy(change func(*clusterupdate.Options)) *spied {
-	api := &spied{Cluster: s.Cluster}
-	s.restart(func(o *clusterupdate.Options) {
-		o.API = api
-		if change != nil {
-			change(o)
-		}
-	})
-	return api
-}
 
 // running runs the Updater while f does.
 func (s *sampleTest) running(f func()) {
@@ -207,14 +156,13 @@ func TestAfter(t *testing.T) {
 func TestStatusThrottle(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		writes, applies := 0, 0
-		api := s.spy(nil)
 		s.running(func() {
 			time.Sleep(10 * time.Second)
-			api.on(func(verb, kind, _ string) {
+			s.onCall(func(call memory.Call) {
 				switch {
-				case verb == "UpdateStatus" && kind == "ClusterVersion":
+				case call.Verb == "UpdateStatus" && call.GVK.Kind == "ClusterVersion":
 					writes++
-				case verb == "Apply":
+				case call.Verb == "Apply":
 					applies++
 					time.Sleep(time.Second)
 				}
@@ -233,17 +181,17 @@ func TestStatusThrottle(t *testing.T) {
 // something slowly.
 func TestRefusedAndSlow(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
-		api := s.spy(func(o *clusterupdate.Options) { o.Verifier = refusing{} })
+		s.restart(func(o *clusterupdate.Options) { o.Verifier = refusing{} })
 		s.sync()
 		s.request(s, configv1.Update{Version: sample.ToVersion})
 		reads := 0
-		api.on(func(verb, kind, _ string) {
-			if verb == "Get" && kind == "ClusterVersion" {
+		s.onCall(func(call memory.Call) {
+			if call.Verb == "Get" && call.GVK.Kind == "ClusterVersion" {
 				if reads++; reads > 1000 {
 					panic("Sync spins")
 				}
 			}
-			if verb == "Apply" {
+			if call.Verb == "Apply" {
 				time.Sleep(time.Second)
 			}
 		})
@@ -255,10 +203,9 @@ func TestRefusedAndSlow(t *testing.T) {
 // cluster.
 func TestPassLimit(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
-		api := s.spy(nil)
 		s.sync()
-		api.on(func(verb, _, _ string) {
-			if verb == "Apply" {
+		s.onCall(func(call memory.Call) {
+			if call.Verb == "Apply" {
 				time.Sleep(20 * time.Second)
 			}
 		})
@@ -314,7 +261,7 @@ func TestActivityInMidPass(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		var ready, wentOn time.Time
 		passes := 0
-		api := s.spy(func(o *clusterupdate.Options) {
+		s.restart(func(o *clusterupdate.Options) {
 			o.Observe = func(e clusterapi.Event) {
 				switch p := dataOf(e).Pass; {
 				case p == nil || dataOf(e).Release.Version != sample.ToVersion:
@@ -343,8 +290,8 @@ func TestActivityInMidPass(t *testing.T) {
 		s.hold["etcd"] = true
 		s.running(func() {
 			time.Sleep(time.Minute)
-			api.on(func(verb, kind, name string) {
-				if verb == "Get" && kind == "ClusterOperator" && name == "kube-apiserver" {
+			s.onCall(func(call memory.Call) {
+				if call.Verb == "Get" && call.GVK.Kind == "ClusterOperator" && call.Key.Name == "kube-apiserver" {
 					time.Sleep(20 * time.Second)
 				}
 			})
@@ -368,13 +315,8 @@ func TestGatesOfTheNewRelease(t *testing.T) {
 			{Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}}},
 			{Version: sample.ToVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}, {Name: "B"}}},
 		}
-		u, err := clusterapi.ToUnstructured(fg)
-		if err != nil {
-			s.Fatal(err)
-		}
-		if err := s.Load(u); err != nil {
-			s.Fatal(err)
-		}
+		u := must.Get(clusterapi.ToUnstructured(fg))(s)
+		must.Do(s, s.Load(u))
 		s.running(func() {
 			time.Sleep(time.Minute)
 			s.request(s, configv1.Update{Version: sample.ToVersion})
@@ -421,25 +363,18 @@ func TestRecreated(t *testing.T) {
 		s.wantHistory(completedHistory)
 		gvk := configv1.GroupVersion.WithKind("ClusterVersion")
 		orphan := clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationOrphan} // it owns its own definition
-		if err := s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan); err != nil {
-			s.Fatal(err)
-		}
+		must.Do(s, s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan))
 		if _, err := s.u.Sync(s.Context()); err == nil {
 			s.Error("no error without a cluster version")
 		}
 		cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 		cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
-		if _, err := clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}); err != nil {
-			s.Fatal(err)
-		}
+		must.Get(clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}))(s)
 		if r := s.syncs(3); !r.Done {
 			s.Errorf("%+v", r)
 		}
 		s.wantHistory("4.21.1 Completed")
-		ns, err := s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator"))
-		if err != nil {
-			s.Fatal(err)
-		}
+		ns := must.Get(s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator")))(s)
 		owners := ns.GetOwnerReferences()
 		if len(owners) == 0 || owners[len(owners)-1].UID != s.version(s).UID {
 			s.Errorf("owners are %+v", owners)
@@ -469,9 +404,7 @@ func TestListsFollowTheVersion(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(5); !r.Done {
-			s.Fatal(r.Failure)
-		}
+		s.complete(5)
 		if diff := cmp.Diff([]string(nil), versions(s.version(s).Status.AvailableUpdates)); diff != "" {
 			s.Errorf("available updates (-want +got):\n%s", diff)
 		}
@@ -481,13 +414,7 @@ func TestListsFollowTheVersion(t *testing.T) {
 // TestRunWithoutHistory: what can never get better ends Run.
 func TestRunWithoutHistory(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
-		_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-			cv.Status.History = nil
-			return nil
-		})
-		if err != nil {
-			s.Fatal(err)
-		}
+		modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) { cv.Status.History = nil })
 		if err := s.u.Run(s.Context()); !errors.Is(err, clusterupdate.ErrNoRelease) {
 			s.Errorf("Run ended with %v", err)
 		}
@@ -497,13 +424,16 @@ func TestRunWithoutHistory(t *testing.T) {
 // TestFlakyAPI: a fault of the API in the middle of a pass does not end it.
 func TestFlakyAPI(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
-		api := s.spy(nil)
 		s.sync()
 		var reads atomic.Int64
-		flaky := &failingReads{spied: api, fails: func() bool { return reads.Add(1)%5 == 0 }}
-		s.restart(func(o *clusterupdate.Options) { o.API = flaky })
-		api.on(func(verb, _, _ string) {
-			if verb == "Apply" {
+		s.fault = func(call memory.Call) error {
+			if own := call.Verb == "Get" && call.GVK.Kind == "ClusterVersion"; own && reads.Add(1)%7 == 0 {
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		s.onCall(func(call memory.Call) {
+			if call.Verb == "Apply" {
 				time.Sleep(time.Second)
 			}
 		})
@@ -518,28 +448,14 @@ func TestFlakyAPI(t *testing.T) {
 	})
 }
 
-// failingReads fails to read the ClusterVersion now and then.
-type failingReads struct {
-	*spied
-	fails func() bool
-}
-
-func (f *failingReads) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	if gvk.Kind == "ClusterVersion" && f.fails() {
-		return nil, errors.New("connection refused")
-	}
-	return f.spied.Get(ctx, gvk, key)
-}
-
 // TestLastStatus: a Run that is stopped tells how far its pass had come.
 func TestLastStatus(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
-		api := s.spy(nil)
 		s.running(func() {
 			time.Sleep(10 * time.Second)
 			applies := 0
-			api.on(func(verb, _, _ string) {
-				if verb == "Apply" {
+			s.onCall(func(call memory.Call) {
+				if call.Verb == "Apply" {
 					applies++
 					time.Sleep(time.Second)
 				}

@@ -11,12 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -30,9 +31,7 @@ func TestAnotherOneUpdated(t *testing.T) {
 		away := s.u
 		s.restart(nil)
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(10); !r.Done {
-			s.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		s.wantHistory(completedHistory)
 		s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate = nil })
 		s.events = nil
@@ -61,17 +60,16 @@ func TestAnotherOneUpdated(t *testing.T) {
 func TestReplaced(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		api := s.spy(nil)
 		replaced := false
 		var late []string
 		s.running(func() {
 			time.Sleep(10 * time.Second)
 			applies := 0
-			api.on(func(verb, kind, name string) {
+			s.onCall(func(call memory.Call) {
 				switch {
-				case verb != "Apply":
+				case call.Verb != "Apply":
 				case replaced && s.version(s).Status.History[0].Image == "registry.example/other@sha256:1":
-					late = append(late, kind+" "+name)
+					late = append(late, call.GVK.Kind+" "+call.Key.Name)
 				default:
 					if applies++; applies == 20 && !replaced {
 						replaced = true
@@ -95,14 +93,10 @@ func TestReplaced(t *testing.T) {
 // entry puts an entry on top of the history, as another Updater does.
 func (s *sampleTest) entry(h configv1.UpdateHistory) {
 	s.Helper()
-	_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+	modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 		cv.Status.History = append([]configv1.UpdateHistory{h}, cv.Status.History...)
 		cv.Status.Desired = configv1.Release{Version: h.Version, Image: h.Image}
-		return nil
 	})
-	if err != nil {
-		s.Fatal(err)
-	}
 }
 
 // TestConditionalIsNamed: a version that has risks is reported as such.
@@ -137,15 +131,12 @@ func TestVerifiedOnce(t *testing.T) {
 		before := condition(s.version(s), clusterversion.ConditionReleaseAccepted)
 		s.restart(func(o *clusterupdate.Options) {
 			o.Verifier = refusing{}
-			o.API = &disturbed{ClusterAPI: s.Cluster, disturb: func() {}}
 			o.Observe = func(e clusterapi.Event) {
 				seen = append(seen, condition(s.version(s), clusterversion.ConditionReleaseAccepted))
 			}
 		})
 		s.hold["etcd"] = false
-		if r := s.syncs(10); !r.Done {
-			s.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		for _, c := range seen {
 			if c != before {
 				s.Fatalf("ReleaseAccepted became %q, was %q", c, before)
@@ -196,32 +187,19 @@ func TestRetrieveTimeout(t *testing.T) {
 func TestUpgradeableOfThisPass(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		s.restart(func(o *clusterupdate.Options) {
-			o.API = &checked{ClusterAPI: s.Cluster, status: func(cv *configv1.ClusterVersion) {
-				progressing := strings.HasPrefix(condition(cv, configv1.OperatorProgressing), "True")
-				if updating := strings.Contains(condition(cv, configv1.OperatorUpgradeable), "ClusterVersionUpdating"); updating != progressing {
-					s.Errorf("Progressing is %q, Upgradeable %q", condition(cv, configv1.OperatorProgressing), condition(cv, configv1.OperatorUpgradeable))
-				}
-			}}
+		s.onCall(func(call memory.Call) {
+			if call.Verb != "UpdateStatus" || call.GVK.Kind != "ClusterVersion" {
+				return
+			}
+			cv := must.Get(clusterapi.FromUnstructured[configv1.ClusterVersion](call.Object))(s)
+			progressing := strings.HasPrefix(condition(cv, configv1.OperatorProgressing), "True")
+			if updating := strings.Contains(condition(cv, configv1.OperatorUpgradeable), "ClusterVersionUpdating"); updating != progressing {
+				s.Errorf("Progressing is %q, Upgradeable %q", condition(cv, configv1.OperatorProgressing), condition(cv, configv1.OperatorUpgradeable))
+			}
 		})
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(10); !r.Done {
-			s.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 	})
-}
-
-// checked looks at each status that is written.
-type checked struct {
-	clusterapi.ClusterAPI
-	status func(*configv1.ClusterVersion)
-}
-
-func (c *checked) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	if cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u); err == nil && u.GetKind() == "ClusterVersion" {
-		c.status(cv)
-	}
-	return c.ClusterAPI.UpdateStatus(ctx, u, o)
 }
 
 // TestDefaultConditions: conditions come in the operator's order.
@@ -288,9 +266,7 @@ func TestWaitsInOnePass(t *testing.T) {
 func TestSubmittedUpdate(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		if _, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}); err != nil {
-			s.Fatal(err)
-		}
+		must.Get(clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}))(s)
 		s.syncs(20)
 		s.wantHistory(completedHistory)
 		_, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.RollbackRequest{})

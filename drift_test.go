@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -80,17 +81,12 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}
-	u, err := clusterupdate.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(clusterupdate.New(o))(t)
 	r.u = u
 	v.Cluster, v.Clock = r.c.Cluster, clock
 	r.Virtual = reconcile.NewVirtual(v, u.Process())
 	t.Cleanup(r.Close)
-	if err := r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }))
 	return r
 }
 
@@ -191,10 +187,7 @@ func TestDriftRepaired(t *testing.T) {
 	for _, e := range r.events {
 		p.Updater(e)
 		if dataOf(e).Pass != nil && dataOf(e).Pass.Type == runlevel.EventDrifted {
-			raw, err := json.Marshal(e)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(json.Marshal(e))(t)
 			drifted += string(raw)
 		}
 	}
@@ -219,9 +212,7 @@ func TestDriftAndCrash(t *testing.T) {
 		r.plant()
 		end := r.Now().Add(5 * time.Minute)
 		for range n {
-			if _, err := r.Step(); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(r.Step())(t)
 		}
 		over = r.Now().After(end)
 		r.Crash("updater")

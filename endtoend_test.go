@@ -30,6 +30,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -40,16 +41,13 @@ import (
 // twoNodeGraph has one edge.
 func twoNodeGraph(t testing.TB, from, to *manifest.Payload) graph.Source {
 	t.Helper()
-	g, err := graph.New(graph.Data{
+	g := must.Get(graph.New(graph.Data{
 		Nodes: []graph.Node{
 			{Version: semver.MustParse(from.Release.Version), Image: from.Release.Image},
 			{Version: semver.MustParse(to.Release.Version), Image: to.Release.Image},
 		},
 		Edges: [][2]int{{0, 1}},
-	}, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, graph.DecodeOptions{}))(t)
 	return graph.Static(g)
 }
 
@@ -81,18 +79,15 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 	}
 	synctest.Test(t, func(t *testing.T) {
 		two := intstr.FromInt32(2)
-		cluster, err := simulation.New(simulation.Options{
+		cluster := must.Get(simulation.New(simulation.Options{
 			Release:        payload.Release(from),
 			Pools:          []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.21"},
 			Workloads:      []simulation.Workload{{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		cluster.Expect(payload.Release(to))
 		order := newOrderCheck(to, toFS)
-		updater, err := clusterupdate.New(clusterupdate.Options{
+		updater := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: cluster,
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
@@ -101,14 +96,8 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 			Verifier:  signature.Insecure(),
 			ApplyMode: mode,
 			Observe:   order.observe,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
+		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
@@ -117,16 +106,12 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 		group.Go(func() error { return updater.Run(ctx) })
 
 		time.Sleep(10 * time.Minute) // the cluster is kept as it is
-		_, err = clusterapi.Modify(ctx, cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		modify(t, cluster, false, func(cv *configv1.ClusterVersion) {
 			if got := historyOf(cv); got != from.Release.Version+" Completed" {
 				t.Errorf("history is %s", got)
 			}
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: to.Release.Version}
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		start := time.Now()
 		for !updated(t, cluster, to.Release) && time.Since(start) < 6*time.Hour {
 			time.Sleep(time.Minute)
@@ -137,10 +122,7 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 		if err := group.Wait(); err != nil {
 			t.Error(err)
 		}
-		cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), cluster, clusterapi.Key("", "version"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), cluster, clusterapi.Key("", "version")))(t)
 		want := fmt.Sprintf("%s Completed, %s Completed", to.Release.Version, from.Release.Version)
 		if got := historyOf(cv); got != want {
 			for _, c := range cv.Status.Conditions {
@@ -158,17 +140,11 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 // updated reports whether the update has completed, on every node too.
 func updated(t testing.TB, c clusterapi.ClusterAPI, r configv1.Release) bool {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), c, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c, clusterapi.Key("", "version")))(t)
 	if newest := cv.Status.History[0]; newest.Version != r.Version || newest.State != configv1.CompletedUpdate {
 		return false
 	}
-	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pools := must.Get(clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), c, clusterapi.ListOptions{}))(t)
 	for _, p := range pools {
 		if p.Status.Configuration.Name != p.Spec.Configuration.Name || p.Status.UpdatedMachineCount != p.Status.MachineCount {
 			return false
@@ -181,10 +157,7 @@ func updated(t testing.TB, c clusterapi.ClusterAPI, r configv1.Release) bool {
 // the shop stays open.
 func down(t *testing.T, c clusterapi.ClusterAPI) {
 	t.Helper()
-	nodes, err := clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := must.Get(clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{}))(t)
 	out := map[string][]string{}
 	for _, n := range nodes {
 		pool, _, _ := strings.Cut(n.Name, "-")
@@ -197,10 +170,7 @@ func down(t *testing.T, c clusterapi.ClusterAPI) {
 			t.Errorf("pool %s: %v are out at once", pool, names)
 		}
 	}
-	pods, err := clusterapi.List[corev1.Pod](context.Background(), c, clusterapi.ListOptions{Namespace: "shop"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := must.Get(clusterapi.List[corev1.Pod](context.Background(), c, clusterapi.ListOptions{Namespace: "shop"}))(t)
 	ready := 0
 	for _, p := range pods {
 		for _, cond := range p.Status.Conditions {
@@ -217,10 +187,7 @@ func down(t *testing.T, c clusterapi.ClusterAPI) {
 // checkNodes proves that every node runs the release.
 func checkNodes(t *testing.T, c clusterapi.ClusterAPI, r configv1.Release) {
 	t.Helper()
-	nodes, err := clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := must.Get(clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{}))(t)
 	if len(nodes) != 9 {
 		t.Errorf("%d nodes", len(nodes))
 	}

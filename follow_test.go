@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -35,13 +36,10 @@ func TestFollowFaults(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	for seed := range seeds(8, 2) {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-		cluster, err := simulation.New(simulation.Options{
+		cluster := must.Get(simulation.New(simulation.Options{
 			Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		cluster.Expect(payload.Release(to))
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{
 			Cluster: cluster, Clock: clock, Seed: seed, Order: reconcile.Random,
@@ -51,43 +49,24 @@ func TestFollowFaults(t *testing.T) {
 			},
 		}, cluster.Process())
 		defer v.Close()
-		u, err := clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
+		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
 		var last *view.Status
 		told := 0
-		follow, err := clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: to, Observe: func(s *view.Status, err error) {
+		follow := must.Get(clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: to, Observe: func(s *view.Status, err error) {
 			if last, told = s, told+1; (s == nil) == (err == nil) {
 				t.Errorf("seed %d: told %v and %v", seed, s, err)
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		v.Add(u.Process())
 		v.Add(nodes.Process())
 		v.Add(follow)
-		if err := v.RunUntil(v.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		must.Do(t, v.RunUntil(v.Now().Add(time.Minute)))
+		modify(t, cluster, false, func(cv *configv1.ClusterVersion) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := v.RunUntil(v.Now().Add(3 * time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		want, err := clusterupdate.ReadStatus(t.Context(), cluster, clusterupdate.StatusOptions{Now: v.Now(), Payload: to})
-		if err != nil {
-			t.Fatal(err)
-		}
+		})
+		must.Do(t, v.RunUntil(v.Now().Add(3*time.Hour)))
+		want := must.Get(clusterupdate.ReadStatus(t.Context(), cluster, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
 		if !last.Same(want) {
 			t.Errorf("seed %d: told %s, is %s", seed, last, want)
 		}
@@ -95,9 +74,7 @@ func TestFollowFaults(t *testing.T) {
 			t.Errorf("seed %d: %s, told %d times", seed, want, told)
 		}
 		was := told
-		if err := v.RunUntil(v.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunUntil(v.Now().Add(time.Hour)))
 		if told != was {
 			t.Errorf("seed %d: told %d times that nothing changed", seed, told-was)
 		}
@@ -128,10 +105,7 @@ func follow(t *testing.T, o memory.Options, change func(*clusterupdate.FollowOpt
 	if change != nil {
 		change(&options)
 	}
-	p, err := clusterupdate.FollowProcess(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(clusterupdate.FollowProcess(options))(t)
 	f.Add(p)
 	return f
 }
@@ -145,32 +119,20 @@ func (f *followed) atRest(t *testing.T) {
 		&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Status: configv1.ClusterVersionStatus{Conditions: conditions}},
 		&configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd", Annotations: map[string]string{"include.release.openshift.io/x": "true"}}},
 	} {
-		u, err := clusterapi.ToUnstructured(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(clusterapi.ToUnstructured(obj))(t)
+		must.Do(t, f.Load(u))
 	}
 }
 
 func (f *followed) advance(t *testing.T, d time.Duration) {
 	t.Helper()
-	if err := f.RunUntil(f.Now().Add(d)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.RunUntil(f.Now().Add(d)))
 }
 
 // setProgressing makes the cluster begin or end an update.
 func (f *followed) setProgressing(t *testing.T, status configv1.ConditionStatus) {
 	t.Helper()
-	if _, err := clusterapi.Modify(t.Context(), f.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-		cv.Status.Conditions[0].Status = status
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	modify(t, f.Cluster, true, func(cv *configv1.ClusterVersion) { cv.Status.Conditions[0].Status = status })
 }
 
 func TestFollow(t *testing.T) {
@@ -283,25 +245,15 @@ func TestFollowOptions(t *testing.T) {
 func TestReadStatus(t *testing.T) {
 	f := follow(t, memory.Options{}, nil)
 	f.atRest(t)
-	bad, err := clusterapi.ToUnstructured(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bad := must.Get(clusterapi.ToUnstructured(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}))(t)
 	bad.Object["spec"] = map[string]any{"unschedulable": "perhaps"}
-	if err := f.Load(bad); err != nil {
-		t.Fatal(err)
-	}
-	s, err := clusterupdate.ReadStatus(t.Context(), f.Cluster, clusterupdate.StatusOptions{Now: f.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Load(bad))
+	s := must.Get(clusterupdate.ReadStatus(t.Context(), f.Cluster, clusterupdate.StatusOptions{Now: f.Now()}))(t)
 	if len(s.Unknown) != 1 || s.Unknown[0].Kind != "Node" || !strings.Contains(s.Unknown[0].Reason, "bad: ") {
 		t.Errorf("unknown: %+v", s.Unknown)
 	}
 	var out, errOut strings.Builder
-	if err := s.WriteText(&out, &errOut, view.StatusText{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.WriteText(&out, &errOut, view.StatusText{}))
 	if !strings.HasPrefix(out.String(), "The control plane is not updating. Whether nodes are is unknown: Node: bad: ") {
 		t.Error(out.String())
 	}

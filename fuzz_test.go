@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // lifeOf has an Updater look after a cluster with a ClusterVersion of this spec and
@@ -30,13 +31,10 @@ func lifeOf(t testing.TB, releases []*toyRelease, spec, status any) (*configv1.C
 		return nil, nil // an API server would not have it either
 	}
 	clock := reconcile.NewClock(toyStart)
-	updater, err := clusterupdate.New(clusterupdate.Options{
+	updater := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: cluster, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Interval: time.Minute,
 		Own: releases[0].payload.Release,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	var errs []error
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1, Observe: func(e clusterapi.Event) {
 		if e.Err != nil {

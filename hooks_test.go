@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // marking is a hook that marks an object before an update and takes the mark
@@ -69,6 +70,17 @@ type markedCluster struct {
 	faults []string
 }
 
+// newMarkedCluster returns a cluster at the first release that is asked for update.
+func newMarkedCluster(t *testing.T, releases []*toyRelease, update *configv1.Update) *markedCluster {
+	t.Helper()
+	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+		cv.Spec.DesiredUpdate = update
+	})}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
+	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+	return c
+}
+
 func (c *markedCluster) markOf() string {
 	u, err := c.testCluster.Get(context.Background(), configMapKind, markKey)
 	if err != nil {
@@ -94,16 +106,10 @@ func (c *markedCluster) partial() bool {
 // complete, and some time longer.
 func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterapi.Event) {
 	t.Helper()
-	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
-	})}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
 	clock := reconcile.NewClock(toyStart)
 	var events []clusterapi.Event
-	u, err := clusterupdate.New(clusterupdate.Options{
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
 		Observe: func(e clusterapi.Event) {
@@ -111,10 +117,7 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 				events = append(events, e)
 			}
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
 	t.Cleanup(v.Close)
 	return c, v, &events
@@ -291,11 +294,7 @@ func TestHooksPanic(t *testing.T) {
 		}
 		return clusterupdate.HookWait{}, nil
 	}}
-	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, nil)}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	c := newMarkedCluster(t, releases, nil)
 	synctest.Test(t, func(t *testing.T) {
 		u, err := clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{h},
@@ -343,30 +342,15 @@ func (h *hangingHook) BeforeApply(ctx context.Context, _ clusterupdate.HookReque
 func TestHookHangs(t *testing.T) {
 	releases := toyReleases(t)
 	synctest.Test(t, func(t *testing.T) {
-		c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
-		})}
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-		if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		u, err := clusterupdate.New(clusterupdate.Options{
+		c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
+		u := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{&hangingHook{}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- u.Run(ctx) }()
 		time.Sleep(30 * time.Second)
-		_, err = clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-			cv.Spec.Channel = "another"
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		modify(t, c.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.Channel = "another" })
 		time.Sleep(time.Second)
 		if cv := c.testCluster.version(t); cv.Status.ObservedGeneration != cv.Generation {
 			t.Error("the change of the specification was not seen")

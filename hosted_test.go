@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -40,13 +41,8 @@ func hostedCluster(t *testing.T, topology configv1.TopologyMode, readFails *erro
 		}
 		return do(ctx)
 	}}, cvtest.Requestable())
-	u, err := clusterapi.ToUnstructured(infrastructureOf(topology))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := api.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(clusterapi.ToUnstructured(infrastructureOf(topology)))(t)
+	must.Do(t, api.Load(u))
 	return api, &writes
 }
 
@@ -70,10 +66,7 @@ func TestHosted(t *testing.T) {
 		"Run":  func(u *clusterupdate.Updater, ctx context.Context) error { return u.Run(ctx) },
 		"Sync": func(u *clusterupdate.Updater, ctx context.Context) error { _, err := u.Sync(ctx); return err },
 	} {
-		u, err := clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure()}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		if err := run(u, ctx); !errors.Is(err, clusterversion.ErrHostedControlPlane) || ctx.Err() != nil {
 			t.Errorf("%s: %v", name, err)
@@ -99,10 +92,7 @@ func TestNotHosted(t *testing.T) {
 		t.Errorf("not readable: %v", err)
 	}
 	from := loadSample(t, sample.From(), sample.FromImage)
-	u, err := clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(), Own: from.Release})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(), Own: from.Release}))(t)
 	if _, err := u.Sync(t.Context()); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("an Updater that does not know: %v", err)
 	}

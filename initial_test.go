@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -88,11 +89,8 @@ func TestAcceptedWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestCluster(t, from, to, noHistory)
 		api := &lostAnswer{Cluster: c.Cluster}
-		u, err := clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(),
-			Own: configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(),
+			Own: configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if err := u.Run(ctx); err != nil {

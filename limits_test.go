@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 func TestLimits(t *testing.T) {
@@ -26,13 +27,11 @@ func TestLimits(t *testing.T) {
 				if err != nil || len(operators) == 0 {
 					s.Fatal(err)
 				}
-				if _, err := clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", operators[0].Name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+				must.Get(clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", operators[0].Name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 					co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 						Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Held", Message: long, LastTransitionTime: metav1.Now()})
 					return nil
-				}); err != nil {
-					s.Fatal(err)
-				}
+				}))(s)
 				s.sync()
 				_, text, _ := strings.Cut(condition(s.version(s), configv1.OperatorUpgradeable), ": ")
 				cut(s.T, text)

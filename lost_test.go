@@ -1,7 +1,6 @@
 package clusterupdate_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,21 +9,20 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // loseStatus takes the status of the ClusterVersion away.
 func (s *sampleTest) loseStatus() {
 	s.Helper()
-	modify(s, true, func(cv *configv1.ClusterVersion) { cv.Status = configv1.ClusterVersionStatus{} })
+	modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) { cv.Status = configv1.ClusterVersionStatus{} })
 }
 
 // payloadWrites are the writes of objects other than the ClusterVersion.
@@ -127,7 +125,13 @@ func rootOf(err error) string {
 // nothing.
 func TestUnknownOperators(t *testing.T) {
 	for _, fault := range []error{errors.New("away"), clusterapi.ErrNotCollected} {
-		withSample(t, func(o *clusterupdate.Options) { o.Own = ownFrom; o.API = &unlisted{o.API.(*memory.Cluster), fault} }, func(s *sampleTest) {
+		withSample(t, func(o *clusterupdate.Options) { o.Own = ownFrom }, func(s *sampleTest) {
+			s.fault = func(call memory.Call) error {
+				if call.Verb == "List" && call.GVK.Kind == "ClusterOperator" {
+					return fault
+				}
+				return nil
+			}
 			s.loseStatus()
 			writes := s.payloadWrites()
 			if _, err := s.u.Sync(s.Context()); !errors.Is(err, fault) {
@@ -139,26 +143,6 @@ func TestUnknownOperators(t *testing.T) {
 			}
 		})
 	}
-}
-
-// unlisted cannot list ClusterOperators.
-type unlisted struct {
-	*memory.Cluster
-	err error
-}
-
-func (u *unlisted) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	if gvk.Kind == "ClusterOperator" {
-		return &unstructured.UnstructuredList{}, u.err
-	}
-	return u.Cluster.List(ctx, gvk, o)
-}
-
-func (u *unlisted) ListShared(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) ([]*clusterapi.Object, error) {
-	if gvk.Kind == "ClusterOperator" {
-		return nil, u.err
-	}
-	return u.Cluster.ListShared(ctx, gvk, o)
 }
 
 // TestLostInMidUpdate: a status that is lost in mid-update stops everything until
@@ -239,19 +223,17 @@ func TestLostRequestIsChecked(t *testing.T) {
 func TestHistoryLostByAProcess(t *testing.T) {
 	for name, lose := range map[string]func(s *sampleTest){
 		"history": func(s *sampleTest) {
-			modify(s, true, func(cv *configv1.ClusterVersion) { cv.Status.History = nil })
+			modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) { cv.Status.History = nil })
 		},
 		"completed entries": func(s *sampleTest) {
-			modify(s, true, func(cv *configv1.ClusterVersion) {
+			modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 				cv.Status.History = cv.Status.History[:1]
 				cv.Status.History[0].State = configv1.PartialUpdate
 			})
 		},
 		"status and operators": func(s *sampleTest) {
 			for _, op := range s.next {
-				if err := s.Delete(s.Context(), configv1.GroupVersion.WithKind("ClusterOperator"), clusterapi.Key("", op.Name), clusterapi.DeleteOptions{}); err != nil {
-					s.Fatal(err)
-				}
+				must.Do(s, s.Delete(s.Context(), configv1.GroupVersion.WithKind("ClusterOperator"), clusterapi.Key("", op.Name), clusterapi.DeleteOptions{}))
 			}
 			s.loseStatus()
 		},
@@ -259,9 +241,7 @@ func TestHistoryLostByAProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withSample(t, nil, func(s *sampleTest) {
 				s.request(s.T, configv1.Update{Version: sample.ToVersion})
-				if r := s.syncs(5); !r.Done {
-					s.Fatal(r.Failure)
-				}
+				s.complete(5)
 				lose(s)
 				s.events = nil
 				s.syncs(3)
@@ -290,7 +270,7 @@ func TestPartialEntryIsNotOwn(t *testing.T) {
 		for _, op := range s.next {
 			reportVersion(s, s.Cluster, op.Name, sample.ToVersion)
 		}
-		modify(s, true, func(cv *configv1.ClusterVersion) {
+		modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 			cv.Status.Desired = ownTo
 			cv.Status.History = []configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: ownTo.Version, Image: ownTo.Image, StartedTime: metav1.Now()}}
 		})
@@ -309,7 +289,7 @@ func TestUpdateOfAnUnfinishedRelease(t *testing.T) {
 			now := metav1.Now()
 			return configv1.UpdateHistory{State: configv1.PartialUpdate, Version: r.Version, Image: r.Image, StartedTime: now, CompletionTime: &now}
 		}
-		modify(s, true, func(cv *configv1.ClusterVersion) {
+		modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 			cv.Status.Desired = ownTo
 			cv.Status.History = []configv1.UpdateHistory{entry(ownTo), entry(ownFrom)}
 			cv.Status.History[0].CompletionTime = nil

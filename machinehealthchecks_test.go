@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
 
@@ -81,17 +82,14 @@ func healthCheck(name string, condition corev1.NodeConditionType, annotations ma
 // setPool brings a pool to be updated or not.
 func (c *guardedCluster) setPool(t testing.TB, name string, updated bool) {
 	t.Helper()
-	_, err := clusterapi.Modify(context.Background(), c.testCluster.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+	must.Get(clusterapi.Modify(context.Background(), c.testCluster.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 		status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}
 		p.Status.ObservedGeneration = p.Generation
 		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{
 			{Type: mcfgv1.MachineConfigPoolUpdated, Status: status[updated]}, {Type: mcfgv1.MachineConfigPoolUpdating, Status: status[!updated]},
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 // guard makes a cluster with two nodes, two pools and MachineHealthChecks, and an
@@ -108,24 +106,16 @@ func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uin
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
 		&mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "master"}}, &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}},
 	} {
-		u, err := clusterapi.ToUnstructured(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(clusterapi.ToUnstructured(o))(t)
+		must.Do(t, c.Load(u))
 	}
 	c.setPool(t, "master", true)
 	c.setPool(t, "worker", true)
 	clock := reconcile.NewClock(toyStart)
-	u, err := clusterupdate.New(clusterupdate.Options{
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{clusterupdate.PauseMachineHealthChecks(h)}, Interval: 5 * time.Minute,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
 	t.Cleanup(v.Close)
 	return c, v
@@ -165,15 +155,11 @@ func TestPauseMachineHealthChecks(t *testing.T) {
 			updating = true
 			c.setPool(t, "worker", false)
 			// One that is made meanwhile is paused too.
-			if _, err := clusterapi.Create(t.Context(), c.testCluster.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}))(t)
 		}
 		return historyOf(c.version(t)) == updatedHistory
 	})
-	if err := v.RunUntil(v.Now().Add(30 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.RunUntil(v.Now().Add(30*time.Minute)))
 	want := map[string]string{"active": `paused "" for ` + image, "later": `paused "" for ` + image, "others": `paused "theirs"`, "termination": ""}
 	if diff := cmp.Diff(want, c.healthChecks()); diff != "" {
 		t.Errorf("while the workers are updated: %s\n%s", diff, strings.Join(seen, "\n"))
@@ -183,9 +169,7 @@ func TestPauseMachineHealthChecks(t *testing.T) {
 		t.Errorf("Progressing is %s", text)
 	}
 	c.setPool(t, "worker", true)
-	if err := v.RunUntil(v.Now().Add(10 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.RunUntil(v.Now().Add(10*time.Minute)))
 	if diff := cmp.Diff(map[string]string{"active": "", "later": "", "others": `paused "theirs"`, "termination": ""}, c.healthChecks()); diff != "" {
 		t.Errorf("in the end: %s", diff)
 	}
@@ -256,15 +240,8 @@ func TestPauseMachineHealthChecksWayOut(t *testing.T) {
 	t.Run("left behind", func(t *testing.T) {
 		c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{})
 		left := healthCheck("left", corev1.NodeReady, map[string]string{annotationPaused: "", annotationPausedFor: "gone"})
-		if _, err := clusterapi.Create(t.Context(), c.testCluster.Cluster, left, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := clusterapi.Modify(t.Context(), c.testCluster.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-			cv.Spec.DesiredUpdate = nil
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, left, clusterapi.CreateOptions{}))(t)
+		modify(t, c.testCluster.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = nil })
 		c.setPool(t, "worker", false) // of no interest to an update that is gone
 		c.until(t, v, func() bool { return c.healthChecks()["left"] == "" })
 	})

@@ -12,13 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -35,10 +35,7 @@ func payloadTasks(t testing.TB, names ...string) []*manifest.Task {
 			kind = "apiVersion: config.openshift.io/v1, kind: ClusterOperator"
 		}
 		text := fmt.Sprintf("{%s, metadata: {name: %s, namespace: n, annotations: {a: b}}}", kind, name)
-		ms, err := manifest.Parse(fmt.Sprintf("0000_%02d_x_y.yaml", i), []byte(text), manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ms := must.Get(manifest.Parse(fmt.Sprintf("0000_%02d_x_y.yaml", i), []byte(text), manifest.Limits{}))(t)
 		all = append(all, ms...)
 	}
 	return manifest.NewTasks(all)
@@ -215,22 +212,6 @@ func TestPayloadProgressLimits(t *testing.T) {
 	}
 }
 
-// stubborn refuses to apply some objects for so many times.
-type stubborn struct {
-	*memory.Cluster
-	left   map[string]int
-	failed int
-}
-
-func (s *stubborn) Apply(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	if name := obj.GetKind() + " " + obj.GetName(); s.left[name] > 0 {
-		s.left[name]--
-		s.failed++
-		return nil, errAway
-	}
-	return s.Cluster.Apply(ctx, obj, o)
-}
-
 // TestUpdaterPayloadProgress has an Updater come to a release in spite of errors,
 // also those that no event of their own tells of, and keep it.
 func TestUpdaterPayloadProgress(t *testing.T) {
@@ -238,22 +219,25 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 	c := newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
 	})
-	api := &stubborn{Cluster: c.Cluster, left: map[string]int{"Deployment dns-operator": 9, "Deployment etcd-operator": 4}}
+	failed, left := 0, map[string]int{"dns-operator": 9, "etcd-operator": 4}
+	c.fault = func(call memory.Call) error {
+		if call.Verb != "Apply" || call.GVK.Kind != "Deployment" || left[call.Key.Name] == 0 {
+			return nil
+		}
+		left[call.Key.Name]--
+		failed++
+		return errAway
+	}
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	var p clusterupdate.PayloadProgress
-	u, err := clusterupdate.New(clusterupdate.Options{
-		API: api, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock, Observe: p.Observe,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: api, Clock: clock, Seed: 1}, u.Process())
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
+		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock, Observe: p.Observe,
+	}))(t)
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: 1}, u.Process())
 	t.Cleanup(v.Close)
-	if err := v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }); err != nil {
-		t.Fatal(err)
-	}
-	if api.failed != 13 {
-		t.Fatalf("%d attempts failed", api.failed)
+	must.Do(t, v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
+	if failed != 13 {
+		t.Fatalf("%d attempts failed", failed)
 	}
 	metrics := samplesOf(clusterupdate.MetricsInput{Payloads: &p}, payloadMetrics...)
 	if diff := cmp.Diff(payloadText(sample.ToVersion, 13, len(to.Manifests), 0), strings.Join(metrics, "\n")); diff != "" {

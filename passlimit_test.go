@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -28,7 +29,7 @@ func TestPassTakesItsTime(t *testing.T) {
 			withSample(t, nil, func(s *sampleTest) {
 				var began, took time.Duration
 				start := time.Now()
-				api := s.spy(func(o *clusterupdate.Options) {
+				s.restart(func(o *clusterupdate.Options) {
 					o.Interval, o.Workers = interval, 1
 					o.Observe = func(e clusterapi.Event) {
 						switch p := dataOf(e).Pass; {
@@ -40,13 +41,13 @@ func TestPassTakesItsTime(t *testing.T) {
 						}
 					}
 				})
-				api.on(func(verb, _, _ string) {
-					if verb == "Apply" {
+				s.onCall(func(call memory.Call) {
+					if call.Verb == "Apply" {
 						time.Sleep(10 * time.Second)
 					}
 				})
 				if tt.installing {
-					modify(s, true, func(cv *configv1.ClusterVersion) {
+					modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 						cv.Status.History = []configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: sample.FromVersion, Image: sample.FromImage, StartedTime: metav1.Now()}}
 					})
 				} else {

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -39,7 +40,7 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 	w.c = newTestCluster(t, loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage), change)
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := reconcile.NewClock(start)
-	u, err := clusterupdate.New(clusterupdate.Options{
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: w.c.Cluster, Payloads: sampleSource(), Verifier: signature.Insecure(), Clock: clock, Workers: 1,
 		Interval: 8 * time.Minute,
 		Observe: func(e clusterapi.Event) {
@@ -51,10 +52,7 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 				w.first = append(w.first, progressOf(p).Component)
 			}
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	w.u, w.v = u, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: w.c.Cluster, Clock: clock, Seed: 1}, u.Process())
 	t.Cleanup(w.v.Close)
 	return w
@@ -62,9 +60,7 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 
 func (w *waitsTest) run(d time.Duration) {
 	w.Helper()
-	if err := w.v.RunUntil(w.v.Now().Add(d)); err != nil {
-		w.Fatal(err)
-	}
+	must.Do(w, w.v.RunUntil(w.v.Now().Add(d)))
 }
 
 // taken returns when passes began since it was last called, since since.
@@ -79,12 +75,10 @@ func (w *waitsTest) taken(since time.Duration) (out []time.Duration) {
 func (w *waitsTest) operator(f func(*configv1.ClusterOperatorStatus)) {
 	w.Helper()
 	ctx := context.WithValue(w.Context(), reactionKey{}, true)
-	if _, err := clusterapi.Modify(ctx, w.c.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	must.Get(clusterapi.Modify(ctx, w.c.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		f(&co.Status)
 		return nil
-	}); err != nil {
-		w.Fatal(err)
-	}
+	}))(w)
 }
 
 func setStatus(s *configv1.ClusterOperatorStatus, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason string) {
@@ -163,12 +157,9 @@ func TestChangedWorkBeginsAnew(t *testing.T) {
 	if n := len(w.taken(0)); n < 6 {
 		t.Fatalf("%d passes", n)
 	}
-	if _, err := clusterapi.Modify(t.Context(), w.c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+	modify(t, w.c.Cluster, false, func(cv *configv1.ClusterVersion) {
 		cv.Spec.Overrides = []configv1.ComponentOverride{{Kind: "ConfigMap", Namespace: "ns", Name: "none", Unmanaged: true}}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	w.run(0)
 	// It is brought to the cluster in the order of an update.
 	_, first, _ := manifest.ParseName(loadSample(t, sample.From(), sample.FromImage).Manifests[0].Filename)
@@ -188,10 +179,7 @@ func TestReportOfAnInstallation(t *testing.T) {
 	})
 	w.operator(dnsDegraded(configv1.ConditionTrue))
 	w.run(time.Minute)
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), w.c.Cluster, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), w.c.Cluster, clusterapi.Key("", "version")))(t)
 	if n := len(w.taken(0)); n != 1 || historyOf(cv) != "4.20.3 Completed" {
 		t.Errorf("after %d passes the history is %s", n, historyOf(cv))
 	}

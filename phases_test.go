@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // phases bring a cluster to each phase of its life, with the history that it has then.
@@ -24,15 +25,13 @@ var phases = []struct {
 }{
 	{"installing", "4.20.3 Partial", nil, func(s *sampleTest) {
 		s.hold["dns"] = true
-		modify(s, true, func(cv *configv1.ClusterVersion) {
+		modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 			cv.Status.History = []configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: sample.FromVersion, Image: sample.FromImage, StartedTime: metav1.Now()}}
 		})
-		if _, err := clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+		must.Get(clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 			co.Status.Versions, co.Status.Conditions = nil, nil
 			return nil
-		}); err != nil {
-			s.Fatal(err)
-		}
+		}))(s)
 	}},
 	{"reconciling", "4.20.3 Completed", nil, func(*sampleTest) {}},
 	{"refused", "4.20.3 Completed", func(o *clusterupdate.Options) { o.Verifier = refusing{} }, func(s *sampleTest) { s.request(s.T, configv1.Update{Version: sample.ToVersion}) }},
@@ -43,15 +42,14 @@ var phases = []struct {
 	{"done", "4.21.1 Completed, 4.20.3 Completed", nil, func(s *sampleTest) { s.request(s.T, configv1.Update{Version: sample.ToVersion}) }},
 }
 
-// modify changes the ClusterVersion.
-func modify(s *sampleTest, status bool, f func(*configv1.ClusterVersion)) {
-	s.Helper()
-	if _, err := clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: status}, func(cv *configv1.ClusterVersion) error {
+// modify changes the ClusterVersion: its status, or all else.
+func modify(t testing.TB, api clusterapi.ClusterAPI, status bool, f func(*configv1.ClusterVersion)) {
+	t.Helper()
+	o := clusterapi.ModifyOptions{Status: status}
+	must.Get(clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), o, func(cv *configv1.ClusterVersion) error {
 		f(cv)
 		return nil
-	}); err != nil {
-		s.Fatal(err)
-	}
+	}))(t)
 }
 
 // In every phase a capability is enabled as soon as it is asked for, stays when it is
@@ -65,7 +63,7 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 						time.Sleep(max(s.sync().After, time.Minute))
 					}
 				}
-				modify(s, false, func(cv *configv1.ClusterVersion) {
+				modify(s, s.Cluster, false, func(cv *configv1.ClusterVersion) {
 					cv.Spec.Capabilities = &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone}
 				})
 				phase.reach(s)
@@ -79,7 +77,7 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 				}
 				has(false)
 				ask := func(names ...configv1.ClusterVersionCapability) {
-					modify(s, false, func(cv *configv1.ClusterVersion) { cv.Spec.Capabilities.AdditionalEnabledCapabilities = names })
+					modify(s, s.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.Capabilities.AdditionalEnabledCapabilities = names })
 					goOn()
 				}
 				ask("openshift-samples")
@@ -94,18 +92,16 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 					s.Errorf("Upgradeable is %s", got)
 				}
 				deployment := anyDeployment(s)
-				modify(s, false, func(cv *configv1.ClusterVersion) {
+				modify(s, s.Cluster, false, func(cv *configv1.ClusterVersion) {
 					cv.Spec.Overrides = []configv1.ComponentOverride{{Kind: "Deployment", Group: "apps", Namespace: deployment.Namespace, Name: deployment.Name, Unmanaged: true}}
 				})
 				goOn()
 				key := clusterapi.Key(deployment.Namespace, deployment.Name)
-				if _, err := clusterapi.Modify(s.Context(), s.Cluster, key, clusterapi.ModifyOptions{}, func(d *appsv1.Deployment) error {
+				must.Get(clusterapi.Modify(s.Context(), s.Cluster, key, clusterapi.ModifyOptions{}, func(d *appsv1.Deployment) error {
 					seven := int32(7)
 					d.Spec.Replicas = &seven
 					return nil
-				}); err != nil {
-					s.Fatal(err)
-				}
+				}))(s)
 				goOn()
 				if d, err := clusterapi.Get[appsv1.Deployment](s.Context(), s.Cluster, key); err != nil || *d.Spec.Replicas != 7 {
 					s.Errorf("the object is managed all the same: %v", err)
@@ -118,7 +114,7 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 					s.Errorf("Upgradeable is %s", got)
 				}
 				s.wantHistory(phase.history)
-				modify(s, false, func(cv *configv1.ClusterVersion) { cv.Spec.Overrides = nil })
+				modify(s, s.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.Overrides = nil })
 				goOn()
 				if d, err := clusterapi.Get[appsv1.Deployment](s.Context(), s.Cluster, key); err != nil || *d.Spec.Replicas == 7 {
 					s.Errorf("the object is not managed again: %v", err)
@@ -134,10 +130,7 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 // anyDeployment is one that the cluster has from its release: of the operator of etcd.
 func anyDeployment(s *sampleTest) appsv1.Deployment {
 	s.Helper()
-	all, err := clusterapi.List[appsv1.Deployment](s.Context(), s.Cluster, clusterapi.ListOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
+	all := must.Get(clusterapi.List[appsv1.Deployment](s.Context(), s.Cluster, clusterapi.ListOptions{}))(s)
 	for _, d := range all {
 		if strings.Contains(d.Namespace, "etcd") {
 			return d

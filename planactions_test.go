@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -34,35 +35,21 @@ func TestPlanUpdate(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	for seed := range seeds(6, 2) {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-		cluster, err := simulation.New(simulation.Options{
+		cluster := must.Get(simulation.New(simulation.Options{
 			Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 4}},
 			ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		cluster.Expect(payload.Release(to))
-		updater, err := clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		updater := must.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
+		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(t)
 		faults := reconcile.Faults{}
 		if seed > 0 {
 			faults = reconcile.Faults{Before: 0.05, After: 0.05, Conflict: 0.05, Stale: 0.05, Late: 0.2, Crash: 0.01, Until: 2 * time.Hour, Processes: []string{"plan canary"}}
 		}
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: seed, Faults: faults}, cluster.Process(), nodes.Process(), updater.Process())
 		defer v.Close()
-		if err := v.RunUntil(v.Now().Add(10 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-		state, err := plan.ReadCluster(t.Context(), cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunUntil(v.Now().Add(10*time.Minute)))
+		state := must.Get(plan.ReadCluster(t.Context(), cluster))(t)
 		canary, _, err := plan.PlanCanary(state, plan.CanaryOptions{ID: "canary", Version: sample.ToVersion, Sizes: []int{1, 2}})
 		if err != nil {
 			t.Fatal(err)
@@ -71,12 +58,9 @@ func TestPlanUpdate(t *testing.T) {
 			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: "ClusterIdle"}},
 		}}}, canary.Steps...)
 		checks := clusterupdate.PreflightOptions{Checks: preconditions.Operator()}
-		runner, err := plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{
+		runner := must.Get(plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{
 			"preflight": clusterupdate.PlanChecks{Options: checks}, string(plan.UpdateCluster): clusterupdate.PlanUpdate{Checks: &checks},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		v.Add(runner.Process())
 		if err := v.RunWhile(24*time.Hour, func() bool { return runner.Progress().State != plan.StateFinished }); err != nil {
 			t.Fatalf("seed %d: %v: %+v", seed, err, runner.Progress())
@@ -191,10 +175,7 @@ func TestPlanChecks(t *testing.T) {
 	ask := func(checks ...preconditions.Check) plan.Outcome {
 		t.Helper()
 		a := clusterupdate.PlanChecks{Options: clusterupdate.PreflightOptions{Checks: checks}}
-		named, err := a.Do(t.Context(), plan.Call{API: api, Step: plan.Step{Kind: plan.Gate, Args: plan.Args{Parameters: map[string]string{"version": "4.20.4"}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		named := must.Get(a.Do(t.Context(), plan.Call{API: api, Step: plan.Step{Kind: plan.Gate, Args: plan.Args{Parameters: map[string]string{"version": "4.20.4"}}}}))(t)
 		a.To.Version = "4.20.4"
 		own, err := a.Do(t.Context(), plan.Call{API: api, Step: plan.Step{Kind: plan.CheckAll}})
 		if err != nil || own != named {

@@ -11,12 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -60,13 +59,7 @@ func TestChecksRunAgain(t *testing.T) {
 		{name: "and it is forced", holds: 11 * time.Minute, force: true, blocks: func(int) bool { return true }, asked: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-				cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force}
-			})}
-			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-			if _, err := clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force})
 			clock := reconcile.NewClock(toyStart)
 			var began time.Time
 			h := &marking{before: func(now time.Time) (clusterupdate.HookWait, error) {
@@ -82,7 +75,7 @@ func TestChecksRunAgain(t *testing.T) {
 				tt.blocks = func(int) bool { return false }
 			}
 			var asked, blocked []string
-			u, err := clusterupdate.New(clusterupdate.Options{
+			u := must.Get(clusterupdate.New(clusterupdate.Options{
 				API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 				Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
 				Observe: func(e clusterapi.Event) {
@@ -90,10 +83,7 @@ func TestChecksRunAgain(t *testing.T) {
 						blocked = append(blocked, e.Message)
 					}
 				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: 1}, u.Process())
 			t.Cleanup(v.Close)
 			var said []string

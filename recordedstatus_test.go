@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -33,63 +34,38 @@ import (
 func TestStatusOfRecording(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	cluster, err := simulation.New(simulation.Options{
+	cluster := must.Get(simulation.New(simulation.Options{
 		Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
 		ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	cluster.Expect(payload.Release(to))
-	u, err := clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
+	nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), u.Process(), nodes.Process())
 	defer v.Close()
-	if err := v.RunUntil(v.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clusterversion.Submit(t.Context(), cluster, clusterversion.UpdateRequest{To: sample.ToVersion}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.RunUntil(v.Now().Add(time.Minute)))
+	must.Get(clusterversion.Submit(t.Context(), cluster, clusterversion.UpdateRequest{To: sample.ToVersion}))(t)
 	looks := 6
 	if israce.Enabled {
 		looks = 2
 	}
 	seen := map[string]bool{}
 	for i := range looks {
-		if err := v.RunUntil(v.Now().Add(100 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunUntil(v.Now().Add(100*time.Second)))
 		dir := filepath.Join(t.TempDir(), "recording")
-		if err := dump.Record(t.Context(), cluster, dir, dump.RecordOptions{Clock: clock}); err != nil {
-			t.Fatal(err)
-		}
-		recording, err := dump.Open(t.Context(), os.DirFS(dir), dump.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, dump.Record(t.Context(), cluster, dir, dump.RecordOptions{Clock: clock}))
+		recording := must.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
 		if now := recording.Time(); !now.Equal(v.Now()) || len(recording.Problems()) > 0 {
 			t.Errorf("look %d: time %s, problems %v", i, now, recording.Problems())
 		}
 		text := func(r clusterapi.Reader) string {
 			t.Helper()
-			s, err := clusterupdate.ReadStatus(t.Context(), r, clusterupdate.StatusOptions{Now: v.Now(), Payload: to})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(clusterupdate.ReadStatus(t.Context(), r, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
 			for _, chain := range s.Waits {
 				seen[chain[0].Runlevel] = true
 			}
 			var out bytes.Buffer
-			if err := s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}))
 			return out.String()
 		}
 		live := text(cluster)
@@ -114,10 +90,7 @@ func TestRecordedStatusAssumed(t *testing.T) {
 		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
 		"mcp": "machineconfiguration.openshift.io/machineconfigpools/m", "node": "core/nodes/n",
 	} {
-		data, err := os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml")))(t)
 		tree["must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+at+".yaml"] = &fstest.MapFile{Data: data}
 	}
 	for _, tc := range []struct {
@@ -127,18 +100,10 @@ func TestRecordedStatusAssumed(t *testing.T) {
 		{"core/nodes/n", "warning: MachineConfigPool: assumed to be recorded completely\n"},
 	} {
 		delete(tree, "must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+tc.drop+".yaml")
-		recording, err := dump.Open(t.Context(), tree, dump.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		status, err := clusterupdate.ReadStatus(t.Context(), recording, clusterupdate.StatusOptions{Now: recording.Time()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		recording := must.Get(dump.Open(t.Context(), tree, dump.Options{}))(t)
+		status := must.Get(clusterupdate.ReadStatus(t.Context(), recording, clusterupdate.StatusOptions{Now: recording.Time()}))(t)
 		var text strings.Builder
-		if err := status.WriteText(io.Discard, &text, view.StatusText{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, status.WriteText(io.Discard, &text, view.StatusText{}))
 		if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {
 			t.Errorf("without %q: %s", tc.drop, text.String())
 		}

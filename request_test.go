@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -64,19 +65,13 @@ func (s *sampleTest) restart(change func(*clusterupdate.Options)) {
 	if change != nil {
 		change(&o)
 	}
-	u, err := clusterupdate.New(o)
-	if err != nil {
-		s.Fatal(err)
-	}
+	u := must.Get(clusterupdate.New(o))(s)
 	s.u = u
 }
 
 func (s *sampleTest) sync() clusterupdate.Result {
 	s.Helper()
-	r, err := s.u.Sync(s.Context())
-	if err != nil {
-		s.Fatal(err)
-	}
+	r := must.Get(s.u.Sync(s.Context()))(s)
 	return r
 }
 
@@ -90,6 +85,14 @@ func (s *sampleTest) syncs(n int) (r clusterupdate.Result) {
 		time.Sleep(max(r.After, time.Second))
 	}
 	return r
+}
+
+// complete does as syncs, and ends the test if the cluster is not as wanted then.
+func (s *sampleTest) complete(n int) {
+	s.Helper()
+	if r := s.syncs(n); !r.Done {
+		s.Fatalf("not done: %v", r.Failure)
+	}
 }
 
 func (s *sampleTest) wantHistory(want string) {
@@ -118,16 +121,13 @@ func (s *sampleTest) saw(typ clusterapi.EventType) (out []string) {
 // block makes the cluster not upgradeable to another minor version.
 func (s *sampleTest) block() {
 	s.Helper()
-	_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "etcd"), clusterapi.ModifyOptions{Status: true},
+	must.Get(clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "etcd"), clusterapi.ModifyOptions{Status: true},
 		func(co *configv1.ClusterOperator) error {
 			co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 				Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Defrag", Message: "etcd must be defragmented first", LastTransitionTime: metav1.Unix(0, 0),
 			})
 			return nil
-		})
-	if err != nil {
-		s.Fatal(err)
-	}
+		}))(s)
 }
 
 var deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -157,9 +157,7 @@ func TestUpgradeableBlocksAMinorUpdate(t *testing.T) {
 
 		// Forced, it goes on, and says so from then on.
 		s.request(s, configv1.Update{Version: sample.ToVersion, Force: true})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		s.wantHistory(completedHistory)
 		want := "Forced through blocking failures: " + summary
 		if got := s.version(s).Status.History[0].AcceptedRisks; got != want {
@@ -178,9 +176,7 @@ func TestBypass(t *testing.T) {
 		s.block()
 		s.sync()
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		want := `Bypassed precondition "ClusterVersionUpgradeable" (on-call: defragmented by hand): ClusterOperatorUpgradeable: etcd must be defragmented first`
 		if got := s.version(s).Status.History[0].AcceptedRisks; got != want {
 			t.Errorf("accepted risks are %q, want %q", got, want)
@@ -208,9 +204,7 @@ func TestUnverified(t *testing.T) {
 		s.wantCondition(clusterversion.ConditionReleaseAccepted, "True PayloadLoaded: Payload loaded "+fromQuoted)
 
 		s.request(s, configv1.Update{Version: sample.ToVersion, Force: true})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		risk := "Target release " + toQuoted + " cannot be verified, but continuing anyway because the update was forced: no signature of " + digest
 		h := s.version(s).Status.History[0]
 		if h.AcceptedRisks != risk || h.Verified {
@@ -317,10 +311,7 @@ func TestBadPayloads(t *testing.T) {
 // objects tells whether workloads have changed.
 func (s *sampleTest) objects() string {
 	s.Helper()
-	list, err := s.List(context.Background(), deployments, clusterapi.ListOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
+	list := must.Get(s.List(context.Background(), deployments, clusterapi.ListOptions{}))(s)
 	var b strings.Builder
 	for _, o := range list.Items {
 		fmt.Fprintln(&b, o.GetNamespace(), o.GetName(), o.GetResourceVersion())
@@ -331,9 +322,7 @@ func (s *sampleTest) objects() string {
 func TestAuto(t *testing.T) {
 	withSample(t, func(o *clusterupdate.Options) { o.Auto = true }, func(s *sampleTest) {
 		t := s.T
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		for range 3 {
 			s.sync()
 		}
@@ -363,13 +352,7 @@ func TestStartedUpdateIsNotTurnedAround(t *testing.T) {
 			"empty":                       {},
 			"older version without image": {Version: sample.FromVersion},
 		} {
-			_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-				cv.Spec.DesiredUpdate = spec
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			modify(t, s.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = spec })
 			for range 2 { // the same process, then another one
 				s.syncs(2)
 				if got := historyOf(s.version(s)); got != "4.21.1 Partial, 4.20.3 Completed" {
@@ -402,9 +385,7 @@ func TestInvalidRequest(t *testing.T) {
 		s.wantCondition(configv1.OperatorProgressing, "False InvalidClusterVersion: Stopped at 4.20.3: the cluster version is invalid")
 
 		s.request(s, configv1.Update{Version: sample.ToVersion})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		s.wantCondition(clusterversion.ConditionInvalid, "")
 	})
 }
@@ -420,9 +401,7 @@ func TestRequestBeforeTheGraph(t *testing.T) {
 				invalid = invalid || condition(s.version(s), clusterversion.ConditionInvalid) != ""
 			}
 		})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		if invalid {
 			t.Error("the request was called invalid")
 		}
@@ -438,16 +417,8 @@ func TestOverrides(t *testing.T) {
 			t.Fatalf("the deployment is there already: %v", err)
 		}
 		override := configv1.ComponentOverride{Kind: "Deployment", Group: "apps", Namespace: key.Namespace, Name: key.Name, Unmanaged: true}
-		_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-			cv.Spec.Overrides = []configv1.ComponentOverride{override}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := s.syncs(5); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		modify(t, s.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.Overrides = []configv1.ComponentOverride{override} })
+		s.complete(5)
 		if _, err := s.Get(context.Background(), deployments, key); !apierrors.IsNotFound(err) {
 			t.Errorf("the overridden deployment was applied: %v", err)
 		}
@@ -513,15 +484,13 @@ func TestNoHistory(t *testing.T) {
 func reportVersion(t testing.TB, api clusterapi.ClusterAPI, name, version string) {
 	t.Helper()
 	ctx := context.WithValue(context.Background(), reactionKey{}, true)
-	if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	must.Get(clusterapi.Modify(ctx, api, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		co.Status.Versions = slices.DeleteFunc(co.Status.Versions, func(v configv1.OperandVersion) bool { return v.Name == "operator" })
 		if version != "" {
 			co.Status.Versions = append(co.Status.Versions, configv1.OperandVersion{Name: "operator", Version: version})
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 func TestBusy(t *testing.T) {
@@ -608,9 +577,7 @@ func (s *sampleTest) reportAll(name string) {
 	s.Helper()
 	for _, op := range s.next {
 		if op.Name == name {
-			if err := s.report(context.WithValue(context.Background(), reactionKey{}, true), op); err != nil {
-				s.Fatal(err)
-			}
+			must.Do(s, s.report(context.WithValue(context.Background(), reactionKey{}, true), op))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // riskGraph is the sample's graph with other rules for its conditional update.
@@ -33,10 +34,7 @@ func riskGraph(t testing.TB, rules ...string) *countingSource {
 		t.Fatal("the sample's graph has no risks")
 	}
 	text = text[:at] + `"risks": [` + strings.Join(risks, ",") + `]}]}`
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
 	return &countingSource{Source: fixedSource{g}}
 }
 
@@ -212,10 +210,7 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 		g, _ := riskGraph(t, "a").Fetch(context.Background(), graph.Query{})
 		// The one conditional update is that to the release that there is.
 		text := strings.ReplaceAll(string(g.AppendJSON(nil)), `"to":"4.21.0"`, `"to":"4.21.1"`)
-		g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g = must.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
 		o.Graph, o.Risks, o.Interval = &countingSource{Source: fixedSource{g}}, m, time.Hour
 	}
 	withSample(t, prepare, func(s *sampleTest) {
@@ -224,9 +219,7 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 		s.sync()
 		s.wantUpdates([]string{"4.20.4"}, []string{"4.21.1 False Risk0 Risk0"})
 		s.request(t, configv1.Update{Version: sample.ToVersion, AcceptRisks: []configv1.AcceptRisk{{Name: "Risk0"}}})
-		if r := s.syncs(10); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(10)
 		for _, e := range s.events {
 			if e.Type == clusterupdate.EventCompleted && dataOf(e).Release.Version == sample.ToVersion {
 				break // it does not have the gate

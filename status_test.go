@@ -15,13 +15,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // TestQuiet: a cluster that is as wanted is only read.
@@ -35,10 +35,7 @@ func TestQuiet(t *testing.T) {
 		s.sync()
 		before := s.version(t).ResourceVersion
 		ns := clusterapi.Key("", "openshift-etcd-operator")
-		object, err := s.Get(context.Background(), namespaces, ns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		object := must.Get(s.Get(context.Background(), namespaces, ns))(t)
 		for range 3 {
 			time.Sleep(10 * time.Minute)
 			if r := s.sync(); !r.Done || r.Failure != nil {
@@ -88,9 +85,7 @@ func TestGates(t *testing.T) {
 		s.sync()
 		before := s.version(t).Status.VersionHash
 		s.featureGate(configv1.TechPreviewNoUpgrade, "Odd")
-		if r := s.syncs(5); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(5)
 		after := s.version(t).Status.VersionHash
 		if after == before {
 			t.Error("the hash is still that of the default feature set")
@@ -119,13 +114,8 @@ func TestArchitecture(t *testing.T) {
 					fg.Status.FeatureGates = []configv1.FeatureGateDetails{{
 						Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "ImageStreamImportMode"}},
 					}}
-					u, err := clusterapi.ToUnstructured(fg)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := s.Load(u); err != nil {
-						t.Fatal(err)
-					}
+					u := must.Get(clusterapi.ToUnstructured(fg))(t)
+					must.Do(t, s.Load(u))
 				}
 				s.sync()
 				want := configv1.ClusterVersionArchitecture("")
@@ -230,9 +220,7 @@ func TestCapabilities(t *testing.T) {
 		s.setSpec(func(spec *configv1.ClusterVersionSpec) {
 			spec.Capabilities = &configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySetNone}
 		})
-		if r := s.syncs(3); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(3)
 		status := s.version(t).Status.Capabilities
 		if len(status.EnabledCapabilities) != 0 || !slices.Contains(status.KnownCapabilities, "openshift-samples") {
 			t.Errorf("%+v", status)
@@ -241,9 +229,7 @@ func TestCapabilities(t *testing.T) {
 
 		enable := func(names ...configv1.ClusterVersionCapability) {
 			s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Capabilities.AdditionalEnabledCapabilities = names })
-			if r := s.syncs(3); !r.Done {
-				t.Fatalf("not done: %v", r.Failure)
-			}
+			s.complete(3)
 		}
 		enable("openshift-samples")
 		enable() // what is on stays on
@@ -262,33 +248,18 @@ func TestStatusConflict(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		t := s.T
 		var once bool
-		s.restart(func(o *clusterupdate.Options) {
-			o.API = &disturbed{ClusterAPI: s.Cluster, disturb: func() {
-				if !once {
-					once = true
-					s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Channel = "fast-4.21" })
-				}
-			}}
+		s.onCall(func(call memory.Call) {
+			if call.Verb == "UpdateStatus" && !once {
+				once = true
+				s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Channel = "fast-4.21" })
+			}
 		})
-		if r := s.syncs(3); !r.Done {
-			t.Fatalf("not done: %v", r.Failure)
-		}
+		s.complete(3)
 		cv := s.version(t)
 		if cv.Spec.Channel != "fast-4.21" || cv.Status.ObservedGeneration != cv.Generation {
 			t.Errorf("channel %s, observed generation %d of %d", cv.Spec.Channel, cv.Status.ObservedGeneration, cv.Generation)
 		}
 	})
-}
-
-// disturbed lets somebody else write before each write of a status.
-type disturbed struct {
-	clusterapi.ClusterAPI
-	disturb func()
-}
-
-func (d *disturbed) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	d.disturb()
-	return d.ClusterAPI.UpdateStatus(ctx, u, o)
 }
 
 // TestAPIFaults: a fault of the API is an error of Sync, and says nothing about
@@ -316,13 +287,9 @@ func TestAPIFaults(t *testing.T) {
 func TestNoDesiredImage(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		t := s.T
-		_, err := clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+		modify(t, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 			cv.Status.History[0].Image, cv.Status.Desired.Image = "", ""
-			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if r := s.sync(); r.Done {
 			t.Errorf("%+v", r)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // timely are files that may start goroutines or timers of their own, besides the
@@ -44,7 +46,7 @@ var engines = []string{
 // reads the real time.
 func TestTimersAreTheEngines(t *testing.T) {
 	seen, read := map[string]bool{}, map[string]bool{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -88,10 +90,7 @@ func TestTimersAreTheEngines(t *testing.T) {
 			return true
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for file := range timely {
 		if !seen[file] {
 			t.Errorf("%s has neither a goroutine nor a timer any more", file)

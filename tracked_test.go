@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // TestTrackerOverARestart: an operator is slow after 30 minutes, also where the
@@ -41,21 +42,16 @@ func TestTrackerOverARestart(t *testing.T) {
 			c.hold["beta"] = true
 			clock := reconcile.NewClock(toyStart)
 			start := func(tracker []byte) (*clusterupdate.Updater, *reconcile.Virtual) {
-				u, err := clusterupdate.New(clusterupdate.Options{
+				u := must.Get(clusterupdate.New(clusterupdate.Options{
 					API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Tracker: tracker,
 					Interval: 30 * time.Second,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))(t)
 				return u, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: 1}, u.Process())
 			}
 			failing := func() string { return condition(c.version(t), clusterversion.ConditionFailing) }
 			run := func(v *reconcile.Virtual, d time.Duration) {
 				t.Helper()
-				if err := v.RunUntil(v.Now().Add(d)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, v.RunUntil(v.Now().Add(d)))
 			}
 			u, v := start(nil)
 			run(v, time.Second) // from then on it is awaited
@@ -66,10 +62,7 @@ func TestTrackerOverARestart(t *testing.T) {
 			if got := failing(); got != "False :" {
 				t.Fatalf("after %s Failing is %s", tc.before, got)
 			}
-			saved, err := u.Tracker()
-			if err != nil {
-				t.Fatal(err)
-			}
+			saved := must.Get(u.Tracker())(t)
 			v.Close()
 			if !tc.save {
 				saved = nil
@@ -98,16 +91,14 @@ func TestTrackerOverARestart(t *testing.T) {
 func degrade(t *testing.T, c *testCluster, operator string) {
 	t.Helper()
 	ctx := context.WithValue(t.Context(), reactionKey{}, true)
-	if _, err := clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", operator), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	must.Get(clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", operator), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "1.0.1"}}
 		co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
 			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: metav1.Unix(0, 0)},
 			{Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, LastTransitionTime: metav1.Unix(0, 0)},
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 // TestTrackerVersion: what a later version saved is refused by name.

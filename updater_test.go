@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -52,19 +53,13 @@ func sampleSource() manifest.PayloadSource {
 
 func sampleGraph(t testing.TB) graph.Source {
 	t.Helper()
-	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{}))(t)
 	return graph.Static(g)
 }
 
 func loadSample(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 	t.Helper()
-	p, err := manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))(t)
 	return p
 }
 
@@ -90,17 +85,22 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 	c := &testCluster{next: to.Operators(), applied: map[manifest.Identity]bool{}, hold: map[string]bool{}}
 	c.Cluster = memory.NewOpenShift(memory.Options{
 		Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
-			if c.called != nil && ctx.Value(reactionKey{}) == nil {
-				c.called(call)
+			if ctx.Value(reactionKey{}) != nil {
+				return do(ctx)
 			}
-			if c.fault != nil && ctx.Value(reactionKey{}) == nil {
-				if err := c.fault(call); err != nil {
+			c.mu.Lock()
+			called, fault := c.called, c.fault
+			c.mu.Unlock()
+			if called != nil {
+				called(call)
+			}
+			if fault != nil {
+				if err := fault(call); err != nil {
 					return err
 				}
 			}
 			err := do(ctx)
-			writes := call.Verb == "Apply" || call.Verb == "Create" || call.Verb == "Update"
-			if err == nil && writes && ctx.Value(reactionKey{}) == nil {
+			if err == nil && (call.Verb == "Apply" || call.Verb == "Create" || call.Verb == "Update") {
 				c.react(context.WithValue(context.WithoutCancel(ctx), reactionKey{}, true), call)
 			}
 			return err
@@ -118,26 +118,17 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 	if change != nil {
 		change(cv)
 	}
-	u, err := clusterapi.ToUnstructured(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(clusterapi.ToUnstructured(cv))(t)
+	must.Do(t, c.Load(u))
 	for _, op := range from.Operators() {
-		if err := c.report(ctx, op); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.report(ctx, op))
 	}
 	for _, name := range []string{"admin-acks", "admin-gates"} {
 		ns := map[string]string{"admin-acks": "openshift-config", "admin-gates": "openshift-config-managed"}[name]
 		cm := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": ns},
 		}}
-		if _, err := c.Create(ctx, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Create(ctx, cm, clusterapi.CreateOptions{}))(t)
 	}
 	return c
 }
@@ -168,6 +159,13 @@ func (c *testCluster) react(ctx context.Context, call memory.Call) {
 	}
 }
 
+// onCall has f follow the calls from now on.
+func (c *testCluster) onCall(f func(memory.Call)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.called = f
+}
+
 // report makes an operator available at its versions.
 func (c *testCluster) report(ctx context.Context, op manifest.Operator) error {
 	key := clusterapi.Key("", op.Name)
@@ -191,21 +189,12 @@ func (c *testCluster) report(ctx context.Context, op manifest.Operator) error {
 // request asks for the update.
 func (c *testCluster) request(t testing.TB, u configv1.Update) {
 	t.Helper()
-	_, err := clusterapi.Modify(context.Background(), c.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		cv.Spec.DesiredUpdate = &u
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	modify(t, c.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = &u })
 }
 
 func (c *testCluster) version(t testing.TB) *configv1.ClusterVersion {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version")))(t)
 	return cv
 }
 
@@ -233,12 +222,9 @@ func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestCluster(t, from, to, nil)
 		order := newOrderCheck(to, sample.To())
-		u, err := clusterupdate.New(clusterupdate.Options{
+		u := must.Get(clusterupdate.New(clusterupdate.Options{
 			API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Observe: order.observe,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		// Nothing is asked for: the lists are filled, the release is kept.
 		r, err := u.Sync(t.Context())
 		if err != nil || !r.Done || r.Failure != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -29,7 +30,7 @@ func virtualUpdate(t *testing.T, from, to *manifest.Payload, seed uint64, faults
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	order := newOrderCheck(to, sample.To())
 	var events strings.Builder
-	u, err := clusterupdate.New(clusterupdate.Options{
+	u := must.Get(clusterupdate.New(clusterupdate.Options{
 		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
 		Observe: func(e clusterapi.Event) {
 			order.observe(e)
@@ -39,10 +40,7 @@ func virtualUpdate(t *testing.T, from, to *manifest.Payload, seed uint64, faults
 			}
 			events.Write(append(line, '\n'))
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: seed, Order: reconcile.Random, Faults: faults}, u.Process())
 	defer v.Close()
 	if err := v.RunWhile(12*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 const operatorManager = "cluster-version-operator"
@@ -95,16 +96,10 @@ func TestAdoption(t *testing.T) {
 			c := newTakeover(t)
 			c.run(Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
 			sidecar := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {mine: x}}, spec: {template: {spec: {containers: [{name: sidecar, image: "s:1"}]}}}}`)
-			if _, err := c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
 			u := c.get(mounting)
-			if err := unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Cluster.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
+			must.Get(c.Cluster.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}))(t)
 
 			if diff := cmp.Diff([]string{"Get Deployment ns/d", "Update Deployment ns/d", "Apply Deployment ns/d"}, c.ours(unmounted)); diff != "" {
 				t.Error(diff)
@@ -213,9 +208,7 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 	c := newTakeover(t)
 	c.ours(definition)
 	operator := object(t, text("old"))
-	if _, err := c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
 	c.run(Options{API: c.calledCluster, State: Reconciling}, text("new"))
 	u := c.get(text("old"))
 	if diff := cmp.Diff(map[string]string{"new": "x"}, u.GetAnnotations()); diff != "" {
@@ -282,15 +275,10 @@ func TestAdoptionWatched(t *testing.T) {
 	const text = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1"}}`
 	w := watch(t, tasksOf(t, text))
 	u := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1", old: "1"}}`)
-	if _, err := w.c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: operatorManager}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
 	w.tell()
 	w.settled()
-	got, err := w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
 	if diff := cmp.Diff(map[string]string{"x": "1"}, dataOf(got)); diff != "" || len(w.told()) > 0 {
 		t.Errorf("%s, told %v", diff, w.told())
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 const (
@@ -68,18 +69,10 @@ func TestModesDiffer(t *testing.T) {
 				}
 			}
 			run(mergeDeployment, mergeConfigMap)
-			if _, err := c.Apply(t.Context(), object(t, foreignPod), clusterapi.ApplyOptions{FieldManager: "someone"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Apply(t.Context(), object(t, foreignPod), clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
 			run(mergeDeployment, strings.Replace(mergeConfigMap, "ours: x", "", 1))
-			d, err := c.Get(t.Context(), deployments1, clusterapi.Key("ns", "d"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			cm, err := c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(c.Get(t.Context(), deployments1, clusterapi.Key("ns", "d")))(t)
+			cm := must.Get(c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
 			if n := len(containers(d)); n != want.containers || cm.GetLabels()["ours"] != want.label {
 				t.Errorf("%d containers, labels %v", n, cm.GetLabels())
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -45,9 +46,7 @@ func newCalled(t testing.TB, loaded ...string) *calledCluster {
 		return do(ctx)
 	}})
 	for _, text := range loaded {
-		if err := c.Load(object(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Load(object(t, text)))
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -79,9 +80,7 @@ func TestDeletionEnds(t *testing.T) {
 			}
 			api, tracker := newFake(exists...), NewTracker(nil)
 			if tt.saved != "" {
-				if err := json.Unmarshal([]byte(tt.saved), tracker); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal([]byte(tt.saved), tracker))
 			}
 			for i, p := range tt.passes {
 				api.calls = nil
@@ -102,14 +101,9 @@ func TestDeletionEnds(t *testing.T) {
 					t.Errorf("pass %d: pending (-want +got):\n%s", i+1, diff)
 				}
 				// What is saved is what is known.
-				data, err := json.Marshal(tracker)
-				if err != nil {
-					t.Fatal(err)
-				}
+				data := must.Get(json.Marshal(tracker))(t)
 				tracker = NewTracker(nil)
-				if err := json.Unmarshal(data, tracker); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal(data, tracker))
 			}
 		})
 	}

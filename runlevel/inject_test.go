@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -194,9 +195,7 @@ data:
 						CipherSuites               []string
 					}
 				}
-				if err := yaml.Unmarshal([]byte(data[key]), &config); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, yaml.Unmarshal([]byte(data[key]), &config))
 				s.Min, s.Ciphers = config.ServingInfo.MinTLSVersion, len(config.ServingInfo.CipherSuites)
 				if s.Ciphers > 0 {
 					s.First = config.ServingInfo.CipherSuites[0]

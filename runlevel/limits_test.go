@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -135,14 +136,11 @@ func TestLimits(t *testing.T) {
 		{Limit: "warnings remembered by a Tracker", Default: 4096, Bytes: 400 * MiB, Run: func(t *testing.T) int64 {
 			tr := NewTracker(nil)
 			warnings := func(tasks []*manifest.Task) (n int) {
-				_, err := Run(t.Context(), tasks, Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e clusterapi.Event) {
+				must.Get(Run(t.Context(), tasks, Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e clusterapi.Event) {
 					if e.Type == EventWarning {
 						n++
 					}
-				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}}))(t)
 				return n
 			}
 			if got := []int{warnings(remembered), warnings(remembered), warnings(forgotten), warnings(remembered[:10])}; fmt.Sprint(got) != "[4096 0 1 10]" {
@@ -183,9 +181,7 @@ func TestLimits(t *testing.T) {
 				now.Add(-1)
 				return nil
 			}
-			if _, err := Run(t.Context(), parallel, Options{Applier: ApplierFunc(apply)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(Run(t.Context(), parallel, Options{Applier: ApplierFunc(apply)}))(t)
 			return most.Load()
 		}},
 	})

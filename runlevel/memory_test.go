@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 // A real payload goes onto a cluster that enforces schemas, and reconciling it
@@ -21,9 +22,7 @@ func TestRealPayloadOnMemory(t *testing.T) {
 	p := loadReal(t, "payload-4.18.15")
 	tasks := p.Tasks()
 	c := memory.NewOpenShift(memory.Options{})
-	if err := c.Load(operatorsAt(t, p)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Load(operatorsAt(t, p)...))
 	tr := NewTracker(nil)
 	pass := func(state State) {
 		t.Helper()
@@ -83,9 +82,7 @@ func BenchmarkUnchangedPass(b *testing.B) {
 		}
 		return do(ctx)
 	}})
-	if err := c.Load(operatorsAt(b, p)...); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, c.Load(operatorsAt(b, p)...))
 	tr := NewTracker(nil)
 	pass := func(state State, mode Mode) {
 		b.Helper()

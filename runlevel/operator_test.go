@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 func cond(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) configv1.ClusterOperatorStatusCondition {
@@ -185,10 +186,7 @@ func TestPrecreatedRelatedObjectsWithoutName(t *testing.T) {
 	for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 		c := memory.NewOpenShift(memory.Options{})
 		_, _ = Run(t.Context(), tasksOf(t, m), Options{API: c, Mode: mode, Backoff: &Backoff{Steps: 1}})
-		co, err := c.Get(t.Context(), operators1, clusterapi.Key("", "co"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		co := must.Get(c.Get(t.Context(), operators1, clusterapi.Key("", "co")))(t)
 		related, _, _ := unstructured.NestedSlice(co.Object, "status", "relatedObjects")
 		if diff := cmp.Diff(want, related); diff != "" {
 			t.Errorf("%s: %s", mode, diff)
@@ -231,9 +229,7 @@ func TestPrecreationToleratesConflict(t *testing.T) {
 
 func TestReconcilingMergesMetadataOnly(t *testing.T) {
 	api := newFake(coObject(t, "2", "True"))
-	if _, err := Run(t.Context(), tasksOf(t, coManifest), Options{API: api, State: Reconciling}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(t.Context(), tasksOf(t, coManifest), Options{API: api, State: Reconciling}))(t)
 	co := api.get("ClusterOperator", "co")
 	if co.GetAnnotations()["note"] != "new" {
 		t.Errorf("annotations %v", co.GetAnnotations())

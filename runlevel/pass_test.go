@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -45,13 +46,10 @@ func newScripted(t *testing.T, stay bool, files ...string) (*Pass, *script, *rec
 	s := &script{fail: map[string]error{}}
 	clock := reconcile.NewClock(passStart)
 	var events []string
-	p, err := NewPass(configMaps(t, files...), Options{
+	p := must.Get(NewPass(configMaps(t, files...), Options{
 		Applier: s, Clock: clock, Stay: stay,
 		Observe: func(e clusterapi.Event) { events = append(events, string(e.Type)) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return p, s, clock, &events
 }
 
@@ -157,10 +155,7 @@ func TestStalledNodesTakeNoPlace(t *testing.T) {
 		files = append(files, fmt.Sprintf("0000_10_c%02d_1.yaml", i))
 		s.fail[files[i]] = fatal("stuck")
 	}
-	p, err := NewPass(configMaps(t, files...), Options{Applier: s, Workers: 3, Stay: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPass(configMaps(t, files...), Options{Applier: s, Workers: 3, Stay: true}))(t)
 	todo, last := p.Start(), Step{}
 	if len(todo) != 3 {
 		t.Errorf("%d nodes begin, want 3", len(todo))
@@ -270,21 +265,17 @@ func TestPassInVirtualTime(t *testing.T) {
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1})
 	var pass *Pass
 	v.Add(reconcile.Process{Name: "pass", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		var err error
-		pass, err = NewPass(tasks, Options{API: api, Clock: clock, Stay: true,
+		pass = must.Get(NewPass(tasks, Options{API: api, Clock: clock, Stay: true,
 			Observe: func(e clusterapi.Event) {
 				if e.Type == EventTaskDone {
 					applied[progressOf(e).Task.Manifest.Filename]++
 				}
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		return []reconcile.Reconciler{&stayer{pass: pass, first: pass.Start()}}
 	}})
 	report := func(name string) {
 		t.Helper()
-		_, err := clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+		must.Get(clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 			co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "v2"}}
 			co.Status.Conditions = nil
 			for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{"Available": "True", "Degraded": "False"} {
@@ -293,16 +284,11 @@ func TestPassInVirtualTime(t *testing.T) {
 				co.Status.Conditions = append(co.Status.Conditions, c)
 			}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 	}
 	run := func(d time.Duration) {
 		t.Helper()
-		if err := v.RunUntil(v.Now().Add(d)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, v.RunUntil(v.Now().Add(d)))
 	}
 	run(time.Hour)
 	if res, err := pass.Result(); err == nil || res.Done != 1 {
@@ -335,10 +321,7 @@ func TestTrackerIsSaved(t *testing.T) {
 	clock := reconcile.NewClock(passStart)
 	tracker := NewTracker(clock)
 	tracker.StartCO("etcd")
-	data, err := json.Marshal(tracker)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(tracker))(t)
 	if want := `{"version":1,"operators":{"etcd":"2026-01-02T03:04:05Z"}}`; string(data) != want {
 		t.Errorf("saved as %s, want %s", data, want)
 	}
@@ -381,9 +364,7 @@ func TestTrackerIsSaved(t *testing.T) {
 // A clock that was set back does not make an operator's wait negative.
 func TestTrackerClockSetBack(t *testing.T) {
 	tracker := NewTracker(reconcile.NewClock(passStart))
-	if err := json.Unmarshal([]byte(`{"version":1,"operators":{"etcd":"2026-01-02T05:00:00Z"}}`), tracker); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(`{"version":1,"operators":{"etcd":"2026-01-02T05:00:00Z"}}`), tracker))
 	if since, _ := tracker.COStart("etcd"); !since.Equal(passStart) {
 		t.Errorf("etcd is awaited since %v, want now", since)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -25,10 +26,7 @@ func loadReal(tb testing.TB, name string) *manifest.Payload {
 			Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
 		})
 	}))
-	p, err := load.(func() (*manifest.Payload, error))()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := must.Get(load.(func() (*manifest.Payload, error))())(tb)
 	return p
 }
 
@@ -45,9 +43,7 @@ func operatorsAt(t testing.TB, p *manifest.Payload) []*unstructured.Unstructured
 		}
 		co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: x}, status: {conditions: [{type: Available, status: 'True'}, {type: Degraded, status: 'False'}]}}")
 		co.SetName(op.Name)
-		if err := unstructured.SetNestedSlice(co.Object, versions, "status", "versions"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unstructured.SetNestedSlice(co.Object, versions, "status", "versions"))
 		objs = append(objs, co)
 	}
 	return objs
@@ -108,7 +104,5 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 			t.Errorf("%s was not done", task)
 		}
 	}
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, g.Validate())
 }

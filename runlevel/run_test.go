@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -62,10 +63,7 @@ func TestRunOrder(t *testing.T) {
 	} {
 		t.Run(string(c.state), func(t *testing.T) {
 			r := &recorder{}
-			res, err := Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := must.Get(Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1}))(t)
 			if diff := cmp.Diff(c.want, r.log); diff != "" {
 				t.Fatal(diff)
 			}
@@ -107,9 +105,7 @@ func TestRunWorkers(t *testing.T) {
 					return nil
 				}
 				o := Options{Applier: ApplierFunc(apply), State: c.state, Workers: c.workers}
-				if _, err := Run(t.Context(), configMaps(t, files...), o); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(Run(t.Context(), configMaps(t, files...), o))(t)
 				if most.Load() != c.want {
 					t.Fatalf("%d at once, want %d", most.Load(), c.want)
 				}
@@ -151,10 +147,7 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2")
 	bare := newManifest(t, "0000_10_a_3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
 	bare.Object().SetAnnotations(nil)
-	again, err := manifest.New("0000_10_a_3", bare.Object())
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(manifest.New("0000_10_a_3", bare.Object()))(t)
 	tasks = manifest.NewTasks([]*manifest.Manifest{tasks[0].Manifest, tasks[1].Manifest, again})
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
 	r := &recorder{}

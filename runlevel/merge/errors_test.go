@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
@@ -35,10 +36,7 @@ func TestWrongTypes(t *testing.T) {
 	} {
 		good := object(t, tc.text)
 		good = &unstructured.Unstructured{Object: map[string]any{"apiVersion": good.GetAPIVersion(), "kind": good.GetKind(), "metadata": map[string]any{"name": "o"}}}
-		raw, err := good.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(good.MarshalJSON())(t)
 		if got := mergeError(t, tc.text, string(raw)); !strings.Contains(got, "the object in the cluster: "+tc.want) {
 			t.Errorf("%s, want %s", got, tc.want)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
@@ -16,12 +17,9 @@ import (
 
 func loadReal(tb testing.TB, name string) *manifest.Payload {
 	tb.Helper()
-	p, err := manifest.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), name)), manifest.LoadOptions{
+	p := must.Get(manifest.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), name)), manifest.LoadOptions{
 		Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}))(tb)
 	return p
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -48,14 +49,9 @@ func TestCheck(t *testing.T) {
 			if gvk == proxy {
 				key = clusterapi.Key("", name)
 			}
-			live, err := c.Get(t.Context(), gvk, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			live := must.Get(c.Get(t.Context(), gvk, key))(t)
 			change(live)
-			if _, err := c.Update(t.Context(), live, clusterapi.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Update(t.Context(), live, clusterapi.UpdateOptions{}))(t)
 		}
 	}
 	set := func(path ...string) func(*unstructured.Unstructured) {
@@ -63,17 +59,13 @@ func TestCheck(t *testing.T) {
 	}
 	remove := func(name string) func(*testing.T, *memory.Cluster) {
 		return func(t *testing.T, c *memory.Cluster) {
-			if err := c.Delete(t.Context(), configMap, clusterapi.Key("ns", name), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Delete(t.Context(), configMap, clusterapi.Key("ns", name), clusterapi.DeleteOptions{}))
 		}
 	}
 	create := func(name string) func(*testing.T, *memory.Cluster) {
 		return func(t *testing.T, c *memory.Cluster) {
 			u := objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: ns, annotations: {note: x}}, data: {a: b}}")[0]
-			if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Create(t.Context(), u, clusterapi.CreateOptions{}))(t)
 		}
 	}
 	for _, tt := range []struct {
@@ -93,22 +85,14 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := cluster(t, configured)
 			p := run(t, c, configuredRelease)
-			raw, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(json.Marshal(p))(t)
 			kept := &preview.Preview{}
-			if err := json.Unmarshal(raw, kept); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(raw, kept))
 			for _, do := range tt.do {
 				do(t, c)
 			}
 			for _, p := range []*preview.Preview{p, kept} {
-				moved, err := p.Check(t.Context(), c)
-				if err != nil {
-					t.Fatal(err)
-				}
+				moved := must.Get(p.Check(t.Context(), c))(t)
 				var got []string
 				for _, m := range moved {
 					got = append(got, m.Object.String()+" "+m.Reason)
@@ -133,18 +117,10 @@ func TestCheck(t *testing.T) {
 // A preview of JSON is what it was, but for the objects that Diff writes.
 func TestJSON(t *testing.T) {
 	p := run(t, cluster(t, configured), configuredRelease)
-	raw, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(p))(t)
 	again := &preview.Preview{}
-	if err := json.Unmarshal(raw, again); err != nil {
-		t.Fatal(err)
-	}
-	second, err := json.Marshal(again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, again))
+	second := must.Get(json.Marshal(again))(t)
 	if diff := cmp.Diff(string(raw), string(second)); diff != "" {
 		t.Error(diff)
 	}
@@ -208,10 +184,7 @@ func TestServer(t *testing.T) {
 			}
 		},
 	}
-	p, err := preview.Run(t.Context(), tasks, preview.Options{Reader: c, Server: s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(preview.Run(t.Context(), tasks, preview.Options{Reader: c, Server: s}))(t)
 	got := make(map[string]*preview.Answer)
 	for _, change := range p.Changes {
 		if change.Server != nil {

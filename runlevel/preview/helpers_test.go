@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -24,10 +25,7 @@ func objects(tb testing.TB, text string) []*unstructured.Unstructured {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
-		raw, err := yaml.YAMLToJSON([]byte(doc))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		raw := must.Get(yaml.YAMLToJSON([]byte(doc)))(tb)
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(raw); err != nil {
 			tb.Fatalf("%v in\n%s", err, doc)
@@ -41,9 +39,7 @@ func objects(tb testing.TB, text string) []*unstructured.Unstructured {
 func cluster(tb testing.TB, text string) *memory.Cluster {
 	tb.Helper()
 	c := memory.NewOpenShift(memory.Options{})
-	if err := c.Load(objects(tb, "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"+text)...); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, c.Load(objects(tb, "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"+text)...))
 	return c
 }
 
@@ -61,10 +57,7 @@ func manifestsOf(tb testing.TB, text string) []*manifest.Manifest {
 		if obj.GetAnnotations() == nil {
 			obj.SetAnnotations(map[string]string{"note": "x"}) // without any it is excluded
 		}
-		m, err := manifest.New(file, obj)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		m := must.Get(manifest.New(file, obj))(tb)
 		out = append(out, m)
 	}
 	return out
@@ -79,10 +72,7 @@ func payload(tb testing.TB, version, text string) *manifest.Payload {
 // run previews manifests over a cluster.
 func run(tb testing.TB, r clusterapi.Reader, text string) *preview.Preview {
 	tb.Helper()
-	p, err := preview.Run(tb.Context(), manifest.NewTasks(manifestsOf(tb, text)), preview.Options{Reader: r})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := must.Get(preview.Run(tb.Context(), manifest.NewTasks(manifestsOf(tb, text)), preview.Options{Reader: r}))(tb)
 	return p
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -21,12 +22,9 @@ import (
 func loadReal(tb testing.TB, name string) *manifest.Payload {
 	tb.Helper()
 	dir := filepath.Join(testdata.Dir(tb), name)
-	p, err := manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
+	p := must.Get(manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
 		Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}))(tb)
 	return p
 }
 
@@ -64,10 +62,7 @@ func TestRealUpdate(t *testing.T) {
 	cursor := c.Follow()
 	defer cursor.Close()
 	o := preview.Options{Reader: c, Payload: target, Running: old, Owner: owner, Descriptions: true}
-	p, err := preview.Run(t.Context(), target.Tasks(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
 	want := map[preview.Action]int{"Create": 26, "Update": 129, "Keep": 565 + 33, "Skip": 34, "Absent": 19, "Excluded": 34}
 	if diff := cmp.Diff(want, counts(p)); diff != "" {
 		t.Errorf("actions: %s", diff)
@@ -127,10 +122,7 @@ func TestRealSame(t *testing.T) {
 		}
 		p := loadReal(t, name)
 		o := preview.Options{Reader: apply(t, p), Payload: p, Running: p, Owner: owner}
-		got, err := preview.Run(t.Context(), p.Tasks(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(preview.Run(t.Context(), p.Tasks(), o))(t)
 		for _, c := range got.Changes {
 			switch c.Action {
 			case "Keep", "Skip", "Absent", "Excluded", "Unmanaged":
