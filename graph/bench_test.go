@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func BenchmarkDecode(b *testing.B) {
@@ -39,9 +40,7 @@ func BenchmarkFetch(b *testing.B) {
 		defer client.CloseIdleConnections()
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := fetch(client, version); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, fetch(client, version))
 		}
 	})
 }
@@ -56,9 +55,7 @@ func BenchmarkFetchPlainly(b *testing.B) {
 		defer http.DefaultClient.CloseIdleConnections()
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := fetchPlainly(server.URL, version); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, fetchPlainly(server.URL, version))
 		}
 	})
 }
@@ -76,9 +73,7 @@ func BenchmarkFetchRatio(b *testing.B) {
 		var sum, fastest [2]time.Duration
 		measure := func(i int, f func() error) {
 			start := time.Now()
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, f())
 			took := time.Since(start)
 			if sum[i] += took; fastest[i] == 0 || took < fastest[i] {
 				fastest[i] = took
@@ -151,9 +146,7 @@ func fetchPlainly(address, version string) error {
 func BenchmarkUpdates(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		q := graph.UpdatesQuery{Version: version, Channel: "stable-4.8", Architecture: "amd64"}
 		b.ReportAllocs()
 		for b.Loop() {
@@ -199,9 +192,7 @@ func BenchmarkEncodeChannel(b *testing.B) {
 		d.ConditionalEdges = append(d.ConditionalEdges, c)
 	}
 	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	b.SetBytes(int64(len(g.AppendJSON(nil))))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -214,9 +205,7 @@ func BenchmarkEncodeChannel(b *testing.B) {
 func BenchmarkEncode(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := g.MarshalJSON(); err != nil {

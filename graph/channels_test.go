@@ -7,10 +7,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestParseChannel(t *testing.T) {
@@ -36,9 +36,7 @@ func TestCompareChannels(t *testing.T) {
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, graph.CompareChannels)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	for i := range want {
 		for j := range want {
 			if c := graph.CompareChannels(want[i], want[j]); (c < 0) != (i < j) || (c == 0) != (i == j) {
@@ -65,9 +63,7 @@ func TestCompareVersions(t *testing.T) {
 
 func TestOfferedChannels(t *testing.T) {
 	r := configv1.Release{Channels: []string{"stable-4.10", "fast-4.9", "stable-4.9"}}
-	if diff := cmp.Diff([]string{"fast-4.9", "stable-4.9", "stable-4.10"}, graph.OfferedChannels(r)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"fast-4.9", "stable-4.9", "stable-4.10"}, graph.OfferedChannels(r))
 	if r.Channels[0] != "stable-4.10" {
 		t.Error("the release was changed")
 	}
@@ -75,11 +71,7 @@ func TestOfferedChannels(t *testing.T) {
 
 func TestGraphChannels(t *testing.T) {
 	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []string{"candidate-4.7", "fast-4.7", "stable-4.7", "candidate-4.8", "eus-4.8", "fast-4.8", "stable-4.8", "candidate-4.9", "fast-4.9", "stable-4.9", "eus-4.10"}
-	if diff := cmp.Diff(want, g.Channels()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, g.Channels())
 }

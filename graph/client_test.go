@@ -21,6 +21,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -60,9 +61,7 @@ func wantError(t *testing.T, err error, reason graph.Reason, message string) {
 	}
 	c := graph.RetrievedUpdates(fmt.Errorf("wrapped: %w", err))
 	want := configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "False", Reason: e.Reason, Message: e.ConditionMessage()}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, c)
 }
 
 // requested returns the address that a client asks.
@@ -125,9 +124,7 @@ func TestRequestReasons(t *testing.T) {
 			t.Errorf("%s: %q", tt.reason, e.ConditionMessage())
 		}
 	}
-	if diff := cmp.Diff(configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "True"}, graph.RetrievedUpdates(nil)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "True"}, graph.RetrievedUpdates(nil))
 	if c := graph.RetrievedUpdates(errors.New("odd")); c.Reason != "Unknown" || c.Message != prefix+"odd" {
 		t.Errorf("%+v", c)
 	}
@@ -150,9 +147,7 @@ func TestClientRequest(t *testing.T) {
 		t.Errorf("asked for %s", uri)
 	}
 	want := http.Header{"Accept": {"application/json"}, "User-Agent": {"ClusterVersionOperator/4.1.0"}, "Accept-Encoding": {"gzip"}}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, seen)
 }
 
 func TestClientCompatAddsParameters(t *testing.T) {
@@ -163,9 +158,7 @@ func TestClientCompatAddsParameters(t *testing.T) {
 	if _, err := c.Fetch(context.Background(), query); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"x", "stable-4.1"}, got["channel"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"x", "stable-4.1"}, got["channel"])
 }
 
 func TestClientUpstream(t *testing.T) {
@@ -182,9 +175,7 @@ func TestClientUpstream(t *testing.T) {
 		}
 	}
 	want := []string{graph.DefaultUpstream, graph.DefaultUpstream, "http://spec/g", "http://forced/g", "http://forced/g"}
-	if diff := cmp.Diff(want, hosts); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, hosts)
 	_, err := c.WithUpstream("http://spec/%zz").Fetch(context.Background(), query)
 	wantError(t, err, graph.ErrInvalidURI, "failed to parse update service URL: ")
 }
@@ -373,9 +364,7 @@ func TestClientConditional(t *testing.T) {
 	fetch := func(channel, id string) *graph.Graph {
 		t.Helper()
 		g, err := c.Fetch(context.Background(), graph.Query{Channel: channel, Arch: "amd64", Version: "4.1.0", ClusterID: id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return g
 	}
 	first := fetch("a", clusterID)
@@ -394,9 +383,7 @@ func TestClientConditional(t *testing.T) {
 		t.Error("the new graph was not taken")
 	}
 	want := []string{"", `"a-0"`, `"a-0"`, "", `"a-0"`, `"a-1"`}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, asked)
 
 	// Of three channels with room for two answers, the one that was used
 	// longest ago is asked for in full.
@@ -404,15 +391,11 @@ func TestClientConditional(t *testing.T) {
 	for _, channel := range []string{"x", "y", "x", "z", "x", "y"} {
 		fetch(channel, clusterID)
 	}
-	if diff := cmp.Diff([]string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked)
 	c.DisableKept, asked = true, nil
 	fetch("n", clusterID)
 	fetch("n", clusterID)
-	if diff := cmp.Diff([]string{"", ""}, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"", ""}, asked)
 }
 
 func TestClientForgetsWithoutETag(t *testing.T) {

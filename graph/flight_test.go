@@ -13,10 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func answer(r *http.Request, code int, body string, header ...string) *http.Response {
@@ -293,15 +292,11 @@ func TestClientKeepsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]bool{false, false, true, true, false, false, true}, conditional); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []bool{false, false, true, true, false, false, true}, conditional)
 	conditional, etag = nil, `"`+strings.Repeat("1", 1<<10)+`"`
 	q := query
 	q.Channel = "long"
 	c.Fetch(t.Context(), q)
 	c.Fetch(t.Context(), q)
-	if diff := cmp.Diff([]bool{false, false}, conditional); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []bool{false, false}, conditional)
 }

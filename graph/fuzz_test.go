@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -23,9 +24,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatal("accepted what is not JSON")
 			}
 			encoded, err := g.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			again, err := graph.DecodeBytes(encoded, o)
 			if err != nil || !again.Equal(g) {
 				t.Fatalf("decode(encode(g)) is not g: %v", err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // drawGraph draws graphs of up to 8 releases with every kind of oddity that
@@ -65,17 +66,11 @@ func drawGraph(t *rapid.T) graph.Data {
 func TestEncodeDecodeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, err := graph.New(drawGraph(t), graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		text, err := g.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		again, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if !again.Equal(g) {
 			t.Fatalf("decode(encode(g)) is not g: %s", text)
 		}
@@ -139,9 +134,7 @@ func TestUpdatesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawGraph(t)
 		g, err := graph.New(d, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for i, n := range d.Nodes {
 			q := graph.UpdatesQuery{Version: n.Version.Original(), UnionDuplicates: rapid.Bool().Draw(t, "union")}
 			u, err := g.Updates(q)

@@ -8,15 +8,14 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // node returns the node of a graph of one, with metadata as JSON.
 func node(t *testing.T, metadata string) graph.Node {
 	t.Helper()
 	g, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.1.0+b","payload":"q.io/r@sha256:1","metadata":`+metadata+`}]}`), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return g.Node(0)
 }
 
@@ -51,16 +50,12 @@ func TestRelease(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Version, tt.want.Image = "4.1.0+b", "q.io/r@sha256:1"
 			r, err := node(t, tt.metadata).Release()
-			if diff := cmp.Diff(tt.want, r); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, r)
 			got := ""
 			if err != nil {
 				got = err.Error()
 			}
-			if diff := cmp.Diff(strings.Join(tt.errs, "\n"), got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, strings.Join(tt.errs, "\n"), got)
 		})
 	}
 }
@@ -99,9 +94,7 @@ func TestFillRelease(t *testing.T) {
 		{"equal version, other digest", configv1.Release{Image: "m/r@sha256:3", Version: "4.1.0"}, configv1.Release{Image: "m/r@sha256:3", Version: "4.1.0"}},
 		{"no image", configv1.Release{Version: "4.1.0"}, configv1.Release{Version: "4.1.0"}},
 	} {
-		if diff := cmp.Diff(tt.want, graph.FillRelease(tt.in, current, available)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, graph.FillRelease(tt.in, current, available))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -40,9 +41,7 @@ func BenchmarkVerify(b *testing.B) {
 				})
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := v.Verify(context.Background(), digestA); err != nil {
-						b.Fatal(err)
-					}
+					must(v.Verify(context.Background(), digestA))
 				}
 			})
 		}
@@ -138,9 +137,7 @@ func BenchmarkDigests(b *testing.B) {
 							return err
 						})
 					}
-					if err := group.Wait(); err != nil {
-						b.Fatal(err)
-					}
+					checktest.OK(b, group.Wait())
 				}
 			})
 		}
@@ -157,9 +154,7 @@ func BenchmarkParseKeyring(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := signature.ParseKeyring("ring", data); err != nil {
-					b.Fatal(err)
-				}
+				must(signature.ParseKeyring("ring", data))
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
@@ -33,9 +34,7 @@ func TestDebiansKeyrings(t *testing.T) {
 		t.Skip("checks some ten thousand signatures, one after the other")
 	}
 	rings, err := filepath.Glob("/usr/share/keyrings/debian-*.gpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if len(rings) < 8 {
 		t.Skip("debian-keyring and debian-archive-keyring are not installed")
 	}
@@ -59,9 +58,7 @@ func compareWithGnuPG(t *testing.T, rings []string) {
 	equal, left, undecided, unusable := 0, 0, 0, 0
 	for _, file := range rings {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		theirs := gnupgVerdicts(t, file, at)
 		for i, packets := range splitKeyring(t, data) {
 			if testing.Short() && i%10 != 0 {
@@ -147,9 +144,7 @@ func splitKeyring(t *testing.T, data []byte) [][]byte {
 	var out [][]byte
 	for len(data) > 0 {
 		p, after, err := nextPacket(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if p.tag == tagPublicKey {
 			out = append(out, nil)
 		}
@@ -187,9 +182,7 @@ func gnupgVerdicts(t *testing.T, file string, at time.Time) map[string]map[strin
 			next.Signs = strings.Contains(f[11], "s") && f[1] != "i" && !next.Revoked
 			if f[6] != "" {
 				seconds, err := strconv.ParseInt(f[6], 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				next.Expires = time.Unix(seconds, 0).UTC().Format(time.DateTime)
 			}
 		case "fpr":
@@ -205,9 +198,7 @@ func gnupgVerdicts(t *testing.T, file string, at time.Time) map[string]map[strin
 				continue
 			}
 			text, err := strconv.Unquote(`"` + strings.ReplaceAll(f[9], `"`, `\"`) + `"`)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			k.UserIDs = append(k.UserIDs, strings.ToValidUTF8(text, "\uFFFD"))
 			slices.Sort(k.UserIDs)
 			cert[primary] = k

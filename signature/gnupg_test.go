@@ -31,10 +31,7 @@ func newGnuPG(t testing.TB, program string) *gnupg {
 		t.Skipf("%s is not installed", program)
 	}
 	// The sockets of an agent need a short path, which t.TempDir does not give.
-	home, err := os.MkdirTemp("", "gpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must(os.MkdirTemp("", "gpg"))
 	g := &gnupg{t: t, program: program, home: home, time: sigTime}
 	t.Cleanup(func() {
 		if program == "gpg" {
@@ -144,10 +141,7 @@ type gnupgCase struct {
 
 func (tt gnupgCase) run(t *testing.T) {
 	t.Run(tt.name, func(t *testing.T) {
-		r, err := signature.ParseKeyring("ring", tt.ring)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(signature.ParseKeyring("ring", tt.ring))
 		o := signature.Options{Validity: tt.policy}
 		if !tt.now.IsZero() {
 			o.Clock = clocktesting.NewFakePassiveClock(tt.now)

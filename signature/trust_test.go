@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -106,9 +106,7 @@ func TestRememberedSuccessOfALaterTime(t *testing.T) {
 		Keyrings: []*signature.Keyring{ring(t, k.public(cert{}))}, Clock: clock, FutureSkew: &skew,
 		Stores: []signature.Store{signature.MemoryStore{digestA: {k.message(msg{})}}},
 	})
-	if _, err := v.Verify(t.Context(), digestA); err != nil {
-		t.Fatal(err)
-	}
+	must(v.Verify(t.Context(), digestA))
 	clock.SetTime(sigTime.Add(-2 * time.Hour))
 	if got, err := v.Verify(t.Context(), digestA); err == nil {
 		t.Errorf("%v, before it was signed", got)
@@ -347,9 +345,7 @@ func withHistory(t testing.TB, digests ...string) *memory.Cluster {
 	}
 	cv.Object["status"] = map[string]any{"history": history}
 	api := memory.NewOpenShift(memory.Options{})
-	if err := api.Load(cv); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Load(cv))
 	return api
 }
 
@@ -467,13 +463,9 @@ func TestRecent(t *testing.T) {
 		digestA: {k.message(msg{})}, digestB: {k.message(msg{body: statement(digestB)})},
 	})
 	for _, digest := range []string{digestA, digestB, digestA} {
-		if _, err := v.Verify(t.Context(), digest); err != nil {
-			t.Fatal(err)
-		}
+		must(v.Verify(t.Context(), digest))
 	}
-	if diff := cmp.Diff([]string{digestA, digestB}, v.Recent()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{digestA, digestB}, v.Recent())
 }
 
 // panicLog is a handler of logs that panics.

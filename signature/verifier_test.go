@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -109,10 +109,7 @@ func TestCombination(t *testing.T) {
 	s := &fakeStore{name: "s", items: []any{k[3].message(msg{}), k[9].message(msg{}), k[1].message(msg{}), k[2].message(msg{})}}
 	later := &fakeStore{name: "later"}
 	v := signature.NewVerifier([]*signature.Keyring{b, a}, s, later)
-	got, err := v.Verify(t.Context(), digestA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(v.Verify(t.Context(), digestA))
 	if s.given != 3 || later.asked != 0 {
 		t.Errorf("took %d signatures, asked the second store %d times", s.given, later.asked)
 	}
@@ -121,9 +118,7 @@ func TestCombination(t *testing.T) {
 		signers = append(signers, fmt.Sprintf("%s %s %s %d", g.Keyring, g.Fingerprint, g.Store, g.Number))
 	}
 	want := []string{fmt.Sprintf("a %X s 3", k[1].print), fmt.Sprintf("b %X s 1", k[3].print)}
-	if diff := cmp.Diff(want, signers); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, signers)
 	if !strings.HasPrefix(got.String(), digestA+" verified by a: OpenPGP key ") {
 		t.Error(got)
 	}
@@ -162,9 +157,7 @@ func TestFailureReport(t *testing.T) {
 		"1 : server down", "2 a: " + noKey, "2 z: signature digest does not match",
 		"3 a: " + rubbish, "3 z: " + rubbish, "4 : server down", "5 : s: no more signatures to check",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	text := "[server down, " + noKey + ", signature digest does not match, " + rubbish + ", s: no more signatures to check]"
 	if u := errors.Unwrap(err); u == nil || u.Error() != text {
 		t.Errorf("wraps %v, want %s", u, text)
@@ -270,10 +263,7 @@ func TestCache(t *testing.T) {
 	})
 	ask := func(digest string, cached bool, asked int) {
 		t.Helper()
-		got, err := v.Verify(t.Context(), digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(v.Verify(t.Context(), digest))
 		if got.Cached != cached || store.asked != asked || len(got.Signers) != 1 {
 			t.Errorf("cached %v, asked %d times: %v", got.Cached, store.asked, got)
 		}
@@ -313,10 +303,7 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	}
 	v := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, store)
 	verify := func(i int) bool {
-		r, err := v.Verify(t.Context(), digest(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(v.Verify(t.Context(), digest(i)))
 		return r.Cached
 	}
 	for i := range 64 {

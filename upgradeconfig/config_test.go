@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
@@ -30,10 +31,7 @@ featureGate: {enabled: [PreHealthCheck, ServiceLogNotification]}
 `
 
 func TestParseConfig(t *testing.T) {
-	got, err := upgradeconfig.ParseConfig([]byte(fullConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(upgradeconfig.ParseConfig([]byte(fullConfig)))
 	want := &upgradeconfig.Config{UpgradeType: upgradeconfig.OSD}
 	want.ConfigManager.Source, want.ConfigManager.OCMBaseURL = "OCM", "https://api.openshift.com"
 	want.ConfigManager.LocalConfigName, want.ConfigManager.WatchInterval = "managed-upgrade-config", 60
@@ -51,9 +49,7 @@ func TestParseConfig(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	empty, err := upgradeconfig.ParseConfig(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if d := cmp.Diff(&upgradeconfig.Config{}, empty); d != "" || empty.Type() != upgradeconfig.ARO || empty.TimeOut() != 0 {
 		t.Errorf("an empty document has no defaults: %s", d)
 	}
@@ -103,9 +99,7 @@ func TestConfigFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := upgradeconfig.ParseConfig([]byte(tt.config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			err = c.Check()
 			if len(tt.want) == 0 && err != nil {
 				t.Error(err)
@@ -184,17 +178,13 @@ func TestReadConfig(t *testing.T) {
 	if _, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); !apierrors.IsNotFound(err) {
 		t.Errorf("absent: %v", err)
 	}
-	if _, err := clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}))
 	if c, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); err != nil || c.ConfigManager.WatchInterval != 60 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	m := configMap("elsewhere", "")
 	m.Data = nil
-	if _, err := clusterapi.Create(t.Context(), cluster, m, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, m, clusterapi.CreateOptions{}))
 	c, err := upgradeconfig.ReadConfig(t.Context(), cluster, "elsewhere")
 	if err != nil || c.CheckInterval() == nil {
 		t.Errorf("no key: %+v, %v", c, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func tree(files map[string]string) fstest.MapFS {
@@ -29,9 +31,7 @@ func TestGitDir(t *testing.T) {
 		"clusters/a/sub/more.yaml": "not looked at",
 		"clusters/b/other.yaml":    "not looked at",
 	})}.Policies(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	next := time.Date(2031, 2, 4, 2, 0, 0, 0, time.UTC)
 	want := []Policy{
 		{ID: "p-7", State: "scheduled", NextRun: next, Spec: Spec{

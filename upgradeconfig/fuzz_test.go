@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -39,13 +40,8 @@ func FuzzUpgradeConfig(f *testing.F) {
 }
 
 func again(t *testing.T, c *upgradeconfig.UpgradeConfig) *upgradeconfig.UpgradeConfig {
-	u, err := clusterapi.ToUnstructured(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(clusterapi.ToUnstructured(c))
 	out, err := clusterapi.FromUnstructured[upgradeconfig.UpgradeConfig](u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -134,14 +135,9 @@ func TestConditions(t *testing.T) {
 // The wire's names, on a backend that knows nothing of the type.
 func TestWire(t *testing.T) {
 	c := object(specA, upgradeconfig.Status{})
-	u, err := clusterapi.ToUnstructured(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(clusterapi.ToUnstructured(c))
 	got, err := json.Marshal(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := `{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfig",` +
 		`"metadata":{"name":"managed-upgrade-config","namespace":"openshift-managed-upgrade-operator"},` +
 		`"spec":{"PDBForceDrainTimeout":45,"capacityReservation":true,"desired":{"channel":"stable-4.20","version":"4.20.3"},"type":"OSD","upgradeAt":"2031-02-04T03:00:00Z"}}`
@@ -156,9 +152,7 @@ func TestWire(t *testing.T) {
 		Conditions: []upgradeconfig.Condition{{Type: upgradeconfig.UpgradeCommenced, Status: metav1.ConditionTrue, LastProbeTime: &now, LastTransitionTime: &now, StartTime: &now, CompleteTime: &now, Reason: "r", Message: "m"}},
 	}}}
 	status, err := json.Marshal(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	const ts = `"2031-02-04T03:00:00Z"`
 	wantStatus := `{"history":[{"version":"4.20.3","precedingVersion":"4.20.1","phase":"Upgrading","startTime":` + ts + `,"completeTime":` + ts +
 		`,"workerStartTime":` + ts + `,"workerCompleteTime":` + ts + `,"conditions":[{"type":"UpgradeCommenced","status":"True","lastProbeTime":` + ts +

@@ -381,9 +381,7 @@ func TestConfigurationIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
 		s := newSource(specA)
-		if _, err := clusterapi.Create(t.Context(), b, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(t.Context(), b, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}))
 		run(t, b.manager(nil, func(o *upgradeconfig.ManagerOptions) {
 			o.Rand, o.Interval = unchanged, 10*time.Minute
 			o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return s, nil }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -206,9 +207,7 @@ func TestSyncDeletes(t *testing.T) {
 	other := object(specA, upgradeconfig.Status{})
 	other.Name = "another"
 	b.calls.aside(func() {
-		if _, err := clusterapi.Create(t.Context(), b, other, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(t.Context(), b, other, clusterapi.CreateOptions{}))
 	})
 	m := b.manager(policies(), nil)
 	mustSync(t, m, upgradeconfig.EventDeleted, true)
@@ -421,12 +420,10 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 
 		// With a finalizer, and no policy any more: told to go once.
 		b.calls.aside(func() {
-			if _, err := clusterapi.Modify(t.Context(), b.Cluster, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+			must(clusterapi.Modify(t.Context(), b.Cluster, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
 				c.Finalizers = []string{"example.com/wait"}
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		})
 		b.calls.verbs = nil
 		m = b.manager(policies(), nil)
@@ -464,9 +461,7 @@ func TestUpdateFindsNone(t *testing.T) {
 	b.calls.around = func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
 		if n == 2 {
 			b.calls.aside(func() {
-				if err := b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 			})
 		}
 		return do(ctx)
@@ -562,9 +557,7 @@ func TestFromConfig(t *testing.T) {
 			if err := b.Delete(t.Context(), gvk, key, clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				t.Fatal(err)
 			}
-			if _, err := clusterapi.Create(t.Context(), b, configMap(key.Namespace, text), clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(clusterapi.Create(t.Context(), b, configMap(key.Namespace, text), clusterapi.CreateOptions{}))
 		})
 	}
 	fails := func(want error) {
@@ -642,9 +635,7 @@ func TestNotify(t *testing.T) {
 			if tt.source == "" {
 				tt.source = "source: OCM, ocmBaseUrl: 'https://h'"
 			}
-			if _, err := clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, "configManager: {"+tt.source+"}"), clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, "configManager: {"+tt.source+"}"), clusterapi.CreateOptions{}))
 			var log bytes.Buffer
 			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: tt.provider, FromConfig: tt.config, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 			err := m.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateStarted, object(specA, upgradeconfig.Status{}), nil))
@@ -663,20 +654,14 @@ func TestOtherNames(t *testing.T) {
 	key := clusterapi.Key("ours", "mine")
 	o := upgradeconfig.ManagerOptions{API: cluster, Namespace: key.Namespace, Name: key.Name, Provider: policies(specA)}
 	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.EventCreated, true)
-	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key))
 	other := object(specB, upgradeconfig.Status{})
 	other.Namespace, other.Name = "elsewhere", key.Name
-	if _, err := clusterapi.Create(t.Context(), cluster, other, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, other, clusterapi.CreateOptions{}))
 	o.Provider = nil
 	o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return policies(), nil }
 	config := configMap(key.Namespace, "configManager: {source: LOCAL, localConfigName: managed-upgrade-config}")
-	if _, err := clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}))
 	mustSync(t, must(upgradeconfig.NewManager(o)), "", false)
 	mustSync(t, must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()})), "", false)
 	o.Provider = policies()
@@ -706,15 +691,10 @@ func TestLocal(t *testing.T) {
 			b := newBench(t, false)
 			old := b.store(t, object(specA, tt.status))
 			// One that is not ours does no harm, even if it is broken.
-			other, err := clusterapi.ToUnstructured(object(specB, upgradeconfig.Status{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			other := must(clusterapi.ToUnstructured(object(specB, upgradeconfig.Status{})))
 			other.SetName("another")
 			other.Object["spec"] = "broken"
-			if err := b.Load(other); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, b.Load(other))
 			local := upgradeconfig.Local{API: b}
 			m := b.manager(local, nil)
 			for range 3 {
@@ -744,9 +724,7 @@ func TestLocal(t *testing.T) {
 	gone := object(specA, upgradeconfig.Status{})
 	gone.Finalizers = []string{"example.com/wait"}
 	b.store(t, gone)
-	if err := b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 	b.calls.verbs = nil
 	mustSync(t, b.manager(local, nil), upgradeconfig.EventDeleted, true)
 	b.calls.want(t, getIt, "List UpgradeConfig")

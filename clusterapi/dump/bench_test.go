@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // generated is a must-gather of n pods, a fifth as many ConfigMaps in files of
@@ -74,9 +75,7 @@ func podOf(tb testing.TB, namespace string, i int) []byte {
 				map[string]any{"type": "Initialized", "status": "True", "lastProbeTime": nil, "lastTransitionTime": "2026-01-01T00:00:00Z"},
 			}},
 		})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		checktest.OK(tb, err)
 		podText = data
 	}
 	text := bytes.ReplaceAll(podText, []byte("POD"), fmt.Appendf(nil, "p%d", i))
@@ -97,9 +96,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, n := range sizes {
 		tree, objects, size := generated(b, n)
 		dir := b.TempDir()
-		if err := os.CopyFS(dir, tree); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, os.CopyFS(dir, tree))
 		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()
@@ -173,9 +170,7 @@ func BenchmarkOpenReal(b *testing.B) {
 	dir := dataFolder(b, "clusters/4.14.1-degraded")
 	for b.Loop() {
 		r, err := dump.Open(b.Context(), os.DirFS(dir), dump.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		if _, err := clusterapi.ReadAll[configv1.ClusterOperator](b.Context(), r, clusterapi.ListOptions{}); err != nil {
 			b.Fatal(err)
 		}

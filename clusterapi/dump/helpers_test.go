@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // files reads a tree from a text in which a line "-- path --" begins each file.
@@ -169,17 +170,13 @@ func checkProblems(t *testing.T, r *dump.Recording, want string) {
 func mustOpen(t testing.TB, tree fs.FS, o dump.Options) *dump.Recording {
 	t.Helper()
 	r, err := dump.Open(t.Context(), tree, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return r
 }
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }

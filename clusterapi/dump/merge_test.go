@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestCopies: which copy of an object counts. data.from tells it.
@@ -38,9 +39,7 @@ func TestCopies(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := mustOpen(t, files(tc.tree), dump.Options{})
 			u, err := r.Get(t.Context(), gvk("v1 ConfigMap"), clusterapi.Key("a", "c"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if from, _, _ := unstructured.NestedString(u.Object, "data", "from"); from != tc.want {
 				t.Errorf("it is %q, want %q", from, tc.want)
 			}
@@ -77,9 +76,7 @@ func TestRedactedCopies(t *testing.T) {
 					ns, name = "", ns
 				}
 				u, err := r.Get(t.Context(), gvk(tc.kind), clusterapi.Key(ns, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				if u.GetResourceVersion() != versions[1] && versions[0] != versions[1] {
 					t.Errorf("%s, versions %v: the copy in the clear is used", tc.name, versions)
 				}

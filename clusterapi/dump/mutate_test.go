@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -45,9 +46,7 @@ func TestBrokenHeaps(t *testing.T) {
 			f.Data = f.Data[:rapid.IntRange(0, len(f.Data)-3).Draw(rt, "at")]
 		}
 		r, err := dump.Open(rt.Context(), tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		for what, file := range where {
 			got := answer(rt.Context(), r, "get "+what)
 			if file != broken && got != "found" || got != "found" && got != "NotCollected" {
@@ -66,9 +65,7 @@ func TestBrokenHeaps(t *testing.T) {
 func TestMutatedDumps(t *testing.T) {
 	root := dataFolder(t, "clusters")
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	rounds := 60
 	if testing.Short() || israce.Enabled {
 		rounds = 5
@@ -82,9 +79,7 @@ func TestMutatedDumps(t *testing.T) {
 		tree := fstest.MapFS{}
 		for _, name := range names {
 			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			tree[filepath.Base(name)] = &fstest.MapFile{Data: data}
 		}
 		kinds := []schema.GroupVersionKind{gvk("config.openshift.io/v1 ClusterVersion"), gvk("config.openshift.io/v1 ClusterOperator"), gvk("v1 Node"), gvk("machineconfiguration.openshift.io/v1 MachineConfigPool"), gvk("machineconfiguration.openshift.io/v1 MachineConfig")}
@@ -99,9 +94,7 @@ func TestMutatedDumps(t *testing.T) {
 			}
 			for _, kind := range kinds {
 				was, err := before.ListShared(t.Context(), kind, clusterapi.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				for _, o := range was {
 					_, err := r.Get(t.Context(), kind, o.Key())
 					ok := err == nil || apierrors.IsNotFound(err) || errors.Is(err, clusterapi.ErrNotCollected)
@@ -168,19 +161,13 @@ func TestManyFiles(t *testing.T) {
 // TestLinksOfARealTree: links of a file system, which follows them by itself.
 func TestLinksOfARealTree(t *testing.T) {
 	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "secret.yaml"), []byte(nodeNamed("outside")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(outside, "secret.yaml"), []byte(nodeNamed("outside")), 0o600))
 	root := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
 		name = filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		checktest.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	link := func(target, name string) {
 		t.Helper()

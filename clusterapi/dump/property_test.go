@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // modelKind is a kind of the clusters that the properties are about.
@@ -263,9 +264,7 @@ func TestNothingIsDenied(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawCluster(rt)
 		r, err := dump.Open(rt.Context(), m.tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		for _, p := range r.Problems() {
 			if !strings.Contains(p.String(), "nothing says the kind") { // of Things there may be no trace
 				rt.Errorf("problem: %s", p)
@@ -281,9 +280,7 @@ func TestOnlyWhatIsBrokenIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawCluster(rt)
 		before, err := dump.Open(rt.Context(), m.tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		var names []string
 		for name := range m.tree {
 			names = append(names, name)
@@ -347,14 +344,10 @@ func TestArchivesAndTreesAgree(t *testing.T) {
 		m := drawCluster(rt)
 		archive := pack(t, m.tree, rapid.Bool().Draw(rt, "zip"), rapid.Bool().Draw(rt, "backwards"))
 		r, err := dump.OpenArchive(rt.Context(), bytes.NewReader(archive), dump.Options{Workers: rapid.IntRange(1, 3).Draw(rt, "workers")})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		checkTruth(rt, m, r)
 		other, err := dump.Open(rt.Context(), m.tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		for _, k := range modelKinds {
 			for _, question := range []string{"list " + k.gvk.GroupVersion().String() + " " + k.gvk.Kind, "get " + k.gvk.GroupVersion().String() + " " + k.gvk.Kind + " a/x9"} {
 				if a, b := answer(rt.Context(), r, question), answer(rt.Context(), other, question); a != b {

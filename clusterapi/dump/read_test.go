@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const pods = `
@@ -86,18 +87,14 @@ func TestOwnership(t *testing.T) {
 	r := mustOpen(t, files(pods), dump.Options{})
 	key := clusterapi.Key("a", "p1")
 	u, err := r.Get(t.Context(), gvk("v1 Pod"), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	u.SetLabels(map[string]string{"app": "changed"})
 	again, err := r.Get(t.Context(), gvk("v1 Pod"), key)
 	if err != nil || again.GetLabels()["app"] != "x" {
 		t.Errorf("%v, %v", again, err)
 	}
 	one, err := clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	two, err := clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key)
 	if err != nil || one != two {
 		t.Errorf("another object: %v", err)

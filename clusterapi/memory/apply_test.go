@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestMergeIsTheFieldManagers applies random objects in the names of two
@@ -19,13 +21,9 @@ import (
 func TestMergeIsTheFieldManagers(t *testing.T) {
 	for _, text := range ownedObjects {
 		var u map[string]any
-		if err := yaml.Unmarshal([]byte(text), &u); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, yaml.Unmarshal([]byte(text), &u))
 		base, err := copyTree(u, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		gvk := schema.FromAPIVersionAndKind(u["apiVersion"].(string), u["kind"].(string))
 		t.Run(gvk.Kind, func(t *testing.T) {
 			k := builtin().kind(gvk)

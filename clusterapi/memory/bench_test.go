@@ -11,18 +11,15 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func object(tb testing.TB, text string) *unstructured.Unstructured {
 	tb.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, u.UnmarshalJSON(data))
 	return u
 }
 
@@ -168,9 +165,7 @@ func BenchmarkGet(b *testing.B) {
 			obj := object(b, benchConfigMap)
 			for i := range n {
 				obj.SetName(fmt.Sprintf("o%d", i))
-				if err := c.Load(obj); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, c.Load(obj))
 			}
 			b.ReportAllocs()
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -193,9 +188,7 @@ func BenchmarkList(b *testing.B) {
 			for i := range n {
 				obj.SetName(fmt.Sprintf("o%d", i))
 				obj.SetNamespace(fmt.Sprintf("ns%d", i/10))
-				if err := c.Load(obj); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, c.Load(obj))
 			}
 			b.ReportAllocs()
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}

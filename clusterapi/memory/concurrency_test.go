@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // While a definition changes, in its schema and its status, its objects can be
@@ -52,13 +53,9 @@ func TestDefinitionChangesUnderUse(t *testing.T) {
 	}
 	for i := range 200 {
 		crd, err := c.Apply(ctx, definition(i%2), manager)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for n := range 5 {
-			if err := unstructured.SetNestedField(crd.Object, fmt.Sprint(i, n), "status", "note"); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, unstructured.SetNestedField(crd.Object, fmt.Sprint(i, n), "status", "note"))
 			if crd, err = c.UpdateStatus(ctx, crd, clusterapi.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // changes drains a cursor into lines, and checks that each Old is what New was.
@@ -60,9 +60,7 @@ func TestFollow(t *testing.T) {
 	put(t, c, owned)
 	kind := owner.GroupVersionKind()
 	for _, name := range []string{"a", "owner"} {
-		if err := c.Delete(ctx, kind, clusterapi.Key("example", name), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(ctx, kind, clusterapi.Key("example", name), clusterapi.DeleteOptions{}))
 	}
 	got := changes(t, cursor)
 	want := []string{
@@ -74,9 +72,7 @@ func TestFollow(t *testing.T) {
 		"ConfigMap example/owner: 7 to -",
 		"ConfigMap example/owned: 8 to -",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	cursor.Close()
 	put(t, c, settings("later", nil))
 	if change, ok := cursor.Next(); ok {
@@ -118,27 +114,19 @@ func TestShared(t *testing.T) {
 	kind := settings("a", nil).GroupVersionKind()
 
 	one, err := c.GetShared(ctx, kind, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	list, err := c.ListShared(ctx, kind, clusterapi.ListOptions{})
 	if err != nil || len(list) != 1 || list[0] != one {
 		t.Fatalf("ListShared: %v, %v; want the object of GetShared", list, err)
 	}
 	typed, err := clusterapi.Read[corev1.ConfigMap](ctx, c, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if again, _ := clusterapi.As[corev1.ConfigMap](list[0]); again != typed {
 		t.Error("a stored state is converted twice")
 	}
 	own, err := c.Get(ctx, kind, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(own.Object, one.Unstructured().Object); diff != "" {
-		t.Error(diff)
-	}
+	checktest.OK(t, err)
+	checktest.Same(t, own.Object, one.Unstructured().Object)
 	copied, err := clusterapi.Get[corev1.ConfigMap](ctx, c, key)
 	if err != nil || copied == typed || copied.ManagedFields != nil {
 		t.Errorf("Get: %v, %v, managedFields %v; want an own object without them", copied == typed, err, copied.ManagedFields)
@@ -169,23 +157,17 @@ func TestCheckSharedFinds(t *testing.T) {
 		}, ""},
 		"a reader": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
 			o, err := c.GetShared(t.Context(), kind, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			o.Unstructured().SetLabels(map[string]string{"a": "b"})
 		}, "ConfigMap example/a is shared, and somebody changed metadata.labels"},
 		"a reader who converts": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
 			o, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			o.Data["x"] = "2"
 		}, "ConfigMap example/a is shared as *v1.ConfigMap, and somebody changed data.x"},
 		"nobody looks": {memory.Options{}, func(t *testing.T, c *memory.Cluster) {
 			o, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			o.Data["x"] = "2"
 		}, ""},
 	}
@@ -216,9 +198,7 @@ func TestSharedIsIntercepted(t *testing.T) {
 	kind := settings("a", nil).GroupVersionKind()
 	_, _ = c.GetShared(t.Context(), kind, clusterapi.Key("example", "a"))
 	_, _ = c.ListShared(t.Context(), kind, clusterapi.ListOptions{})
-	if diff := cmp.Diff([]string{"Get", "List"}, verbs); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"Get", "List"}, verbs)
 }
 
 func settings(name string, data map[string]any) *unstructured.Unstructured {
@@ -232,8 +212,6 @@ func settings(name string, data map[string]any) *unstructured.Unstructured {
 func put(t *testing.T, c *memory.Cluster, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	stored, err := c.Apply(t.Context(), obj, clusterapi.ApplyOptions{FieldManager: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return stored
 }

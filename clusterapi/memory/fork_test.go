@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/differential"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // origin is a base that counts its Lists and fails as it is told.
@@ -69,9 +70,7 @@ func baseCluster(t *testing.T, texts ...string) *memory.Cluster {
 	t.Helper()
 	c := memory.New(memory.Options{})
 	for _, text := range texts {
-		if err := c.Load(object(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(object(t, text)))
 	}
 	return c
 }
@@ -136,17 +135,11 @@ func TestForkTouch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base := &origin{Reader: baseCluster(t, named("one", ", uid: u-1"))}
 			want, err := base.Reader.Get(t.Context(), cms, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			c := memory.New(memory.Options{Base: base})
-			if err := verb(c); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, verb(c))
 			_, _ = c.List(t.Context(), cms, clusterapi.ListOptions{})
-			if diff := cmp.Diff(map[string]int{"CustomResourceDefinition": 1, "Namespace": 1, "ConfigMap": 1}, base.lists); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, map[string]int{"CustomResourceDefinition": 1, "Namespace": 1, "ConfigMap": 1}, base.lists)
 			if got, err := base.Reader.Get(t.Context(), cms, key); err != nil || !cmp.Equal(got, want) {
 				t.Errorf("the base changed: %v", err)
 			}
@@ -272,9 +265,7 @@ func TestForkNotCollected(t *testing.T) {
 // does not serve is empty once it has one.
 func TestForkServed(t *testing.T) {
 	lenient := memory.New(memory.Options{Lenient: true})
-	if err := lenient.Load(object(t, benchWidget)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, lenient.Load(object(t, benchWidget)))
 	c := memory.New(memory.Options{Base: lenient})
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	if _, err := c.Get(t.Context(), widgets, clusterapi.Key("example", "widget")); err != nil {
@@ -312,13 +303,9 @@ func TestForkDeletes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := memory.New(memory.Options{Base: baseCluster(t, tc.base...)})
-			if err := c.Delete(t.Context(), tc.gvk, tc.key, tc.opts); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, c.Delete(t.Context(), tc.gvk, tc.key, tc.opts))
 			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			var got []string
 			for _, u := range list.Items {
 				name := u.GetName()
@@ -335,9 +322,7 @@ func TestForkDeletes(t *testing.T) {
 	t.Run("definition", func(t *testing.T) {
 		c := memory.New(memory.Options{Base: baseCluster(t, benchDefinition, benchWidget)})
 		widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-		if err := c.Delete(t.Context(), crdGVK, clusterapi.Key("", "widgets.example.com"), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(t.Context(), crdGVK, clusterapi.Key("", "widgets.example.com"), clusterapi.DeleteOptions{}))
 		if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
 			t.Error(err)
 		}
@@ -416,9 +401,7 @@ func TestForkIdentity(t *testing.T) {
 func TestForkDifferential(t *testing.T) {
 	base, plain := memory.New(memory.Options{}), memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true})
 	for _, text := range []string{named("one", ""), "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n", benchDefinition, benchWidget, benchDeployment} {
-		if err := errors.Join(base.Load(object(t, text)), plain.Load(object(t, text))); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, errors.Join(base.Load(object(t, text)), plain.Load(object(t, text))))
 	}
 	fork := memory.New(memory.Options{Base: base, CheckNamespaces: true, GracefulPods: true})
 	differential.Run(t, plain, fork, differential.Options{Seed: 15, Sequences: 40})

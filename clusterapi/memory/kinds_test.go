@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var manager = clusterapi.ApplyOptions{FieldManager: "test"}
@@ -23,27 +24,21 @@ var widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind:
 func mustApply(t testing.TB, c *memory.Cluster, text string) *unstructured.Unstructured {
 	t.Helper()
 	u, err := c.Apply(t.Context(), object(t, text), manager)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return u
 }
 
 func mustLoad(t testing.TB, c *memory.Cluster, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		if err := c.Load(object(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(object(t, text)))
 	}
 }
 
 func mustGet(t testing.TB, c *memory.Cluster, gvk schema.GroupVersionKind, ns, name string) *unstructured.Unstructured {
 	t.Helper()
 	u, err := c.Get(t.Context(), gvk, clusterapi.Key(ns, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return u
 }
 
@@ -136,9 +131,7 @@ func TestStatusSubresource(t *testing.T) {
 			u.SetAPIVersion(tc.apiVersion)
 			u.SetKind(tc.kind)
 			u, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			_, err = c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
 			if (err == nil) != tc.separate {
 				t.Errorf("UpdateStatus: %v, want a subresource: %t", err, tc.separate)
@@ -151,9 +144,7 @@ func TestDefinition(t *testing.T) {
 	c := memory.New(memory.Options{Lenient: true})
 	t.Run("before its definition a kind takes all", func(t *testing.T) {
 		u := object(t, benchWidget)
-		if err := unstructured.SetNestedField(u.Object, "x", "spec", "later"); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, unstructured.SetNestedField(u.Object, "x", "spec", "later"))
 		if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "early"}); err != nil {
 			t.Fatal(err)
 		}
@@ -170,9 +161,7 @@ func TestDefinition(t *testing.T) {
 	})
 	t.Run("a changed schema counts at once", func(t *testing.T) {
 		u := object(t, benchWidget)
-		if err := unstructured.SetNestedField(u.Object, "x", "spec", "color"); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, unstructured.SetNestedField(u.Object, "x", "spec", "color"))
 		if _, err := c.Apply(t.Context(), u, manager); err == nil || !strings.Contains(err.Error(), ".spec.color") {
 			t.Fatalf("got %v, want an error that names .spec.color", err)
 		}
@@ -231,9 +220,7 @@ func TestVersions(t *testing.T) {
 	}
 	mustApply(t, c, `{apiVersion: machineconfiguration.openshift.io/v1alpha1, kind: MachineConfigNode, metadata: {name: node}, spec: {d: e}}`)
 	u = mustGet(t, c, u.GroupVersionKind(), "", "node")
-	if diff := cmp.Diff(map[string]any{"a": "c", "d": "e"}, u.Object["spec"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]any{"a": "c", "d": "e"}, u.Object["spec"])
 }
 
 func TestValues(t *testing.T) {
@@ -243,13 +230,9 @@ func TestValues(t *testing.T) {
 		"spec": map[string]any{"int": 1, "int32": int32(2), "whole": -3.0, "many": 1e15, "part": 0.5, "large": 1e300, "strings": []string{"a"}, "map": map[string]string{"b": "c"}},
 	}}
 	got, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := map[string]any{"int": int64(1), "int32": int64(2), "whole": int64(-3), "many": int64(1e15), "part": 0.5, "large": 1e300, "strings": []any{"a"}, "map": map[string]any{"b": "c"}}
-	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got.Object["spec"])
 	got.Object["spec"].(map[string]any)["whole"] = -3.0
 	if again, err := c.Update(t.Context(), got, clusterapi.UpdateOptions{}); err != nil || again.GetResourceVersion() != got.GetResourceVersion() {
 		t.Errorf("the same number in another form counts as a change (%v)", err)

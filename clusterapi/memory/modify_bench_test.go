@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const benchNode = `
@@ -132,9 +133,7 @@ func benchModify[T any](b *testing.B, o clusterapi.ModifyOptions, f func(*T, int
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		_, err := clusterapi.Modify(b.Context(), c, key, o, func(t *T) error { f(t, i); return nil })
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 	}
 }
 
@@ -148,8 +147,6 @@ func BenchmarkPods(b *testing.B) {
 		if _, err := c.Create(b.Context(), obj, clusterapi.CreateOptions{FieldManager: "controller"}); err != nil {
 			b.Fatal(err)
 		}
-		if err := c.Delete(b.Context(), obj.GroupVersionKind(), clusterapi.KeyOf(obj), clusterapi.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, c.Delete(b.Context(), obj.GroupVersionKind(), clusterapi.KeyOf(obj), clusterapi.DeleteOptions{}))
 	}
 }

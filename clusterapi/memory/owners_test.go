@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // owned are objects of kinds with a schema, with a definition, and with neither.
@@ -65,9 +67,7 @@ func ownersKinds(t *testing.T) map[string]*kind {
 	t.Helper()
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	types, err := definedType(ownersWidget)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	defined := &kind{gvk: widget, status: true, counts: true, converter: plain, types: types}
 	defined.prepare()
 	return map[string]*kind{
@@ -102,14 +102,10 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 		if live == nil {
 			for _, text := range ownedObjects {
 				var u map[string]any
-				if err := yaml.Unmarshal([]byte(text), &u); err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, yaml.Unmarshal([]byte(text), &u))
 				if u["kind"] == k.gvk.Kind {
 					content, err := copyTree(u, nil, "")
-					if err != nil {
-						t.Fatal(err)
-					}
+					checktest.OK(t, err)
 					obj = content.(map[string]any)
 				}
 			}
@@ -156,14 +152,10 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 		}
 		e := &entry{obj: &unstructured.Unstructured{Object: maps.Clone(obj)}, managed: next.managed, kind: k}
 		encoded, err := encodeManaged(e, live, next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		want.managed = slices.Clone(want.managed)
 		plain, err := encodeManaged(&entry{managed: want.managed}, nil, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if diff := cmp.Diff(plain, encoded); diff != "" {
 			t.Fatalf("step %d: encoded otherwise:\n%s", step, diff)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -25,16 +26,12 @@ import (
 func payloadObjects(t testing.TB, name string) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(testdata.Dir(t), name, "release-manifests", "*.y*ml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var definitions, others []*unstructured.Unstructured
 	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for _, doc := range separator.Split(string(data), -1) {
 			content, err := yaml.YAMLToJSON([]byte(doc))
 			if err != nil || bytes.Equal(content, []byte("null")) {

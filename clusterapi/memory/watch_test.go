@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A consumer that never takes an event blocks no writer, and when it goes on
@@ -28,9 +29,7 @@ func TestSlowWatcher(t *testing.T) {
 	seen := map[string]string{}
 	events := 0
 	for e, err := range c.Watch(ctx, cms, clusterapi.ListOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if e.Type == clusterapi.Synced {
 			for round := range rounds {
 				for i := range objects {
@@ -40,9 +39,7 @@ func TestSlowWatcher(t *testing.T) {
 					}
 				}
 			}
-			if err := c.Delete(ctx, cms, clusterapi.Key("ns", "first"), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, c.Delete(ctx, cms, clusterapi.Key("ns", "first"), clusterapi.DeleteOptions{}))
 			continue
 		}
 		events++
@@ -88,9 +85,7 @@ func TestWatchLeadsToTheStoredState(t *testing.T) {
 		after := rapid.IntRange(0, 20).Draw(t, "after")
 		seen := map[string]string{}
 		for e, err := range c.Watch(ctx, cms, selected) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			name := ""
 			if e.Object != nil {
 				name = e.Object.GetName()
@@ -119,9 +114,7 @@ func TestWatchLeadsToTheStoredState(t *testing.T) {
 			}
 		}
 		list, err := c.List(ctx, cms, selected)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		want := map[string]string{}
 		for i := range list.Items {
 			want[list.Items[i].GetName()] = list.Items[i].GetResourceVersion()

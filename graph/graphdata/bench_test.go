@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // releasesFor are so many releases: of those for the real tree, and where they do
@@ -38,9 +39,7 @@ func BenchmarkBuild(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-					if err != nil {
-						b.Fatal(err)
-					}
+					checktest.OK(b, err)
 					r := s.Report()
 					b.ReportMetric(float64(r.Edges+r.Conditional+r.Removed), "edges")
 				}
@@ -53,9 +52,7 @@ func BenchmarkBuild(b *testing.B) {
 func BenchmarkGraph(b *testing.B) {
 	tree := loadReal(b)
 	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	b.ReportAllocs()
 	var text []byte
 	for b.Loop() {
@@ -70,9 +67,7 @@ func BenchmarkGraph(b *testing.B) {
 func BenchmarkGraphs(b *testing.B) {
 	tree := loadReal(b)
 	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.SetBytes(int64(len(encoded(s))))
@@ -83,13 +78,9 @@ func BenchmarkGraphs(b *testing.B) {
 func BenchmarkStored(b *testing.B) {
 	tree := loadReal(b)
 	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	text, err := s.Full().MarshalJSON()
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	b.Run("encode", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
@@ -141,22 +142,16 @@ func opening(archive io.ReadSeeker, limit string, most int64) func(*testing.T) i
 func largeArchive(t *testing.T, files, size, level int) io.ReadSeeker {
 	var b bytes.Buffer
 	zipped, err := gzip.NewWriterLevel(&b, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	archive := tar.NewWriter(zipped)
 	text := make([]byte, size)
 	for i := range files {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Size: int64(size)}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Size: int64(size)}))
 		if _, err := archive.Write(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, errors.Join(archive.Close(), zipped.Close()))
 	return bytes.NewReader(b.Bytes())
 }
 

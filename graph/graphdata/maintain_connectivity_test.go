@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestConnectivityProperties: the rules on ways out and patch updates, against a
@@ -38,9 +39,7 @@ func TestConnectivityProperties(t *testing.T) {
 			releases = append(releases, release(v, "amd64", previous))
 		}
 		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		var got, want []string
 		for _, p := range maintain.Lint(tree, s, maintain.LintOptions{}) {
 			if p.File == fast.File && slices.Contains(snapshotRules, p.Rule) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -65,9 +66,7 @@ func loadReal(tb testing.TB) *graphdata.Tree {
 		return shared.tree
 	}
 	tree, err := graphdata.Load(tb.Context(), realTree(tb), graphdata.LoadOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	shared.tree = tree
 	return tree
 }

@@ -3,6 +3,7 @@ package graphdata_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const storedGraph = `{"nodes": [
@@ -24,25 +26,17 @@ const storedGraph = `{"nodes": [
 func TestStored(t *testing.T) {
 	files := fstest.MapFS{"graph.json": {Data: []byte(storedGraph)}, "bad.json": {Data: []byte("{}")}}
 	releases, problems, err := graphdata.Collect(t.Context(), graphdata.Stored{FS: files, Name: "graph.json"}, graphdata.Stored{FS: files, Name: "bad.json"}, graphdata.Stored{FS: files, Name: "no.json"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []graphdata.Release{
 		{Version: "1.0.0+amd64", Arch: "amd64", Image: "a", Digest: "sha256:a", Source: "graph.json", Metadata: map[string]string{graph.MetadataArch: "amd64", graph.MetadataManifestRef: "sha256:a"}},
 		{Version: "1.0.1+amd64", Arch: "amd64", Image: "b", Source: "graph.json", Previous: []string{"1.0.0+amd64"}, Next: []string{"1.0.2+amd64"}, Metadata: map[string]string{graph.MetadataArch: "amd64", "url": "u"}},
 		{Version: "0.0.0", Image: "c", Source: "graph.json", Metadata: map[string]string{}},
 	}
-	if diff := cmp.Diff(want, releases); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"bad.json: nodes are missing", "no.json: open no.json: file does not exist"}, problemTexts(problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, releases)
+	checktest.Same(t, []string{"bad.json: nodes are missing", "no.json: open no.json: file does not exist"}, problemTexts(problems))
 	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Name: "a-1.0", Versions: entries("1.0.0", "1.0.1", "0.0.0")}}}
 	s := build(t, tree, releases, graphdata.BuildOptions{})
-	if diff := cmp.Diff([]string{"1.0.0", "1.0.0 → 1.0.1", "1.0.1"}, picture(s.Graph("a-1.0", "amd64"))); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, []string{"1.0.0", "1.0.0 → 1.0.1", "1.0.1"}, picture(s.Graph("a-1.0", "amd64")))
 }
 
 func TestDecodeRawFaults(t *testing.T) {
@@ -96,21 +90,13 @@ func TestDecodeRawFaults(t *testing.T) {
 func TestStoredWithoutImages(t *testing.T) {
 	s := build(t, &graphdata.Tree{}, []graphdata.Release{{Version: "1.0.0", Arch: "amd64"}, {Version: "1.0.1", Previous: []string{"1.0.0"}}}, graphdata.BuildOptions{})
 	text, err := s.Full().MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := `{"nodes":[{"version":"1.0.0"},{"version":"1.0.0+amd64","payload":"","metadata":{"io.openshift.upgrades.graph.release.arch":"amd64"}},{"version":"1.0.1","payload":"","metadata":{}}],"edges":[[0,2]],"conditionalEdges":[]}`
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, string(text))
 	for _, compat := range []bool{false, true} {
 		g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{Compat: compat})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(s.Full(), g); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		checktest.OK(t, err)
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), s.Full(), g)
 	}
 }
 
@@ -121,24 +107,16 @@ func TestStoredProperties(t *testing.T) {
 		tree, releases := input(t)
 		for _, compat := range []bool{false, true} {
 			s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			text, err := s.Full().MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if diff := cmp.Diff(s.Full(), g); diff != "" {
 				t.Fatalf("-want +got\n%s", diff)
 			}
 			again, err := graphdata.Build(tree, g.Releases("stored"), graphdata.BuildOptions{Compat: compat})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if !compat && !bytes.Equal(encoded(s), encoded(again)) {
 				t.Fatal("another graph is served")
 			}
@@ -174,9 +152,7 @@ func FuzzDecodeRaw(f *testing.F) {
 			t.Fatalf("%v, strict and compat differ\n%s", err, diff)
 		}
 		written, err := g.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		again, err := graphdata.DecodeRaw(bytes.NewReader(written), graphdata.RawOptions{})
 		if err != nil {
 			t.Fatalf("%v: %s", err, written)

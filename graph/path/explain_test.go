@@ -7,6 +7,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestExplain(t *testing.T) {
@@ -63,9 +64,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, err := n.Explain(test.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if x.Block != test.block || x.String() != test.text || x.Downgrade != test.downgrade || x.SkipsMinor != test.skips {
 				t.Errorf("%s %v %v: %s\nwant %s: %s", x.Block, x.Downgrade, x.SkipsMinor, x, test.block, test.text)
 			}

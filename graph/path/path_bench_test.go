@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // eachNetwork benchmarks networks of growing size, from a low version to the
@@ -15,14 +16,10 @@ import (
 func eachNetwork(b *testing.B, f func(b *testing.B, n *path.Network, from, to string)) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, from string) {
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		n := network(b, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.8", Graph: g})
 		_, highest, err := n.Bounds("")
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		if _, err := n.ShortestPath(from, highest.Version, anyEdge); err != nil {
 			b.Fatal(err)
 		}
@@ -36,9 +33,7 @@ var anyEdge = path.Policy{Edges: path.AnyEdge}
 func BenchmarkNewNetwork(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
 		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := path.NewNetwork(context.Background(), path.NetworkOptions{}, path.ChannelGraph{Graph: g}); err != nil {

@@ -15,14 +15,13 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func network(t testing.TB, o path.NetworkOptions, graphs ...path.ChannelGraph) *path.Network {
 	t.Helper()
 	n, err := path.NewNetwork(context.Background(), o, graphs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return n
 }
 
@@ -265,9 +264,7 @@ func TestUnionOfChannels(t *testing.T) {
 	a := graphtest.Sketch(t, "4.1.0>4.2.0:Fa,Fx", map[string]string{"4.2.0": "old"})
 	text, _ := a.MarshalJSON()
 	b, err := graph.DecodeBytes([]byte(strings.ReplaceAll(strings.ReplaceAll(string(text), `"old"`, `"new"`), `{"promql":"F"}`, `{"promql":"T"}`)), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	n = network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("stable-4.9", a), channel("stable-4.10", b))
 	if r, err := n.Release("4.2.0"); err != nil || !slices.Equal(r.Channels, []string{"new"}) {
 		t.Error(r, err)
@@ -281,9 +278,7 @@ func TestNetworkErrors(t *testing.T) {
 	empty := graphtest.Sketch(t, "", nil)
 	g := graphtest.Sketch(t, "1.0.0>1.1.0", nil)
 	other, err := graph.New(graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("1.0.0"), Image: "other"}}}, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for name, test := range map[string]struct {
 		graphs []path.ChannelGraph
 		is     error
@@ -303,9 +298,7 @@ func TestNetworkErrors(t *testing.T) {
 		})
 	}
 	n := network(t, path.NetworkOptions{}, channel("a", empty), channel("b", g))
-	if diff := cmp.Diff([]string{`channel "a" is left out: its graph is empty`}, n.Notes()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{`channel "a" is left out: its graph is empty`}, n.Notes())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := path.NewNetwork(ctx, path.NetworkOptions{Matcher: graphtest.Facts}, channel("b", g)); !errors.Is(err, context.Canceled) {
@@ -327,15 +320,11 @@ func TestControlPlaneOnly(t *testing.T) {
 	g := graphtest.Sketch(t, edges, map[string]string{"4.14.1": "stable-4.14,eus-4.16"})
 	n := network(t, path.NetworkOptions{}, channel("eus-4.16", g))
 	plan, err := n.ControlPlaneOnly("4.14.1", "4.16.2", path.ControlPlaneOnlyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if got := plan.Path.String(); got != "4.14.1 -> 4.14.2 -> 4.15.5 -> 4.16.2" || plan.PauseBefore != 1 || plan.UnpauseAfter != 2 || !slices.Equal(plan.Intermediate, []string{"4.15.5"}) {
 		t.Errorf("%s, %+v", got, plan)
 	}
-	if diff := cmp.Diff([]path.PlanChannel{{"eus-4.16", true, true}, {"stable-4.16", false, false}, {"fast-4.16", false, false}}, plan.Channels); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []path.PlanChannel{{"eus-4.16", true, true}, {"stable-4.16", false, false}, {"fast-4.16", false, false}}, plan.Channels)
 	if plan, err = n.ControlPlaneOnly("4.14.1", "4.16.2", path.ControlPlaneOnlyOptions{AllowSkip: true}); err != nil || plan.Path.String() != "4.14.1 -> 4.16.2" {
 		t.Error(plan, err)
 	}

@@ -10,22 +10,17 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestPicture(t *testing.T) {
 	n := network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("c", graphtest.Sketch(t, `1.0.0>1.1.0 1.1.0>1.2.0:T 1.1.0>1.3.0:CEL 1.0.0>1.3.0:U 0.9.0>1.0.0 2.0.0`, nil)))
 	shortest, err := n.ShortestPath("1.0.0", "1.1.0", path.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	p, err := n.Picture(path.PictureOptions{From: "1.0.0", AllEdges: true, Path: shortest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	const dot = `digraph updates {
   rankdir=LR;
   node [shape=box];
@@ -39,9 +34,7 @@ func TestPicture(t *testing.T) {
   "1.1.0" -> "1.2.0" [style=dashed, color=red, label="T (NotRecommended)"];
 }
 `
-	if diff := cmp.Diff(dot, p.DOT()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, dot, p.DOT())
 	const mermaid = `flowchart LR
   v0["1.0.0"]
   style v0 stroke-width:3px
@@ -54,9 +47,7 @@ func TestPicture(t *testing.T) {
   v1 -.->|"UnrecognizedRules"| v3
   v1 -.->|"T (NotRecommended)"| v2
 `
-	if diff := cmp.Diff(mermaid, p.Mermaid()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, mermaid, p.Mermaid())
 	few, err := n.Picture(path.PictureOptions{MaxNodes: 2})
 	if err != nil || few.Omitted != n.Len()-2 || !strings.Contains(few.Mermaid(), fmt.Sprintf("  %%%% %d lower releases are not shown\n", few.Omitted)) {
 		t.Error(few, err)
@@ -71,9 +62,7 @@ func TestPicture(t *testing.T) {
 	}
 	shown := func(o path.PictureOptions) string {
 		p, err := n.Picture(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		var versions []string
 		for _, n := range p.Nodes {
 			versions = append(versions, n.Release.Version)

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // counting counts how often graphs are asked for.
@@ -94,9 +95,7 @@ func TestNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &waiting{counting{Snapshot: snapshot}, make(chan struct{})}
 		h, err := policyengine.New(policyengine.Options{MaxCached: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		h.Set(g)
 		for round := int64(1); round <= 2; round++ {
 			for range 20 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const candidate = "/api/graph?channel=candidate-1.1"
@@ -140,9 +141,7 @@ func TestValidatorsAcrossSets(t *testing.T) {
 	}
 	modified := func(r reply) time.Time {
 		at, err := http.ParseTime(r.Get("Last-Modified"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return at
 	}
 	for i, next := range []*graphdata.Snapshot{two, sample(t, "1.1.1"), one, two} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -55,9 +56,7 @@ func sample(tb testing.TB, more ...string) *graphdata.Snapshot {
 		releases = append(releases, release(v, "amd64", "1.1.0"))
 	}
 	s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	return s
 }
 
@@ -77,9 +76,7 @@ func serve(t *testing.T, o policyengine.Options, g policyengine.Grapher) *servic
 		o.Prefix = "/api"
 	}
 	h, err := policyengine.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if g != nil {
 		h.Set(g)
 	}
@@ -101,9 +98,7 @@ type reply struct {
 func (s *service) ask(t testing.TB, method, path string, headers ...string) reply {
 	t.Helper()
 	got, err := s.try(method, path, headers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return got
 }
 

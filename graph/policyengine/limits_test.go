@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -39,17 +40,11 @@ func (d discard) WriteHeader(int)             {}
 // keptAnswers returns a run that asks for more than is kept.
 func keptAnswers(t *testing.T) func(*testing.T) int64 {
 	v, err := graph.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	g, err := graph.New(graph.Data{Nodes: []graph.Node{{Version: v, Image: strings.Repeat("x", 30<<20)}}}, graph.DecodeOptions{MaxText: 31 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	h, err := policyengine.New(policyengine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	h.Set(large{g: g})
 	return func(t *testing.T) int64 {
 		for _, channel := range []string{"a", "b", "c", "d", "e"} {
@@ -66,9 +61,7 @@ func TestLimits(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	digest := strings.Repeat("a", 64)
 	h, err := policyengine.New(policyengine.Options{Clock: clock, Signatures: fstest.MapFS{"sha256/" + digest + "/signature-1": {Data: make([]byte, 1<<20)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	h.Set(sample(t))
 	asking := func(path string, code int) func(*testing.T) int64 {
 		r := httptest.NewRequest("GET", path, nil)
@@ -119,15 +112,11 @@ func slowLoad(t *testing.T, h *policyengine.Handler) int64 {
 		},
 		Observe: func(e clusterapi.Event) { events = append(events, e) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	clock := reconcile.NewClock(start)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: memory.New(memory.Options{Clock: clock}), Clock: clock}, r.Process())
 	defer v.Close()
-	if err := v.RunUntil(start.Add(5*time.Minute + time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, v.RunUntil(start.Add(5*time.Minute+time.Second)))
 	if len(events) != 1 || events[0].Type != policyengine.EventFailed || !strings.Contains(events[0].Err.Error(), "deadline") {
 		t.Errorf("%v", events)
 	}

@@ -1,6 +1,7 @@
 package policyengine_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -8,9 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestPaths: which paths there are, under which prefix, and for which methods.
@@ -159,8 +159,6 @@ func TestHead(t *testing.T) {
 		if head.body != "" || head.code != get.code || get.body == "" {
 			t.Errorf("%s: %d %q", path, head.code, head.body)
 		}
-		if diff := cmp.Diff(get.Header, head.Header); diff != "" {
-			t.Errorf("%s: %s", path, diff)
-		}
+		checktest.SameIn(t, fmt.Sprint(path), get.Header, head.Header)
 	}
 }

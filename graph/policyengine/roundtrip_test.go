@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
@@ -72,9 +73,7 @@ var allArches = []string{"amd64", "arm64", "multi", "ppc64le", "s390x"}
 func realSnapshot(tb testing.TB, arches ...string) *graphdata.Snapshot {
 	tb.Helper()
 	tree, err := graphdata.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), "graph-data")), graphdata.LoadOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	known := map[string]bool{}
 	for _, c := range tree.Channels {
 		for _, e := range c.Versions {
@@ -94,9 +93,7 @@ func realSnapshot(tb testing.TB, arches ...string) *graphdata.Snapshot {
 		}
 	}
 	s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	return s
 }
 

@@ -8,12 +8,12 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var wanted = risk.Wanted{Channel: "stable-4.2", Architecture: "amd64", Accepted: []string{"B", "A"}}
@@ -70,9 +70,7 @@ func TestRetrievalPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := test.r.Plan(test.w, interval, test.now)
 			got.Next = time.Time{}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, test.want, got)
 		})
 	}
 	// Once the change is a day ago, each failure clears but only at intervals.

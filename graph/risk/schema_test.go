@@ -28,6 +28,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // statusSchemas reads the schema of ClusterVersion's status for each feature set
@@ -35,9 +36,7 @@ import (
 func statusSchemas(t *testing.T) map[string]*spec.Schema {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "config/v1/zz_generated.crd-manifests/*_clusterversions-*.crd.yaml"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("%d CRDs, error %v", len(files), err)
@@ -45,9 +44,7 @@ func statusSchemas(t *testing.T) map[string]*spec.Schema {
 	schemas := map[string]*spec.Schema{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		var crd struct {
 			Spec struct {
 				Versions []struct {
@@ -57,9 +54,7 @@ func statusSchemas(t *testing.T) map[string]*spec.Schema {
 				} `json:"versions"`
 			} `json:"spec"`
 		}
-		if err := yaml.Unmarshal(text, &crd); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, yaml.Unmarshal(text, &crd))
 		_, set, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".crd.yaml"), "clusterversions-")
 		status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
 		if _, ok := status.Properties["conditionalUpdates"]; !ok {
@@ -224,9 +219,7 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 		d.ConditionalEdges = append(d.ConditionalEdges, entry)
 	}
 	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return g
 }
 
@@ -262,9 +255,7 @@ func TestListsAreAccepted(t *testing.T) {
 		return false, errors.New(strings.Repeat("no data\x00\xff ", 10_000))
 	})
 	custom := graph.NewRules(matcher)
-	if err := custom.Register("CEL", celRule{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, custom.Register("CEL", celRule{}))
 	rapid.Check(t, func(t *rapid.T) {
 		g := adversarialGraph(t)
 		q := graph.UpdatesQuery{Version: "4.0.0", UnionDuplicates: rapid.Bool().Draw(t, "union")}
@@ -274,9 +265,7 @@ func TestListsAreAccepted(t *testing.T) {
 			q.Rules, e.Rules = custom, custom
 		}
 		u, err := g.Updates(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		check := func(what string, status configv1.ClusterVersionStatus) {
 			for set, schema := range schemas {
 				if _, ok := schema.Properties["conditionalUpdateRisks"]; gate && !ok {

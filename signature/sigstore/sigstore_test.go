@@ -26,6 +26,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
@@ -90,10 +91,7 @@ func TestKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := payload(digestA, named)
 			src := sigstore.MemorySource{digestA: {attach(k, body)}}
-			v, err := policy(k).Verify(t.Context(), repo+"@"+digestA, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(policy(k).Verify(t.Context(), repo+"@"+digestA, src))
 			s := v.Signers[0]
 			want := fmt.Sprintf("%X", sha256.Sum256(must(x509.MarshalPKIXPublicKey(k.Public()))))
 			if s.System != "sigstore" || s.Keyring != "openshift" || s.Fingerprint != want || s.Reference != named || s.Number != 1 || s.Store != "signatures in memory" || v.Digest != digestA {
@@ -155,9 +153,7 @@ func TestPayloads(t *testing.T) {
 	verify := func(body string) (*signature.Verification, error) {
 		return policy(ed()).Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {attach(ed(), []byte(body))}})
 	}
-	if _, err := verify(good); err != nil {
-		t.Fatal(err)
-	}
+	must(verify(good))
 	for body, want := range map[string]time.Time{
 		`{` + critical + `,"optional":null}`:                                          {},
 		` {"optional":{},` + critical + "}\n":                                         {},
@@ -449,9 +445,7 @@ func BenchmarkVerify(b *testing.B) {
 			src := sigstore.MemorySource{digestA: {a}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.Verify(context.Background(), repo+"@"+digestA, src); err != nil {
-					b.Fatal(err)
-				}
+				must(p.Verify(context.Background(), repo+"@"+digestA, src))
 			}
 		})
 	}
@@ -549,9 +543,7 @@ func TestVerifyRelease(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			s := v.Signers[0]
 			if v.Version != c.version || s.Fit != c.fit || s.Reference == "" {
 				t.Errorf("%+v", v)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -106,16 +107,11 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 					fault.Path, fault.Always = path, true
 					s.Fail(fault)
 					cluster := newCluster(t)
-					p, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 					object := &upgradeconfig.UpgradeConfig{Spec: p7Spec}
 					object.Namespace, object.Name = upgradeconfig.DefaultNamespace, upgradeconfig.Name
 					stored, err := clusterapi.Create(t.Context(), cluster, object, clusterapi.CreateOptions{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					checktest.OK(t, err)
 
 					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: p}))
 					result, err := m.Sync(t.Context())
@@ -329,9 +325,7 @@ func TestPullSecret(t *testing.T) {
 				}
 			}
 			p, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			_, err = p.Policies(t.Context())
 			_, connectErr := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
 			for _, err := range []error{err, connectErr} {
@@ -354,23 +348,14 @@ func TestPullSecret(t *testing.T) {
 func TestPullSecretIsReadAgain(t *testing.T) {
 	s := newServer(p7)
 	cluster := newCluster(t)
-	fresh, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 	kept, err := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	s.Token = base64.StdEncoding.EncodeToString([]byte("another token"))
 	secret, err := cluster.Get(t.Context(), ocmtest.PullSecret(nil).GroupVersionKind(), clusterapi.Key("openshift-config", "pull-secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	secret.Object["data"] = ocmtest.PullSecret([]byte(`{"auths":{"cloud.openshift.com":{"auth":"` + s.Token + `"}}}`)).Object["data"]
-	if _, err := cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
 	if _, err := fresh.Policies(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -450,10 +435,7 @@ func TestTokenIsNeverTold(t *testing.T) {
 					Observe: func(e clusterapi.Event) { fmt.Fprintf(told, "%+v\n%s\n", e, chain(e.Err)) },
 					Retries: 1, RetryWait: time.Nanosecond,
 				}
-				p, err := ocm.New(newCluster(t), o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must(ocm.New(newCluster(t), o))
 				got, err := p.Policies(t.Context())
 				fmt.Fprintf(told, "%v\n%+v\n%s\n", got, got, chain(err))
 				err = p.Notify(t.Context(), notification(upgradeconfig.StateStarted))
@@ -506,10 +488,7 @@ func TestRedirects(t *testing.T) {
 		s := newServer(p7)
 		server := httptest.NewServer(s)
 		defer server.Close()
-		p, err := ocm.New(newCluster(t), ocm.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(ocm.New(newCluster(t), ocm.Options{URL: server.URL}))
 		s.Fail(ocmtest.Fault{Status: status, Path: "/upgrade_policies", Header: http.Header{"Location": {other.URL + "/api"}}})
 		got, err := p.Policies(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "redirect to another scheme, host or port refused") || asked != 0 {
@@ -530,19 +509,14 @@ func TestProxy(t *testing.T) {
 	s := newServer(p7)
 	server := httptest.NewServer(s)
 	defer server.Close()
-	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(server.URL))
 	for base, proxied := range map[string]bool{
 		"http://ocm.invalid": true,
 		"http://ocm-agent.openshift-ocm-agent-operator.svc.cluster.local:8081": false,
 	} {
 		asked := 0
 		p, err := ocm.New(newCluster(t), ocm.Options{URL: base, NoRetry: true, Timeout: 5 * time.Second, Proxy: func(*http.Request) (*url.URL, error) { asked++; return u, nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		_, err = p.Policies(t.Context())
 		if proxied != (err == nil) || proxied != (asked > 0) || err != nil && strings.Contains(err.Error(), "127.0.0.1:1") {
 			t.Errorf("%s: %v, the proxy was asked for %d times", base, err, asked)
@@ -567,13 +541,8 @@ func TestNoConnectionStays(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	p, err := ocm.New(newCluster(t), ocm.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Policies(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	p := must(ocm.New(newCluster(t), ocm.Options{URL: server.URL}))
+	must(p.Policies(t.Context()))
 	for {
 		lock <- struct{}{}
 		n := len(open)

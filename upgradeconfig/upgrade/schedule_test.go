@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
@@ -31,9 +31,7 @@ func TestDue(t *testing.T) {
 		{"days late", "2031-02-01T02:00:00Z", time.Hour, upgrade.Schedule{Ready: true, Breached: true}},
 		{"no window", "2031-02-04T02:59:59Z", 0, upgrade.Schedule{Ready: true, Breached: true}},
 	} {
-		if diff := cmp.Diff(tt.want, upgrade.Due(tt.upgradeAt, now, tt.timeOut)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, upgrade.Due(tt.upgradeAt, now, tt.timeOut))
 	}
 }
 
@@ -167,9 +165,7 @@ func TestRequest(t *testing.T) {
 		if got := upgrade.Request(tt.desired, cv); got != (tt.want != nil) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
-		if diff := cmp.Diff(tt.want, cv.Spec.DesiredUpdate); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, cv.Spec.DesiredUpdate)
 	}
 }
 
