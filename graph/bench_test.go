@@ -24,9 +24,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			if _, err := graph.DecodeBytes(text, graph.DecodeOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		}
 	})
 }
@@ -145,14 +143,11 @@ func fetchPlainly(address, version string) error {
 
 func BenchmarkUpdates(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		checktest.OK(b, err)
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		q := graph.UpdatesQuery{Version: version, Channel: "stable-4.8", Architecture: "amd64"}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := g.Updates(q); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(g.Updates(q))
 		}
 	})
 }
@@ -191,26 +186,20 @@ func BenchmarkEncodeChannel(b *testing.B) {
 		}
 		d.ConditionalEdges = append(d.ConditionalEdges, c)
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	checktest.OK(b, err)
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	b.SetBytes(int64(len(g.AppendJSON(nil))))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.MarshalJSON(); err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(g.MarshalJSON())
 	}
 }
 
 func BenchmarkEncode(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		checktest.OK(b, err)
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := g.MarshalJSON(); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(g.MarshalJSON())
 		}
 	})
 }

@@ -51,9 +51,7 @@ func TestCompareVersions(t *testing.T) {
 	order := []string{"", "4.1", "v4.1.0", "4.1.0-rc.1", "4.1.0", "4.9.0", "4.10.0-a", "4.10.0", "5.0.0"}
 	for i, a := range order {
 		for j, b := range order {
-			if got := graph.CompareVersions(a, b); got != stdcmp.Compare(i, j) {
-				t.Errorf("%q to %q: %d", a, b, got)
-			}
+			checktest.Equal(t, stdcmp.Compare(i, j), graph.CompareVersions(a, b), "%q to %q", a, b)
 		}
 	}
 	if graph.CompareVersions("4.1.0+a", "4.1.0+b") != 0 {
@@ -70,8 +68,7 @@ func TestOfferedChannels(t *testing.T) {
 }
 
 func TestGraphChannels(t *testing.T) {
-	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{}))
 	want := []string{"candidate-4.7", "fast-4.7", "stable-4.7", "candidate-4.8", "eus-4.8", "fast-4.8", "stable-4.8", "candidate-4.9", "fast-4.9", "stable-4.9", "eus-4.10"}
 	checktest.Same(t, want, g.Channels())
 }

@@ -155,9 +155,7 @@ func TestClientCompatAddsParameters(t *testing.T) {
 	c := service(t, func(w http.ResponseWriter, r *http.Request) { got = r.URL.Query(); fmt.Fprint(w, oneNode) })
 	c.Upstream += "?channel=x"
 	c.Decode.Compat = true
-	if _, err := c.Fetch(context.Background(), query); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Fetch(context.Background(), query))
 	checktest.Same(t, []string{"x", "stable-4.1"}, got["channel"])
 }
 
@@ -170,9 +168,7 @@ func TestClientUpstream(t *testing.T) {
 	c := &graph.Client{Transport: transport}
 	forced := &graph.Client{Transport: transport, Upstream: "http://forced/g"}
 	for _, s := range []graph.Source{c, c.WithUpstream(""), c.WithUpstream("http://spec/g"), forced.WithUpstream("http://spec/g"), forced} {
-		if _, err := s.Fetch(context.Background(), query); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(s.Fetch(context.Background(), query))
 	}
 	want := []string{graph.DefaultUpstream, graph.DefaultUpstream, "http://spec/g", "http://forced/g", "http://forced/g"}
 	checktest.Same(t, want, hosts)
@@ -335,9 +331,7 @@ func TestClientRedirectKeepsIDHome(t *testing.T) {
 	c := service(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, away.URL+"/mirror?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
 	})
-	if _, err := c.Fetch(context.Background(), query); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Fetch(context.Background(), query))
 	if got, want := other.RequestURI, "/mirror?arch=amd64&channel=stable-4.1&version=4.1.0"; got != want {
 		t.Errorf("the other host was asked %s, want %s", got, want)
 	}
@@ -430,7 +424,5 @@ func TestRootCAs(t *testing.T) {
 	pool.AddCert(server.Certificate())
 	trusting := &graph.Client{Upstream: server.URL, RootCAs: pool}
 	defer trusting.CloseIdleConnections()
-	if _, err := trusting.Fetch(context.Background(), query); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(trusting.Fetch(context.Background(), query)))
 }

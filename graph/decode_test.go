@@ -168,8 +168,7 @@ func TestDecodeAccepts(t *testing.T) {
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a` + "\ufffd" + `","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, err := graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{})
-			checktest.OK(t, err)
+			g := checktest.Must(graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{}))
 			text := g.AppendJSON(nil)
 			checktest.Same(t, tt.want, string(text))
 			again, err := graph.DecodeBytes(text, graph.DecodeOptions{})
@@ -183,16 +182,13 @@ func TestDecodeAccepts(t *testing.T) {
 func TestDecodeCompat(t *testing.T) {
 	text := `{"Nodes":[{"payload":"z"},{"VERSION":"4.1.0","payload":"a","payload":"b","metadata":{"n":1}},{"version":"4.1.0","payload":"c"}],
 		"edges":[[1,0],[1,0],[9,9],[null,1]]}`
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{Compat: true})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.Decode(strings.NewReader(text), graph.DecodeOptions{Compat: true}))
 	var got []string
 	for _, n := range g.Nodes() {
 		got = append(got, n.Version.String()+"="+n.Image)
 	}
 	checktest.Same(t, []string{"0.0.0=z", "4.1.0=b", "4.1.0=c"}, got)
-	if n := g.EdgeCount(); n != 3 {
-		t.Errorf("%d edges, want the repeated one twice and the one from null", n)
-	}
+	checktest.Equal(t, 3, g.EdgeCount(), "edges")
 	if v, ok := g.Node(1).Metadata.Get("n"); !ok || v != 1.0 {
 		t.Errorf("metadata n is %v, %v", v, ok)
 	}
@@ -292,8 +288,7 @@ func TestDecodeReal(t *testing.T) {
 		nodes, edges, conditional int
 	}{{graphtest.RealGraph, 101, 3168, 1}, {"candidate-4.12_multi.json", 5, 10, 0}} {
 		text := graphtest.ReadGraph(t, tt.name)
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		checktest.OK(t, err)
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		conditional := 0
 		for range g.ConditionalEdges() {
 			conditional++
@@ -319,8 +314,7 @@ func TestDecodeReal(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	d := graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("4.1.0"), Image: "a", Metadata: graph.NewMetadata(map[string]string{"url": "u"})}, {Version: semver.MustParse("4.1.1"), Image: "b"}}, Edges: [][2]int{{0, 1}}}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	want, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"url":"u"}},{"version":"4.1.1","payload":"b"}],"edges":[[0,1]]}`), graph.DecodeOptions{})
 	checktest.OK(t, err)
 	if !g.Equal(want) {
@@ -346,8 +340,7 @@ func TestValidate(t *testing.T) {
 			 "risks":[{"name":"A","url":"https://x.io","message":"m","matchingRules":[{"type":"Always"}]},{"matchingRules":[{"type":"Always"}]}]},
 			{"edges":[],"risks":[]},
 			{"edges":[],"risks":[{"name":"A","url":"relative","message":"m","matchingRules":[]}]}]}`
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))
 	var got []string
 	for _, p := range g.Validate() {
 		got = append(got, p.String())
@@ -391,8 +384,7 @@ func TestValidateContents(t *testing.T) {
 			{Edges: slices.Repeat([]graph.VersionPair{{From: "4.22.0", To: "5.0.0"}}, 499), Risks: graphtest.Named("A")},
 		},
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	var got []string
 	for _, p := range g.Validate() {
 		if !strings.HasSuffix(p.Message, "is on a cycle") {
@@ -414,8 +406,7 @@ func TestValidateContents(t *testing.T) {
 // What an update service serves is in order.
 func TestValidateReal(t *testing.T) {
 	for _, name := range []string{graphtest.RealGraph, "candidate-4.12_multi.json"} {
-		g, err := graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{})
-		checktest.OK(t, err)
+		g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{}))
 		for _, p := range g.Validate() {
 			t.Errorf("%s: %s", name, p)
 		}

@@ -73,8 +73,7 @@ func TestAppendJSONProperty(t *testing.T) {
 				risk.Message, risk.URL, risk.Name = text.Draw(t, "message"), text.Draw(t, "url"), text.Draw(t, "name")
 			}
 		}
-		g, err := graph.New(d, graph.DecodeOptions{})
-		checktest.OK(t, err)
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		want, got := encodePlainly(t, g), string(g.AppendJSON([]byte("before")))
 		if !strings.HasPrefix(got, "before") {
 			t.Fatal("AppendJSON does not append")
@@ -97,8 +96,7 @@ func TestNewOfNodes(t *testing.T) {
 }
 
 func TestEncodeAllocations(t *testing.T) {
-	g, err := graph.DecodeBytes(graphtest.Synthetic(t, 1000), graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.DecodeBytes(graphtest.Synthetic(t, 1000), graph.DecodeOptions{}))
 	if n := testing.AllocsPerRun(10, func() { g.MarshalJSON() }); n > 2 {
 		t.Errorf("%v allocations", n)
 	}
@@ -107,13 +105,10 @@ func TestEncodeAllocations(t *testing.T) {
 // Many goroutines may put the first question at once.
 func TestFirstQuestionAtOnce(t *testing.T) {
 	text := graphtest.Synthetic(t, 100)
-	g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-	checktest.OK(t, err)
-	want, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
+	want := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 	q := graph.UpdatesQuery{Version: "4.0.0", Architecture: "amd64"}
-	updates, err := want.Updates(q)
-	checktest.OK(t, err)
+	updates := checktest.Must(want.Updates(q))
 	results := make(chan string)
 	for range 8 {
 		go func() {

@@ -72,12 +72,8 @@ func TestSameDigest(t *testing.T) {
 		{"q.io/a@x@sha256:1", "q.io/b@x@sha256:1", false},
 		{"q.io/a@x@sha256:1", "q.io/b@sha256:1", false},
 	} {
-		if got := graph.SameDigest(tt.a, tt.b); got != tt.want {
-			t.Errorf("SameDigest(%q, %q) = %v", tt.a, tt.b, got)
-		}
-		if got := graph.SameDigest(tt.b, tt.a); got != tt.want {
-			t.Errorf("SameDigest(%q, %q) = %v", tt.b, tt.a, got)
-		}
+		checktest.Equal(t, tt.want, graph.SameDigest(tt.a, tt.b), "SameDigest(%q, %q) =", tt.a, tt.b)
+		checktest.Equal(t, tt.want, graph.SameDigest(tt.b, tt.a), "SameDigest(%q, %q) =", tt.b, tt.a)
 	}
 }
 

@@ -187,8 +187,7 @@ func TestUpdates(t *testing.T) {
 			if encoded, err = json.Marshal(whole); err != nil {
 				t.Fatal(err)
 			}
-			lenient, err := graph.DecodeBytes(encoded, graph.DecodeOptions{Compat: true})
-			checktest.OK(t, err)
+			lenient := checktest.Must(graph.DecodeBytes(encoded, graph.DecodeOptions{Compat: true}))
 			tt.q.Compat = true
 			check(lenient, tt.q, tt.compat)
 		})
@@ -201,8 +200,7 @@ func TestUpdatesGuardedByImage(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.2.0","payload":"a"},{"version":"4.2.1","payload":"b"},
 		{"version":"4.2.1+build","payload":"b","metadata":{"url":1}}],"edges":[[0,1]],"conditionalEdges":[`+graphtest.Conditional("4.2.0>4.2.1+build", graphtest.RiskText("R", graphtest.Always))+`]}`), graph.DecodeOptions{})
 	checktest.OK(t, err)
-	u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
-	checktest.OK(t, err)
+	u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0"}))
 	checktest.Same(t, "4.2.0: -4.2.1+build(InvalidMetadata) -4.2.1(Superseded)", graphtest.Outline(u))
 }
 
@@ -218,8 +216,7 @@ func TestUpdatesEdgeToNowhere(t *testing.T) {
 
 func TestUpdatesDetails(t *testing.T) {
 	g := graphtest.Build(t, `4.2.0 4.2.1 4.2.3={"url":1}`, "[0,2]", graphtest.Conditional("4.2.0>4.2.1", graphtest.RiskText("A", `"matchingRules":[]`), graphtest.RiskText("B", `"matchingRules":[{"type":"X"},{"type":"X"},{"type":"Y"}]`)))
-	u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
-	checktest.OK(t, err)
+	u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0"}))
 	if u.Available != nil || u.Conditional != nil {
 		t.Error("empty lists must be nil")
 	}
@@ -264,10 +261,8 @@ func TestUpdatesAreCopies(t *testing.T) {
 	meta := `{"io.openshift.upgrades.graph.release.channels":"a,b"}`
 	g := graphtest.Build(t, "4.2.0="+meta+" 4.2.1="+meta+" 4.2.2="+meta, "[0,1]", graphtest.Conditional("4.2.0>4.2.2", graphtest.RiskText("A", `"matchingRules":[{"type":"PromQL","promql":{"promql":"up"}}]`)))
 	q := graph.UpdatesQuery{Version: "4.2.0"}
-	first, err := g.Updates(q)
-	checktest.OK(t, err)
-	want, err := g.Updates(q)
-	checktest.OK(t, err)
+	first := checktest.Must(g.Updates(q))
+	want := checktest.Must(g.Updates(q))
 	first.Current.Channels[0] = "x"
 	_ = append(first.Current.Channels, "y")
 	first.Available[0].Channels[1] = "x"
@@ -275,14 +270,12 @@ func TestUpdatesAreCopies(t *testing.T) {
 	first.Conditional[0].Risks[0].Name = "x"
 	first.Conditional[0].Risks[0].MatchingRules[0].PromQL.PromQL = "x"
 	checktest.Same(t, []string{"a", "x"}, first.Available[0].Channels)
-	got, err := g.Updates(q)
-	checktest.OK(t, err)
+	got := checktest.Must(g.Updates(q))
 	checktest.Same(t, want, got)
 }
 
 func TestUpdatesReal(t *testing.T) {
-	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{}))
 	u, err := g.Updates(graph.UpdatesQuery{Version: "4.7.1", Channel: "stable-4.8", Architecture: "amd64"})
 	checktest.OK(t, err)
 	if len(u.Available) != 44 || len(u.Conditional) != 1 || len(u.Dropped) != 0 {

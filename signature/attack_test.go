@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -69,9 +70,7 @@ func TestStoreAttacks(t *testing.T) {
 		rubbish := slices.Repeat([][]byte{[]byte("rubbish")}, 9)
 		evil := signature.MemoryStore{digestA: rubbish}
 		for _, store := range []signature.Store{signature.Serial(evil, evil, signature.MemoryStore{digestA: {good}}), signature.Parallel(evil, evil, signature.MemoryStore{digestA: {good}})} {
-			if _, err := signature.NewVerifier(rings, store).Verify(t.Context(), digestA); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(signature.NewVerifier(rings, store).Verify(t.Context(), digestA)))
 		}
 	})
 	t.Run("a hanging list of config maps does not starve others", func(t *testing.T) {
@@ -244,9 +243,7 @@ func TestLimitsCanBeSet(t *testing.T) {
 			}
 		}
 	}
-	if asked != 2 {
-		t.Errorf("%d requests", asked)
-	}
+	checktest.Equal(t, 2, asked, "requests")
 	hops := 0
 	none := signature.HTTPOptions{DisableRedirects: true, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		hops++

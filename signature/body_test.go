@@ -18,9 +18,7 @@ func TestDigest(t *testing.T) {
 		{"quay.io/a/b@", ""},
 		{"", ""},
 	} {
-		if got := signature.Digest(tt[0]); got != tt[1] {
-			t.Errorf("%s: %q, want %q", tt[0], got, tt[1])
-		}
+		checktest.Equal(t, tt[1], signature.Digest(tt[0]), "%s", tt[0])
 	}
 }
 

@@ -143,9 +143,7 @@ func TestReadConfig(t *testing.T) {
 	if v, err := cluster.FromManifests(none, cluster.ConfigOptions{}); err != nil || v != (signature.NotPossible{}) {
 		t.Errorf("%v, %v", v, err)
 	}
-	if _, err := cluster.ReadConfig(none, signature.HTTPOptions{}); !errors.Is(err, cluster.ErrNoConfig) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, cluster.ErrNoConfig, checktest.Err(cluster.ReadConfig(none, signature.HTTPOptions{})))
 }
 
 func withVersion(u *unstructured.Unstructured, version string) *unstructured.Unstructured {
@@ -244,8 +242,7 @@ func TestConfigMapStoreRefusesNegative(t *testing.T) {
 
 func TestConfigMapRoundTrip(t *testing.T) {
 	cm := must(cluster.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")}))
-	u, err := clusterapi.ToUnstructured(cm)
-	checktest.OK(t, err)
+	u := must(clusterapi.ToUnstructured(cm))
 	if u.GetName() != "sha256-"+digestA[7:] || u.GetNamespace() != "openshift-config-managed" {
 		t.Error(u.GetNamespace(), u.GetName())
 	}

@@ -33,8 +33,7 @@ func TestDebiansKeyrings(t *testing.T) {
 	if israce.Enabled {
 		t.Skip("checks some ten thousand signatures, one after the other")
 	}
-	rings, err := filepath.Glob("/usr/share/keyrings/debian-*.gpg")
-	checktest.OK(t, err)
+	rings := checktest.Must(filepath.Glob("/usr/share/keyrings/debian-*.gpg"))
 	if len(rings) < 8 {
 		t.Skip("debian-keyring and debian-archive-keyring are not installed")
 	}
@@ -57,8 +56,7 @@ func compareWithGnuPG(t *testing.T, rings []string) {
 	at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	equal, left, undecided, unusable := 0, 0, 0, 0
 	for _, file := range rings {
-		data, err := os.ReadFile(file)
-		checktest.OK(t, err)
+		data := checktest.Must(os.ReadFile(file))
 		theirs := gnupgVerdicts(t, file, at)
 		for i, packets := range splitKeyring(t, data) {
 			if testing.Short() && i%10 != 0 {
@@ -181,8 +179,7 @@ func gnupgVerdicts(t *testing.T, file string, at time.Time) map[string]map[strin
 			next = keyVerdict{Revoked: f[1] == "r" || cert[primary].Revoked}
 			next.Signs = strings.Contains(f[11], "s") && f[1] != "i" && !next.Revoked
 			if f[6] != "" {
-				seconds, err := strconv.ParseInt(f[6], 10, 64)
-				checktest.OK(t, err)
+				seconds := checktest.Must(strconv.ParseInt(f[6], 10, 64))
 				next.Expires = time.Unix(seconds, 0).UTC().Format(time.DateTime)
 			}
 		case "fpr":
@@ -197,8 +194,7 @@ func gnupgVerdicts(t *testing.T, file string, at time.Time) map[string]map[strin
 			if f[1] == "i" || f[1] == "r" && !k.Revoked {
 				continue
 			}
-			text, err := strconv.Unquote(`"` + strings.ReplaceAll(f[9], `"`, `\"`) + `"`)
-			checktest.OK(t, err)
+			text := checktest.Must(strconv.Unquote(`"` + strings.ReplaceAll(f[9], `"`, `\"`) + `"`))
 			k.UserIDs = append(k.UserIDs, strings.ToValidUTF8(text, "\uFFFD"))
 			slices.Sort(k.UserIDs)
 			cert[primary] = k

@@ -11,6 +11,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -40,9 +41,7 @@ func newGnuPG(t testing.TB, program string) *gnupg {
 				t.Errorf("gpgconf: %v: %s", err, out)
 			}
 		}
-		if err := os.RemoveAll(home); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, os.RemoveAll(home))
 	})
 	return g
 }
@@ -154,9 +153,7 @@ func (tt gnupgCase) run(t *testing.T) {
 		if err != nil {
 			t.Fatal(cause(err))
 		}
-		if got := v.Signers[0].Fingerprint; got != tt.signer {
-			t.Errorf("signed by %s, want %s", got, tt.signer)
-		}
+		checktest.Equal(t, tt.signer, v.Signers[0].Fingerprint, "signed by")
 	})
 }
 

@@ -96,8 +96,7 @@ func TestSign(t *testing.T) {
 			e := must(openpgp.NewEntity("Signer", "", "signer@example.com", config))
 			var public bytes.Buffer
 			checktest.OK(t, e.Serialize(&public))
-			m, err := signaturetest.Sign(e, statement(digestA), sigTime)
-			checktest.OK(t, err)
+			m := must(signaturetest.Sign(e, statement(digestA), sigTime))
 			v, err := verify(t, ring(t, public.Bytes()), m, signature.Options{})
 			if err != nil {
 				t.Fatal(cause(err))

@@ -90,9 +90,7 @@ func TestPersist(t *testing.T) {
 	// A process that starts again knows nothing: what is there stays.
 	save(t, api, nil)
 	save(t, api, map[string][][]byte{digestA: {[]byte("a0"), []byte("a1")}})
-	if w.n() != 1 {
-		t.Errorf("%d writes without a change", w.n())
-	}
+	checktest.Equal(t, 1, w.n(), "writes without a change")
 	save(t, api, map[string][][]byte{digestB: {[]byte("b")}})
 	if diff := cmp.Diff([]string{a + "-0", a + "-1", b + "-0"}, slices.Sorted(maps.Keys(persisted(t, api).BinaryData))); diff != "" || w.n() != 2 {
 		t.Errorf("%d writes: %s", w.n(), diff)
@@ -169,9 +167,7 @@ func TestPersistSmallerLimits(t *testing.T) {
 	for want, o := range map[int]cluster.PersistOptions{2: {MaxDigests: 2}, 1: {MaxBytes: len("sha256-a-0") + 4}, 3: {}} {
 		o.API, o.Signatures = (&writes{}).cluster(), found(of)
 		checktest.OK(t, newPersister(o).Save(t.Context()))
-		if got := len(persisted(t, o.API).BinaryData); got != want {
-			t.Errorf("%d kept, want %d", got, want)
-		}
+		checktest.Equal(t, want, len(persisted(t, o.API).BinaryData), "kept")
 	}
 }
 
@@ -251,9 +247,7 @@ func TestPersisterRuns(t *testing.T) {
 		for i, after := range []time.Duration{time.Second, time.Minute, time.Minute} {
 			time.Sleep(after)
 			synctest.Wait()
-			if w.n() != i+1 {
-				t.Errorf("%d writes, want %d", w.n(), i+1)
-			}
+			checktest.Equal(t, i+1, w.n(), "writes")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -331,9 +325,7 @@ func TestChain(t *testing.T) {
 		{errors.Join(errors.New("a"), inner), "a\nunable to verify sha256:a against keyrings: k: x"},
 		{&signature.Error{Digest: "sha256:a", Err: signature.ErrNoDigest}, signature.ErrNoDigest.Error()},
 	} {
-		if got := signature.Chain(tt.err); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
+		checktest.Equal(t, tt.want, signature.Chain(tt.err), "signature.Chain(tt.err)")
 	}
 }
 

@@ -281,9 +281,7 @@ func TestHTTPStoreURLs(t *testing.T) {
 				w.WriteHeader(404)
 			})))
 			out := collect(t.Context(), s, digestA)
-			if got != tt.url {
-				t.Errorf("asked for %s, want %s", got, tt.url)
-			}
+			checktest.Equal(t, tt.url, got, "asked for")
 			if want := "containers/image signature store under " + tt.description; s.String() != want {
 				t.Errorf("described as %s, want %s", s, want)
 			}

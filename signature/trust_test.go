@@ -58,13 +58,9 @@ func TestRememberedSuccessExpires(t *testing.T) {
 					t.Fatalf("at %s: %v, %v", at, got, err)
 				}
 			}
-			if n := len(v.Signatures()); n != 1 {
-				t.Errorf("%d remembered", n)
-			}
+			checktest.Equal(t, 1, len(v.Signatures()), "remembered")
 			clock.SetTime(end)
-			if n := len(v.Signatures()); n != 0 {
-				t.Errorf("%d remembered after the end", n)
-			}
+			checktest.Equal(t, 0, len(v.Signatures()), "remembered after the end")
 			got, err := v.Verify(t.Context(), digestA)
 			switch {
 			case tt.after == nil:
@@ -280,9 +276,7 @@ func TestPanickingStores(t *testing.T) {
 	// A consumer's own panic is its own.
 	func() {
 		defer func() {
-			if v := recover(); v != "mine" {
-				t.Errorf("recovered %v", v)
-			}
+			checktest.Equal(t, "mine", recover(), "recovered")
 		}()
 		for range signature.Serial(good).Candidates(t.Context(), digestA) {
 			panic("mine")
@@ -413,9 +407,7 @@ func TestKeptDigests(t *testing.T) {
 	}
 	api = withHistory(t, all...)
 	save(t, api, of)
-	if n := len(persisted(t, api).BinaryData); n != 80 {
-		t.Errorf("%d of a history of 80 kept", n)
-	}
+	checktest.Equal(t, 80, len(persisted(t, api).BinaryData), "of a history of 80 kept")
 	// What an object cannot hold goes all the same, the oldest entry first.
 	for digest := range of {
 		of[digest] = [][]byte{make([]byte, 20<<10)}
@@ -571,9 +563,7 @@ func TestFitOf(t *testing.T) {
 		{"", "4.18.15", signature.FitOther},
 		{"quay.io/o/r:4.18.15", "", signature.FitUnknown},
 	} {
-		if got := fitOf(tt.reference, tt.version); got != tt.want {
-			t.Errorf("%s of %q: %q, want %q", tt.reference, tt.version, got, tt.want)
-		}
+		checktest.Equal(t, tt.want, fitOf(tt.reference, tt.version), "%s of %q", tt.reference, tt.version)
 	}
 }
 

@@ -125,9 +125,7 @@ func TestCombination(t *testing.T) {
 
 	// One signature may satisfy several rings.
 	both := signature.NewVerifier([]*signature.Keyring{a, named(t, "c", k[1].public(cert{}))}, signature.MemoryStore{digestA: {k[1].message(msg{})}})
-	if _, err := both.Verify(t.Context(), digestA); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(both.Verify(t.Context(), digestA)))
 }
 
 func TestFailureReport(t *testing.T) {
@@ -169,9 +167,7 @@ func TestFailureReport(t *testing.T) {
 		t.Errorf("summary %s", e.Summary())
 	}
 	one := &signature.Error{Digest: digestA, Attempts: []signature.Attempt{{Err: down}, {Err: down}}}
-	if got := errors.Unwrap(one).Error(); got != "server down" {
-		t.Errorf("one cause prints as %q", got)
-	}
+	checktest.Equal(t, "server down", errors.Unwrap(one).Error(), "one cause prints as")
 	if errors.Unwrap(&signature.Error{Digest: digestA}) != nil {
 		t.Error("no cause, but something is wrapped")
 	}
@@ -327,9 +323,7 @@ func TestDescription(t *testing.T) {
 		{signature.NewVerifier(nil), "All release image digests must have GPG signatures from <ERROR: no verifiers> - will check for signatures in containers/image format at <ERROR: no store>"},
 		{signature.NewVerifier([]*signature.Keyring{b, a}, dirStore("/x")), fmt.Sprintf("All release image digests must have GPG signatures from a (%X: Un), b (%X: One, %X: Two) - will check for signatures in containers/image format at file:///x", k1.print, k1.print, k2.print)},
 	} {
-		if got := tt.v.String(); got != tt.want {
-			t.Errorf("got  %s\nwant %s", got, tt.want)
-		}
+		checktest.Equal(t, tt.want, tt.v.String(), "tt.v.String()")
 	}
 }
 

@@ -38,18 +38,13 @@ func TestParseConfig(t *testing.T) {
 	want.UpgradeWindow.TimeOut, want.UpgradeWindow.DelayTrigger = 120, 30
 	want.Validation.Cincinnati = true
 	want.FeatureGate.Enabled = []string{"PreHealthCheck", "ServiceLogNotification"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if err := got.Check(); err != nil {
-		t.Error(err)
-	}
+	checktest.Same(t, want, got)
+	checktest.Good(t, got.Check())
 	if got.Interval() != time.Hour || got.TimeOut() != 2*time.Hour || got.DelayTrigger() != 30*time.Minute || got.Type() != upgradeconfig.OSD ||
 		!got.Enabled("PreHealthCheck") || got.Enabled("prehealthcheck") {
 		t.Errorf("%+v", got)
 	}
-	empty, err := upgradeconfig.ParseConfig(nil)
-	checktest.OK(t, err)
+	empty := must(upgradeconfig.ParseConfig(nil))
 	if d := cmp.Diff(&upgradeconfig.Config{}, empty); d != "" || empty.Type() != upgradeconfig.ARO || empty.TimeOut() != 0 {
 		t.Errorf("an empty document has no defaults: %s", d)
 	}

@@ -60,9 +60,7 @@ func TestDefinition(t *testing.T) {
 		got, want := properties(schema, ""), fields(typ, "")
 		slices.Sort(got)
 		slices.Sort(want)
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s (-Go +definition):\n%s", part, d)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s (-Go +definition)", part), want, got)
 	}
 }
 

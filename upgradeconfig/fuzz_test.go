@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -41,7 +40,6 @@ func FuzzUpgradeConfig(f *testing.F) {
 
 func again(t *testing.T, c *upgradeconfig.UpgradeConfig) *upgradeconfig.UpgradeConfig {
 	u := must(clusterapi.ToUnstructured(c))
-	out, err := clusterapi.FromUnstructured[upgradeconfig.UpgradeConfig](u)
-	checktest.OK(t, err)
+	out := must(clusterapi.FromUnstructured[upgradeconfig.UpgradeConfig](u))
 	return out
 }

@@ -63,9 +63,7 @@ func (c *calls) aside(f func()) {
 
 func (c *calls) want(t *testing.T, verbs ...string) {
 	t.Helper()
-	if d := cmp.Diff(verbs, c.verbs); d != "" {
-		t.Errorf("calls (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "calls", verbs, c.verbs)
 	c.verbs = nil
 }
 
@@ -111,9 +109,7 @@ func (b *bench) wantEvents(t *testing.T, types ...clusterapi.EventType) {
 			t.Errorf("event %+v lacks its subject, time or message", e)
 		}
 	}
-	if d := cmp.Diff(types, got); d != "" {
-		t.Errorf("events (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "events", types, got)
 	b.events = nil
 }
 
@@ -190,9 +186,7 @@ func TestSyncUpdatesInPlace(t *testing.T) {
 	if got.UID != old.UID || got.Spec != want || got.Labels["a"] != "b" {
 		t.Errorf("%+v", got)
 	}
-	if d := cmp.Diff(old.Status, got.Status); d != "" {
-		t.Errorf("status (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "status", old.Status, got.Status)
 	mustSync(t, m, "", false)
 
 	mustSync(t, b.manager(policies(specB), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.EventReplaced, true)
@@ -262,9 +256,7 @@ func TestSyncHolds(t *testing.T) {
 	old := b.stored(t)
 	b.calls.around = failAt(func(call memory.Call) bool { return call.GVK.Kind == "ClusterVersion" }, errors.New("broken"))
 	_, err := b.manager(policies(), keep).Sync(t.Context())
-	if !errors.Is(err, upgradeconfig.ErrClusterVersion) {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorIs(t, upgradeconfig.ErrClusterVersion, err)
 	contains(t, err.Error(), "broken")
 	if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
 		t.Error("the object was written")
@@ -404,9 +396,7 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 					c.Finalizers = nil
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, err)
 			})
 		}()
 		start = time.Now()
@@ -446,9 +436,7 @@ func TestAnotherUIDEndsTheWait(t *testing.T) {
 	}
 	m := b.manager(policies(specB), nil)
 	_, err := m.Sync(t.Context())
-	if !errors.Is(err, upgradeconfig.ErrConfirmDeletion) {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorIs(t, upgradeconfig.ErrConfirmDeletion, err)
 	b.calls.want(t, getIt, deleteIt, getIt)
 	b.calls.around = nil
 	mustSync(t, m, "", false)
@@ -521,9 +509,7 @@ func TestSyncsTakeTurns(t *testing.T) {
 		for range 2 {
 			go func() {
 				r, err := m.Sync(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, err)
 				results <- r.Action.Kind
 			}()
 		}
@@ -585,9 +571,7 @@ func TestFromConfig(t *testing.T) {
 	mustSync(t, m, upgradeconfig.EventCreated, true)
 	write("configManager: {source: OCM, ocmBaseUrl: 'https://two'}")
 	mustSync(t, m, "", false)
-	if d := cmp.Diff([]string{"https://one", "https://two"}, urls); d != "" {
-		t.Error(d)
-	}
+	checktest.Same(t, []string{"https://one", "https://two"}, urls)
 	provider = nil
 	fails(upgradeconfig.ErrNotConfigured)
 	write("configManager: {source: local, localConfigName: managed-upgrade-config}")

@@ -153,9 +153,7 @@ func TestValidate(t *testing.T) {
 			}
 			checktest.Same(t, findings, texts)
 			checktest.Same(t, strings.Join(errs, "\n"), errText(err))
-			if got.Message != message {
-				t.Errorf("message is %q", got.Message)
-			}
+			checktest.Equal(t, message, got.Message, "message")
 		})
 	}
 	if want := (graph.Query{Channel: "stable-4.21", Version: "4.20.3", ClusterID: "b2d0a7a5-2a39-4a5c-9e1d-0123456789ab"}); len(asked) == 0 {

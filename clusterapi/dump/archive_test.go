@@ -40,9 +40,7 @@ func pack(t testing.TB, tree fstest.MapFS, zip, backwards bool) []byte {
 		}
 		checktest.OK(t, out.WriteHeader(h))
 		if h.Typeflag == tar.TypeReg {
-			if _, err := out.Write(f.Data); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(out.Write(f.Data))
 		}
 	}
 	checktest.OK(t, out.Close())
@@ -51,9 +49,7 @@ func pack(t testing.TB, tree fstest.MapFS, zip, backwards bool) []byte {
 	}
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	if _, err := w.Write(buf.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(w.Write(buf.Bytes()))
 	checktest.OK(t, w.Close())
 	return zipped.Bytes()
 }
@@ -99,9 +95,7 @@ func packed(t testing.TB, entries ...entry) []byte {
 			h.Mode, h.Size = 0o644, int64(len(e.data))
 		}
 		checktest.OK(t, out.WriteHeader(&h))
-		if _, err := out.Write([]byte(e.data)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(out.Write([]byte(e.data)))
 	}
 	checktest.OK(t, out.Close())
 	return buf.Bytes()
@@ -116,7 +110,7 @@ func nodeNamed(name string) string {
 }
 
 func TestArchiveEntries(t *testing.T) {
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
+	r := checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
 		entry{tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}, ""},
 		file("mg/../../etc/cluster-scoped-resources/core/nodes/up.yaml", nodeNamed("up")),
 		file("/abs/cluster-scoped-resources/core/nodes/abs.yaml", nodeNamed("abs")),
@@ -127,8 +121,7 @@ func TestArchiveEntries(t *testing.T) {
 		file("mg//cluster-scoped-resources/./core/nodes/n1.yaml", nodeNamed("n1")),
 		file("mg/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("old")),
 		file("mg/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("n2")),
-	)), dump.Options{Whole: resources("nodes")})
-	checktest.OK(t, err)
+	)), dump.Options{Whole: resources("nodes")}))
 	check(t, r, "list v1 Node: n1 n2 missing[]...") // a link may have been a Node
 	checkProblems(t, r, `
 /abs/cluster-scoped-resources/core/nodes/abs.yaml: an absolute path
@@ -141,12 +134,11 @@ mg/hard.yaml: not a regular file
 
 // Links among logs say nothing about objects.
 func TestArchiveWithLinksAmongLogs(t *testing.T) {
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
+	r := checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
 		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")),
 		entry{tar.Header{Name: "must-gather.local.1/x/host_service_logs/a", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
 		entry{tar.Header{Name: "must-gather.local.1/x/namespaces/a/pods/p/c/c/logs/a.log", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
-	)), dump.Options{})
-	checktest.OK(t, err)
+	)), dump.Options{}))
 	check(t, r, "get v1 Node n2: NotFound")
 	if len(r.Problems()) != 2 {
 		t.Errorf("problems %v", r.Problems())
@@ -157,8 +149,7 @@ func TestArchiveWithLinksAmongLogs(t *testing.T) {
 func TestArchiveWithAWrongChecksum(t *testing.T) {
 	zip := zipped(t, string(packed(t, file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")))))
 	zip[len(zip)-6] ^= 1
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(zip), dump.Options{})
-	checktest.OK(t, err)
+	r := checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(zip), dump.Options{}))
 	check(t, r, "get v1 Node n1: found\nget v1 Node n2: NotCollected")
 	checkProblems(t, r, "the archive cannot be read to its end: gzip: invalid checksum")
 }

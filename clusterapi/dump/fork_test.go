@@ -21,12 +21,8 @@ func TestForkOfWhatWasNotCollected(t *testing.T) {
 	checktest.OK(t, err)
 	fork := memory.New(memory.Options{Base: r})
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
-	if _, err := clusterapi.Create(t.Context(), fork, cm, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "c")); err != nil {
-		t.Error(err)
-	}
+	checktest.Must(clusterapi.Create(t.Context(), fork, cm, clusterapi.CreateOptions{}))
+	checktest.Good(t, checktest.Err(clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "c"))))
 	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "d")); !errors.Is(err, clusterapi.ErrNotCollected) {
 		t.Errorf("another one: %v", err)
 	}

@@ -58,9 +58,7 @@ func FuzzStream(f *testing.F) {
 		}
 		var content map[string]any
 		checktest.OK(t, yaml.Unmarshal(data, &content))
-		if got := asJSON(u.Object); got != asJSON(content) {
-			t.Errorf("got %s, want %s", got, asJSON(content))
-		}
+		checktest.Equal(t, asJSON(content), asJSON(u.Object), "asJSON(u.Object)")
 	})
 }
 

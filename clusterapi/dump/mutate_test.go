@@ -45,8 +45,7 @@ func TestBrokenHeaps(t *testing.T) {
 		if f := tree[broken]; f != nil {
 			f.Data = f.Data[:rapid.IntRange(0, len(f.Data)-3).Draw(rt, "at")]
 		}
-		r, err := dump.Open(rt.Context(), tree, dump.Options{})
-		checktest.OK(rt, err)
+		r := checktest.Must(dump.Open(rt.Context(), tree, dump.Options{}))
 		for what, file := range where {
 			got := answer(rt.Context(), r, "get "+what)
 			if file != broken && got != "found" || got != "found" && got != "NotCollected" {
@@ -64,8 +63,7 @@ func TestBrokenHeaps(t *testing.T) {
 // objects that come out changed though their file is as it was.
 func TestMutatedDumps(t *testing.T) {
 	root := dataFolder(t, "clusters")
-	entries, err := os.ReadDir(root)
-	checktest.OK(t, err)
+	entries := checktest.Must(os.ReadDir(root))
 	rounds := 60
 	if testing.Short() || israce.Enabled {
 		rounds = 5
@@ -78,8 +76,7 @@ func TestMutatedDumps(t *testing.T) {
 		}
 		tree := fstest.MapFS{}
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			checktest.OK(t, err)
+			data := checktest.Must(os.ReadFile(name))
 			tree[filepath.Base(name)] = &fstest.MapFile{Data: data}
 		}
 		kinds := []schema.GroupVersionKind{gvk("config.openshift.io/v1 ClusterVersion"), gvk("config.openshift.io/v1 ClusterOperator"), gvk("v1 Node"), gvk("machineconfiguration.openshift.io/v1 MachineConfigPool"), gvk("machineconfiguration.openshift.io/v1 MachineConfig")}
@@ -93,8 +90,7 @@ func TestMutatedDumps(t *testing.T) {
 				t.Fatalf("%s: %v", broken, err)
 			}
 			for _, kind := range kinds {
-				was, err := before.ListShared(t.Context(), kind, clusterapi.ListOptions{})
-				checktest.OK(t, err)
+				was := checktest.Must(before.ListShared(t.Context(), kind, clusterapi.ListOptions{}))
 				for _, o := range was {
 					_, err := r.Get(t.Context(), kind, o.Key())
 					ok := err == nil || apierrors.IsNotFound(err) || errors.Is(err, clusterapi.ErrNotCollected)

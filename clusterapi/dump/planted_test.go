@@ -43,9 +43,7 @@ func TestRecordPlantedCredentials(t *testing.T) {
 				return nil // which keeps its files
 			}
 			raw, err := os.ReadFile(name)
-			if at := redacttest.Find(string(raw), secret); at != "" {
-				t.Errorf("%s: %s", name, at)
-			}
+			checktest.Equal(t, "", redacttest.Find(string(raw), secret), "%s", name)
 			return err
 		})
 		if err != nil || files < len(objects) {

@@ -50,8 +50,7 @@ func record(t testing.TB, r clusterapi.Reader, o dump.RecordOptions) (*dump.Reco
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recording")
 	checktest.OK(t, dump.Record(t.Context(), r, dir, o))
-	opened, err := dump.Open(t.Context(), os.DirFS(dir), dump.Options{})
-	checktest.OK(t, err)
+	opened := checktest.Must(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))
 	return opened, dir
 }
 
@@ -171,18 +170,14 @@ func TestRecordErrors(t *testing.T) {
 				}
 				return fault
 			}}, filepath.Join(folder, "d"), dump.RecordOptions{})
-			if !errors.Is(err, fault) {
-				t.Error(err)
-			}
+			checktest.ErrorIs(t, fault, err)
 			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 				t.Error(left, err)
 			}
 		})
 	}
 	t.Run("exists", func(t *testing.T) {
-		if err := dump.Record(t.Context(), c, t.TempDir(), dump.RecordOptions{}); !errors.Is(err, fs.ErrExist) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, fs.ErrExist, dump.Record(t.Context(), c, t.TempDir(), dump.RecordOptions{}))
 	})
 	t.Run("a name that leads elsewhere", func(t *testing.T) {
 		folder := t.TempDir()
@@ -230,23 +225,20 @@ func TestRecordProperty(t *testing.T) {
 			u.Object["spec"] = map[string]any{"text": plain.Draw(rt, "text"), "number": rapid.Int64().Draw(rt, "number"), "fraction": 1.5}
 			_ = c.Load(u) // twice the same name is refused
 		}
-		dir, err := os.MkdirTemp("", "record")
-		checktest.OK(rt, err)
+		dir := checktest.Must(os.MkdirTemp("", "record"))
 		defer os.RemoveAll(dir)
 		var r clusterapi.Reader = c
 		for i := range 2 {
 			name := filepath.Join(dir, fmt.Sprint(i))
 			checktest.OK(rt, dump.Record(t.Context(), r, name, dump.RecordOptions{}))
-			opened, err := dump.Open(t.Context(), os.DirFS(name), dump.Options{})
-			checktest.OK(rt, err)
+			opened := checktest.Must(dump.Open(t.Context(), os.DirFS(name), dump.Options{}))
 			if p := opened.Problems(); len(p) > 0 {
 				rt.Error(p)
 			}
 			r = opened
 			for _, k := range kinds {
 				for _, ns := range []string{"", "a", "c"} {
-					want, err := c.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns})
-					checktest.OK(rt, err)
+					want := checktest.Must(c.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns}))
 					got, err := r.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns})
 					if err != nil {
 						rt.Fatalf("%s in %q: %v", k.Kind, ns, err)

@@ -27,8 +27,7 @@ func TestAnnotationKeys(t *testing.T) {
 		}
 		plain := annotated("updated")
 		plain.SetAnnotations(nil)
-		stored, err := c.Create(context.Background(), plain, clusterapi.CreateOptions{})
-		checktest.OK(t, err)
+		stored := checktest.Must(c.Create(context.Background(), plain, clusterapi.CreateOptions{}))
 		stored.SetAnnotations(map[string]string{key: "x"})
 		if _, err := c.Update(context.Background(), stored, clusterapi.UpdateOptions{}); (err == nil) != good {
 			t.Errorf("%q: an update returned %v", key, err)

@@ -22,8 +22,7 @@ func TestMergeIsTheFieldManagers(t *testing.T) {
 	for _, text := range ownedObjects {
 		var u map[string]any
 		checktest.OK(t, yaml.Unmarshal([]byte(text), &u))
-		base, err := copyTree(u, nil, "")
-		checktest.OK(t, err)
+		base := checktest.Must(copyTree(u, nil, ""))
 		gvk := schema.FromAPIVersionAndKind(u["apiVersion"].(string), u["kind"].(string))
 		t.Run(gvk.Kind, func(t *testing.T) {
 			k := builtin().kind(gvk)
@@ -78,9 +77,7 @@ func mergeRun(t *testing.T, k *kind, base map[string]any, draw *rand.Rand) (fast
 			next = got
 		}
 		e := &entry{obj: &unstructured.Unstructured{Object: content(next)}, managed: next.managed, kind: k}
-		if _, err := encodeManaged(e, live, next); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(encodeManaged(e, live, next))
 		live = e
 	}
 	return fast

@@ -16,8 +16,7 @@ import (
 
 func object(tb testing.TB, text string) *unstructured.Unstructured {
 	tb.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	checktest.OK(tb, err)
+	data := checktest.Must(yaml.YAMLToJSON([]byte(text)))
 	u := &unstructured.Unstructured{}
 	checktest.OK(tb, u.UnmarshalJSON(data))
 	return u
@@ -128,12 +127,8 @@ func BenchmarkApply(b *testing.B) {
 	} {
 		start := func(b *testing.B) *memory.Cluster {
 			c := memory.New(memory.Options{})
-			if _, err := c.Apply(ctx, object(b, benchDefinition), opts); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := c.Apply(ctx, object(b, bc.text), opts); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(c.Apply(ctx, object(b, benchDefinition), opts))
+			checktest.Must(c.Apply(ctx, object(b, bc.text), opts))
 			b.ReportAllocs()
 			return c
 		}
@@ -141,17 +136,13 @@ func BenchmarkApply(b *testing.B) {
 			c, obj := start(b), object(b, bc.text)
 			for i := 0; b.Loop(); i++ {
 				obj.SetName(fmt.Sprintf("o%d", i))
-				if _, err := c.Apply(ctx, obj, opts); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(c.Apply(ctx, obj, opts))
 			}
 		})
 		b.Run(bc.name+"/noop", func(b *testing.B) {
 			c, obj := start(b), object(b, bc.text)
 			for b.Loop() {
-				if _, err := c.Apply(ctx, obj, opts); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(c.Apply(ctx, obj, opts))
 			}
 		})
 	}
@@ -170,9 +161,7 @@ func BenchmarkGet(b *testing.B) {
 			b.ReportAllocs()
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 			for b.Loop() {
-				if _, err := c.Get(ctx, gvk, clusterapi.Key("example", "o0")); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(c.Get(ctx, gvk, clusterapi.Key("example", "o0")))
 			}
 		})
 	}

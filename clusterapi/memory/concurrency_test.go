@@ -30,9 +30,7 @@ func TestDefinitionChangesUnderUse(t *testing.T) {
 		return object(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com},
 			spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [`+versions.String()+`]}}`)
 	}
-	if _, err := c.Apply(ctx, definition(0), manager); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Apply(ctx, definition(0), manager))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
 	for v := range 4 {

@@ -22,8 +22,7 @@ var cms = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 // state lists the ConfigMaps, with marks of deletion and finalizers.
 func state(t *testing.T, c *memory.Cluster) []string {
 	t.Helper()
-	list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-	checktest.OK(t, err)
+	list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
 	out := []string{}
 	for i := range list.Items {
 		u := &list.Items[i]
@@ -65,8 +64,7 @@ func family(t *testing.T, c *memory.Cluster, hold ...string) {
 				u.SetFinalizers([]string{"hold"})
 			}
 		}
-		created, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-		checktest.OK(t, err)
+		created := checktest.Must(c.Create(t.Context(), u, clusterapi.CreateOptions{}))
 		uids[m.name] = created
 	}
 }
@@ -105,9 +103,7 @@ func TestPropagation(t *testing.T) {
 					}
 				}
 				u.SetFinalizers(rest)
-				if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 			}
 			checktest.SameIn(t, "after the release", tc.released, state(t, c))
 		})
@@ -162,9 +158,7 @@ func TestNamespaceTakesItsContents(t *testing.T) {
 	}
 	secret := mustGet(t, c, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "ns", "held")
 	secret.SetFinalizers(nil)
-	if _, err := c.Update(t.Context(), secret, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
 	if _, err := c.Get(t.Context(), namespaces, clusterapi.Key("", "ns")); !apierrors.IsNotFound(err) {
 		t.Errorf("the empty namespace is still there: %v", err)
 	}
@@ -211,9 +205,7 @@ func TestGracefulPods(t *testing.T) {
 			t.Errorf("%s: deletionTimestamp %v, grace %v, want %d", name, u.GetDeletionTimestamp(), got, want)
 		}
 		u.SetLabels(map[string]string{"a": "b"})
-		if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 		if err := c.Remove(gvk, clusterapi.Key("ns", name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

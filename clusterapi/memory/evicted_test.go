@@ -29,8 +29,7 @@ func TestEvictedPods(t *testing.T) {
 		}
 		checktest.OK(t, err)
 	}
-	p, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("ns", "running"))
-	checktest.OK(t, err)
+	p := checktest.Must(clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("ns", "running")))
 	target := false
 	for _, cond := range p.Status.Conditions {
 		target = target || cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue && cond.Reason == "EvictionByEvictionAPI"

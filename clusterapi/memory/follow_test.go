@@ -78,9 +78,7 @@ func TestFollow(t *testing.T) {
 	if change, ok := cursor.Next(); ok {
 		t.Errorf("a closed cursor tells of %s", change.Object().Key())
 	}
-	if err := c.CheckShared(); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, c.CheckShared())
 }
 
 // Two cursors are apart, and each change is forgotten once both have told it.
@@ -95,9 +93,7 @@ func TestFollowFreesMemory(t *testing.T) {
 	old := weak.Make(change.New)
 	change = clusterapi.Change{}
 	second.Close()
-	if got := len(changes(t, first)); got != 2 {
-		t.Errorf("%d changes are left, want 2", got)
-	}
+	checktest.Equal(t, 2, len(changes(t, first)), "changes are left")
 	for range 10 {
 		if runtime.GC(); old.Value() == nil {
 			return
@@ -113,19 +109,16 @@ func TestShared(t *testing.T) {
 	key := clusterapi.Key("example", "a")
 	kind := settings("a", nil).GroupVersionKind()
 
-	one, err := c.GetShared(ctx, kind, key)
-	checktest.OK(t, err)
+	one := checktest.Must(c.GetShared(ctx, kind, key))
 	list, err := c.ListShared(ctx, kind, clusterapi.ListOptions{})
 	if err != nil || len(list) != 1 || list[0] != one {
 		t.Fatalf("ListShared: %v, %v; want the object of GetShared", list, err)
 	}
-	typed, err := clusterapi.Read[corev1.ConfigMap](ctx, c, key)
-	checktest.OK(t, err)
+	typed := checktest.Must(clusterapi.Read[corev1.ConfigMap](ctx, c, key))
 	if again, _ := clusterapi.As[corev1.ConfigMap](list[0]); again != typed {
 		t.Error("a stored state is converted twice")
 	}
-	own, err := c.Get(ctx, kind, key)
-	checktest.OK(t, err)
+	own := checktest.Must(c.Get(ctx, kind, key))
 	checktest.Same(t, own.Object, one.Unstructured().Object)
 	copied, err := clusterapi.Get[corev1.ConfigMap](ctx, c, key)
 	if err != nil || copied == typed || copied.ManagedFields != nil {
@@ -136,9 +129,7 @@ func TestShared(t *testing.T) {
 	if typed.Data["x"] != "1" || one.Unstructured().Object["data"].(map[string]any)["x"] != "1" {
 		t.Error("a write changed a shared object")
 	}
-	if err := c.CheckShared(); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, c.CheckShared())
 }
 
 // CheckShared finds who changes what is shared, be it typed or not.
@@ -151,23 +142,18 @@ func TestCheckSharedFinds(t *testing.T) {
 		want    string
 	}{
 		"nobody": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
-			if _, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(clusterapi.Read[corev1.ConfigMap](t.Context(), c, key))
 		}, ""},
 		"a reader": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
-			o, err := c.GetShared(t.Context(), kind, key)
-			checktest.OK(t, err)
+			o := checktest.Must(c.GetShared(t.Context(), kind, key))
 			o.Unstructured().SetLabels(map[string]string{"a": "b"})
 		}, "ConfigMap example/a is shared, and somebody changed metadata.labels"},
 		"a reader who converts": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
-			o, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key)
-			checktest.OK(t, err)
+			o := checktest.Must(clusterapi.Read[corev1.ConfigMap](t.Context(), c, key))
 			o.Data["x"] = "2"
 		}, "ConfigMap example/a is shared as *v1.ConfigMap, and somebody changed data.x"},
 		"nobody looks": {memory.Options{}, func(t *testing.T, c *memory.Cluster) {
-			o, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key)
-			checktest.OK(t, err)
+			o := checktest.Must(clusterapi.Read[corev1.ConfigMap](t.Context(), c, key))
 			o.Data["x"] = "2"
 		}, ""},
 	}
@@ -211,7 +197,6 @@ func settings(name string, data map[string]any) *unstructured.Unstructured {
 
 func put(t *testing.T, c *memory.Cluster, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := c.Apply(t.Context(), obj, clusterapi.ApplyOptions{FieldManager: "test"})
-	checktest.OK(t, err)
+	stored := checktest.Must(c.Apply(t.Context(), obj, clusterapi.ApplyOptions{FieldManager: "test"}))
 	return stored
 }

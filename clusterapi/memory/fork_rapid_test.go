@@ -100,8 +100,7 @@ func TestForkProperty(t *testing.T) {
 				}
 				return out, nil
 			}
-			want, err := state(plain)
-			checktest.OK(rt, err)
+			want := checktest.Must(state(plain))
 			var got string
 			if err := again(func(c *memory.Cluster) (err error) { got, err = state(c); return err }); err != nil || got != want {
 				rt.Fatalf("%s: got\n%swant\n%s%v", k.Kind, got, want, err)

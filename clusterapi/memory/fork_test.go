@@ -134,8 +134,7 @@ func TestForkTouch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := &origin{Reader: baseCluster(t, named("one", ", uid: u-1"))}
-			want, err := base.Reader.Get(t.Context(), cms, key)
-			checktest.OK(t, err)
+			want := checktest.Must(base.Reader.Get(t.Context(), cms, key))
 			c := memory.New(memory.Options{Base: base})
 			checktest.OK(t, verb(c))
 			_, _ = c.List(t.Context(), cms, clusterapi.ListOptions{})
@@ -155,9 +154,7 @@ func TestForkVersions(t *testing.T) {
 	if _, err := c.Get(t.Context(), gk.WithVersion("v9"), clusterapi.Key("example", "widget")); !meta.IsNoMatchError(err) {
 		t.Errorf("v9: %v", err)
 	}
-	if _, err := c.Get(t.Context(), gk.WithVersion("v1"), clusterapi.Key("example", "widget")); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(c.Get(t.Context(), gk.WithVersion("v1"), clusterapi.Key("example", "widget"))))
 	if base.lists["Widget"] != 2 { // v9, v1
 		t.Error(base.lists)
 	}
@@ -191,12 +188,8 @@ func TestForkNotCollected(t *testing.T) {
 	}
 	t.Run("some", func(t *testing.T) {
 		c := memory.New(memory.Options{Base: &origin{Reader: baseCluster(t, named("one", "")), fail: notWhole("ConfigMap")}})
-		if err := get(c, "one"); err != nil {
-			t.Error(err)
-		}
-		if err := get(c, "two"); !errors.Is(err, clusterapi.ErrNotCollected) {
-			t.Error(err)
-		}
+		checktest.Good(t, get(c, "one"))
+		checktest.ErrorIs(t, clusterapi.ErrNotCollected, get(c, "two"))
 		for _, limit := range []int{0, 1} {
 			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{Limit: limit})
 			if !errors.Is(err, clusterapi.ErrNotCollected) || list == nil || len(list.Items) != 1 {
@@ -204,15 +197,11 @@ func TestForkNotCollected(t *testing.T) {
 			}
 		}
 		mustApply(t, c, named("two", ""))
-		if err := get(c, "two"); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, get(c, "two"))
 		if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "three"), clusterapi.DeleteOptions{}); !errors.Is(err, clusterapi.ErrNotCollected) {
 			t.Error(err)
 		}
-		if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "one"), clusterapi.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, c.Delete(t.Context(), cms, clusterapi.Key("ns", "one"), clusterapi.DeleteOptions{}))
 		if err := get(c, "one"); !apierrors.IsNotFound(err) {
 			t.Errorf("a deleted object: %v", err)
 		}
@@ -229,9 +218,7 @@ func TestForkNotCollected(t *testing.T) {
 		base := &origin{Reader: baseCluster(t), fail: notWhole("ConfigMap"), none: map[string]bool{"ConfigMap": true}}
 		c := memory.New(memory.Options{Base: base})
 		for range 2 {
-			if err := get(c, "one"); !errors.Is(err, clusterapi.ErrNotCollected) {
-				t.Error(err)
-			}
+			checktest.ErrorIs(t, clusterapi.ErrNotCollected, get(c, "one"))
 		}
 		if base.lists["ConfigMap"] != 2 {
 			t.Error(base.lists)
@@ -240,9 +227,7 @@ func TestForkNotCollected(t *testing.T) {
 	t.Run("definitions", func(t *testing.T) { // which a recording may lack
 		base := &origin{Reader: baseCluster(t, named("one", "")), fail: notWhole("CustomResourceDefinition"), none: map[string]bool{"CustomResourceDefinition": true}}
 		c := memory.New(memory.Options{Base: base})
-		if err := get(c, "one"); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, get(c, "one"))
 	})
 	for name, none := range map[string]bool{"defined here, empty list": false, "defined here, no list": true} {
 		t.Run(name, func(t *testing.T) {
@@ -268,9 +253,7 @@ func TestForkServed(t *testing.T) {
 	checktest.OK(t, lenient.Load(object(t, benchWidget)))
 	c := memory.New(memory.Options{Base: lenient})
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	if _, err := c.Get(t.Context(), widgets, clusterapi.Key("example", "widget")); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(c.Get(t.Context(), widgets, clusterapi.Key("example", "widget"))))
 	c = memory.New(memory.Options{Base: memory.New(memory.Options{})})
 	if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
 		t.Error(err)
@@ -304,8 +287,7 @@ func TestForkDeletes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := memory.New(memory.Options{Base: baseCluster(t, tc.base...)})
 			checktest.OK(t, c.Delete(t.Context(), tc.gvk, tc.key, tc.opts))
-			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-			checktest.OK(t, err)
+			list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
 			var got []string
 			for _, u := range list.Items {
 				name := u.GetName()
@@ -366,20 +348,14 @@ func TestForkConcurrent(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := c.Get(t.Context(), cms, clusterapi.Key("ns", "one")); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(c.Get(t.Context(), cms, clusterapi.Key("ns", "one"))))
 		})
 	}
 	time.Sleep(20 * time.Millisecond)
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, <-first)
 	all.Wait()
-	if n := base.lists["ConfigMap"]; n != 2 {
-		t.Errorf("%d lists", n)
-	}
+	checktest.Equal(t, 2, base.lists["ConfigMap"], "lists")
 }
 
 // New UIDs and resourceVersions are not those of objects that are read later.

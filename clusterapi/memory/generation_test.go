@@ -27,8 +27,6 @@ func TestGenerationCountsAnnotations(t *testing.T) {
 		if stored, err = c.Update(t.Context(), stored, clusterapi.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := stored.GetGeneration(); got != want {
-			t.Errorf("%s: generation %d, want %d", kind, got, want)
-		}
+		checktest.Equal(t, want, stored.GetGeneration(), "%s: generation", kind)
 	}
 }

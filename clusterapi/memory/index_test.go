@@ -56,8 +56,7 @@ func TestIndexes(t *testing.T) {
 		if step%10 != 0 {
 			continue
 		}
-		all, err := clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{})
-		checktest.OK(t, err)
+		all := checktest.Must(clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{}))
 		names := func(pods []*corev1.Pod, keep func(*corev1.Pod) bool) []string {
 			out := []string{}
 			for _, p := range pods {
@@ -86,8 +85,7 @@ func TestIndexes(t *testing.T) {
 			}
 		}
 		for _, owner := range owners[:3] {
-			found, err := c.Dependents(kind, owner)
-			checktest.OK(t, err)
+			found := checktest.Must(c.Dependents(kind, owner))
 			got := []string{}
 			for _, o := range found {
 				got = append(got, o.Key().String())

@@ -85,17 +85,14 @@ func TestManagersInTurn(t *testing.T) {
 	update := func(manager string) string {
 		clock.SetTime(clock.Now().Add(time.Second))
 		u := mustGet(t, c, cms, "ns", "c")
-		u, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager})
-		checktest.OK(t, err)
+		u = checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}))
 		return u.GetResourceVersion()
 	}
 	apply("one", "a")
 	apply("two", "b")
 	mustLabel := mustGet(t, c, cms, "ns", "c")
 	mustLabel.SetLabels(map[string]string{"a": "b"})
-	if _, err := c.Update(t.Context(), mustLabel, clusterapi.UpdateOptions{FieldManager: "three"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Update(t.Context(), mustLabel, clusterapi.UpdateOptions{FieldManager: "three"}))
 	want := mustGet(t, c, cms, "ns", "c").GetResourceVersion()
 	for range 3 {
 		for _, got := range []string{apply("one", "a"), apply("two", "b"), update("one"), update("three")} {

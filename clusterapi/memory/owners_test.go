@@ -66,8 +66,7 @@ var ownersWidget = map[string]any{
 func ownersKinds(t *testing.T) map[string]*kind {
 	t.Helper()
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	types, err := definedType(ownersWidget)
-	checktest.OK(t, err)
+	types := checktest.Must(definedType(ownersWidget))
 	defined := &kind{gvk: widget, status: true, counts: true, converter: plain, types: types}
 	defined.prepare()
 	return map[string]*kind{
@@ -104,8 +103,7 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 				var u map[string]any
 				checktest.OK(t, yaml.Unmarshal([]byte(text), &u))
 				if u["kind"] == k.gvk.Kind {
-					content, err := copyTree(u, nil, "")
-					checktest.OK(t, err)
+					content := checktest.Must(copyTree(u, nil, ""))
 					obj = content.(map[string]any)
 				}
 			}
@@ -151,11 +149,9 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 			next = got
 		}
 		e := &entry{obj: &unstructured.Unstructured{Object: maps.Clone(obj)}, managed: next.managed, kind: k}
-		encoded, err := encodeManaged(e, live, next)
-		checktest.OK(t, err)
+		encoded := checktest.Must(encodeManaged(e, live, next))
 		want.managed = slices.Clone(want.managed)
-		plain, err := encodeManaged(&entry{managed: want.managed}, nil, want)
-		checktest.OK(t, err)
+		plain := checktest.Must(encodeManaged(&entry{managed: want.managed}, nil, want))
 		if diff := cmp.Diff(plain, encoded); diff != "" {
 			t.Fatalf("step %d: encoded otherwise:\n%s", step, diff)
 		}

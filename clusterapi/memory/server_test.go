@@ -71,8 +71,7 @@ func TestRefusedWrites(t *testing.T) {
 			if err := tc.write(t.Context(), c, u.DeepCopy()); !tc.want(err) {
 				t.Errorf("got %v", err)
 			}
-			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-			checktest.OK(t, err)
+			list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
 			checktest.SameIn(t, "stored (-before +after)", []unstructured.Unstructured{*u}, list.Items)
 		})
 	}
@@ -118,11 +117,8 @@ func TestInitialStatus(t *testing.T) {
 		{`{apiVersion: v1, kind: Node, metadata: {name: x}, status: {nodeInfo: {kubeletVersion: v1}}}`, []string{"status", "nodeInfo", "kubeletVersion"}, "v1"},
 		{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}, status: {replicas: 1}}`, []string{"status", "replicas"}, nil},
 	} {
-		u, err := c.Create(t.Context(), object(t, tc.text), clusterapi.CreateOptions{})
-		checktest.OK(t, err)
-		if got := at(u, tc.path...); got != tc.want {
-			t.Errorf("%s: %v is %v, want %v", u.GetKind(), tc.path, got, tc.want)
-		}
+		u := checktest.Must(c.Create(t.Context(), object(t, tc.text), clusterapi.CreateOptions{}))
+		checktest.Equal(t, tc.want, at(u, tc.path...), "%s: %v", u.GetKind(), tc.path)
 	}
 }
 
@@ -134,8 +130,7 @@ func TestApplyOfNulls(t *testing.T) {
 		t.Errorf("spec: %v, want no replicas", spec)
 	}
 	u.Object["status"] = map[string]any{"replicas": int64(1)}
-	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-	checktest.OK(t, err)
+	u = checktest.Must(c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}))
 	if again := mustApply(t, c, text); again.GetResourceVersion() != u.GetResourceVersion() {
 		t.Error("the same Apply again is a change")
 	}
@@ -175,20 +170,17 @@ spec:
 	const before = `{plain: null, nullable: null, map: {a: null}, nullableMap: {a: null}, list: [{plain: null, nullable: null}, {plain: x}], free: {a: null}}`
 	want := object(t, `{kind: x, f: {nullable: null, map: {}, nullableMap: {a: null}, list: [{nullable: null}, {plain: x}], free: {a: null}}}`).Object["f"]
 	u := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+before+`}`)
-	created, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-	checktest.OK(t, err)
+	created := checktest.Must(c.Create(t.Context(), u, clusterapi.CreateOptions{}))
 	checktest.SameIn(t, "Create: spec", want, created.Object["spec"])
 	u.SetResourceVersion(created.GetResourceVersion())
 	if updated, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil || updated.GetResourceVersion() != created.GetResourceVersion() {
 		t.Errorf("Update with the same nulls: %v, moved the resourceVersion to %s", err, updated.GetResourceVersion())
 	}
 	u.Object["status"] = u.Object["spec"]
-	updated, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-	checktest.OK(t, err)
+	updated := checktest.Must(c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}))
 	checktest.SameIn(t, "UpdateStatus: status", want, updated.Object["status"])
 	u = object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: applied, namespace: ns}, spec: `+before+`}`)
-	applied, err := c.Apply(t.Context(), u, manager)
-	checktest.OK(t, err)
+	applied := checktest.Must(c.Apply(t.Context(), u, manager))
 	checktest.SameIn(t, "Apply: spec", want, applied.Object["spec"])
 }
 
@@ -219,9 +211,7 @@ func TestMarkedForDeletion(t *testing.T) {
 	c := memory.New(memory.Options{Clock: clock, GracefulPods: true})
 	d := object(t, benchDeployment)
 	d.SetFinalizers([]string{"a/b"})
-	if _, err := c.Apply(t.Context(), d, manager); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Apply(t.Context(), d, manager))
 	mustLoad(t, c, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: example}, spec: {nodeName: a, terminationGracePeriodSeconds: 60}}`)
 	for _, tc := range []struct {
 		gvk        schema.GroupVersionKind
@@ -253,9 +243,7 @@ func TestHeldNamespace(t *testing.T) {
 		release := func(gvk schema.GroupVersionKind, ns, name string) {
 			u := mustGet(t, c, gvk, ns, name)
 			u.SetFinalizers(nil)
-			if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 		}
 		steps := []func(){func() { release(namespaces, "", "ns") }, func() { release(cms, "ns", "c") }}
 		if contentFirst {
@@ -363,9 +351,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 					apply("c", "d")
 				}
 			}
-			if events != tc.at {
-				t.Errorf("%d events, want none after the %d. one", events, tc.at)
-			}
+			checktest.Equal(t, tc.at, events, "events")
 		})
 	}
 	t.Run("in the interceptor", func(t *testing.T) {

@@ -77,8 +77,7 @@ func TestNoChangeMovesNothing(t *testing.T) {
 	for verb, write := range map[string]func(context.Context, *unstructured.Unstructured, clusterapi.UpdateOptions) (*unstructured.Unstructured, error){
 		"Update": c.Update, "UpdateStatus": c.UpdateStatus,
 	} {
-		got, err := write(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "third"})
-		checktest.OK(t, err)
+		got := checktest.Must(write(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "third"}))
 		checktest.SameIn(t, fmt.Sprintf("%s without a change (-before +after)", verb), u.Object, got.Object)
 	}
 	// A status write between two equal applies does not make the second one a
@@ -108,8 +107,7 @@ func TestDeterministic(t *testing.T) {
 		generated := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"generateName": "p-", "namespace": "ns"},
 			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}
 		for range 2 {
-			u, err := c.Create(t.Context(), generated, clusterapi.CreateOptions{})
-			checktest.OK(t, err)
+			u := checktest.Must(c.Create(t.Context(), generated, clusterapi.CreateOptions{}))
 			out = append(out, u.Object)
 		}
 		return out
@@ -248,9 +246,7 @@ items:
 	if _, ok, _ := unstructured.NestedString(u.Object, "spec", "unknown"); ok {
 		t.Error("a field that the schema lacks survives a write")
 	}
-	if u.GetGeneration() != 8 {
-		t.Errorf("generation %d, want 8", u.GetGeneration())
-	}
+	checktest.Equal(t, 8, u.GetGeneration(), "generation")
 }
 
 // UIDs stay unique when the loaded objects are those of another cluster in

@@ -33,9 +33,7 @@ func archiveOf(t *testing.T, entries ...tar.Header) *bytes.Buffer {
 		}
 		h.Size = int64(len(text))
 		checktest.OK(t, archive.WriteHeader(&h))
-		if _, err := archive.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(archive.Write([]byte(text)))
 	}
 	checktest.OK(t, archive.Close())
 	checktest.OK(t, zipped.Close())
@@ -77,9 +75,7 @@ func TestOpenArchive(t *testing.T) {
 				return
 			}
 			checktest.OK(t, err)
-			if err := fstest.TestFS(fsys, c.files...); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, fstest.TestFS(fsys, c.files...))
 			var files []string
 			err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
@@ -115,17 +111,12 @@ func TestOpenArchiveToItsEnd(t *testing.T) {
 	tarred, zipped := &bytes.Buffer{}, &bytes.Buffer{}
 	archive := tar.NewWriter(tarred)
 	checktest.OK(t, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "version", Size: int64(len(text))}))
-	if _, err := archive.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(archive.Write([]byte(text)))
 	checktest.OK(t, archive.Close())
 	zip := func(data []byte) []byte {
 		zipped.Reset()
-		z, err := gzip.NewWriterLevel(zipped, gzip.NoCompression)
-		checktest.OK(t, err)
-		if _, err := z.Write(data); err != nil {
-			t.Fatal(err)
-		}
+		z := checktest.Must(gzip.NewWriterLevel(zipped, gzip.NoCompression))
+		checktest.Must(z.Write(data))
 		checktest.OK(t, z.Close())
 		return slices.Clone(zipped.Bytes())
 	}
@@ -190,8 +181,7 @@ func TestWriteArchive(t *testing.T) {
 	if err := graphdata.WriteArchive(&second, fsys); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Errorf("another archive: %v", err)
 	}
-	zipped, err := gzip.NewReader(&first)
-	checktest.OK(t, err)
+	zipped := checktest.Must(gzip.NewReader(&first))
 	var names []string
 	for archive := tar.NewReader(zipped); ; {
 		h, err := archive.Next()
@@ -220,12 +210,9 @@ func TestWriteArchive(t *testing.T) {
 func TestRealArchive(t *testing.T) {
 	var b bytes.Buffer
 	checktest.OK(t, graphdata.WriteArchive(&b, realTree(t)))
-	archived, err := graphdata.OpenArchive(&b, graphdata.Limits{})
-	checktest.OK(t, err)
-	got, err := graphdata.Load(t.Context(), archived, graphdata.LoadOptions{})
-	checktest.OK(t, err)
-	want, err := graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{})
-	checktest.OK(t, err)
+	archived := checktest.Must(graphdata.OpenArchive(&b, graphdata.Limits{}))
+	got := checktest.Must(graphdata.Load(t.Context(), archived, graphdata.LoadOptions{}))
+	want := checktest.Must(graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{}))
 	want.Suggestions = nil // not published
 	checktest.Same(t, want, got)
 }

@@ -85,8 +85,7 @@ func picture(g *graph.Graph) []string {
 
 func build(t *testing.T, tree *graphdata.Tree, releases []graphdata.Release, opts graphdata.BuildOptions) *graphdata.Snapshot {
 	t.Helper()
-	s, err := graphdata.Build(tree, releases, opts)
-	checktest.OK(t, err)
+	s := checktest.Must(graphdata.Build(tree, releases, opts))
 	return s
 }
 
@@ -265,8 +264,7 @@ func TestFull(t *testing.T) {
 	tree, releases := worked()
 	tree.Risks[0].Risk.MatchingRules = []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "up > 0"}}}
 	full := build(t, tree, releases[:3], graphdata.BuildOptions{}).Full()
-	text, err := full.MarshalJSON()
-	checktest.OK(t, err)
+	text := checktest.Must(full.MarshalJSON())
 	node := func(version, metadata string) string {
 		short := strings.TrimSuffix(version, "+amd64")
 		return fmt.Sprintf(`{"version":%q,"payload":"registry.example/%s-amd64","metadata":{"io.openshift.upgrades.graph.previous.remove_regex":"^1[.]0[.]0[+].*$|1[.]0[.].*","io.openshift.upgrades.graph.release.arch":"amd64","io.openshift.upgrades.graph.release.channels":%q,"io.openshift.upgrades.graph.release.manifestref":"sha256:%samd64"}}`, version, short, metadata, short)

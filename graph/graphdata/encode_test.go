@@ -33,8 +33,7 @@ func TestEncode(t *testing.T) {
 				b.Risk.MatchingRules = append(b.Risk.MatchingRules, rule)
 			}
 		}
-		encoded, err := b.Encode()
-		checktest.OK(t, err)
+		encoded := checktest.Must(b.Encode())
 		tree, err := graphdata.Load(t.Context(), treeOf(map[string]string{b.File: string(encoded)}), graphdata.LoadOptions{})
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, encoded)
@@ -53,12 +52,10 @@ func TestEncodeRealTree(t *testing.T) {
 	tree := loadReal(t)
 	fsys := treeOf(nil)
 	for _, b := range append(tree.Drops, tree.Risks...) {
-		encoded, err := b.Encode()
-		checktest.OK(t, err)
+		encoded := checktest.Must(b.Encode())
 		fsys[b.File] = &fstest.MapFile{Data: encoded}
 	}
-	again, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{})
-	checktest.OK(t, err)
+	again := checktest.Must(graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{}))
 	for _, list := range [][]graphdata.BlockedEdge{tree.Drops, tree.Risks, again.Drops, again.Risks} {
 		for i := range list {
 			list[i].Line = 0

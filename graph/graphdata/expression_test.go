@@ -57,11 +57,8 @@ func TestFromMatches(t *testing.T) {
 		{`^4`, "14.2.10+amd64", false},
 		{`4.18.*`, "4.14.18+amd64", true},
 	} {
-		re, err := graphdata.CompileFrom(c.from)
-		checktest.OK(t, err)
-		if got := re.MatchString(c.version); got != c.want {
-			t.Errorf("%s against %s: %v", c.from, c.version, got)
-		}
+		re := checktest.Must(graphdata.CompileFrom(c.from))
+		checktest.Equal(t, c.want, re.MatchString(c.version), "%s against %s", c.from, c.version)
 	}
 }
 

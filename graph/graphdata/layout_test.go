@@ -77,8 +77,7 @@ func TestLayout(t *testing.T) {
 			want[i].Metadata = map[string]string{}
 		}
 	}
-	tarred, err := graphdata.OpenLayout(sized(ocitest.Tar(ocitest.Files(files)...)))
-	checktest.OK(t, err)
+	tarred := checktest.Must(graphdata.OpenLayout(sized(ocitest.Tar(ocitest.Files(files)...))))
 	for _, source := range []graphdata.Layout{
 		{FS: files, Name: "mirror", Repository: "registry.example/release"},
 		{FS: tarred, Name: "mirror", Repository: "registry.example/release"},

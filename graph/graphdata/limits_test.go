@@ -129,9 +129,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 // opening returns a run that opens an archive past a limit.
 func opening(archive io.ReadSeeker, limit string, most int64) func(*testing.T) int64 {
 	return func(t *testing.T) int64 {
-		if _, err := archive.Seek(0, io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(archive.Seek(0, io.SeekStart))
 		_, err := graphdata.OpenArchive(archive, graphdata.Limits{})
 		graphtest.WantLimit(t, err, limit, most)
 		return 0
@@ -141,15 +139,12 @@ func opening(archive io.ReadSeeker, limit string, most int64) func(*testing.T) i
 // largeArchive holds files of 1 MiB, or of none.
 func largeArchive(t *testing.T, files, size, level int) io.ReadSeeker {
 	var b bytes.Buffer
-	zipped, err := gzip.NewWriterLevel(&b, level)
-	checktest.OK(t, err)
+	zipped := checktest.Must(gzip.NewWriterLevel(&b, level))
 	archive := tar.NewWriter(zipped)
 	text := make([]byte, size)
 	for i := range files {
 		checktest.OK(t, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Size: int64(size)}))
-		if _, err := archive.Write(text); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(archive.Write(text))
 	}
 	checktest.OK(t, errors.Join(archive.Close(), zipped.Close()))
 	return bytes.NewReader(b.Bytes())

@@ -226,9 +226,7 @@ func TestSelection(t *testing.T) {
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(nil)
-	if _, err := graphdata.Load(ctx, treeOf(nil), graphdata.LoadOptions{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(graphdata.Load(ctx, treeOf(nil), graphdata.LoadOptions{})))
 	if _, err := graphdata.Load(t.Context(), treeOf(nil), graphdata.LoadOptions{Limits: graphdata.Limits{MaxFiles: -1}}); err == nil {
 		t.Error("a negative limit is accepted")
 	}

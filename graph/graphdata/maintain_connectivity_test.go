@@ -38,8 +38,7 @@ func TestConnectivityProperties(t *testing.T) {
 			previous := slices.DeleteFunc(slices.Clone(pool[:i]), func(string) bool { return rapid.Bool().Draw(t, "not") })
 			releases = append(releases, release(v, "amd64", previous))
 		}
-		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-		checktest.OK(t, err)
+		s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 		var got, want []string
 		for _, p := range maintain.Lint(tree, s, maintain.LintOptions{}) {
 			if p.File == fast.File && slices.Contains(snapshotRules, p.Rule) {

@@ -80,16 +80,14 @@ func (e effect) content(risks []configv1.ConditionalUpdateRisk) {
 }
 
 // apply makes an effect another one, and checks that it was as the changes say.
-func (e effect) apply(t interface{ Errorf(string, ...any) }, c *maintain.Changes) {
+func (e effect) apply(t checktest.T, c *maintain.Changes) {
 	for _, n := range c.Nodes {
 		key := [2]string{n.Version, n.Arch}
 		was := ""
 		if n.Was != nil {
 			was = text(n.Was)
 		}
-		if e.nodes[key] != was {
-			t.Errorf("%v was %s, not %s", key, e.nodes[key], was)
-		}
+		checktest.Equal(t, was, e.nodes[key], "%v was", key)
 		delete(e.nodes, key)
 		if n.Is != nil {
 			e.nodes[key] = text(n.Is)
@@ -102,9 +100,7 @@ func (e effect) apply(t interface{ Errorf(string, ...any) }, c *maintain.Changes
 			if u.Was.Kind == "None" {
 				was = ""
 			}
-			if e.updates[key] != was {
-				t.Errorf("%v was %s, not %s", key, e.updates[key], was)
-			}
+			checktest.Equal(t, was, e.updates[key], "%v was", key)
 			delete(e.updates, key)
 			if u.Is.Kind != "None" {
 				e.updates[key] = text(u.Is)
@@ -157,8 +153,7 @@ func TestDiffProperties(t *testing.T) {
 			for i := range releases {
 				releases[i].Image += rapid.SampledFrom([]string{"", "-b"}).Draw(t, "image")
 			}
-			s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-			checktest.OK(t, err)
+			s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 			return s
 		}
 		a, b := snapshot(), snapshot()
@@ -303,12 +298,10 @@ func TestDiffTogether(t *testing.T) {
 func BenchmarkDiff(b *testing.B) {
 	tree := loadReal(b)
 	releases := approximated(tree)
-	was, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	checktest.OK(b, err)
+	was := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 	other := *tree
 	other.Risks = tree.Risks[:len(tree.Risks)/2]
-	is, err := graphdata.Build(&other, releases, graphdata.BuildOptions{})
-	checktest.OK(b, err)
+	is := checktest.Must(graphdata.Build(&other, releases, graphdata.BuildOptions{}))
 	b.ReportAllocs()
 	for b.Loop() {
 		changes := maintain.Diff(was, is)

@@ -78,7 +78,5 @@ func addEdges(tree *graphdata.Tree, edges []graphdata.BlockedEdge) {
 func TestExtendIsACopy(t *testing.T) {
 	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Versions: entries("1.1.1")}}, Risks: []graphdata.BlockedEdge{risk("A", "1.1.1", ".*")}}
 	maintain.Extend(tree, "1.1.2")[0].Risk.Message = "changed"
-	if got := tree.Risks[0].Risk.Message; got != "A." {
-		t.Errorf("the tree says %q", got)
-	}
+	checktest.Equal(t, "A.", tree.Risks[0].Risk.Message, "the tree says")
 }

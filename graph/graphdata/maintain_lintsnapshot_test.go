@@ -127,9 +127,7 @@ func TestLintSnapshotDeclared(t *testing.T) {
 	} {
 		tree := small(nil, drop("1.1.0", "^1[.]0[.]0"))
 		got := ruled(maintain.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "from-matches-nothing")
-		if got != "" {
-			t.Errorf("%s: %s", c.name, got)
-		}
+		checktest.Equal(t, "", got, "%s", c.name)
 		tree = small(nil, drop("1.1.0", "^2"))
 		if got := ruled(maintain.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "from-matches-nothing"); got == "" {
 			t.Errorf("%s: an expression that matches nothing is not found", c.name)

@@ -69,8 +69,7 @@ func TestLintRealTreeBuilt(t *testing.T) {
 
 func BenchmarkLintSnapshot(b *testing.B) {
 	tree := loadReal(b)
-	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	checktest.OK(b, err)
+	s := checktest.Must(graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{}))
 	b.ReportAllocs()
 	for b.Loop() {
 		maintain.Lint(tree, s, maintain.LintOptions{})

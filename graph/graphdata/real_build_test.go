@@ -65,8 +65,7 @@ func loadReal(tb testing.TB) *graphdata.Tree {
 	if shared.tree != nil {
 		return shared.tree
 	}
-	tree, err := graphdata.Load(tb.Context(), realTree(tb), graphdata.LoadOptions{})
-	checktest.OK(tb, err)
+	tree := checktest.Must(graphdata.Load(tb.Context(), realTree(tb), graphdata.LoadOptions{}))
 	shared.tree = tree
 	return tree
 }

@@ -67,9 +67,7 @@ func TestRealTree(t *testing.T) {
 			t.Errorf("compat %v: %v", compat, p)
 		}
 		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), want, count(tree))
-		if tree.SchemaVersion != "1.1.0" {
-			t.Errorf("schema %s", tree.SchemaVersion)
-		}
+		checktest.Equal(t, "1.1.0", tree.SchemaVersion, "schema")
 	}
 }
 
@@ -77,8 +75,6 @@ func BenchmarkLoad(b *testing.B) {
 	tree := realTree(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := graphdata.Load(b.Context(), tree, graphdata.LoadOptions{InternalChannels: true}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(graphdata.Load(b.Context(), tree, graphdata.LoadOptions{InternalChannels: true}))
 	}
 }

@@ -89,13 +89,11 @@ func TestDecodeRawFaults(t *testing.T) {
 // TestStoredWithoutImages: releases whose images are not known are releases still.
 func TestStoredWithoutImages(t *testing.T) {
 	s := build(t, &graphdata.Tree{}, []graphdata.Release{{Version: "1.0.0", Arch: "amd64"}, {Version: "1.0.1", Previous: []string{"1.0.0"}}}, graphdata.BuildOptions{})
-	text, err := s.Full().MarshalJSON()
-	checktest.OK(t, err)
+	text := checktest.Must(s.Full().MarshalJSON())
 	want := `{"nodes":[{"version":"1.0.0"},{"version":"1.0.0+amd64","payload":"","metadata":{"io.openshift.upgrades.graph.release.arch":"amd64"}},{"version":"1.0.1","payload":"","metadata":{}}],"edges":[[0,2]],"conditionalEdges":[]}`
 	checktest.Same(t, want, string(text))
 	for _, compat := range []bool{false, true} {
-		g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{Compat: compat})
-		checktest.OK(t, err)
+		g := checktest.Must(graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{Compat: compat}))
 		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), s.Full(), g)
 	}
 }
@@ -106,12 +104,9 @@ func TestStoredProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, releases := input(t)
 		for _, compat := range []bool{false, true} {
-			s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-			checktest.OK(t, err)
-			text, err := s.Full().MarshalJSON()
-			checktest.OK(t, err)
-			g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{})
-			checktest.OK(t, err)
+			s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat}))
+			text := checktest.Must(s.Full().MarshalJSON())
+			g := checktest.Must(graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{}))
 			if diff := cmp.Diff(s.Full(), g); diff != "" {
 				t.Fatalf("-want +got\n%s", diff)
 			}
@@ -151,8 +146,7 @@ func FuzzDecodeRaw(f *testing.F) {
 		if diff := cmp.Diff(g, compat); err != nil || diff != "" {
 			t.Fatalf("%v, strict and compat differ\n%s", err, diff)
 		}
-		written, err := g.MarshalJSON()
-		checktest.OK(t, err)
+		written := checktest.Must(g.MarshalJSON())
 		again, err := graphdata.DecodeRaw(bytes.NewReader(written), graphdata.RawOptions{})
 		if err != nil {
 			t.Fatalf("%v: %s", err, written)

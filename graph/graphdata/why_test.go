@@ -80,8 +80,7 @@ func TestWhyProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, releases := input(t)
 		compat := rapid.Bool().Draw(t, "compat")
-		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-		checktest.OK(t, err)
+		s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat}))
 		for _, arch := range s.Arches() {
 			g := s.Graph("candidate-1.1", arch)
 			served := updates(g)

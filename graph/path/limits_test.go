@@ -21,8 +21,7 @@ func TestLimits(t *testing.T) {
 		for i := range 99_999 {
 			d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(fmt.Sprintf("4.%d.%d", minor, i)), Image: "i"})
 		}
-		g, err := graph.New(d, graph.DecodeOptions{})
-		checktest.OK(t, err)
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		return path.ChannelGraph{Channel: fmt.Sprint("c-4.", minor), Graph: g}
 	}
 	var channels []path.ChannelGraph

@@ -20,8 +20,7 @@ import (
 
 func network(t testing.TB, o path.NetworkOptions, graphs ...path.ChannelGraph) *path.Network {
 	t.Helper()
-	n, err := path.NewNetwork(context.Background(), o, graphs...)
-	checktest.OK(t, err)
+	n := checktest.Must(path.NewNetwork(context.Background(), o, graphs...))
 	return n
 }
 
@@ -72,9 +71,7 @@ func TestPathEnds(t *testing.T) {
 	if p, err := n.ShortestPath("1.1.0", "1.1.0", path.Policy{Exclude: []string{"1.1.0"}}); err != nil || p.String() != "1.1.0" {
 		t.Error(p, err)
 	}
-	if _, err := n.SafestPath("1.0.0", "9.0.0", path.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, graph.ErrVersionNotFound, checktest.Err(n.SafestPath("1.0.0", "9.0.0", path.Policy{})))
 	_, err := n.ShortestPath("1.0.0", "1.3.0", path.Policy{})
 	want := "no path from 1.0.0 to 1.3.0: the highest version that can be reached is 1.1.0; 1.3.0 can be reached from 1.2.0, 1.1.5"
 	if err == nil || err.Error() != want {
@@ -221,9 +218,7 @@ func TestRefusedRisksAreWithheld(t *testing.T) {
 	no := `"matchingRules":[{"type":"PromQL","promql":{"promql":"F"}}]`
 	g := graphtest.Build(t, "4.1.0 4.1.1", "", graphtest.Conditional("4.1.0>4.1.1", `{"name":"A","url":"relative","message":"m",`+no+`}`))
 	n := network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("stable-4.1", g))
-	if _, err := n.ShortestPath("4.1.0", "4.1.1", path.Policy{}); !errors.Is(err, path.ErrNoPath) {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.1.1", path.Policy{})))
 	x, err := n.Explain(path.ExplainQuery{From: "4.1.0", To: "4.1.1"})
 	if err != nil || x.Block != "InvalidRisks" || x.Edge.Withheld != graph.InvalidRisks || !x.Edge.Conditional || !strings.Contains(x.Detail, `the url "relative" is not a URI`) {
 		t.Errorf("%+v, %v", x, err)
@@ -269,9 +264,7 @@ func TestUnionOfChannels(t *testing.T) {
 	if r, err := n.Release("4.2.0"); err != nil || !slices.Equal(r.Channels, []string{"new"}) {
 		t.Error(r, err)
 	}
-	if _, err := n.ShortestPath("4.1.0", "4.2.0", path.Policy{}); !errors.Is(err, path.ErrNoPath) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.2.0", path.Policy{})))
 }
 
 func TestNetworkErrors(t *testing.T) {

@@ -47,8 +47,7 @@ func BenchmarkHandler(b *testing.B) {
 			{"error", "channel=B", nil, 0, 400},
 		} {
 			b.Run(fmt.Sprintf("%d/%s", releases, bb.name), func(b *testing.B) {
-				h, err := policyengine.New(policyengine.Options{MaxCached: bb.kept})
-				checktest.OK(b, err)
+				h := checktest.Must(policyengine.New(policyengine.Options{MaxCached: bb.kept}))
 				h.Set(g)
 				r := httptest.NewRequest("GET", "/graph?"+bb.query, nil)
 				for i := 0; i+1 < len(bb.headers); i += 2 {
@@ -74,8 +73,7 @@ func BenchmarkSet(b *testing.B) {
 	graphs := []*graphdata.Snapshot{wide(b, 10_000), wide(b, 9999)}
 	for name, step := range map[string]int{"same": 0, "other": 1} {
 		b.Run(name, func(b *testing.B) {
-			h, err := policyengine.New(policyengine.Options{})
-			checktest.OK(b, err)
+			h := checktest.Must(policyengine.New(policyengine.Options{}))
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i += step {
 				h.Set(graphs[i%2])
@@ -91,8 +89,7 @@ func BenchmarkRealTree(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				h, err := policyengine.New(policyengine.Options{})
-				checktest.OK(b, err)
+				h := checktest.Must(policyengine.New(policyengine.Options{}))
 				h.Set(g)
 				for _, arch := range g.Arches() {
 					for _, channel := range g.Channels(arch) {

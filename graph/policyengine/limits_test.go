@@ -39,12 +39,10 @@ func (d discard) WriteHeader(int)             {}
 
 // keptAnswers returns a run that asks for more than is kept.
 func keptAnswers(t *testing.T) func(*testing.T) int64 {
-	v, err := graph.ParseVersion("1.0.0")
-	checktest.OK(t, err)
+	v := checktest.Must(graph.ParseVersion("1.0.0"))
 	g, err := graph.New(graph.Data{Nodes: []graph.Node{{Version: v, Image: strings.Repeat("x", 30<<20)}}}, graph.DecodeOptions{MaxText: 31 << 20})
 	checktest.OK(t, err)
-	h, err := policyengine.New(policyengine.Options{})
-	checktest.OK(t, err)
+	h := checktest.Must(policyengine.New(policyengine.Options{}))
 	h.Set(large{g: g})
 	return func(t *testing.T) int64 {
 		for _, channel := range []string{"a", "b", "c", "d", "e"} {
@@ -68,9 +66,7 @@ func TestLimits(t *testing.T) {
 		return func(t *testing.T) int64 {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
-			if w.Code != code {
-				t.Errorf("%d, want %d", w.Code, code)
-			}
+			checktest.Equal(t, code, w.Code, "w.Code")
 			return 0
 		}
 	}
@@ -106,13 +102,12 @@ func TestLimits(t *testing.T) {
 // slowLoad is a load that takes longer than it may.
 func slowLoad(t *testing.T, h *policyengine.Handler) int64 {
 	var events []clusterapi.Event
-	r, err := policyengine.NewRefresher(h, policyengine.RefresherOptions{
+	r := checktest.Must(policyengine.NewRefresher(h, policyengine.RefresherOptions{
 		Load: func(ctx context.Context) (*graphdata.Snapshot, error) {
 			return sample(t), reconcile.Sleep(ctx, 5*time.Minute)
 		},
 		Observe: func(e clusterapi.Event) { events = append(events, e) },
-	})
-	checktest.OK(t, err)
+	}))
 	clock := reconcile.NewClock(start)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: memory.New(memory.Options{Clock: clock}), Clock: clock}, r.Process())
 	defer v.Close()

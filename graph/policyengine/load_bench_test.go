@@ -146,8 +146,7 @@ func BenchmarkLoopback(b *testing.B) {
 // loaded returns a handler, graphs to serve, of which the first is set, and how long
 // their answers are.
 func loaded(b *testing.B, releases int, kept int64) (h *policyengine.Handler, graphs []policyengine.Grapher, sizes []int64) {
-	h, err := policyengine.New(policyengine.Options{MaxCached: kept})
-	checktest.OK(b, err)
+	h = checktest.Must(policyengine.New(policyengine.Options{MaxCached: kept}))
 	for i := range 2 {
 		g := wide(b, releases-i)
 		graphs = append(graphs, g)

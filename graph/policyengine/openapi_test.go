@@ -49,9 +49,7 @@ func TestOpenAPI(t *testing.T) {
 		required := map[string]bool{}
 		for _, p := range d.Paths[path].Get.Parameters {
 			required[p.Name] = p.Required
-			if p.In != "query" {
-				t.Errorf("%s is in %s", p.Name, p.In)
-			}
+			checktest.Equal(t, "query", p.In, "%s is in", p.Name)
 		}
 		checktest.Same(t, map[string]bool{"channel": true, "arch": false, "id": true, "version": false, "token": true}, required)
 		for code, types := range map[string]int{"200": 2, "304": 0, "400": 1, "406": 1, "414": 1, "500": 1, "503": 1} {

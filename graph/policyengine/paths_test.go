@@ -107,16 +107,12 @@ func TestOrigins(t *testing.T) {
 			if tt.method == "OPTIONS" && tt.code == 200 {
 				methods = "GET, HEAD"
 			}
-			if got.Get("Access-Control-Allow-Methods") != methods {
-				t.Errorf("methods %q", got.Get("Access-Control-Allow-Methods"))
-			}
+			checktest.Equal(t, methods, got.Get("Access-Control-Allow-Methods"), "methods")
 			vary := "Origin, Access-Control-Request-Method, Access-Control-Request-Headers"
 			if tt.method == "GET" && tt.code == 200 {
 				vary = "Accept, Accept-Encoding, Origin"
 			}
-			if got.Get("Vary") != vary {
-				t.Errorf("Vary: %s", got.Get("Vary"))
-			}
+			checktest.Equal(t, vary, got.Get("Vary"), "Vary")
 		})
 	}
 }

@@ -41,12 +41,10 @@ func loadOf(e clusterapi.Event) policyengine.Load { return *e.Data.(*policyengin
 func refresh(t *testing.T, o policyengine.RefresherOptions) *refreshed {
 	t.Helper()
 	clock := reconcile.NewClock(start)
-	h, err := policyengine.New(policyengine.Options{Clock: clock})
-	checktest.OK(t, err)
+	h := checktest.Must(policyengine.New(policyengine.Options{Clock: clock}))
 	r := &refreshed{Handler: h}
 	o.Observe = func(e clusterapi.Event) { r.events = append(r.events, e); panic("nobody is harmed") }
-	refresher, err := policyengine.NewRefresher(h, o)
-	checktest.OK(t, err)
+	refresher := checktest.Must(policyengine.NewRefresher(h, o))
 	r.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: memory.New(memory.Options{Clock: clock}), Clock: clock}, refresher.Process())
 	t.Cleanup(r.Close)
 	return r
@@ -133,8 +131,7 @@ func TestRetriesGrow(t *testing.T) {
 func TestRefresherRun(t *testing.T) {
 	one, two := sample(t), sample(t, "1.1.1")
 	synctest.Test(t, func(t *testing.T) {
-		h, err := policyengine.New(policyengine.Options{})
-		checktest.OK(t, err)
+		h := checktest.Must(policyengine.New(policyengine.Options{}))
 		var load atomic.Pointer[func() (*graphdata.Snapshot, error)]
 		next := func(f func() (*graphdata.Snapshot, error)) { load.Store(&f) }
 		next(func() (*graphdata.Snapshot, error) { return one, nil })
@@ -148,26 +145,18 @@ func TestRefresherRun(t *testing.T) {
 		at := func(want string) {
 			t.Helper()
 			synctest.Wait()
-			if got := h.Revision(); got != want {
-				t.Errorf("revision %q, want %q", got, want)
-			}
+			checktest.Equal(t, want, h.Revision(), "revision")
 		}
 		at(one.Revision())
 		next(func() (*graphdata.Snapshot, error) { time.Sleep(10 * time.Minute); return two, nil })
 		time.Sleep(20 * time.Minute) // several began, and ended too late
 		at(one.Revision())
-		if err := r.Refresh(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
+		checktest.ErrorIs(t, context.DeadlineExceeded, r.Refresh(t.Context()))
 		next(func() (*graphdata.Snapshot, error) { return two, nil })
-		if err := r.Refresh(t.Context()); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, r.Refresh(t.Context()))
 		at(two.Revision())
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, context.Canceled, <-ended)
 		time.Sleep(10 * time.Minute) // for those that were left to themselves
 	})
 }

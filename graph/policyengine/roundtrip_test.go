@@ -59,9 +59,7 @@ func TestRoundTrip(t *testing.T) {
 			_, _ = w.Write(recorded.Body.Bytes())
 		})
 		roundTrip(t, s, g, g.Arches())
-		if counted != 4 {
-			t.Errorf("compat %v: %d answers were not modified", compat, counted)
-		}
+		checktest.Equal(t, 4, counted, "compat %v: answers were", compat)
 	}
 }
 
@@ -92,8 +90,7 @@ func realSnapshot(tb testing.TB, arches ...string) *graphdata.Snapshot {
 			releases = append(releases, graphdata.Release{Version: v, Arch: arch, Image: "registry.example/" + v + "-" + arch, Digest: "sha256:" + v + arch, Previous: tree.Suggested(v, arch, versions), Source: v + "-" + arch})
 		}
 	}
-	s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	checktest.OK(tb, err)
+	s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 	return s
 }
 

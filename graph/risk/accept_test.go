@@ -37,8 +37,7 @@ func TestRefusedRisksAreDropped(t *testing.T) {
 		"risks[0]: the name has 257 characters, of": {risk(strings.Repeat("é", 257), "https://x.io", "m")},
 	} {
 		g := graphtest.Build(t, "4.2.0 4.2.1 4.2.2", "[0,1],[0,2]", graphtest.Conditional("4.2.0>4.2.1", risks...))
-		u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
-		checktest.OK(t, err)
+		u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0"}))
 		if diff := cmp.Diff("4.2.0: 4.2.2 -4.2.1(Superseded) -4.2.1(InvalidRisks)", graphtest.Outline(u)); diff != "" {
 			t.Errorf("%s: %s", want, diff)
 			continue
@@ -66,8 +65,7 @@ func TestRefusedRisksAreDropped(t *testing.T) {
 func TestRefusedRisksAreDuplicates(t *testing.T) {
 	g := graphtest.Build(t, "4.2.0 4.2.1", "", graphtest.Conditional("4.2.0>4.2.1")+","+graphtest.Conditional("4.2.0>4.2.1", graphtest.RiskText("A", graphtest.Always)))
 	for _, union := range []bool{false, true} {
-		u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: union})
-		checktest.OK(t, err)
+		u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: union}))
 		if diff := cmp.Diff("4.2.0: -4.2.1(DuplicateTarget) -4.2.1(DuplicateTarget)", graphtest.Outline(u)); diff != "" {
 			t.Errorf("union %v: %s", union, diff)
 		}
@@ -79,9 +77,7 @@ func TestLongReason(t *testing.T) {
 	for length, want := range map[int]string{1024: strings.Repeat("A", 1024), 1025: "ExposedToRisks"} {
 		c := graphtest.Update("4.2.1", graphtest.Risk(strings.Repeat("A", length), "T"))
 		e := risk.Evaluator{Matcher: graphtest.Facts}.Evaluate(context.Background(), nil, []configv1.ConditionalUpdate{c}, nil, graphtest.Start)
-		if got := e.Conditional[0].Conditions[0].Reason; got != want {
-			t.Errorf("%d characters: %.20s…", length, got)
-		}
+		checktest.Equal(t, want, e.Conditional[0].Conditions[0].Reason, "%d characters: …", length)
 	}
 }
 

@@ -79,12 +79,8 @@ func TestMergeRisks(t *testing.T) {
 				}
 				pairs = append(pairs, u.Release.Version+":"+strings.Join(names, ","))
 			}
-			if got := strings.Join(versions, " "); got != test.wantAvailable {
-				t.Errorf("available %s, want %s", got, test.wantAvailable)
-			}
-			if got := strings.Join(pairs, " "); got != test.want {
-				t.Errorf("conditional %s, want %s", got, test.want)
-			}
+			checktest.Equal(t, test.wantAvailable, strings.Join(versions, " "), "available")
+			checktest.Equal(t, test.want, strings.Join(pairs, " "), "conditional")
 			if (err == nil) != (len(test.errs) == 0) {
 				t.Errorf("error %v, want %v", err, test.errs)
 			}

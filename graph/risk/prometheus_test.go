@@ -127,9 +127,7 @@ func TestPrometheusSetup(t *testing.T) {
 	tls.StartTLS()
 	defer tls.Close()
 	trusted := &risk.Prometheus{URL: tls.URL, NoToken: true, SystemCAs: true}
-	if _, err := trusted.Match(ctx, graphtest.PromQL("up")); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "certificate", checktest.Err(trusted.Match(ctx, graphtest.PromQL("up"))))
 }
 
 func TestPrometheusAlerts(t *testing.T) {

@@ -196,9 +196,7 @@ func TestRetrievalTransitionTimes(t *testing.T) {
 	r = known()
 	r.Evaluate(context.Background(), risk.Evaluator{Matcher: graphtest.Facts}, func(a []configv1.Release, c []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
 		a, c, err := risk.Merge(a, c, alert)
-		if err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, err)
 		return a, c
 	}, graphtest.Start)
 	if len(r.Evaluation.Available) != 0 || len(r.Evaluation.Conditional) != 1 {

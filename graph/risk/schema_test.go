@@ -43,8 +43,7 @@ func statusSchemas(t *testing.T) map[string]*spec.Schema {
 	}
 	schemas := map[string]*spec.Schema{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		checktest.OK(t, err)
+		text := checktest.Must(os.ReadFile(file))
 		var crd struct {
 			Spec struct {
 				Versions []struct {
@@ -218,8 +217,7 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 		}
 		d.ConditionalEdges = append(d.ConditionalEdges, entry)
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	checktest.OK(t, err)
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	return g
 }
 
@@ -264,8 +262,7 @@ func TestListsAreAccepted(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(t, "custom rules") == 0 {
 			q.Rules, e.Rules = custom, custom
 		}
-		u, err := g.Updates(q)
-		checktest.OK(t, err)
+		u := checktest.Must(g.Updates(q))
 		check := func(what string, status configv1.ClusterVersionStatus) {
 			for set, schema := range schemas {
 				if _, ok := schema.Properties["conditionalUpdateRisks"]; gate && !ok {

@@ -2,7 +2,9 @@
 package checktest
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,4 +60,31 @@ func Equal[V comparable](t T, want, got V, format string, args ...any) {
 		text = "%s: got %q, want %q"
 	}
 	t.Errorf(text, fmt.Sprintf(format, args...), got, want)
+}
+
+// Err returns a call's error alone.
+func Err[V any](_ V, err error) error { return err }
+
+// Good fails the test, which continues, if there is an error.
+func Good(t T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// ErrorIs fails the test, which continues, if an error is not the wanted one.
+func ErrorIs(t T, want, err error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error is %v, want %v", err, want)
+	}
+}
+
+// ErrorHas fails the test, which continues, if there is no error or its text lacks another.
+func ErrorHas(t T, text string, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error is %v, want one with %q", err, text)
+	}
 }

@@ -31,8 +31,7 @@ var now = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func verify(t *testing.T, public, message []byte) error {
 	t.Helper()
-	ring, err := signature.ParseKeyring("ring", public)
-	checktest.OK(t, err)
+	ring := checktest.Must(signature.ParseKeyring("ring", public))
 	v, err := signature.New(signature.Options{
 		Keyrings: []*signature.Keyring{ring}, Stores: []signature.Store{signature.MemoryStore{digest: {message}}}, Clock: clocktesting.NewFakePassiveClock(now),
 	})
@@ -43,10 +42,8 @@ func verify(t *testing.T, public, message []byte) error {
 
 func TestEveryShapeVerifies(t *testing.T) {
 	for _, o := range []signaturetest.KeyOptions{{}, {RSABits: 2048, UserID: "Someone", Lifetime: 48 * time.Hour}} {
-		k, err := signaturetest.NewKey(o)
-		checktest.OK(t, err)
-		armored, err := k.Armored()
-		checktest.OK(t, err)
+		k := checktest.Must(signaturetest.NewKey(o))
+		armored := checktest.Must(k.Armored())
 		ring, err := signature.ParseKeyring("ring", armored)
 		if err != nil || ring.Keys()[0].Fingerprint != k.Fingerprint() {
 			t.Fatal(ring, err)
@@ -74,12 +71,9 @@ func TestEveryShapeVerifies(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	checktest.OK(t, err)
-	short, err := signaturetest.NewKey(signaturetest.KeyOptions{Lifetime: time.Hour})
-	checktest.OK(t, err)
-	revoked, err := signaturetest.NewKey(signaturetest.KeyOptions{Revoked: true})
-	checktest.OK(t, err)
+	k := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
+	short := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{Lifetime: time.Hour}))
+	revoked := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{Revoked: true}))
 	for _, tt := range []struct {
 		key   *signaturetest.Key
 		shape signaturetest.Shape
@@ -90,8 +84,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{short, signaturetest.Shape{}, "expired on"},
 		{revoked, signaturetest.Shape{}, "is revoked"},
 	} {
-		m, err := tt.key.SignRelease(digest, "quay.io/a/b:1", tt.shape)
-		checktest.OK(t, err)
+		m := checktest.Must(tt.key.SignRelease(digest, "quay.io/a/b:1", tt.shape))
 		if err := verify(t, tt.key.Public(), m); err == nil || !strings.Contains(signature.Chain(err), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.shape, err, tt.want)
 		}
@@ -108,8 +101,7 @@ func TestWhatIsRefused(t *testing.T) {
 
 // Each of these is refused, and only for what it is.
 func TestShapesThatNobodyPublishes(t *testing.T) {
-	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	checktest.OK(t, err)
+	k := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
 	for _, tt := range []struct {
 		shape signaturetest.Shape
 		want  string
@@ -122,8 +114,7 @@ func TestShapesThatNobodyPublishes(t *testing.T) {
 		{signaturetest.Shape{Levels: 1, Compressed: true}, ""},
 		{signaturetest.Shape{Levels: 2}, "more than one level of compression"},
 	} {
-		m, err := k.SignRelease(digest, "quay.io/a/b:1", tt.shape)
-		checktest.OK(t, err)
+		m := checktest.Must(k.SignRelease(digest, "quay.io/a/b:1", tt.shape))
 		if err := verify(t, k.Public(), m); (err == nil) != (tt.want == "") || !strings.Contains(signature.Chain(err), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.shape, signature.Chain(err), tt.want)
 		}
@@ -132,12 +123,9 @@ func TestShapesThatNobodyPublishes(t *testing.T) {
 
 func TestSubkey(t *testing.T) {
 	for _, o := range []signaturetest.KeyOptions{{Subkey: true}, {Subkey: true, RSABits: 2048}} {
-		k, err := signaturetest.NewKey(o)
-		checktest.OK(t, err)
-		ring, err := signature.ParseKeyring("ring", k.Public())
-		checktest.OK(t, err)
-		m, err := k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{})
-		checktest.OK(t, err)
+		k := checktest.Must(signaturetest.NewKey(o))
+		ring := checktest.Must(signature.ParseKeyring("ring", k.Public()))
+		m := checktest.Must(k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{}))
 		v, err := signature.NewVerifier([]*signature.Keyring{ring}, signature.MemoryStore{digest: {m}}).Verify(t.Context(), digest)
 		if err != nil || v.Signers[0].Fingerprint != k.SignerFingerprint() || k.SignerFingerprint() == k.Fingerprint() {
 			t.Errorf("%v %v", v, err)
@@ -146,12 +134,9 @@ func TestSubkey(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
-	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	checktest.OK(t, err)
-	m, err := k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{})
-	checktest.OK(t, err)
-	ring, err := signature.ParseKeyring("ring", k.Public())
-	checktest.OK(t, err)
+	k := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
+	m := checktest.Must(k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{}))
+	ring := checktest.Must(signature.ParseKeyring("ring", k.Public()))
 	try := func(base string, o signature.HTTPOptions) error {
 		store, err := signature.NewHTTPStore(base, o)
 		checktest.OK(t, err)
@@ -193,19 +178,14 @@ func TestServer(t *testing.T) {
 }
 
 func TestCosignLayout(t *testing.T) {
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	checktest.OK(t, err)
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	checktest.OK(t, err)
+	rsaKey := checktest.Must(rsa.GenerateKey(rand.Reader, 2048))
+	ecKey := checktest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	for _, signer := range []crypto.Signer{rsaKey, ecKey, ed25519.NewKeyFromSeed(make([]byte, 32))} {
 		files, err := signaturetest.CosignLayout(signer, digest, "quay.io/other/name:1", "quay.io/a/b:1")
 		checktest.OK(t, err)
-		der, err := x509.MarshalPKIXPublicKey(signer.Public())
-		checktest.OK(t, err)
-		key, err := sigstore.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
-		checktest.OK(t, err)
-		source, err := sigstore.OpenFS(files, "layout", sigstore.Limits{})
-		checktest.OK(t, err)
+		der := checktest.Must(x509.MarshalPKIXPublicKey(signer.Public()))
+		key := checktest.Must(sigstore.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
+		source := checktest.Must(sigstore.OpenFS(files, "layout", sigstore.Limits{}))
 		policy := &sigstore.Policy{Name: "p", Keys: []*sigstore.Key{key}}
 		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, source)
 		if err != nil || v.Signers[0].Number != 2 || v.Signers[0].Reference != "quay.io/a/b:1" {
@@ -236,8 +216,7 @@ func Example() {
 }
 
 func TestPublish(t *testing.T) {
-	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	checktest.OK(t, err)
+	key := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
 	digest := "sha256:" + strings.Repeat("a", 64)
 	ring, store, err := key.Publish("keys", map[string]string{digest: "quay.io/a/b:1"})
 	checktest.OK(t, err)

@@ -214,9 +214,7 @@ func TestSourcesRefuse(t *testing.T) {
 	_, storeErr := sigstore.FromStore(&store{}, "quay.io/a", negative)
 	_, fsErr := sigstore.OpenFS(fstest.MapFS{}, "dir", negative)
 	for _, err := range []error{err, storeErr, fsErr} {
-		if err == nil || !strings.Contains(err.Error(), "Bytes is negative") {
-			t.Error(err)
-		}
+		checktest.ErrorHas(t, "Bytes is negative", err)
 	}
 }
 

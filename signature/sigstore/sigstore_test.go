@@ -366,9 +366,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := policy(k).Verify(t.Context(), image, nil); !errors.Is(err, signature.ErrMisconfigured) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, signature.ErrMisconfigured, checktest.Err(policy(k).Verify(t.Context(), image, nil)))
 	if _, err := policy(k).VerifyAs(t.Context(), image, digestB, sigstore.MemorySource{}); err == nil || !strings.Contains(err.Error(), "does not have the digest") {
 		t.Error(err)
 	}
@@ -389,9 +387,7 @@ func TestVerifier(t *testing.T) {
 	if err != nil || !strings.Contains(got.String(), "sigstore key ") || !strings.Contains(got.String(), named) {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, err := v.Verify(t.Context(), digestB); !errors.Is(err, signature.ErrNotFound) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, signature.ErrNotFound, checktest.Err(v.Verify(t.Context(), digestB)))
 	if _, err := v.Verify(t.Context(), ""); err == nil {
 		t.Error("no digest: verified")
 	}

@@ -128,9 +128,7 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 							tries++
 						}
 					}
-					if tries != max(tt.tries, 1) {
-						t.Errorf("%d tries, want %d", tries, max(tt.tries, 1))
-					}
+					checktest.Equal(t, max(tt.tries, 1), tries, "tries")
 				})
 			})
 		}
@@ -336,9 +334,7 @@ func TestPullSecret(t *testing.T) {
 					t.Errorf("a secret is told: %v", err)
 				}
 			}
-			if n := len(s.Requests()); n != 0 {
-				t.Errorf("%d requests", n)
-			}
+			checktest.Equal(t, 0, len(s.Requests()), "requests")
 		})
 	}
 }
@@ -349,16 +345,13 @@ func TestPullSecretIsReadAgain(t *testing.T) {
 	s := newServer(p7)
 	cluster := newCluster(t)
 	fresh := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
-	kept, err := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
-	checktest.OK(t, err)
+	kept := must(connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 	s.Token = base64.StdEncoding.EncodeToString([]byte("another token"))
 	secret, err := cluster.Get(t.Context(), ocmtest.PullSecret(nil).GroupVersionKind(), clusterapi.Key("openshift-config", "pull-secret"))
 	checktest.OK(t, err)
 	secret.Object["data"] = ocmtest.PullSecret([]byte(`{"auths":{"cloud.openshift.com":{"auth":"` + s.Token + `"}}}`)).Object["data"]
 	must(cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
-	if _, err := fresh.Policies(t.Context()); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(fresh.Policies(t.Context())))
 	if _, err := kept.Policies(t.Context()); err == nil {
 		t.Error("the token was read again")
 	}

@@ -142,9 +142,7 @@ func TestOutage(t *testing.T) {
 			t.Error("a policy that is gone stays")
 		}
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, context.Canceled, <-done)
 	})
 }
 

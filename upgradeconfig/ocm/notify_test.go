@@ -189,9 +189,7 @@ func TestNotifyErrors(t *testing.T) {
 	}
 	must(ocm.New(store(t), ocm.Options{}))
 	p, _ := ocm.New(store(t), ocm.Options{})
-	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); !errors.Is(err, ocm.ErrAccessToken) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, ocm.ErrAccessToken, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 }
 
 // TestChangeSucceeds with any status that says so, whatever comes with it.
@@ -217,9 +215,7 @@ func TestLostAnswer(t *testing.T) {
 	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); err == nil {
 		t.Error("no error")
 	}
-	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 	changes := 0
 	for _, r := range s.Requests() {
 		if r.Method == "PATCH" {

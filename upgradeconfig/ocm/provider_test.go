@@ -61,9 +61,7 @@ func TestRequestForm(t *testing.T) {
 	if seen.RequestURI != wantURI || seen.Host != "ocm.example" {
 		t.Errorf("%s %s, want %s", seen.Host, seen.RequestURI, wantURI)
 	}
-	if got := seen.Header.Get("Authorization"); got != "AccessToken "+uuid+":"+token {
-		t.Errorf("Authorization: %s", got)
-	}
+	checktest.Equal(t, "AccessToken "+uuid+":"+token, seen.Header.Get("Authorization"), "Authorization")
 	if got := seen.Header.Get("User-Agent"); !strings.HasPrefix(got, "managed-upgrade-operator/v0.0.0 (") {
 		t.Errorf("User-Agent: %s", got)
 	}
@@ -360,9 +358,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 		}
-		if pages != tt.pages {
-			t.Errorf("%+v: %d pages", tt, pages)
-		}
+		checktest.Equal(t, tt.pages, pages, "%+v: pages", tt)
 	}
 	for _, tt := range []struct{ n, limit, max int }{{1001, 0, 1000}, {3, 2, 2}} {
 		_, err := newProvider(t, newServer(many(tt.n)...), ocm.Options{MaxPolicies: tt.limit}).Policies(t.Context())

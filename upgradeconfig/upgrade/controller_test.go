@@ -513,9 +513,7 @@ func TestNotCommenced(t *testing.T) {
 					t.Errorf("told %q", text)
 				}
 				breached := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == upgradeconfig.EventBreached })
-				if breached != tt.failed {
-					t.Errorf("breached: %v", breached)
-				}
+				checktest.Equal(t, tt.failed, breached, "breached")
 			})
 		})
 	}

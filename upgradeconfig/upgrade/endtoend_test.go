@@ -57,15 +57,14 @@ func TestEndToEnd(t *testing.T) {
 		}))
 		cluster.Expect(payload.Release(to))
 		must(cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}))
-		updater, err := clusterupdate.New(clusterupdate.Options{
+		updater := must(clusterupdate.New(clusterupdate.Options{
 			API: cluster,
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{sample.FromImage: sample.From(), sample.ToImage: sample.To()}[r.Image], nil
 			}),
 			Graph:    graph.Static(g),
 			Verifier: signature.Insecure(),
-		})
-		checktest.OK(t, err)
+		}))
 
 		start := time.Now()
 		at := start.Add(3 * time.Hour)
@@ -115,8 +114,7 @@ func TestEndToEnd(t *testing.T) {
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return cluster.Run(ctx) })
-		rolling, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
-		checktest.OK(t, err)
+		rolling := must(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))
 		group.Go(func() error { return rolling.Run(ctx) })
 		group.Go(func() error { return updater.Run(ctx) })
 		group.Go(func() error { return manager.Run(ctx) })
@@ -151,9 +149,7 @@ func TestEndToEnd(t *testing.T) {
 			t.Errorf("entry is %+v", e)
 		}
 		steps, _ := upgrade.Steps(upgradeconfig.OSD)
-		if len(e.Conditions) != len(steps) {
-			t.Errorf("%d conditions, want %d", len(e.Conditions), len(steps))
-		}
+		checktest.Equal(t, len(steps), len(e.Conditions), "conditions")
 		for i, s := range steps {
 			if got := e.Conditions[len(steps)-1-i]; got.Type != s || got.Status != "True" || got.CompleteTime == nil {
 				t.Errorf("condition %d is %+v, want %s", i, got, s)

@@ -149,9 +149,7 @@ func TestWorkers(t *testing.T) {
 				helped := 0
 				_, c := w.operator(upgrade.Options{Drain: func(_ context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
 					helped++
-					if after != 45*time.Minute {
-						t.Errorf("by force after %s", after)
-					}
+					checktest.Equal(t, 45*time.Minute, after, "by force after")
 					return tt.drain
 				}})
 				_, err = c.Sync(t.Context())

@@ -140,9 +140,7 @@ func TestUninstall(t *testing.T) {
 		}
 		return do(ctx)
 	}}, false)
-	if err := upgrade.Uninstall(t.Context(), cluster); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, upgrade.Uninstall(t.Context(), cluster))
 	before := store(t, cluster, object(specA, underWay("4.20.3")))
 	annotate(t, cluster, `{"format":2}`)
 	fails = true
@@ -151,13 +149,9 @@ func TestUninstall(t *testing.T) {
 	}
 	fails, writes = false, 0
 	for range 2 {
-		if err := upgrade.Uninstall(t.Context(), cluster); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, upgrade.Uninstall(t.Context(), cluster))
 	}
-	if writes != 1 {
-		t.Errorf("%d writes, want one: the second time there is nothing to do", writes)
-	}
+	checktest.Equal(t, 1, writes, "writes")
 	c := stored(t, cluster)
 	checktest.Same(t, map[string]string{"other": "stays"}, c.Annotations)
 	if diff := cmp.Diff(before.Status, c.Status); diff != "" || c.Spec != specA {

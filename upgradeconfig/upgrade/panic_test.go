@@ -78,9 +78,7 @@ func TestPanicsAreFailures(t *testing.T) {
 					w.play()
 				}
 				cancel()
-				if err := <-ended; !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				checktest.ErrorIs(t, context.Canceled, <-ended)
 				caught := new(clusterapi.PanicError)
 				if len(failed) == 0 || !errors.As(failed[0], &caught) || caught.Value != "no health" || len(caught.Stack) == 0 {
 					t.Errorf("failures: %v", failed)

@@ -123,9 +123,7 @@ func TestVersions(t *testing.T) {
 		{"latest is not first", "4.1.0", history([2]string{"4.1.0", "2030-01-01T00:00:00Z"}, [2]string{"4.0.9", "2030-01-03T00:00:00Z"}), "4.2.0", "4.1.0", "4.0.9"},
 	} {
 		cv := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: tt.at}, History: tt.history}}
-		if got := upgrade.PrecedingVersion(tt.desired, cv); got != tt.preceding {
-			t.Errorf("%s: preceding %s, want %s", tt.name, got, tt.preceding)
-		}
+		checktest.Equal(t, tt.preceding, upgrade.PrecedingVersion(tt.desired, cv), "%s: preceding", tt.name)
 		if got, _ := upgradeconfig.CurrentVersion(cv); got != tt.current {
 			t.Errorf("%s: current %s, want %s", tt.name, got, tt.current)
 		}
@@ -189,8 +187,6 @@ func TestCheckUpgradeable(t *testing.T) {
 			Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: tt.status, Reason: "Blocked", Message: "ack it"}},
 		}}
 		s := upgradeconfig.Spec{Desired: upgradeconfig.Update{Version: tt.desired}, UpgradeAt: "2031-02-04T04:00:00+01:00"}
-		if got := errText(upgrade.CheckUpgradeable(s, cv)); got != tt.want {
-			t.Errorf("%s to %s: %s", tt.current, tt.desired, got)
-		}
+		checktest.Equal(t, tt.want, errText(upgrade.CheckUpgradeable(s, cv)), "%s to %s", tt.current, tt.desired)
 	}
 }

@@ -46,11 +46,9 @@ func ask(t *testing.T, s http.Handler, method, path, body string, header ...stri
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := ocmtest.Transport(s).RoundTrip(r)
-	checktest.OK(t, err)
+	resp := checktest.Must(ocmtest.Transport(s).RoundTrip(r))
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	checktest.OK(t, err)
+	data := checktest.Must(io.ReadAll(resp.Body))
 	var d any
 	if err := json.Unmarshal(data, &d); err != nil {
 		return resp.StatusCode, string(data)
@@ -296,8 +294,7 @@ func TestTransport(t *testing.T) {
 	// A client that closes early lets the handler go.
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://ocm.example/", nil)
-		resp, err := ocmtest.Transport(http.HandlerFunc(slowBody)).RoundTrip(r)
-		checktest.OK(t, err)
+		resp := checktest.Must(ocmtest.Transport(http.HandlerFunc(slowBody)).RoundTrip(r))
 		resp.Body.Close()
 	})
 }
@@ -308,11 +305,8 @@ func TestServed(t *testing.T) {
 	s.Fail(ocmtest.Fault{Cut: true}, ocmtest.Fault{Abort: true, Always: true})
 	server := httptest.NewServer(s)
 	defer server.Close()
-	resp, err := http.Get(server.URL + clusters)
-	checktest.OK(t, err)
-	if _, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Error(err)
-	}
+	resp := checktest.Must(http.Get(server.URL + clusters))
+	checktest.ErrorIs(t, io.ErrUnexpectedEOF, checktest.Err(io.ReadAll(resp.Body)))
 	resp.Body.Close()
 	if _, err := http.Get(server.URL + clusters); err == nil {
 		t.Error("not broken off")
