@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func BenchmarkDecode(b *testing.B) {
@@ -23,9 +24,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			if _, err := graph.DecodeBytes(text, graph.DecodeOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		}
 	})
 }
@@ -39,9 +38,7 @@ func BenchmarkFetch(b *testing.B) {
 		defer client.CloseIdleConnections()
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := fetch(client, version); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, fetch(client, version))
 		}
 	})
 }
@@ -56,9 +53,7 @@ func BenchmarkFetchPlainly(b *testing.B) {
 		defer http.DefaultClient.CloseIdleConnections()
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := fetchPlainly(server.URL, version); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, fetchPlainly(server.URL, version))
 		}
 	})
 }
@@ -76,9 +71,7 @@ func BenchmarkFetchRatio(b *testing.B) {
 		var sum, fastest [2]time.Duration
 		measure := func(i int, f func() error) {
 			start := time.Now()
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, f())
 			took := time.Since(start)
 			if sum[i] += took; fastest[i] == 0 || took < fastest[i] {
 				fastest[i] = took
@@ -150,16 +143,11 @@ func fetchPlainly(address, version string) error {
 
 func BenchmarkUpdates(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, version string) {
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		q := graph.UpdatesQuery{Version: version, Channel: "stable-4.8", Architecture: "amd64"}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := g.Updates(q); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(g.Updates(q))
 		}
 	})
 }
@@ -198,30 +186,20 @@ func BenchmarkEncodeChannel(b *testing.B) {
 		}
 		d.ConditionalEdges = append(d.ConditionalEdges, c)
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	b.SetBytes(int64(len(g.AppendJSON(nil))))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.MarshalJSON(); err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(g.MarshalJSON())
 	}
 }
 
 func BenchmarkEncode(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := g.MarshalJSON(); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(g.MarshalJSON())
 		}
 	})
 }

@@ -7,10 +7,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestParseChannel(t *testing.T) {
@@ -36,9 +36,7 @@ func TestCompareChannels(t *testing.T) {
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, graph.CompareChannels)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	for i := range want {
 		for j := range want {
 			if c := graph.CompareChannels(want[i], want[j]); (c < 0) != (i < j) || (c == 0) != (i == j) {
@@ -53,9 +51,7 @@ func TestCompareVersions(t *testing.T) {
 	order := []string{"", "4.1", "v4.1.0", "4.1.0-rc.1", "4.1.0", "4.9.0", "4.10.0-a", "4.10.0", "5.0.0"}
 	for i, a := range order {
 		for j, b := range order {
-			if got := graph.CompareVersions(a, b); got != stdcmp.Compare(i, j) {
-				t.Errorf("%q to %q: %d", a, b, got)
-			}
+			checktest.Equal(t, stdcmp.Compare(i, j), graph.CompareVersions(a, b), "%q to %q", a, b)
 		}
 	}
 	if graph.CompareVersions("4.1.0+a", "4.1.0+b") != 0 {
@@ -65,21 +61,14 @@ func TestCompareVersions(t *testing.T) {
 
 func TestOfferedChannels(t *testing.T) {
 	r := configv1.Release{Channels: []string{"stable-4.10", "fast-4.9", "stable-4.9"}}
-	if diff := cmp.Diff([]string{"fast-4.9", "stable-4.9", "stable-4.10"}, graph.OfferedChannels(r)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"fast-4.9", "stable-4.9", "stable-4.10"}, graph.OfferedChannels(r))
 	if r.Channels[0] != "stable-4.10" {
 		t.Error("the release was changed")
 	}
 }
 
 func TestGraphChannels(t *testing.T) {
-	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{}))
 	want := []string{"candidate-4.7", "fast-4.7", "stable-4.7", "candidate-4.8", "eus-4.8", "fast-4.8", "stable-4.8", "candidate-4.9", "fast-4.9", "stable-4.9", "eus-4.10"}
-	if diff := cmp.Diff(want, g.Channels()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, g.Channels())
 }

@@ -21,6 +21,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -60,9 +61,7 @@ func wantError(t *testing.T, err error, reason graph.Reason, message string) {
 	}
 	c := graph.RetrievedUpdates(fmt.Errorf("wrapped: %w", err))
 	want := configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "False", Reason: e.Reason, Message: e.ConditionMessage()}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, c)
 }
 
 // requested returns the address that a client asks.
@@ -125,9 +124,7 @@ func TestRequestReasons(t *testing.T) {
 			t.Errorf("%s: %q", tt.reason, e.ConditionMessage())
 		}
 	}
-	if diff := cmp.Diff(configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "True"}, graph.RetrievedUpdates(nil)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, configv1.ClusterOperatorStatusCondition{Type: "RetrievedUpdates", Status: "True"}, graph.RetrievedUpdates(nil))
 	if c := graph.RetrievedUpdates(errors.New("odd")); c.Reason != "Unknown" || c.Message != prefix+"odd" {
 		t.Errorf("%+v", c)
 	}
@@ -150,9 +147,7 @@ func TestClientRequest(t *testing.T) {
 		t.Errorf("asked for %s", uri)
 	}
 	want := http.Header{"Accept": {"application/json"}, "User-Agent": {"ClusterVersionOperator/4.1.0"}, "Accept-Encoding": {"gzip"}}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, seen)
 }
 
 func TestClientCompatAddsParameters(t *testing.T) {
@@ -160,12 +155,8 @@ func TestClientCompatAddsParameters(t *testing.T) {
 	c := service(t, func(w http.ResponseWriter, r *http.Request) { got = r.URL.Query(); fmt.Fprint(w, oneNode) })
 	c.Upstream += "?channel=x"
 	c.Decode.Compat = true
-	if _, err := c.Fetch(context.Background(), query); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"x", "stable-4.1"}, got["channel"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Must(c.Fetch(context.Background(), query))
+	checktest.Same(t, []string{"x", "stable-4.1"}, got["channel"])
 }
 
 func TestClientUpstream(t *testing.T) {
@@ -177,14 +168,10 @@ func TestClientUpstream(t *testing.T) {
 	c := &graph.Client{Transport: transport}
 	forced := &graph.Client{Transport: transport, Upstream: "http://forced/g"}
 	for _, s := range []graph.Source{c, c.WithUpstream(""), c.WithUpstream("http://spec/g"), forced.WithUpstream("http://spec/g"), forced} {
-		if _, err := s.Fetch(context.Background(), query); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(s.Fetch(context.Background(), query))
 	}
 	want := []string{graph.DefaultUpstream, graph.DefaultUpstream, "http://spec/g", "http://forced/g", "http://forced/g"}
-	if diff := cmp.Diff(want, hosts); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, hosts)
 	_, err := c.WithUpstream("http://spec/%zz").Fetch(context.Background(), query)
 	wantError(t, err, graph.ErrInvalidURI, "failed to parse update service URL: ")
 }
@@ -344,9 +331,7 @@ func TestClientRedirectKeepsIDHome(t *testing.T) {
 	c := service(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, away.URL+"/mirror?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
 	})
-	if _, err := c.Fetch(context.Background(), query); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Fetch(context.Background(), query))
 	if got, want := other.RequestURI, "/mirror?arch=amd64&channel=stable-4.1&version=4.1.0"; got != want {
 		t.Errorf("the other host was asked %s, want %s", got, want)
 	}
@@ -373,9 +358,7 @@ func TestClientConditional(t *testing.T) {
 	fetch := func(channel, id string) *graph.Graph {
 		t.Helper()
 		g, err := c.Fetch(context.Background(), graph.Query{Channel: channel, Arch: "amd64", Version: "4.1.0", ClusterID: id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return g
 	}
 	first := fetch("a", clusterID)
@@ -394,9 +377,7 @@ func TestClientConditional(t *testing.T) {
 		t.Error("the new graph was not taken")
 	}
 	want := []string{"", `"a-0"`, `"a-0"`, "", `"a-0"`, `"a-1"`}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, asked)
 
 	// Of three channels with room for two answers, the one that was used
 	// longest ago is asked for in full.
@@ -404,15 +385,11 @@ func TestClientConditional(t *testing.T) {
 	for _, channel := range []string{"x", "y", "x", "z", "x", "y"} {
 		fetch(channel, clusterID)
 	}
-	if diff := cmp.Diff([]string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"", "", `"x-1"`, "", `"x-1"`, ""}, asked)
 	c.DisableKept, asked = true, nil
 	fetch("n", clusterID)
 	fetch("n", clusterID)
-	if diff := cmp.Diff([]string{"", ""}, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"", ""}, asked)
 }
 
 func TestClientForgetsWithoutETag(t *testing.T) {
@@ -447,7 +424,5 @@ func TestRootCAs(t *testing.T) {
 	pool.AddCert(server.Certificate())
 	trusting := &graph.Client{Upstream: server.URL, RootCAs: pool}
 	defer trusting.CloseIdleConnections()
-	if _, err := trusting.Fetch(context.Background(), query); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(trusting.Fetch(context.Background(), query)))
 }

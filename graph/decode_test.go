@@ -12,10 +12,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // twoNodes stands around what a case is about.
@@ -127,9 +127,7 @@ func TestDecodeInvalid(t *testing.T) {
 			if err == nil || g != nil {
 				t.Fatalf("accepted, want %q", tt.want)
 			}
-			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, err.Error())
 			if e := new(graph.DecodeError); !errors.As(err, &e) {
 				t.Errorf("%T, want a *DecodeError", err)
 			}
@@ -170,14 +168,9 @@ func TestDecodeAccepts(t *testing.T) {
 			`{"version":1,"nodes":[{"version":"4.1.0","payload":"a` + "\ufffd" + `","metadata":{}}],"edges":[],"conditionalEdges":[]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, err := graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := checktest.Must(graph.Decode(strings.NewReader(tt.text), graph.DecodeOptions{}))
 			text := g.AppendJSON(nil)
-			if diff := cmp.Diff(tt.want, string(text)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, string(text))
 			again, err := graph.DecodeBytes(text, graph.DecodeOptions{})
 			if err != nil || !again.Equal(g) {
 				t.Errorf("decoded again: equal %v, error %v", again.Equal(g), err)
@@ -189,20 +182,13 @@ func TestDecodeAccepts(t *testing.T) {
 func TestDecodeCompat(t *testing.T) {
 	text := `{"Nodes":[{"payload":"z"},{"VERSION":"4.1.0","payload":"a","payload":"b","metadata":{"n":1}},{"version":"4.1.0","payload":"c"}],
 		"edges":[[1,0],[1,0],[9,9],[null,1]]}`
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{Compat: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.Decode(strings.NewReader(text), graph.DecodeOptions{Compat: true}))
 	var got []string
 	for _, n := range g.Nodes() {
 		got = append(got, n.Version.String()+"="+n.Image)
 	}
-	if diff := cmp.Diff([]string{"0.0.0=z", "4.1.0=b", "4.1.0=c"}, got); diff != "" {
-		t.Error(diff)
-	}
-	if n := g.EdgeCount(); n != 3 {
-		t.Errorf("%d edges, want the repeated one twice and the one from null", n)
-	}
+	checktest.Same(t, []string{"0.0.0=z", "4.1.0=b", "4.1.0=c"}, got)
+	checktest.Equal(t, 3, g.EdgeCount(), "edges")
 	if v, ok := g.Node(1).Metadata.Get("n"); !ok || v != 1.0 {
 		t.Errorf("metadata n is %v, %v", v, ok)
 	}
@@ -257,9 +243,7 @@ func TestDecodeLimits(t *testing.T) {
 					t.Errorf("%T, want a *LimitError within", err)
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 		})
 	}
 }
@@ -304,10 +288,7 @@ func TestDecodeReal(t *testing.T) {
 		nodes, edges, conditional int
 	}{{graphtest.RealGraph, 101, 3168, 1}, {"candidate-4.12_multi.json", 5, 10, 0}} {
 		text := graphtest.ReadGraph(t, tt.name)
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		conditional := 0
 		for range g.ConditionalEdges() {
 			conditional++
@@ -333,14 +314,9 @@ func TestDecodeReal(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	d := graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("4.1.0"), Image: "a", Metadata: graph.NewMetadata(map[string]string{"url": "u"})}, {Version: semver.MustParse("4.1.1"), Image: "b"}}, Edges: [][2]int{{0, 1}}}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	want, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.1.0","payload":"a","metadata":{"url":"u"}},{"version":"4.1.1","payload":"b"}],"edges":[[0,1]]}`), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if !g.Equal(want) {
 		t.Error("built and decoded graphs differ")
 	}
@@ -364,10 +340,7 @@ func TestValidate(t *testing.T) {
 			 "risks":[{"name":"A","url":"https://x.io","message":"m","matchingRules":[{"type":"Always"}]},{"matchingRules":[{"type":"Always"}]}]},
 			{"edges":[],"risks":[]},
 			{"edges":[],"risks":[{"name":"A","url":"relative","message":"m","matchingRules":[]}]}]}`
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))
 	var got []string
 	for _, p := range g.Validate() {
 		got = append(got, p.String())
@@ -389,9 +362,7 @@ func TestValidate(t *testing.T) {
 		"conditionalEdges[2].risks[0]: no matching rule",
 		`conditionalEdges[2].risks[0]: risk "A" differs from that of conditionalEdges[0].risks[0]`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 func TestValidateContents(t *testing.T) {
@@ -413,10 +384,7 @@ func TestValidateContents(t *testing.T) {
 			{Edges: slices.Repeat([]graph.VersionPair{{From: "4.22.0", To: "5.0.0"}}, 499), Risks: graphtest.Named("A")},
 		},
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	var got []string
 	for _, p := range g.Validate() {
 		if !strings.HasSuffix(p.Message, "is on a cycle") {
@@ -432,18 +400,13 @@ func TestValidateContents(t *testing.T) {
 		"conditionalEdges[3].risks: 201 risks, of which a ClusterVersion can hold 200",
 		"conditionalEdges: 501 updates of 5.0.0, of which a ClusterVersion can hold 500",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 // What an update service serves is in order.
 func TestValidateReal(t *testing.T) {
 	for _, name := range []string{graphtest.RealGraph, "candidate-4.12_multi.json"} {
-		g, err := graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{}))
 		for _, p := range g.Validate() {
 			t.Errorf("%s: %s", name, p)
 		}
@@ -452,16 +415,12 @@ func TestValidateReal(t *testing.T) {
 
 func TestEdges(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(`{`+twoNodes+`,"edges":[[1,0],[0,1]]}`), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var got []graph.Edge
 	for i := range g.Len() {
 		for e := range g.Edges(i) {
 			got = append(got, e)
 		}
 	}
-	if diff := cmp.Diff([]graph.Edge{{From: 0, To: 1}, {From: 1, To: 0, Downgrade: true}}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []graph.Edge{{From: 0, To: 1}, {From: 1, To: 0, Downgrade: true}}, got)
 }

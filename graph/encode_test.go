@@ -14,10 +14,11 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // encodePlainly is what AppendJSON promises, by encoding/json.
-func encodePlainly(t interface{ Fatal(...any) }, g *graph.Graph) string {
+func encodePlainly(t checktest.T, g *graph.Graph) string {
 	type node struct {
 		Version  string         `json:"version"`
 		Payload  string         `json:"payload"`
@@ -52,9 +53,7 @@ func encodePlainly(t interface{ Fatal(...any) }, g *graph.Graph) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(wire); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, encoder.Encode(wire))
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -74,10 +73,7 @@ func TestAppendJSONProperty(t *testing.T) {
 				risk.Message, risk.URL, risk.Name = text.Draw(t, "message"), text.Draw(t, "url"), text.Draw(t, "name")
 			}
 		}
-		g, err := graph.New(d, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		want, got := encodePlainly(t, g), string(g.AppendJSON([]byte("before")))
 		if !strings.HasPrefix(got, "before") {
 			t.Fatal("AppendJSON does not append")
@@ -92,22 +88,15 @@ func TestAppendJSONProperty(t *testing.T) {
 func TestNewOfNodes(t *testing.T) {
 	whole := graphtest.Sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0 4.1.0>4.2.0:A", map[string]string{"4.1.1": "a,b"})
 	part, err := graph.New(graph.Data{Nodes: []graph.Node{whole.Node(0), whole.Node(1)}, Edges: [][2]int{{0, 1}}}, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if part.Node(1).Version != whole.Node(1).Version {
 		t.Error("the version was copied")
 	}
-	if diff := cmp.Diff(encodePlainly(t, part), string(part.AppendJSON(nil))); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, encodePlainly(t, part), string(part.AppendJSON(nil)))
 }
 
 func TestEncodeAllocations(t *testing.T) {
-	g, err := graph.DecodeBytes(graphtest.Synthetic(t, 1000), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.DecodeBytes(graphtest.Synthetic(t, 1000), graph.DecodeOptions{}))
 	if n := testing.AllocsPerRun(10, func() { g.MarshalJSON() }); n > 2 {
 		t.Errorf("%v allocations", n)
 	}
@@ -116,19 +105,10 @@ func TestEncodeAllocations(t *testing.T) {
 // Many goroutines may put the first question at once.
 func TestFirstQuestionAtOnce(t *testing.T) {
 	text := graphtest.Synthetic(t, 100)
-	g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
+	want := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 	q := graph.UpdatesQuery{Version: "4.0.0", Architecture: "amd64"}
-	updates, err := want.Updates(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	updates := checktest.Must(want.Updates(q))
 	results := make(chan string)
 	for range 8 {
 		go func() {

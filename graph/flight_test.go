@@ -13,10 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func answer(r *http.Request, code int, body string, header ...string) *http.Response {
@@ -65,9 +64,7 @@ func TestClientSharesOneDownload(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := count.Load(); n != 1 {
-			t.Errorf("%d downloads", n)
-		}
+		checktest.Equal(t, 1, count.Load(), "downloads")
 		// Other questions have exchanges of their own.
 		for _, q := range []graph.Query{{Channel: "fast-4.1", Arch: "amd64"}, {Channel: "stable-4.1", Arch: "Multi"}} {
 			q.Version, q.ClusterID = "4.1.0", clusterID
@@ -114,9 +111,7 @@ func TestClientOutlivesItsFirstCaller(t *testing.T) {
 		fetch(3, t.Context())
 		wg.Wait()
 		for i, want := range []time.Duration{time.Second, 2 * time.Second, 10 * time.Second, 10 * time.Second} {
-			if results[i].took != want {
-				t.Errorf("call %d took %s, want %s", i, results[i].took, want)
-			}
+			checktest.Equal(t, want, results[i].took, "call %d took", i)
 		}
 		if err := results[0].err; !errors.Is(err, graph.ErrRemoteFailed) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the user went home") {
 			t.Errorf("%v", err)
@@ -174,9 +169,7 @@ func TestClientTimeoutIsItsOwn(t *testing.T) {
 		})}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := c.Fetch(t.Context(), query); !errors.Is(err, graph.ErrRemoteFailed) {
-				t.Errorf("%v", err)
-			}
+			checktest.ErrorIs(t, graph.ErrRemoteFailed, checktest.Err(c.Fetch(t.Context(), query)))
 		})
 		time.Sleep(59 * time.Second)
 		for i := range 10 {
@@ -188,9 +181,7 @@ func TestClientTimeoutIsItsOwn(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := count.Load(); n != 2 {
-			t.Errorf("%d downloads, want 2", n)
-		}
+		checktest.Equal(t, 2, count.Load(), "downloads")
 	})
 }
 
@@ -289,19 +280,13 @@ func TestClientKeepsLittle(t *testing.T) {
 	for _, channel := range []string{"a", "b", "a", "b", "c", "a", "c"} {
 		q := query
 		q.Channel = channel
-		if _, err := c.Fetch(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(c.Fetch(t.Context(), q))
 	}
-	if diff := cmp.Diff([]bool{false, false, true, true, false, false, true}, conditional); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []bool{false, false, true, true, false, false, true}, conditional)
 	conditional, etag = nil, `"`+strings.Repeat("1", 1<<10)+`"`
 	q := query
 	q.Channel = "long"
 	c.Fetch(t.Context(), q)
 	c.Fetch(t.Context(), q)
-	if diff := cmp.Diff([]bool{false, false}, conditional); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []bool{false, false}, conditional)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -22,10 +23,7 @@ func FuzzDecode(f *testing.F) {
 			if !json.Valid(text) {
 				t.Fatal("accepted what is not JSON")
 			}
-			encoded, err := g.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoded := checktest.Must(g.MarshalJSON())
 			again, err := graph.DecodeBytes(encoded, o)
 			if err != nil || !again.Equal(g) {
 				t.Fatalf("decode(encode(g)) is not g: %v", err)
@@ -126,9 +124,7 @@ func FuzzNetwork(f *testing.F) {
 			if err == nil && x.String() == "" {
 				t.Fatal("no explanation")
 			}
-			if _, err := n.Picture(path.PictureOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(n.Picture(path.PictureOptions{}))
 		}
 	})
 }

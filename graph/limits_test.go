@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
@@ -52,9 +53,7 @@ func TestLimits(t *testing.T) {
 			for i := channels; i > 0; i-- {
 				q := query
 				q.Channel = fmt.Sprint("c-", i)
-				if _, err := c.Fetch(ctx, q); err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, checktest.Err(c.Fetch(ctx, q)))
 			}
 		}
 		return conditional

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A number below zero is refused with the name of its field.
@@ -17,9 +18,7 @@ func TestNegativeOptions(t *testing.T) {
 	ctx := context.Background()
 	g := graphtest.Sketch(t, "4.1.0>4.1.1", nil)
 	network, err := path.NewNetwork(ctx, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.1", Graph: g})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	fetch := func(c *graph.Client) error {
 		_, err := c.Fetch(ctx, graph.Query{Channel: "stable-4.1", Arch: "amd64", Version: "4.1.0", ClusterID: clusterID})
 		return err

@@ -4,11 +4,11 @@ package graph_test
 
 import (
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A named pipe in a folder of graphs is nothing that Fetch waits for.
@@ -18,7 +18,5 @@ func TestFilePipe(t *testing.T) {
 		t.Skipf("needs a file system with named pipes: %v", err)
 	}
 	query := graph.Query{Channel: "stable-4.1", Arch: "amd64", Version: "4.1.0", ClusterID: "01234567-0123-0123-0123-0123456789ab"}
-	if _, err := (graph.File{Path: dir}).Fetch(t.Context(), query); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorHas(t, "not a regular file", checktest.Err((graph.File{Path: dir}).Fetch(t.Context(), query)))
 }

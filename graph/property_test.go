@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // drawGraph draws graphs of up to 8 releases with every kind of oddity that
@@ -64,18 +65,9 @@ func drawGraph(t *rapid.T) graph.Data {
 
 func TestEncodeDecodeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g, err := graph.New(drawGraph(t), graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := g.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.New(drawGraph(t), graph.DecodeOptions{}))
+		text := checktest.Must(g.MarshalJSON())
+		again := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		if !again.Equal(g) {
 			t.Fatalf("decode(encode(g)) is not g: %s", text)
 		}
@@ -138,10 +130,7 @@ func TestDecodeTextProperty(t *testing.T) {
 func TestUpdatesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawGraph(t)
-		g, err := graph.New(d, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		for i, n := range d.Nodes {
 			q := graph.UpdatesQuery{Version: n.Version.Original(), UnionDuplicates: rapid.Bool().Draw(t, "union")}
 			u, err := g.Updates(q)

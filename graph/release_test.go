@@ -8,15 +8,14 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // node returns the node of a graph of one, with metadata as JSON.
 func node(t *testing.T, metadata string) graph.Node {
 	t.Helper()
 	g, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.1.0+b","payload":"q.io/r@sha256:1","metadata":`+metadata+`}]}`), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return g.Node(0)
 }
 
@@ -51,16 +50,12 @@ func TestRelease(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Version, tt.want.Image = "4.1.0+b", "q.io/r@sha256:1"
 			r, err := node(t, tt.metadata).Release()
-			if diff := cmp.Diff(tt.want, r); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, r)
 			got := ""
 			if err != nil {
 				got = err.Error()
 			}
-			if diff := cmp.Diff(strings.Join(tt.errs, "\n"), got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, strings.Join(tt.errs, "\n"), got)
 		})
 	}
 }
@@ -77,12 +72,8 @@ func TestSameDigest(t *testing.T) {
 		{"q.io/a@x@sha256:1", "q.io/b@x@sha256:1", false},
 		{"q.io/a@x@sha256:1", "q.io/b@sha256:1", false},
 	} {
-		if got := graph.SameDigest(tt.a, tt.b); got != tt.want {
-			t.Errorf("SameDigest(%q, %q) = %v", tt.a, tt.b, got)
-		}
-		if got := graph.SameDigest(tt.b, tt.a); got != tt.want {
-			t.Errorf("SameDigest(%q, %q) = %v", tt.b, tt.a, got)
-		}
+		checktest.Equal(t, tt.want, graph.SameDigest(tt.a, tt.b), "SameDigest(%q, %q) =", tt.a, tt.b)
+		checktest.Equal(t, tt.want, graph.SameDigest(tt.b, tt.a), "SameDigest(%q, %q) =", tt.b, tt.a)
 	}
 }
 
@@ -99,9 +90,7 @@ func TestFillRelease(t *testing.T) {
 		{"equal version, other digest", configv1.Release{Image: "m/r@sha256:3", Version: "4.1.0"}, configv1.Release{Image: "m/r@sha256:3", Version: "4.1.0"}},
 		{"no image", configv1.Release{Version: "4.1.0"}, configv1.Release{Version: "4.1.0"}},
 	} {
-		if diff := cmp.Diff(tt.want, graph.FillRelease(tt.in, current, available)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, graph.FillRelease(tt.in, current, available))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestRulesPrune(t *testing.T) {
@@ -83,9 +84,7 @@ type uncomparable struct {
 
 func TestRulesRegister(t *testing.T) {
 	var rules graph.Rules
-	if err := rules.Register("Never", never{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, rules.Register("Never", never{}))
 	if err := rules.Register("Never", never{}); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
@@ -97,9 +96,7 @@ func TestRulesRegister(t *testing.T) {
 	if matched, err := rules.Match(context.Background(), []configv1.ClusterCondition{graphtest.AlwaysRule, {Type: "Never"}}); matched || err != nil {
 		t.Errorf("%v, %v: Always is not registered here", matched, err)
 	}
-	if err := rules.Register("U", uncomparable{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, rules.Register("U", uncomparable{}))
 	if err := rules.Register("U", uncomparable{}); err == nil {
 		t.Error("two that cannot be compared are taken for one")
 	}

@@ -11,14 +11,13 @@ import (
 	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
 func TestStatic(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(oneNode), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	q := graph.Query{Channel: "any", Arch: "s390x", Version: "1.0.0"}
 	if got, err := graph.Static(g).Fetch(context.Background(), q); got != g || err != nil {
 		t.Error(got, err)
@@ -74,9 +73,7 @@ func TestFile(t *testing.T) {
 func TestFileOfTheMachine(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "g.json")
-	if err := os.WriteFile(path, []byte(oneNode), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(path, []byte(oneNode), 0o600))
 	t.Chdir(dir)
 	for _, p := range []string{path, "g.json", "./g.json", filepath.Join("..", filepath.Base(dir), "g.json")} {
 		if _, err := (graph.File{Path: p}).Fetch(context.Background(), query); err != nil {

@@ -13,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestUpdates(t *testing.T) {
@@ -170,9 +171,7 @@ func TestUpdates(t *testing.T) {
 						got, _, _ = strings.Cut(got, " -")
 					}
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("Compat %v: %s", q.Compat, diff)
-				}
+				checktest.SameIn(t, fmt.Sprintf("Compat %v", q.Compat), want, got)
 			}
 			check(g, tt.q, tt.want)
 			if tt.compat == "" {
@@ -181,21 +180,14 @@ func TestUpdates(t *testing.T) {
 			// Compat needs the edges as they were written.
 			text := fmt.Sprintf(`{"nodes":[],"edges":[%s]}`, tt.edges)
 			encoded, err := json.Marshal(g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			var whole, edges map[string]json.RawMessage
-			if err := errors.Join(json.Unmarshal(encoded, &whole), json.Unmarshal([]byte(text), &edges)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, errors.Join(json.Unmarshal(encoded, &whole), json.Unmarshal([]byte(text), &edges)))
 			whole["edges"] = edges["edges"]
 			if encoded, err = json.Marshal(whole); err != nil {
 				t.Fatal(err)
 			}
-			lenient, err := graph.DecodeBytes(encoded, graph.DecodeOptions{Compat: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			lenient := checktest.Must(graph.DecodeBytes(encoded, graph.DecodeOptions{Compat: true}))
 			tt.q.Compat = true
 			check(lenient, tt.q, tt.compat)
 		})
@@ -207,23 +199,14 @@ func TestUpdates(t *testing.T) {
 func TestUpdatesGuardedByImage(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(`{"nodes":[{"version":"4.2.0","payload":"a"},{"version":"4.2.1","payload":"b"},
 		{"version":"4.2.1+build","payload":"b","metadata":{"url":1}}],"edges":[[0,1]],"conditionalEdges":[`+graphtest.Conditional("4.2.0>4.2.1+build", graphtest.RiskText("R", graphtest.Always))+`]}`), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("4.2.0: -4.2.1+build(InvalidMetadata) -4.2.1(Superseded)", graphtest.Outline(u)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.OK(t, err)
+	u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0"}))
+	checktest.Same(t, "4.2.0: -4.2.1+build(InvalidMetadata) -4.2.1(Superseded)", graphtest.Outline(u))
 }
 
 func TestUpdatesEdgeToNowhere(t *testing.T) {
 	g, err := graph.Decode(strings.NewReader(`{`+twoNodes+`,"edges":[[0,7],[1,0]]}`), graph.DecodeOptions{Compat: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	_, err = g.Updates(graph.UpdatesQuery{Version: "4.1.0", Compat: true})
 	wantError(t, err, graph.ErrResponseInvalid, "leads to a node that does not exist")
 	if u, err := g.Updates(graph.UpdatesQuery{Version: "4.1.1", Compat: true}); err != nil || len(u.Available) != 1 {
@@ -233,10 +216,7 @@ func TestUpdatesEdgeToNowhere(t *testing.T) {
 
 func TestUpdatesDetails(t *testing.T) {
 	g := graphtest.Build(t, `4.2.0 4.2.1 4.2.3={"url":1}`, "[0,2]", graphtest.Conditional("4.2.0>4.2.1", graphtest.RiskText("A", `"matchingRules":[]`), graphtest.RiskText("B", `"matchingRules":[{"type":"X"},{"type":"X"},{"type":"Y"}]`)))
-	u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0"}))
 	if u.Available != nil || u.Conditional != nil {
 		t.Error("empty lists must be nil")
 	}
@@ -281,41 +261,23 @@ func TestUpdatesAreCopies(t *testing.T) {
 	meta := `{"io.openshift.upgrades.graph.release.channels":"a,b"}`
 	g := graphtest.Build(t, "4.2.0="+meta+" 4.2.1="+meta+" 4.2.2="+meta, "[0,1]", graphtest.Conditional("4.2.0>4.2.2", graphtest.RiskText("A", `"matchingRules":[{"type":"PromQL","promql":{"promql":"up"}}]`)))
 	q := graph.UpdatesQuery{Version: "4.2.0"}
-	first, err := g.Updates(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := g.Updates(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := checktest.Must(g.Updates(q))
+	want := checktest.Must(g.Updates(q))
 	first.Current.Channels[0] = "x"
 	_ = append(first.Current.Channels, "y")
 	first.Available[0].Channels[1] = "x"
 	first.Conditional[0].Release.Channels[0] = "x"
 	first.Conditional[0].Risks[0].Name = "x"
 	first.Conditional[0].Risks[0].MatchingRules[0].PromQL.PromQL = "x"
-	if diff := cmp.Diff([]string{"a", "x"}, first.Available[0].Channels); diff != "" {
-		t.Error(diff)
-	}
-	got, err := g.Updates(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"a", "x"}, first.Available[0].Channels)
+	got := checktest.Must(g.Updates(q))
+	checktest.Same(t, want, got)
 }
 
 func TestUpdatesReal(t *testing.T) {
-	g, err := graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, graphtest.RealGraph), graph.DecodeOptions{}))
 	u, err := g.Updates(graph.UpdatesQuery{Version: "4.7.1", Channel: "stable-4.8", Architecture: "amd64"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if len(u.Available) != 44 || len(u.Conditional) != 1 || len(u.Dropped) != 0 {
 		t.Fatal(graphtest.Outline(u))
 	}

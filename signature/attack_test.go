@@ -23,6 +23,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -59,9 +60,7 @@ func TestStoreAttacks(t *testing.T) {
 	t.Run("a store that changes what it gave", func(t *testing.T) {
 		given := bytes.Clone(good)
 		v := signature.NewVerifier(rings, signature.MemoryStore{digestA: {given}})
-		if _, err := v.Verify(t.Context(), digestA); err != nil {
-			t.Fatal(err)
-		}
+		must(v.Verify(t.Context(), digestA))
 		given[0] = 0
 		if kept := v.Signatures()[digestA][0]; !bytes.Equal(kept, good) {
 			t.Error("what is remembered has changed")
@@ -71,9 +70,7 @@ func TestStoreAttacks(t *testing.T) {
 		rubbish := slices.Repeat([][]byte{[]byte("rubbish")}, 9)
 		evil := signature.MemoryStore{digestA: rubbish}
 		for _, store := range []signature.Store{signature.Serial(evil, evil, signature.MemoryStore{digestA: {good}}), signature.Parallel(evil, evil, signature.MemoryStore{digestA: {good}})} {
-			if _, err := signature.NewVerifier(rings, store).Verify(t.Context(), digestA); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(signature.NewVerifier(rings, store).Verify(t.Context(), digestA)))
 		}
 	})
 	t.Run("a hanging list of config maps does not starve others", func(t *testing.T) {
@@ -246,9 +243,7 @@ func TestLimitsCanBeSet(t *testing.T) {
 			}
 		}
 	}
-	if asked != 2 {
-		t.Errorf("%d requests", asked)
-	}
+	checktest.Equal(t, 2, asked, "requests")
 	hops := 0
 	none := signature.HTTPOptions{DisableRedirects: true, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		hops++

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -40,9 +41,7 @@ func BenchmarkVerify(b *testing.B) {
 				})
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := v.Verify(context.Background(), digestA); err != nil {
-						b.Fatal(err)
-					}
+					must(v.Verify(context.Background(), digestA))
 				}
 			})
 		}
@@ -101,9 +100,7 @@ func BenchmarkStores(b *testing.B) {
 			b.SetParallelism(10)
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
-					if _, err := v.Verify(context.Background(), digestA); err != nil {
-						b.Error(err)
-					}
+					checktest.Good(b, checktest.Err(v.Verify(context.Background(), digestA)))
 				}
 			})
 		})
@@ -138,9 +135,7 @@ func BenchmarkDigests(b *testing.B) {
 							return err
 						})
 					}
-					if err := group.Wait(); err != nil {
-						b.Fatal(err)
-					}
+					checktest.OK(b, group.Wait())
 				}
 			})
 		}
@@ -157,9 +152,7 @@ func BenchmarkParseKeyring(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := signature.ParseKeyring("ring", data); err != nil {
-					b.Fatal(err)
-				}
+				must(signature.ParseKeyring("ring", data))
 			}
 		})
 	}

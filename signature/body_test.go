@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -19,9 +18,7 @@ func TestDigest(t *testing.T) {
 		{"quay.io/a/b@", ""},
 		{"", ""},
 	} {
-		if got := signature.Digest(tt[0]); got != tt[1] {
-			t.Errorf("%s: %q, want %q", tt[0], got, tt[1])
-		}
+		checktest.Equal(t, tt[1], signature.Digest(tt[0]), "%s", tt[0])
 	}
 }
 
@@ -65,10 +62,7 @@ func TestValidateDigest(t *testing.T) {
 }
 
 func TestBody(t *testing.T) {
-	got, err := signature.Body("sha256:abc", "quay.io/a/b:1<2", "tool/1", time.Unix(1700000000, 5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(signature.Body("sha256:abc", "quay.io/a/b:1<2", "tool/1", time.Unix(1700000000, 5)))
 	want := `{
   "critical": {
     "type": "atomic container signature",
@@ -84,9 +78,7 @@ func TestBody(t *testing.T) {
     "timestamp": 1700000000
   }
 }`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, string(got))
 	for _, args := range [][3]string{{"", "r", "c"}, {"sha256:a", "", "c"}, {"sha256:a", "r", ""}} {
 		_, err := signature.Body(args[0], args[1], args[2], now)
 		if err == nil || err.Error() != "you must specify a signer, current timestamp, release digest, and pull spec to sign" {

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -58,9 +58,7 @@ func (f fakeReader) List(ctx context.Context, gvk schema.GroupVersionKind, opts 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -134,9 +132,7 @@ func TestReadConfig(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if got := v.(*signature.OpenPGP).String(); !strings.HasSuffix(got, tt.want) {
 				t.Errorf("got %s\nwant %s", got, tt.want)
 			}
@@ -147,9 +143,7 @@ func TestReadConfig(t *testing.T) {
 	if v, err := cluster.FromManifests(none, cluster.ConfigOptions{}); err != nil || v != (signature.NotPossible{}) {
 		t.Errorf("%v, %v", v, err)
 	}
-	if _, err := cluster.ReadConfig(none, signature.HTTPOptions{}); !errors.Is(err, cluster.ErrNoConfig) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, cluster.ErrNoConfig, checktest.Err(cluster.ReadConfig(none, signature.HTTPOptions{})))
 }
 
 func withVersion(u *unstructured.Unstructured, version string) *unstructured.Unstructured {
@@ -171,20 +165,15 @@ func TestConfigWarningsAndSources(t *testing.T) {
 	for key, value := range cm.Data {
 		u.Object["data"].(map[string]any)[key] = value
 	}
-	c, err := cluster.ReadConfig([]cluster.ConfigSource{{Object: u}}, signature.HTTPOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(cluster.ReadConfig([]cluster.ConfigSource{{Object: u}}, signature.HTTPOptions{}))
 	v := must(c.Verifier(cluster.ConfigOptions{Reader: fakeReader{}, Options: signature.Options{Stores: []signature.Store{signature.MemoryStore{}}}}))
 	if !strings.HasSuffix(v.String(), want) {
 		t.Error(v)
 	}
-	if diff := cmp.Diff([]string{
+	checktest.Same(t, []string{
 		fmt.Sprintf(`%s: key %X in "verifier-public-key-a" is not used: no user id with a valid self-signature`, c.Source, bad.print),
 		c.Source + ` has an unknown key "x", which is ignored`,
-	}, c.Warnings); diff != "" {
-		t.Error(diff)
-	}
+	}, c.Warnings)
 }
 
 func TestConfigMapStore(t *testing.T) {
@@ -208,9 +197,7 @@ func TestConfigMapStore(t *testing.T) {
 	}
 	s := &cluster.ConfigMapStore{Reader: r}
 	want := []string{"a5", "[prefix " + prefix + " in config map a" + noMore, "b0", "b7", "b9", "b10", "[prefix " + prefix + " in config map b" + noMore}
-	if diff := cmp.Diff(want, collect(t.Context(), s, digestA)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, collect(t.Context(), s, digestA))
 	bad := cm("a", true, nil)
 	bad["binaryData"] = map[string]any{prefix + "-1": "!", prefix + "-2": 5, prefix + "-3": "Yw=="}
 	got := collect(t.Context(), &cluster.ConfigMapStore{Reader: fakeReader{"ConfigMap openshift-config-managed/a": bad}}, digestA)
@@ -254,14 +241,8 @@ func TestConfigMapStoreRefusesNegative(t *testing.T) {
 }
 
 func TestConfigMapRoundTrip(t *testing.T) {
-	cm, err := cluster.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := clusterapi.ToUnstructured(cm)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cm := must(cluster.ConfigMap(digestA, [][]byte{[]byte("a"), []byte("b")}))
+	u := must(clusterapi.ToUnstructured(cm))
 	if u.GetName() != "sha256-"+digestA[7:] || u.GetNamespace() != "openshift-config-managed" {
 		t.Error(u.GetNamespace(), u.GetName())
 	}

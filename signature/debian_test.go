@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
@@ -32,10 +33,7 @@ func TestDebiansKeyrings(t *testing.T) {
 	if israce.Enabled {
 		t.Skip("checks some ten thousand signatures, one after the other")
 	}
-	rings, err := filepath.Glob("/usr/share/keyrings/debian-*.gpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rings := checktest.Must(filepath.Glob("/usr/share/keyrings/debian-*.gpg"))
 	if len(rings) < 8 {
 		t.Skip("debian-keyring and debian-archive-keyring are not installed")
 	}
@@ -58,10 +56,7 @@ func compareWithGnuPG(t *testing.T, rings []string) {
 	at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	equal, left, undecided, unusable := 0, 0, 0, 0
 	for _, file := range rings {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := checktest.Must(os.ReadFile(file))
 		theirs := gnupgVerdicts(t, file, at)
 		for i, packets := range splitKeyring(t, data) {
 			if testing.Short() && i%10 != 0 {
@@ -147,9 +142,7 @@ func splitKeyring(t *testing.T, data []byte) [][]byte {
 	var out [][]byte
 	for len(data) > 0 {
 		p, after, err := nextPacket(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if p.tag == tagPublicKey {
 			out = append(out, nil)
 		}
@@ -186,10 +179,7 @@ func gnupgVerdicts(t *testing.T, file string, at time.Time) map[string]map[strin
 			next = keyVerdict{Revoked: f[1] == "r" || cert[primary].Revoked}
 			next.Signs = strings.Contains(f[11], "s") && f[1] != "i" && !next.Revoked
 			if f[6] != "" {
-				seconds, err := strconv.ParseInt(f[6], 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				seconds := checktest.Must(strconv.ParseInt(f[6], 10, 64))
 				next.Expires = time.Unix(seconds, 0).UTC().Format(time.DateTime)
 			}
 		case "fpr":
@@ -204,10 +194,7 @@ func gnupgVerdicts(t *testing.T, file string, at time.Time) map[string]map[strin
 			if f[1] == "i" || f[1] == "r" && !k.Revoked {
 				continue
 			}
-			text, err := strconv.Unquote(`"` + strings.ReplaceAll(f[9], `"`, `\"`) + `"`)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := checktest.Must(strconv.Unquote(`"` + strings.ReplaceAll(f[9], `"`, `\"`) + `"`))
 			k.UserIDs = append(k.UserIDs, strings.ToValidUTF8(text, "\uFFFD"))
 			slices.Sort(k.UserIDs)
 			cert[primary] = k

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -47,9 +48,7 @@ func TestFIPSOnly(t *testing.T) {
 		{Name: "RSA 1024", Ring: self(rsa1024(), 8), Error: "no user id"},
 	}
 	file := filepath.Join(t.TempDir(), "cases.json")
-	if err := os.WriteFile(file, must(json.Marshal(cases)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(file, must(json.Marshal(cases)), 0o600))
 	child := exec.Command(must(os.Executable()), "-test.run=^TestFIPSOnlyChild$", "-test.v")
 	child.Env = append(os.Environ(), fipsFile+"="+file, "GODEBUG=fips140=only")
 	out, err := child.CombinedOutput()
@@ -68,9 +67,7 @@ func TestFIPSOnlyChild(t *testing.T) {
 		t.Skip("runs in a process that TestFIPSOnly starts")
 	}
 	var cases []fipsCase
-	if err := json.Unmarshal(must(os.ReadFile(file)), &cases); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(must(os.ReadFile(file)), &cases))
 	for _, tt := range cases {
 		t.Run(tt.Name, func(t *testing.T) {
 			r, err := signature.ParseKeyring("ring", tt.Ring)

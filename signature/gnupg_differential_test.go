@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -49,9 +50,7 @@ func TestAgainstGnuPG(t *testing.T) {
 			g = newGnuPG(t, "gpg")
 			g.time = v.time
 			file := filepath.Join(g.home, "ring")
-			if err := os.WriteFile(file, v.keyring, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, os.WriteFile(file, v.keyring, 0o600))
 			g.command("--batch", "--import", file).Run() // it may refuse parts of it
 			rings[string(v.keyring)] = g
 		}
@@ -105,9 +104,7 @@ func authentic(t *testing.T, v *vector) string {
 func (g *gnupg) verified(message []byte) string {
 	g.t.Helper()
 	file := filepath.Join(g.home, "message")
-	if err := os.WriteFile(file, message, 0o600); err != nil {
-		g.t.Fatal(err)
-	}
+	checktest.OK(g.t, os.WriteFile(file, message, 0o600))
 	out, err := g.command("--batch", "--status-fd", "1", "--verify", file).Output()
 	good, signer := false, ""
 	for line := range strings.Lines(string(out)) {

@@ -11,6 +11,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -31,10 +32,7 @@ func newGnuPG(t testing.TB, program string) *gnupg {
 		t.Skipf("%s is not installed", program)
 	}
 	// The sockets of an agent need a short path, which t.TempDir does not give.
-	home, err := os.MkdirTemp("", "gpg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must(os.MkdirTemp("", "gpg"))
 	g := &gnupg{t: t, program: program, home: home, time: sigTime}
 	t.Cleanup(func() {
 		if program == "gpg" {
@@ -43,9 +41,7 @@ func newGnuPG(t testing.TB, program string) *gnupg {
 				t.Errorf("gpgconf: %v: %s", err, out)
 			}
 		}
-		if err := os.RemoveAll(home); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, os.RemoveAll(home))
 	})
 	return g
 }
@@ -144,10 +140,7 @@ type gnupgCase struct {
 
 func (tt gnupgCase) run(t *testing.T) {
 	t.Run(tt.name, func(t *testing.T) {
-		r, err := signature.ParseKeyring("ring", tt.ring)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(signature.ParseKeyring("ring", tt.ring))
 		o := signature.Options{Validity: tt.policy}
 		if !tt.now.IsZero() {
 			o.Clock = clocktesting.NewFakePassiveClock(tt.now)
@@ -160,9 +153,7 @@ func (tt gnupgCase) run(t *testing.T) {
 		if err != nil {
 			t.Fatal(cause(err))
 		}
-		if got := v.Signers[0].Fingerprint; got != tt.signer {
-			t.Errorf("signed by %s, want %s", got, tt.signer)
-		}
+		checktest.Equal(t, tt.signer, v.Signers[0].Fingerprint, "signed by")
 	})
 }
 

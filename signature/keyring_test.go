@@ -9,16 +9,14 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 func armored(t testing.TB, kind string, raw []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := armor.Encode(&b, kind, map[string]string{"Version": "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must(armor.Encode(&b, kind, map[string]string{"Version": "test"}))
 	must(w.Write(raw))
 	w.Close()
 	b.WriteByte('\n')
@@ -75,9 +73,7 @@ func TestParseKeyring(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			var got []string
 			for _, k := range r.Keys() {
 				got = append(got, k.Fingerprint)

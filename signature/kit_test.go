@@ -418,10 +418,7 @@ func (k *pgpKey) subkey(s *pgpKey, flags []byte, lifetime uint32, cross bool) []
 
 func ring(t testing.TB, data ...[]byte) *signature.Keyring {
 	t.Helper()
-	r, err := signature.ParseKeyring("ring", cat(data...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(signature.ParseKeyring("ring", cat(data...)))
 	return r
 }
 

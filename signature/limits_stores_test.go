@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
@@ -66,9 +67,7 @@ func storeLimits() []limittest.Case {
 		{Limit: "config maps with signatures", Default: 4096, Bytes: 64 << 20, Steps: 1, Run: ends(inMaps(4096+1, 1), "4096")},
 		{Limit: "keyrings and stores", Default: 64, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
 			cm := configMap(t, "")
-			if err := unstructured.SetNestedStringMap(cm.Object, config, "data"); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, unstructured.SetNestedStringMap(cm.Object, config, "data"))
 			if _, err := cluster.FromManifests([]cluster.ConfigSource{{Object: cm}}, cluster.ConfigOptions{}); err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
 				t.Error(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgppacket "github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
@@ -92,18 +93,10 @@ func TestSign(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config.Time = func() time.Time { return keyTime }
-			e, err := openpgp.NewEntity("Signer", "", "signer@example.com", config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := must(openpgp.NewEntity("Signer", "", "signer@example.com", config))
 			var public bytes.Buffer
-			if err := e.Serialize(&public); err != nil {
-				t.Fatal(err)
-			}
-			m, err := signaturetest.Sign(e, statement(digestA), sigTime)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, e.Serialize(&public))
+			m := must(signaturetest.Sign(e, statement(digestA), sigTime))
 			v, err := verify(t, ring(t, public.Bytes()), m, signature.Options{})
 			if err != nil {
 				t.Fatal(cause(err))
@@ -125,9 +118,7 @@ func TestBzip2(t *testing.T) {
 	// printf '\xcb\x0bb\x00\x00\x00\x00\x00hello' | bzip2 -9 | xxd -p
 	const stream = "425a6839314159265359f7a5d9c00000064104600812448008200021280d3420c988b9078b570fc5dc914e14243de9767000"
 	data, err := hex.DecodeString(stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	r := ring(t, newEd25519(keyTime).public(cert{}))
 	_, err = verify(t, r, pkt(8, []byte{3}, data), signature.Options{})
 	wantRefused(t, err, signature.NotSigned, "not signed") // it was read

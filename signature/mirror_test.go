@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -21,10 +22,7 @@ func TestMirrorStore(t *testing.T) {
 	a, b := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("a", 16)+strings.Repeat("b", 48)
 	key := func(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 	configMap := func(kind string, data map[string][]byte) *fstest.MapFile {
-		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "binaryData": data})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "binaryData": data}))
 		return &fstest.MapFile{Data: text}
 	}
 	many := map[string][]byte{}
@@ -55,9 +53,7 @@ func TestMirrorStore(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, tt.files); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, os.CopyFS(dir, tt.files))
 			s, err := signature.OpenStore(dir, signature.HTTPOptions{})
 			if err != nil || fmt.Sprint(s) != "file://"+dir {
 				t.Fatal(s, err)
@@ -87,9 +83,7 @@ func TestMirrorStore(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			for _, err := range s.Candidates(ctx, a) {
-				if !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				checktest.ErrorIs(t, context.Canceled, err)
 			}
 		})
 	}

@@ -6,15 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 func TestOpenStore(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, tt := range []struct{ place, want, err string }{
 		{"https://mirror.example/s", "containers/image signature store under https://mirror.example/s", ""},
 		{"HTTP://mirror.example/s", "containers/image signature store under http://mirror.example/s", ""},

@@ -26,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -61,18 +62,13 @@ func found(of map[string][][]byte) func() map[string][][]byte {
 
 func persisted(t testing.TB, api clusterapi.Reader) *corev1.ConfigMap {
 	t.Helper()
-	cm, err := clusterapi.Get[corev1.ConfigMap](t.Context(), api, persistedKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cm := must(clusterapi.Get[corev1.ConfigMap](t.Context(), api, persistedKey))
 	return cm
 }
 
 func save(t testing.TB, api clusterapi.ReadWriter, of map[string][][]byte) {
 	t.Helper()
-	if err := newPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, newPersister(cluster.PersistOptions{API: api, Signatures: found(of)}).Save(t.Context()))
 }
 
 func TestPersist(t *testing.T) {
@@ -89,25 +85,19 @@ func TestPersist(t *testing.T) {
 	if diff := cmp.Diff(map[string][]byte{a + "-0": []byte("a0"), a + "-1": []byte("a1")}, cm.BinaryData); diff != "" || w.n() != 1 {
 		t.Errorf("%d writes: %s", w.n(), diff)
 	}
-	if diff := cmp.Diff(map[string]string{"release.openshift.io/verification-signatures": ""}, cm.Labels); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"release.openshift.io/verification-signatures": ""}, cm.Labels)
 
 	// A process that starts again knows nothing: what is there stays.
 	save(t, api, nil)
 	save(t, api, map[string][][]byte{digestA: {[]byte("a0"), []byte("a1")}})
-	if w.n() != 1 {
-		t.Errorf("%d writes without a change", w.n())
-	}
+	checktest.Equal(t, 1, w.n(), "writes without a change")
 	save(t, api, map[string][][]byte{digestB: {[]byte("b")}})
 	if diff := cmp.Diff([]string{a + "-0", a + "-1", b + "-0"}, slices.Sorted(maps.Keys(persisted(t, api).BinaryData))); diff != "" || w.n() != 2 {
 		t.Errorf("%d writes: %s", w.n(), diff)
 	}
 	// What verified replaces what was there for the same digest.
 	save(t, api, map[string][][]byte{digestA: {[]byte("new")}})
-	if diff := cmp.Diff(map[string][]byte{a + "-0": []byte("new"), b + "-0": []byte("b")}, persisted(t, api).BinaryData); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string][]byte{a + "-0": []byte("new"), b + "-0": []byte("b")}, persisted(t, api).BinaryData)
 
 	// Digests that cannot be keys are left out; the rest is written.
 	save(t, api, map[string][][]byte{"a+b:c": {[]byte("x")}, "sha256:a=b": {[]byte("x")}, "": {[]byte("x")}, "sha256:" + strings.Repeat("a", 300): {[]byte("x")}, "sha256:none": nil, "sha256:Z_z": {[]byte("z")}})
@@ -135,9 +125,7 @@ metadata:
 data: {a: b}
 binaryData: {sha256-old-7: `+base64.StdEncoding.EncodeToString([]byte("old"))+`, rubbish: QQ==, sha256-bad-1: "%", sha256-empty-1: ""}
 `)
-	if err := api.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Load(u))
 	save(t, api, nil)
 	save(t, api, nil)
 	cm := persisted(t, api)
@@ -178,12 +166,8 @@ func TestPersistSmallerLimits(t *testing.T) {
 	of := map[string][][]byte{"sha256:a": {[]byte("a")}, "sha256:b": {[]byte("b")}, "sha256:c": {[]byte("c")}}
 	for want, o := range map[int]cluster.PersistOptions{2: {MaxDigests: 2}, 1: {MaxBytes: len("sha256-a-0") + 4}, 3: {}} {
 		o.API, o.Signatures = (&writes{}).cluster(), found(of)
-		if err := newPersister(o).Save(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := len(persisted(t, o.API).BinaryData); got != want {
-			t.Errorf("%d kept, want %d", got, want)
-		}
+		checktest.OK(t, newPersister(o).Save(t.Context()))
+		checktest.Equal(t, want, len(persisted(t, o.API).BinaryData), "kept")
 	}
 }
 
@@ -263,9 +247,7 @@ func TestPersisterRuns(t *testing.T) {
 		for i, after := range []time.Duration{time.Second, time.Minute, time.Minute} {
 			time.Sleep(after)
 			synctest.Wait()
-			if w.n() != i+1 {
-				t.Errorf("%d writes, want %d", w.n(), i+1)
-			}
+			checktest.Equal(t, i+1, w.n(), "writes")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -308,17 +290,10 @@ func TestPersistedSignaturesSurviveARestart(t *testing.T) {
 	rings := []*signature.Keyring{ring(t, k.public(cert{}))}
 	api := memory.NewOpenShift(memory.Options{})
 	first := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api}, signature.MemoryStore{digestA: {k.message(msg{})}})
-	if _, err := first.Verify(t.Context(), digestA); err != nil {
-		t.Fatal(err)
-	}
-	if err := newPersister(cluster.PersistOptions{API: api, Signatures: first.Signatures}).Save(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(first.Verify(t.Context(), digestA))
+	checktest.OK(t, newPersister(cluster.PersistOptions{API: api, Signatures: first.Signatures}).Save(t.Context()))
 	second := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api})
-	v, err := second.Verify(t.Context(), digestA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must(second.Verify(t.Context(), digestA))
 	if want := "config map openshift-config-managed/signatures-managed key sha256-" + digestA[7:] + "-0"; v.Signers[0].Location != want {
 		t.Errorf("found in %s", v.Signers[0].Location)
 	}
@@ -330,9 +305,7 @@ func TestPersistedSignaturesSurviveARestart(t *testing.T) {
 	}
 	cm.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
 	u := must(clusterapi.ToUnstructured(cm))
-	if _, err := api.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(api.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 	if _, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digestA); err == nil {
 		t.Error("an altered signature verified")
 	}
@@ -352,9 +325,7 @@ func TestChain(t *testing.T) {
 		{errors.Join(errors.New("a"), inner), "a\nunable to verify sha256:a against keyrings: k: x"},
 		{&signature.Error{Digest: "sha256:a", Err: signature.ErrNoDigest}, signature.ErrNoDigest.Error()},
 	} {
-		if got := signature.Chain(tt.err); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
+		checktest.Equal(t, tt.want, signature.Chain(tt.err), "signature.Chain(tt.err)")
 	}
 }
 
@@ -376,9 +347,7 @@ func TestPersisterProcess(t *testing.T) {
 	c := reconcile.NewClock(time.Unix(0, 0))
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: api, Clock: c}, p.Process())
 	defer v.Close()
-	if err := v.RunUntil(c.Now().Add(150 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, v.RunUntil(c.Now().Add(150*time.Second)))
 	if got := len(persisted(t, api).BinaryData); w.n() != 4 || got != 3 {
 		t.Errorf("%d writes, %d signatures are kept", w.n(), got)
 	}

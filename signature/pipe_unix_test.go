@@ -8,21 +8,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A named pipe must not be waited for.
 func TestDirStore(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "sha256="+digestA[7:])
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.Mkdir(dir, 0o755))
 	if err := syscall.Mkfifo(filepath.Join(dir, "signature-1"), 0o644); err != nil {
 		t.Skipf("needs a file system with named pipes: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "signature-2"), []byte("b"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(dir, "signature-2"), []byte("b"), 0o644))
 	got := collect(t.Context(), dirStore(root), digestA)
 	if len(got) != 3 || !strings.HasSuffix(got[0], "not a regular file]") || got[1] != "b" {
 		t.Error(got)

@@ -2,14 +2,14 @@ package signature_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -32,14 +32,8 @@ func TestRealKeys(t *testing.T) {
 		{"openshift-ci-4", "6A9588F07F2D3AE7973AD2A9193E53CCD2E2F7A4", 2048, "2025-03-04", "2027-03-31", "openshift-ci"},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join(dir, "verifier-public-key-"+tt.file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ring, err := signature.ParseKeyring(tt.file, data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must(os.ReadFile(filepath.Join(dir, "verifier-public-key-"+tt.file)))
+			ring := must(signature.ParseKeyring(tt.file, data))
 			if s := ring.Skipped(); len(s) != 0 {
 				t.Errorf("skipped %v", s)
 			}
@@ -59,9 +53,7 @@ func TestRealKeys(t *testing.T) {
 			}
 			got := []any{k.Fingerprint, k.Algorithm, k.Bits, date(k.Created), date(k.Expires), k.Revoked, len(k.Subkeys)}
 			want := []any{tt.fingerprint, "RSA", tt.bits, tt.created, tt.expires, false, 0}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 }
@@ -92,10 +84,7 @@ func TestRealSignatures(t *testing.T) {
 	store := &signature.FileStore{FS: os.DirFS(dir), Name: "published"}
 	var rings []*signature.Keyring
 	for _, tt := range realSignatures {
-		r, err := signature.ParseKeyring(tt.keyring, must(os.ReadFile(filepath.Join(dir, tt.keyring))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(signature.ParseKeyring(tt.keyring, must(os.ReadFile(filepath.Join(dir, tt.keyring)))))
 		rings = append(rings, r)
 	}
 	for i, tt := range realSignatures {
@@ -106,9 +95,7 @@ func TestRealSignatures(t *testing.T) {
 			}
 			s := v.Signers[0]
 			got := []string{s.System, s.Keyring, s.Fingerprint, s.UserID, s.Reference, s.Created.Format(time.RFC3339)}
-			if diff := cmp.Diff([]string{signature.SystemOpenPGP, tt.keyring, tt.fingerprint, tt.owner, tt.reference, tt.created}, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{signature.SystemOpenPGP, tt.keyring, tt.fingerprint, tt.owner, tt.reference, tt.created}, got)
 			if _, err := signature.NewVerifier(rings[1-i:2-i], store).Verify(t.Context(), tt.digest); err == nil || !strings.Contains(signature.Chain(err), "no key "+tt.fingerprint[24:]) {
 				t.Errorf("with the keyring of the other: %v", err)
 			}
@@ -143,9 +130,7 @@ func TestRealSignatures(t *testing.T) {
 					survived++
 					s := v.Signers[0]
 					s.Store, s.Location, s.Number = "", "", 0
-					if diff := cmp.Diff(good, s); diff != "" {
-						t.Errorf("octet %d: %s", at, diff)
-					}
+					checktest.SameIn(t, fmt.Sprintf("octet %d", at), good, s)
 				}
 			}
 			// The name and the date within the literal packet are not signed, nor

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -43,9 +44,7 @@ const noMore = ": no more signatures to check]"
 func TestMemoryStore(t *testing.T) {
 	s := signature.MemoryStore{digestA: {[]byte("a"), nil, []byte("b")}}
 	want := []string{"a", "b", "[in-memory signature store " + digestA + noMore}
-	if diff := cmp.Diff(want, collect(t.Context(), s, digestA)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, collect(t.Context(), s, digestA))
 }
 
 // No store builds a path out of what is not a digest.
@@ -64,9 +63,7 @@ func TestStoresCheckDigests(t *testing.T) {
 		"a:b:c":          "the provided digest must be of the form ALGO:HASH",
 	} {
 		for _, s := range stores {
-			if diff := cmp.Diff([]string{"![" + text + "]"}, collect(t.Context(), s, digest)); diff != "" {
-				t.Errorf("%s: %s", s, diff)
-			}
+			checktest.SameIn(t, fmt.Sprint(s), []string{"![" + text + "]"}, collect(t.Context(), s, digest))
 		}
 	}
 }
@@ -93,9 +90,7 @@ func TestSerial(t *testing.T) {
 		{"one parallel store", signature.Parallel(mem("a", "b")), []string{"a", "b", inMem, "[parallel signature store wrapping in-memory signature store" + noMore}},
 		{"parallel ended", signature.Parallel(&fakeStore{name: "f", items: []any{[]byte("a"), end}}), []string{"a", "![broken]"}},
 	} {
-		if diff := cmp.Diff(tt.want, collect(t.Context(), tt.store, digestA)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, collect(t.Context(), tt.store, digestA))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -146,13 +141,9 @@ func TestParallelSwallowsContextErrorsOfMembers(t *testing.T) {
 	own := &signature.StoreError{Err: context.DeadlineExceeded}
 	late := &signature.StoreError{Err: errors.New("late")}
 	got := collect(t.Context(), signature.Parallel(&fakeStore{name: "f", items: []any{own}}), digestA)
-	if diff := cmp.Diff([]string{"[parallel signature store wrapping f" + noMore}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"[parallel signature store wrapping f" + noMore}, got)
 	got = collect(t.Context(), signature.Parallel(&fakeStore{name: "f", items: []any{own}}, &fakeStore{name: "g", items: []any{late}}), digestA)
-	if diff := cmp.Diff([]string{"![late]"}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"![late]"}, got)
 }
 
 func TestFileStore(t *testing.T) {
@@ -176,9 +167,7 @@ func TestFileStore(t *testing.T) {
 		{"size", fstest.MapFS{file(1): {Data: append(bytes.Clone(big), 'y')}, file(2): {Data: big}}, []string{"[unable to retrieve signature from file://x/" + file(1) + ": signature is too large: more than 51200 bytes]", string(big), "[unable to retrieve signature from file://x/" + file(3) + noMore}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, collect(t.Context(), &signature.FileStore{FS: tt.fs, Name: "x"}, digestA)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, collect(t.Context(), &signature.FileStore{FS: tt.fs, Name: "x"}, digestA))
 		})
 	}
 }
@@ -236,9 +225,7 @@ func TestHTTPStore(t *testing.T) {
 					w.WriteHeader(404)
 				}
 			})))
-			if diff := cmp.Diff(tt.want, collect(t.Context(), s, digestA)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, collect(t.Context(), s, digestA))
 		})
 	}
 }
@@ -294,9 +281,7 @@ func TestHTTPStoreURLs(t *testing.T) {
 				w.WriteHeader(404)
 			})))
 			out := collect(t.Context(), s, digestA)
-			if got != tt.url {
-				t.Errorf("asked for %s, want %s", got, tt.url)
-			}
+			checktest.Equal(t, tt.url, got, "asked for")
 			if want := "containers/image signature store under " + tt.description; s.String() != want {
 				t.Errorf("described as %s, want %s", s, want)
 			}

@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -58,13 +58,9 @@ func TestRememberedSuccessExpires(t *testing.T) {
 					t.Fatalf("at %s: %v, %v", at, got, err)
 				}
 			}
-			if n := len(v.Signatures()); n != 1 {
-				t.Errorf("%d remembered", n)
-			}
+			checktest.Equal(t, 1, len(v.Signatures()), "remembered")
 			clock.SetTime(end)
-			if n := len(v.Signatures()); n != 0 {
-				t.Errorf("%d remembered after the end", n)
-			}
+			checktest.Equal(t, 0, len(v.Signatures()), "remembered after the end")
 			got, err := v.Verify(t.Context(), digestA)
 			switch {
 			case tt.after == nil:
@@ -106,9 +102,7 @@ func TestRememberedSuccessOfALaterTime(t *testing.T) {
 		Keyrings: []*signature.Keyring{ring(t, k.public(cert{}))}, Clock: clock, FutureSkew: &skew,
 		Stores: []signature.Store{signature.MemoryStore{digestA: {k.message(msg{})}}},
 	})
-	if _, err := v.Verify(t.Context(), digestA); err != nil {
-		t.Fatal(err)
-	}
+	must(v.Verify(t.Context(), digestA))
 	clock.SetTime(sigTime.Add(-2 * time.Hour))
 	if got, err := v.Verify(t.Context(), digestA); err == nil {
 		t.Errorf("%v, before it was signed", got)
@@ -282,9 +276,7 @@ func TestPanickingStores(t *testing.T) {
 	// A consumer's own panic is its own.
 	func() {
 		defer func() {
-			if v := recover(); v != "mine" {
-				t.Errorf("recovered %v", v)
-			}
+			checktest.Equal(t, "mine", recover(), "recovered")
 		}()
 		for range signature.Serial(good).Candidates(t.Context(), digestA) {
 			panic("mine")
@@ -347,9 +339,7 @@ func withHistory(t testing.TB, digests ...string) *memory.Cluster {
 	}
 	cv.Object["status"] = map[string]any{"history": history}
 	api := memory.NewOpenShift(memory.Options{})
-	if err := api.Load(cv); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Load(cv))
 	return api
 }
 
@@ -417,9 +407,7 @@ func TestKeptDigests(t *testing.T) {
 	}
 	api = withHistory(t, all...)
 	save(t, api, of)
-	if n := len(persisted(t, api).BinaryData); n != 80 {
-		t.Errorf("%d of a history of 80 kept", n)
-	}
+	checktest.Equal(t, 80, len(persisted(t, api).BinaryData), "of a history of 80 kept")
 	// What an object cannot hold goes all the same, the oldest entry first.
 	for digest := range of {
 		of[digest] = [][]byte{make([]byte, 20<<10)}
@@ -467,13 +455,9 @@ func TestRecent(t *testing.T) {
 		digestA: {k.message(msg{})}, digestB: {k.message(msg{body: statement(digestB)})},
 	})
 	for _, digest := range []string{digestA, digestB, digestA} {
-		if _, err := v.Verify(t.Context(), digest); err != nil {
-			t.Fatal(err)
-		}
+		must(v.Verify(t.Context(), digest))
 	}
-	if diff := cmp.Diff([]string{digestA, digestB}, v.Recent()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{digestA, digestB}, v.Recent())
 }
 
 // panicLog is a handler of logs that panics.
@@ -579,9 +563,7 @@ func TestFitOf(t *testing.T) {
 		{"", "4.18.15", signature.FitOther},
 		{"quay.io/o/r:4.18.15", "", signature.FitUnknown},
 	} {
-		if got := fitOf(tt.reference, tt.version); got != tt.want {
-			t.Errorf("%s of %q: %q, want %q", tt.reference, tt.version, got, tt.want)
-		}
+		checktest.Equal(t, tt.want, fitOf(tt.reference, tt.version), "%s of %q", tt.reference, tt.version)
 	}
 }
 

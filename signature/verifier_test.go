@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -109,10 +109,7 @@ func TestCombination(t *testing.T) {
 	s := &fakeStore{name: "s", items: []any{k[3].message(msg{}), k[9].message(msg{}), k[1].message(msg{}), k[2].message(msg{})}}
 	later := &fakeStore{name: "later"}
 	v := signature.NewVerifier([]*signature.Keyring{b, a}, s, later)
-	got, err := v.Verify(t.Context(), digestA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(v.Verify(t.Context(), digestA))
 	if s.given != 3 || later.asked != 0 {
 		t.Errorf("took %d signatures, asked the second store %d times", s.given, later.asked)
 	}
@@ -121,18 +118,14 @@ func TestCombination(t *testing.T) {
 		signers = append(signers, fmt.Sprintf("%s %s %s %d", g.Keyring, g.Fingerprint, g.Store, g.Number))
 	}
 	want := []string{fmt.Sprintf("a %X s 3", k[1].print), fmt.Sprintf("b %X s 1", k[3].print)}
-	if diff := cmp.Diff(want, signers); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, signers)
 	if !strings.HasPrefix(got.String(), digestA+" verified by a: OpenPGP key ") {
 		t.Error(got)
 	}
 
 	// One signature may satisfy several rings.
 	both := signature.NewVerifier([]*signature.Keyring{a, named(t, "c", k[1].public(cert{}))}, signature.MemoryStore{digestA: {k[1].message(msg{})}})
-	if _, err := both.Verify(t.Context(), digestA); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(both.Verify(t.Context(), digestA)))
 }
 
 func TestFailureReport(t *testing.T) {
@@ -162,9 +155,7 @@ func TestFailureReport(t *testing.T) {
 		"1 : server down", "2 a: " + noKey, "2 z: signature digest does not match",
 		"3 a: " + rubbish, "3 z: " + rubbish, "4 : server down", "5 : s: no more signatures to check",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	text := "[server down, " + noKey + ", signature digest does not match, " + rubbish + ", s: no more signatures to check]"
 	if u := errors.Unwrap(err); u == nil || u.Error() != text {
 		t.Errorf("wraps %v, want %s", u, text)
@@ -176,9 +167,7 @@ func TestFailureReport(t *testing.T) {
 		t.Errorf("summary %s", e.Summary())
 	}
 	one := &signature.Error{Digest: digestA, Attempts: []signature.Attempt{{Err: down}, {Err: down}}}
-	if got := errors.Unwrap(one).Error(); got != "server down" {
-		t.Errorf("one cause prints as %q", got)
-	}
+	checktest.Equal(t, "server down", errors.Unwrap(one).Error(), "one cause prints as")
 	if errors.Unwrap(&signature.Error{Digest: digestA}) != nil {
 		t.Error("no cause, but something is wrapped")
 	}
@@ -270,10 +259,7 @@ func TestCache(t *testing.T) {
 	})
 	ask := func(digest string, cached bool, asked int) {
 		t.Helper()
-		got, err := v.Verify(t.Context(), digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(v.Verify(t.Context(), digest))
 		if got.Cached != cached || store.asked != asked || len(got.Signers) != 1 {
 			t.Errorf("cached %v, asked %d times: %v", got.Cached, store.asked, got)
 		}
@@ -313,10 +299,7 @@ func TestCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	}
 	v := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, store)
 	verify := func(i int) bool {
-		r, err := v.Verify(t.Context(), digest(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(v.Verify(t.Context(), digest(i)))
 		return r.Cached
 	}
 	for i := range 64 {
@@ -340,9 +323,7 @@ func TestDescription(t *testing.T) {
 		{signature.NewVerifier(nil), "All release image digests must have GPG signatures from <ERROR: no verifiers> - will check for signatures in containers/image format at <ERROR: no store>"},
 		{signature.NewVerifier([]*signature.Keyring{b, a}, dirStore("/x")), fmt.Sprintf("All release image digests must have GPG signatures from a (%X: Un), b (%X: One, %X: Two) - will check for signatures in containers/image format at file:///x", k1.print, k1.print, k2.print)},
 	} {
-		if got := tt.v.String(); got != tt.want {
-			t.Errorf("got  %s\nwant %s", got, tt.want)
-		}
+		checktest.Equal(t, tt.want, tt.v.String(), "tt.v.String()")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -24,17 +25,11 @@ func TestBackoff(t *testing.T) {
 		{"initial above max", upgradeconfig.Backoff{Initial: time.Hour, Max: m}, []time.Duration{m, m, m}},
 	} {
 		for attempt, want := range tt.want {
-			if got := tt.b.Next(attempt); got != want {
-				t.Errorf("%s: attempt %d: %v, want %v", tt.name, attempt, got, want)
-			}
+			checktest.Equal(t, want, tt.b.Next(attempt), "%s: attempt %d", tt.name, attempt)
 		}
 	}
 	for _, attempt := range []int{1000, math.MaxInt} {
-		if got := (upgradeconfig.Backoff{}).Next(attempt); got != time.Hour {
-			t.Errorf("attempt %d: %v", attempt, got)
-		}
+		checktest.Equal(t, time.Hour, (upgradeconfig.Backoff{}).Next(attempt), "attempt %d", attempt)
 	}
-	if got := (upgradeconfig.Backoff{}).Next(math.MinInt); got != m {
-		t.Errorf("attempt of the least integer: %v", got)
-	}
+	checktest.Equal(t, m, (upgradeconfig.Backoff{}).Next(math.MinInt), "attempt of the least integer")
 }

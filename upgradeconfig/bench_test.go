@@ -28,9 +28,7 @@ func BenchmarkSyncNoChange(b *testing.B) {
 			}
 			provider := fixture.ProviderFunc(func(context.Context) ([]upgradeconfig.Policy, error) { return all, nil })
 			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: provider}))
-			if _, err := clusterapi.Create(b.Context(), cluster, object(specA, underWay("4.20.3")), clusterapi.CreateOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			must(clusterapi.Create(b.Context(), cluster, object(specA, underWay("4.20.3")), clusterapi.CreateOptions{}))
 			writes = 0
 			b.ReportAllocs()
 			for b.Loop() {

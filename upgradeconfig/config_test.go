@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
@@ -30,30 +31,20 @@ featureGate: {enabled: [PreHealthCheck, ServiceLogNotification]}
 `
 
 func TestParseConfig(t *testing.T) {
-	got, err := upgradeconfig.ParseConfig([]byte(fullConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(upgradeconfig.ParseConfig([]byte(fullConfig)))
 	want := &upgradeconfig.Config{UpgradeType: upgradeconfig.OSD}
 	want.ConfigManager.Source, want.ConfigManager.OCMBaseURL = "OCM", "https://api.openshift.com"
 	want.ConfigManager.LocalConfigName, want.ConfigManager.WatchInterval = "managed-upgrade-config", 60
 	want.UpgradeWindow.TimeOut, want.UpgradeWindow.DelayTrigger = 120, 30
 	want.Validation.Cincinnati = true
 	want.FeatureGate.Enabled = []string{"PreHealthCheck", "ServiceLogNotification"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if err := got.Check(); err != nil {
-		t.Error(err)
-	}
+	checktest.Same(t, want, got)
+	checktest.Good(t, got.Check())
 	if got.Interval() != time.Hour || got.TimeOut() != 2*time.Hour || got.DelayTrigger() != 30*time.Minute || got.Type() != upgradeconfig.OSD ||
 		!got.Enabled("PreHealthCheck") || got.Enabled("prehealthcheck") {
 		t.Errorf("%+v", got)
 	}
-	empty, err := upgradeconfig.ParseConfig(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := must(upgradeconfig.ParseConfig(nil))
 	if d := cmp.Diff(&upgradeconfig.Config{}, empty); d != "" || empty.Type() != upgradeconfig.ARO || empty.TimeOut() != 0 {
 		t.Errorf("an empty document has no defaults: %s", d)
 	}
@@ -103,9 +94,7 @@ func TestConfigFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := upgradeconfig.ParseConfig([]byte(tt.config))
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			err = c.Check()
 			if len(tt.want) == 0 && err != nil {
 				t.Error(err)
@@ -184,17 +173,13 @@ func TestReadConfig(t *testing.T) {
 	if _, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); !apierrors.IsNotFound(err) {
 		t.Errorf("absent: %v", err)
 	}
-	if _, err := clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}))
 	if c, err := upgradeconfig.ReadConfig(t.Context(), cluster, ""); err != nil || c.ConfigManager.WatchInterval != 60 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	m := configMap("elsewhere", "")
 	m.Data = nil
-	if _, err := clusterapi.Create(t.Context(), cluster, m, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, m, clusterapi.CreateOptions{}))
 	c, err := upgradeconfig.ReadConfig(t.Context(), cluster, "elsewhere")
 	if err != nil || c.CheckInterval() == nil {
 		t.Errorf("no key: %+v, %v", c, err)

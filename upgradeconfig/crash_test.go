@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -428,16 +428,12 @@ func TestLocalNeverWrites(t *testing.T) {
 						w.before = step
 					}
 					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: upgradeconfig.Local{API: w}}))
-					if _, err := m.Sync(t.Context()); err != nil {
-						t.Error(err)
-					}
+					checktest.Good(t, checktest.Err(m.Sync(t.Context())))
 					w.before, w.after = nil, nil
 					if r, err := m.Sync(t.Context()); err != nil || r.Changed {
 						t.Errorf("%s, %v", r.Action.Kind, err)
 					}
-					if d := cmp.Diff(left, w.get()); d != "" {
-						t.Errorf("not as it was left (-want +got):\n%s", d)
-					}
+					checktest.SameIn(t, "not as it was left", left, w.get())
 				})
 			}
 		}

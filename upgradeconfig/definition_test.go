@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -21,9 +22,7 @@ func TestDefinition(t *testing.T) {
 	var properties func(schema map[string]any, path string) []string
 	properties = func(schema map[string]any, path string) (out []string) {
 		fields, _, err := unstructured.NestedMap(schema, "properties")
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for name, field := range fields {
 			f := field.(map[string]any)
 			if items, ok := f["items"].(map[string]any); ok {
@@ -61,9 +60,7 @@ func TestDefinition(t *testing.T) {
 		got, want := properties(schema, ""), fields(typ, "")
 		slices.Sort(got)
 		slices.Sort(want)
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s (-Go +definition):\n%s", part, d)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s (-Go +definition)", part), want, got)
 	}
 }
 
@@ -74,9 +71,7 @@ func TestSyncWithDefinition(t *testing.T) {
 	if _, err := m.Sync(t.Context()); !errors.Is(err, upgradeconfig.ErrRetrieveConfig) {
 		t.Errorf("a cluster without the kind: %v", err)
 	}
-	if _, err := cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}))
 	mustSync(t, m, upgradeconfig.EventCreated, true)
 	mustSync(t, m, "", false)
 	got := setStatus(t, cluster, underWay("4.20.3"))

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -89,9 +90,7 @@ func TestDiff(t *testing.T) {
 			if got.Kind != tt.want {
 				t.Errorf("%s (%s), want %s", got.Kind, got.Reason, tt.want)
 			}
-			if d := cmp.Diff(tt.changes, got.Changes); d != "" {
-				t.Errorf("changes (-want +got):\n%s", d)
-			}
+			checktest.SameIn(t, "changes", tt.changes, got.Changes)
 			if got.Reason == "" {
 				t.Error("no reason")
 			}
@@ -99,9 +98,7 @@ func TestDiff(t *testing.T) {
 			if len(tt.specs) > 0 {
 				want = tt.specs[0]
 			}
-			if got.Spec != want {
-				t.Errorf("spec %+v, want %+v", got.Spec, want)
-			}
+			checktest.Equal(t, want, got.Spec, "spec")
 		})
 	}
 }
@@ -180,16 +177,12 @@ func TestSelect(t *testing.T) {
 	}
 	var got []string
 	selected, err := upgradeconfig.Select(in)
-	if err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, err)
 	for _, p := range selected {
 		got = append(got, p.ID)
 	}
 	want := []string{"unknown", "empty", "failed", "started", "delayed", "image", "late", "no time", "no time either"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, want, got)
 	var many, order []string
 	in = in[:4]
 	for i := range 50 {
@@ -203,9 +196,7 @@ func TestSelect(t *testing.T) {
 	for _, p := range selected[:50] {
 		many = append(many, p.ID)
 	}
-	if d := cmp.Diff(order, many); d != "" {
-		t.Errorf("equal times keep their order (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "equal times keep their order", order, many)
 	if ok, why, err := in[3].Counts(); ok || why != "completed" || err != nil {
 		t.Errorf("reason %q, error %v", why, err)
 	}

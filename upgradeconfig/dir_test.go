@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func tree(files map[string]string) fstest.MapFS {
@@ -19,7 +19,7 @@ func tree(files map[string]string) fstest.MapFS {
 }
 
 func TestGitDir(t *testing.T) {
-	got, err := GitDir{Dir: "clusters/a", Tree: tree(map[string]string{
+	got := checktest.Must(GitDir{Dir: "clusters/a", Tree: tree(map[string]string{
 		".git/index":               "",
 		"clusters/a/late.yaml":     "version: 4.21.1\nupgradeAt: 2031-03-04T03:00:00Z\n",
 		"clusters/a/next.yml":      "id: p-7\nversion: 4.20.3\nchannelGroup: eus\nupgradeAt: 2031-02-04T03:00:00+01:00\ndrainMinutes: 45\ntype: ARO\ncapacityReservation: true\n",
@@ -28,10 +28,7 @@ func TestGitDir(t *testing.T) {
 		"clusters/a/README.md":     "not a policy",
 		"clusters/a/sub/more.yaml": "not looked at",
 		"clusters/b/other.yaml":    "not looked at",
-	})}.Policies(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	})}.Policies(t.Context()))
 	next := time.Date(2031, 2, 4, 2, 0, 0, 0, time.UTC)
 	want := []Policy{
 		{ID: "p-7", State: "scheduled", NextRun: next, Spec: Spec{
@@ -42,9 +39,7 @@ func TestGitDir(t *testing.T) {
 			Desired: Update{Version: "4.21.1", Channel: "stable-4.21"}, UpgradeAt: "2031-03-04T03:00:00Z", Type: OSD,
 		}},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, want, got)
 }
 
 // Nothing that is not a complete answer may read as "no policy".

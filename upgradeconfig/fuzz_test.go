@@ -39,13 +39,7 @@ func FuzzUpgradeConfig(f *testing.F) {
 }
 
 func again(t *testing.T, c *upgradeconfig.UpgradeConfig) *upgradeconfig.UpgradeConfig {
-	u, err := clusterapi.ToUnstructured(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := clusterapi.FromUnstructured[upgradeconfig.UpgradeConfig](u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(clusterapi.ToUnstructured(c))
+	out := must(clusterapi.FromUnstructured[upgradeconfig.UpgradeConfig](u))
 	return out
 }

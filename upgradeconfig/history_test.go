@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -40,9 +41,7 @@ func TestHistory(t *testing.T) {
 		}
 		return out
 	}
-	if d := cmp.Diff([]string{"4.20.4 New", "4.20.3 Upgraded"}, versions()); d != "" {
-		t.Error(d)
-	}
+	checktest.Same(t, []string{"4.20.4 New", "4.20.3 Upgraded"}, versions())
 	e, ok := s.Entry("4.20.3")
 	if !ok {
 		t.Fatal("no entry")
@@ -54,9 +53,7 @@ func TestHistory(t *testing.T) {
 		t.Error("a change of the copy counts before it is set")
 	}
 	s.SetEntry(e)
-	if d := cmp.Diff([]string{"4.20.4 New", "4.20.3 Failed"}, versions()); d != "" {
-		t.Error(d)
-	}
+	checktest.Same(t, []string{"4.20.4 New", "4.20.3 Failed"}, versions())
 	e.StartTime.Time = start.Add(time.Hour)
 	e.Conditions[0].Message = "changed"
 	*e.Conditions[0].LastProbeTime = metav1.Time{}
@@ -84,9 +81,7 @@ func TestConditions(t *testing.T) {
 	}
 	set := func(now time.Time, changed bool, c upgradeconfig.Condition) {
 		t.Helper()
-		if got := e.SetCondition(c, now); got != changed {
-			t.Errorf("changed %v, want %v", got, changed)
-		}
+		checktest.Equal(t, changed, e.SetCondition(c, now), "changed")
 	}
 	set(first.Add(300*time.Millisecond), true, upgradeconfig.Condition{Type: "A", Status: metav1.ConditionFalse, Reason: "r", Message: "m"})
 	set(first, true, upgradeconfig.Condition{Type: "B", Status: metav1.ConditionUnknown})
@@ -95,9 +90,7 @@ func TestConditions(t *testing.T) {
 		{Type: "B", Status: metav1.ConditionUnknown, LastProbeTime: stamp(first), LastTransitionTime: stamp(first)},
 		{Type: "A", Status: metav1.ConditionFalse, Reason: "r", Message: "m", StartTime: stamp(first), LastProbeTime: stamp(second), LastTransitionTime: stamp(first)},
 	}
-	if d := cmp.Diff(want, e.Conditions); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, want, e.Conditions)
 	begun := stamp(first)
 	set(second, false, upgradeconfig.Condition{Type: "A", Status: metav1.ConditionFalse, Reason: "r", Message: "m", StartTime: begun})
 	if begun.Time = third; e.Conditions[1].StartTime.Time != first {
@@ -134,20 +127,12 @@ func TestConditions(t *testing.T) {
 // The wire's names, on a backend that knows nothing of the type.
 func TestWire(t *testing.T) {
 	c := object(specA, upgradeconfig.Status{})
-	u, err := clusterapi.ToUnstructured(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := json.Marshal(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(clusterapi.ToUnstructured(c))
+	got := must(json.Marshal(u))
 	want := `{"apiVersion":"upgrade.managed.openshift.io/v1alpha1","kind":"UpgradeConfig",` +
 		`"metadata":{"name":"managed-upgrade-config","namespace":"openshift-managed-upgrade-operator"},` +
 		`"spec":{"PDBForceDrainTimeout":45,"capacityReservation":true,"desired":{"channel":"stable-4.20","version":"4.20.3"},"type":"OSD","upgradeAt":"2031-02-04T03:00:00Z"}}`
-	if d := cmp.Diff(want, strings.TrimSpace(string(got))); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, want, strings.TrimSpace(string(got)))
 
 	now := metav1.NewTime(at("2031-02-04T03:00:00Z"))
 	full := upgradeconfig.Status{History: []upgradeconfig.HistoryEntry{{
@@ -155,17 +140,12 @@ func TestWire(t *testing.T) {
 		StartTime: &now, CompleteTime: &now, WorkerStartTime: &now, WorkerCompleteTime: &now,
 		Conditions: []upgradeconfig.Condition{{Type: upgradeconfig.UpgradeCommenced, Status: metav1.ConditionTrue, LastProbeTime: &now, LastTransitionTime: &now, StartTime: &now, CompleteTime: &now, Reason: "r", Message: "m"}},
 	}}}
-	status, err := json.Marshal(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := must(json.Marshal(full))
 	const ts = `"2031-02-04T03:00:00Z"`
 	wantStatus := `{"history":[{"version":"4.20.3","precedingVersion":"4.20.1","phase":"Upgrading","startTime":` + ts + `,"completeTime":` + ts +
 		`,"workerStartTime":` + ts + `,"workerCompleteTime":` + ts + `,"conditions":[{"type":"UpgradeCommenced","status":"True","lastProbeTime":` + ts +
 		`,"lastTransitionTime":` + ts + `,"startTime":` + ts + `,"completeTime":` + ts + `,"reason":"r","message":"m"}]}]}`
-	if d := cmp.Diff(wantStatus, string(status)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, wantStatus, string(status))
 	cluster := serving(memory.NewOpenShift(memory.Options{}))
 	stored := store(t, cluster, object(specA, full))
 	if d := cmp.Diff(full, stored.Status); d != "" || stored.Spec != specA {

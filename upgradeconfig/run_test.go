@@ -3,6 +3,7 @@ package upgradeconfig_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 )
@@ -177,12 +179,8 @@ func TestWeekWithOutages(t *testing.T) {
 			at += min(time.Minute<<fails, time.Hour)
 			fails++
 		}
-		if len(s.asked) != want {
-			t.Errorf("%d requests, want %d", len(s.asked), want)
-		}
-		if len(b.calls.verbs) != want+1 {
-			t.Errorf("%d calls of the cluster, want %d", len(b.calls.verbs), want+1)
-		}
+		checktest.Equal(t, want, len(s.asked), "requests")
+		checktest.Equal(t, want+1, len(b.calls.verbs), "calls of the cluster")
 	})
 }
 
@@ -203,9 +201,7 @@ func TestBackoffOfTheLoop(t *testing.T) {
 			60 * m, // succeeds at 311
 			60 * m, 60 * m,
 		}
-		if d := cmp.Diff(want, s.waits()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, want, s.waits())
 	})
 }
 
@@ -222,17 +218,13 @@ func TestWhatCountsAsFailure(t *testing.T) {
 			return do(ctx)
 		}
 		run(t, b.manager(s, func(o *upgradeconfig.ManagerOptions) { o.Rand = unchanged }), 2*time.Hour)
-		if d := cmp.Diff([]time.Duration{time.Minute, time.Minute, 2 * time.Minute, time.Hour}, s.waits()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, []time.Duration{time.Minute, time.Minute, 2 * time.Minute, time.Hour}, s.waits())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
 		s := newSource()
 		run(t, b.manager(s, func(o *upgradeconfig.ManagerOptions) { o.Rand = unchanged }), 2*time.Hour)
-		if d := cmp.Diff([]time.Duration{time.Minute, time.Hour}, s.waits()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, []time.Duration{time.Minute, time.Hour}, s.waits())
 		b.wantEvents(t, upgradeconfig.EventSynced, upgradeconfig.EventSynced)
 	})
 }
@@ -270,9 +262,7 @@ func TestWake(t *testing.T) {
 				35 * minute, // woken, succeeds: not reset by being woken, but by that
 				95 * minute, 155 * minute,
 			}
-			if d := cmp.Diff(want, s.asked); d != "" {
-				t.Errorf("%s: (-want +got):\n%s", how, d)
-			}
+			checktest.SameIn(t, fmt.Sprint(how), want, s.asked)
 		})
 	}
 }
@@ -285,9 +275,7 @@ func TestSyncNowBeforeRun(t *testing.T) {
 			m.SyncNow()
 		}
 		run(t, m, 90*time.Minute)
-		if d := cmp.Diff([]time.Duration{0, time.Hour}, s.asked); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, []time.Duration{0, time.Hour}, s.asked)
 	})
 }
 
@@ -300,20 +288,14 @@ func TestSyncOutOfTurn(t *testing.T) {
 		m := b.manager(s, func(o *upgradeconfig.ManagerOptions) { o.Rand = unchanged })
 		go func() {
 			time.Sleep(90 * time.Second)
-			if _, err := m.Sync(t.Context()); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(m.Sync(t.Context())))
 			time.Sleep(60 * time.Second)
-			if _, err := m.Sync(t.Context()); !errors.Is(err, errOutage) {
-				t.Error(err)
-			}
+			checktest.ErrorIs(t, errOutage, checktest.Err(m.Sync(t.Context())))
 		}()
 		run(t, m, 17*time.Minute)
 		const second, minute = time.Second, time.Minute
 		want := []time.Duration{minute, 90 * second, 2 * minute, 150 * second, 4 * minute, 8 * minute, 16 * minute}
-		if d := cmp.Diff(want, s.asked); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, want, s.asked)
 		b.wantEvents(t, upgradeconfig.EventFailed, upgradeconfig.EventCreated, upgradeconfig.EventSynced, upgradeconfig.EventFailed, upgradeconfig.EventFailed,
 			upgradeconfig.EventFailed, upgradeconfig.EventSynced)
 	})
@@ -334,9 +316,7 @@ func TestConfigurationIsAwaited(t *testing.T) {
 						return nil
 					})
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, err)
 			})
 		}
 		m := b.manager(nil, func(o *upgradeconfig.ManagerOptions) {
@@ -356,9 +336,7 @@ func TestConfigurationIsAwaited(t *testing.T) {
 		run(t, m, 40*time.Minute)
 		const second, minute = time.Second, time.Minute
 		want := []time.Duration{234 * second, 234*second + 9*minute, 234*second + 18*minute, 234*second + 27*minute, 234*second + 36*minute}
-		if d := cmp.Diff(want, s.asked); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, want, s.asked)
 		if first := b.events[0]; first.Type != upgradeconfig.EventFailed || data(first).Retry != time.Minute {
 			t.Errorf("%+v", first)
 		}
@@ -373,24 +351,18 @@ func TestConfigurationIsAwaited(t *testing.T) {
 			o.Rand = unchanged
 			o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return nil, errOutage }
 		}), 90*time.Minute)
-		if d := cmp.Diff([]time.Duration{time.Minute, time.Hour}, s.waits()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, []time.Duration{time.Minute, time.Hour}, s.waits())
 	})
 	// An interval of the options wins.
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, false)
 		s := newSource(specA)
-		if _, err := clusterapi.Create(t.Context(), b, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(t.Context(), b, configMap(upgradeconfig.DefaultNamespace, fullConfig), clusterapi.CreateOptions{}))
 		run(t, b.manager(nil, func(o *upgradeconfig.ManagerOptions) {
 			o.Rand, o.Interval = unchanged, 10*time.Minute
 			o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return s, nil }
 		}), 30*time.Minute)
-		if d := cmp.Diff([]time.Duration{time.Minute, 10 * time.Minute, 10 * time.Minute}, s.waits()); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, []time.Duration{time.Minute, 10 * time.Minute, 10 * time.Minute}, s.waits())
 	})
 }
 
@@ -453,9 +425,7 @@ func TestCancel(t *testing.T) {
 				if d := time.Since(now); d != 0 {
 					t.Errorf("it took %v", d)
 				}
-				if err := m.Run(ctx); err != context.Canceled {
-					t.Errorf("run once more: %v", err)
-				}
+				checktest.Equal(t, context.Canceled, m.Run(ctx), "run once more")
 				for _, e := range b.events {
 					if errors.Is(e.Err, context.Canceled) {
 						t.Errorf("being stopped is not a failure: %+v", e)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -62,9 +63,7 @@ func (c *calls) aside(f func()) {
 
 func (c *calls) want(t *testing.T, verbs ...string) {
 	t.Helper()
-	if d := cmp.Diff(verbs, c.verbs); d != "" {
-		t.Errorf("calls (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "calls", verbs, c.verbs)
 	c.verbs = nil
 }
 
@@ -110,9 +109,7 @@ func (b *bench) wantEvents(t *testing.T, types ...clusterapi.EventType) {
 			t.Errorf("event %+v lacks its subject, time or message", e)
 		}
 	}
-	if d := cmp.Diff(types, got); d != "" {
-		t.Errorf("events (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "events", types, got)
 	b.events = nil
 }
 
@@ -189,9 +186,7 @@ func TestSyncUpdatesInPlace(t *testing.T) {
 	if got.UID != old.UID || got.Spec != want || got.Labels["a"] != "b" {
 		t.Errorf("%+v", got)
 	}
-	if d := cmp.Diff(old.Status, got.Status); d != "" {
-		t.Errorf("status (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "status", old.Status, got.Status)
 	mustSync(t, m, "", false)
 
 	mustSync(t, b.manager(policies(specB), func(o *upgradeconfig.ManagerOptions) { o.Update = true }), upgradeconfig.EventReplaced, true)
@@ -206,9 +201,7 @@ func TestSyncDeletes(t *testing.T) {
 	other := object(specA, upgradeconfig.Status{})
 	other.Name = "another"
 	b.calls.aside(func() {
-		if _, err := clusterapi.Create(t.Context(), b, other, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(t.Context(), b, other, clusterapi.CreateOptions{}))
 	})
 	m := b.manager(policies(), nil)
 	mustSync(t, m, upgradeconfig.EventDeleted, true)
@@ -263,9 +256,7 @@ func TestSyncHolds(t *testing.T) {
 	old := b.stored(t)
 	b.calls.around = failAt(func(call memory.Call) bool { return call.GVK.Kind == "ClusterVersion" }, errors.New("broken"))
 	_, err := b.manager(policies(), keep).Sync(t.Context())
-	if !errors.Is(err, upgradeconfig.ErrClusterVersion) {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorIs(t, upgradeconfig.ErrClusterVersion, err)
 	contains(t, err.Error(), "broken")
 	if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
 		t.Error("the object was written")
@@ -405,9 +396,7 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 					c.Finalizers = nil
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, err)
 			})
 		}()
 		start = time.Now()
@@ -421,12 +410,10 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 
 		// With a finalizer, and no policy any more: told to go once.
 		b.calls.aside(func() {
-			if _, err := clusterapi.Modify(t.Context(), b.Cluster, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+			must(clusterapi.Modify(t.Context(), b.Cluster, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
 				c.Finalizers = []string{"example.com/wait"}
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		})
 		b.calls.verbs = nil
 		m = b.manager(policies(), nil)
@@ -449,9 +436,7 @@ func TestAnotherUIDEndsTheWait(t *testing.T) {
 	}
 	m := b.manager(policies(specB), nil)
 	_, err := m.Sync(t.Context())
-	if !errors.Is(err, upgradeconfig.ErrConfirmDeletion) {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorIs(t, upgradeconfig.ErrConfirmDeletion, err)
 	b.calls.want(t, getIt, deleteIt, getIt)
 	b.calls.around = nil
 	mustSync(t, m, "", false)
@@ -464,9 +449,7 @@ func TestUpdateFindsNone(t *testing.T) {
 	b.calls.around = func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
 		if n == 2 {
 			b.calls.aside(func() {
-				if err := b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 			})
 		}
 		return do(ctx)
@@ -526,9 +509,7 @@ func TestSyncsTakeTurns(t *testing.T) {
 		for range 2 {
 			go func() {
 				r, err := m.Sync(t.Context())
-				if err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, err)
 				results <- r.Action.Kind
 			}()
 		}
@@ -562,9 +543,7 @@ func TestFromConfig(t *testing.T) {
 			if err := b.Delete(t.Context(), gvk, key, clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				t.Fatal(err)
 			}
-			if _, err := clusterapi.Create(t.Context(), b, configMap(key.Namespace, text), clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(clusterapi.Create(t.Context(), b, configMap(key.Namespace, text), clusterapi.CreateOptions{}))
 		})
 	}
 	fails := func(want error) {
@@ -592,9 +571,7 @@ func TestFromConfig(t *testing.T) {
 	mustSync(t, m, upgradeconfig.EventCreated, true)
 	write("configManager: {source: OCM, ocmBaseUrl: 'https://two'}")
 	mustSync(t, m, "", false)
-	if d := cmp.Diff([]string{"https://one", "https://two"}, urls); d != "" {
-		t.Error(d)
-	}
+	checktest.Same(t, []string{"https://one", "https://two"}, urls)
 	provider = nil
 	fails(upgradeconfig.ErrNotConfigured)
 	write("configManager: {source: local, localConfigName: managed-upgrade-config}")
@@ -642,9 +619,7 @@ func TestNotify(t *testing.T) {
 			if tt.source == "" {
 				tt.source = "source: OCM, ocmBaseUrl: 'https://h'"
 			}
-			if _, err := clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, "configManager: {"+tt.source+"}"), clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			must(clusterapi.Create(t.Context(), cluster, configMap(upgradeconfig.DefaultNamespace, "configManager: {"+tt.source+"}"), clusterapi.CreateOptions{}))
 			var log bytes.Buffer
 			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: tt.provider, FromConfig: tt.config, Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 			err := m.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateStarted, object(specA, upgradeconfig.Status{}), nil))
@@ -663,20 +638,14 @@ func TestOtherNames(t *testing.T) {
 	key := clusterapi.Key("ours", "mine")
 	o := upgradeconfig.ManagerOptions{API: cluster, Namespace: key.Namespace, Name: key.Name, Provider: policies(specA)}
 	mustSync(t, must(upgradeconfig.NewManager(o)), upgradeconfig.EventCreated, true)
-	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, key))
 	other := object(specB, upgradeconfig.Status{})
 	other.Namespace, other.Name = "elsewhere", key.Name
-	if _, err := clusterapi.Create(t.Context(), cluster, other, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, other, clusterapi.CreateOptions{}))
 	o.Provider = nil
 	o.FromConfig = func(context.Context, *upgradeconfig.Config) (upgradeconfig.Provider, error) { return policies(), nil }
 	config := configMap(key.Namespace, "configManager: {source: LOCAL, localConfigName: managed-upgrade-config}")
-	if _, err := clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), cluster, config, clusterapi.CreateOptions{}))
 	mustSync(t, must(upgradeconfig.NewManager(o)), "", false)
 	mustSync(t, must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies()})), "", false)
 	o.Provider = policies()
@@ -706,15 +675,10 @@ func TestLocal(t *testing.T) {
 			b := newBench(t, false)
 			old := b.store(t, object(specA, tt.status))
 			// One that is not ours does no harm, even if it is broken.
-			other, err := clusterapi.ToUnstructured(object(specB, upgradeconfig.Status{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			other := must(clusterapi.ToUnstructured(object(specB, upgradeconfig.Status{})))
 			other.SetName("another")
 			other.Object["spec"] = "broken"
-			if err := b.Load(other); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, b.Load(other))
 			local := upgradeconfig.Local{API: b}
 			m := b.manager(local, nil)
 			for range 3 {
@@ -744,9 +708,7 @@ func TestLocal(t *testing.T) {
 	gone := object(specA, upgradeconfig.Status{})
 	gone.Finalizers = []string{"example.com/wait"}
 	b.store(t, gone)
-	if err := b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 	b.calls.verbs = nil
 	mustSync(t, b.manager(local, nil), upgradeconfig.EventDeleted, true)
 	b.calls.want(t, getIt, "List UpgradeConfig")

@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
@@ -29,17 +29,14 @@ func TestValidate(t *testing.T) {
 	image := func(image string) upgradeconfig.Spec {
 		return upgradeconfig.Spec{UpgradeAt: when, Desired: upgradeconfig.Update{Version: "4.0.0", Image: image}}
 	}
-	g, err := graph.New(graph.Data{
+	g := must(graph.New(graph.Data{
 		Nodes: []graph.Node{{Version: semver.MustParse("4.20.3"), Image: "a"}, {Version: semver.MustParse("4.21.0"), Image: "b"}, {Version: semver.MustParse("4.21.1"), Image: "c"}, {Version: semver.MustParse("4.21.2"), Image: "d"}},
 		Edges: [][2]int{{0, 1}},
 		ConditionalEdges: []graph.ConditionalEdges{{
 			Edges: []graph.VersionPair{{From: "4.20.3", To: "4.21.1"}},
 			Risks: []configv1.ConditionalUpdateRisk{{URL: "https://example.com", Name: "R", Message: "m", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}},
 		}},
-	}, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, graph.DecodeOptions{}))
 	var asked []graph.Query
 	service := graph.SourceFunc(func(_ context.Context, q graph.Query) (*graph.Graph, error) {
 		asked = append(asked, q)
@@ -154,15 +151,9 @@ func TestValidate(t *testing.T) {
 			for _, f := range got.Findings {
 				texts = append(texts, f.Error())
 			}
-			if diff := cmp.Diff(findings, texts); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(strings.Join(errs, "\n"), errText(err)); diff != "" {
-				t.Error(diff)
-			}
-			if got.Message != message {
-				t.Errorf("message is %q", got.Message)
-			}
+			checktest.Same(t, findings, texts)
+			checktest.Same(t, strings.Join(errs, "\n"), errText(err))
+			checktest.Equal(t, message, got.Message, "message")
 		})
 	}
 	if want := (graph.Query{Channel: "stable-4.21", Version: "4.20.3", ClusterID: "b2d0a7a5-2a39-4a5c-9e1d-0123456789ab"}); len(asked) == 0 {
@@ -204,9 +195,7 @@ func TestValidateAsksUpstream(t *testing.T) {
 	validate()
 	cv.Status.Desired.Architecture = configv1.ClusterVersionArchitectureMulti
 	validate()
-	if diff := cmp.Diff([]string{" " + runtime.GOARCH, "https://updates.example s390x", "https://updates.example multi"}, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{" " + runtime.GOARCH, "https://updates.example s390x", "https://updates.example multi"}, asked)
 }
 
 // TestImageTimeout: a registry that does not answer is given up.

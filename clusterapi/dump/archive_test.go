@@ -15,10 +15,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // pack makes an archive of a tree, its files in an order of their own.
@@ -39,29 +38,19 @@ func pack(t testing.TB, tree fstest.MapFS, zip, backwards bool) []byte {
 		case f.Mode&fs.ModeSymlink != 0:
 			h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, string(f.Data), 0
 		}
-		if err := out.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, out.WriteHeader(h))
 		if h.Typeflag == tar.TypeReg {
-			if _, err := out.Write(f.Data); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(out.Write(f.Data))
 		}
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, out.Close())
 	if !zip {
 		return buf.Bytes()
 	}
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	if _, err := w.Write(buf.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(w.Write(buf.Bytes()))
+	checktest.OK(t, w.Close())
 	return zipped.Bytes()
 }
 
@@ -76,9 +65,7 @@ func same(t *testing.T, tree fstest.MapFS, o dump.Options, r *dump.Recording, wa
 	for _, zip := range []bool{false, true} {
 		for _, backwards := range []bool{false, true} {
 			other, err := dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, tree, zip, backwards)), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			check(t, other, want)
 			var lines []string
 			for _, p := range r.Problems() {
@@ -107,16 +94,10 @@ func packed(t testing.TB, entries ...entry) []byte {
 		if h.Typeflag != tar.TypeXGlobalHeader {
 			h.Mode, h.Size = 0o644, int64(len(e.data))
 		}
-		if err := out.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Write([]byte(e.data)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, out.WriteHeader(&h))
+		checktest.Must(out.Write([]byte(e.data)))
 	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, out.Close())
 	return buf.Bytes()
 }
 
@@ -129,7 +110,7 @@ func nodeNamed(name string) string {
 }
 
 func TestArchiveEntries(t *testing.T) {
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
+	r := checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
 		entry{tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}, ""},
 		file("mg/../../etc/cluster-scoped-resources/core/nodes/up.yaml", nodeNamed("up")),
 		file("/abs/cluster-scoped-resources/core/nodes/abs.yaml", nodeNamed("abs")),
@@ -140,10 +121,7 @@ func TestArchiveEntries(t *testing.T) {
 		file("mg//cluster-scoped-resources/./core/nodes/n1.yaml", nodeNamed("n1")),
 		file("mg/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("old")),
 		file("mg/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("n2")),
-	)), dump.Options{Whole: resources("nodes")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	)), dump.Options{Whole: resources("nodes")}))
 	check(t, r, "list v1 Node: n1 n2 missing[]...") // a link may have been a Node
 	checkProblems(t, r, `
 /abs/cluster-scoped-resources/core/nodes/abs.yaml: an absolute path
@@ -156,14 +134,11 @@ mg/hard.yaml: not a regular file
 
 // Links among logs say nothing about objects.
 func TestArchiveWithLinksAmongLogs(t *testing.T) {
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
+	r := checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(packed(t,
 		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")),
 		entry{tar.Header{Name: "must-gather.local.1/x/host_service_logs/a", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
 		entry{tar.Header{Name: "must-gather.local.1/x/namespaces/a/pods/p/c/c/logs/a.log", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
-	)), dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	)), dump.Options{}))
 	check(t, r, "get v1 Node n2: NotFound")
 	if len(r.Problems()) != 2 {
 		t.Errorf("problems %v", r.Problems())
@@ -174,10 +149,7 @@ func TestArchiveWithLinksAmongLogs(t *testing.T) {
 func TestArchiveWithAWrongChecksum(t *testing.T) {
 	zip := zipped(t, string(packed(t, file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1")))))
 	zip[len(zip)-6] ^= 1
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(zip), dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(zip), dump.Options{}))
 	check(t, r, "get v1 Node n1: found\nget v1 Node n2: NotCollected")
 	checkProblems(t, r, "the archive cannot be read to its end: gzip: invalid checksum")
 }
@@ -195,9 +167,7 @@ func TestArchiveWithAnEmptyFolder(t *testing.T) {
 			slices.Reverse(entries)
 		}
 		r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t, entries...)), dump.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		check(t, r, "list v1 Node: n1 missing[]...")
 	}
 }
@@ -212,14 +182,10 @@ func TestArchiveThatIsCutOff(t *testing.T) {
 		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("n2")+"# "+strings.Repeat("x", 5000)),
 	)
 	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(whole), dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	check(t, r, "get v1 Node n3: NotFound\nlist v1 ConfigMap a: a/c")
 	r, err = dump.OpenArchive(t.Context(), bytes.NewReader(whole[:4000]), dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	check(t, r, "list v1 Node: n1 missing[]...\nget v1 Node n2: NotCollected\nlist v1 ConfigMap a: a/c")
 	if p := r.Problems(); len(p) == 0 || !strings.Contains(p[0].String(), "the archive cannot be read to its end") {
 		t.Errorf("problems %v", p)
@@ -242,9 +208,7 @@ func TestArchiveNames(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(archive), dump.Options{})
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 32 {
 		t.Errorf("an archive of %d bytes cost %d MiB", len(archive), mib)
 	}
@@ -258,9 +222,7 @@ func TestArchiveNames(t *testing.T) {
 	}
 	slices.Sort(texts)
 	want := []string{"the name has more than 256 levels", "the name has more than 4096 bytes", "the name has more than 4096 bytes"}
-	if diff := cmp.Diff(want, texts); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, texts)
 }
 
 // What is passed over is decompressed, so it counts; the bytes of an archive

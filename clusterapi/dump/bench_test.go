@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // generated is a must-gather of n pods, a fifth as many ConfigMaps in files of
@@ -58,7 +59,7 @@ func podOf(tb testing.TB, namespace string, i int) []byte {
 		for e := range 12 {
 			env = append(env, map[string]any{"name": fmt.Sprintf("VARIABLE_%d", e), "value": "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:0123456789abcdef"})
 		}
-		data, err := yaml.Marshal(map[string]any{
+		data := checktest.Must(yaml.Marshal(map[string]any{
 			"metadata": map[string]any{
 				"name": "POD", "namespace": "NAMESPACE", "uid": "01234567-89ab-cdef-0123-456789abcdef", "resourceVersion": "123456", "creationTimestamp": "2026-01-01T00:00:00Z",
 				"labels": map[string]any{"app": "a", "pod-template-hash": "5d8d6b"}, "annotations": map[string]any{"k8s.ovn.org/pod-networks": `{"default":{"ip_addresses":["10.128.0.5/23"]}}`},
@@ -73,10 +74,7 @@ func podOf(tb testing.TB, namespace string, i int) []byte {
 				map[string]any{"type": "Ready", "status": "True", "lastProbeTime": nil, "lastTransitionTime": "2026-01-01T00:00:00Z"},
 				map[string]any{"type": "Initialized", "status": "True", "lastProbeTime": nil, "lastTransitionTime": "2026-01-01T00:00:00Z"},
 			}},
-		})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		}))
 		podText = data
 	}
 	text := bytes.ReplaceAll(podText, []byte("POD"), fmt.Appendf(nil, "p%d", i))
@@ -97,9 +95,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, n := range sizes {
 		tree, objects, size := generated(b, n)
 		dir := b.TempDir()
-		if err := os.CopyFS(dir, tree); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, os.CopyFS(dir, tree))
 		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()
@@ -134,9 +130,7 @@ func BenchmarkOpenArchive(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := dump.OpenArchive(b.Context(), bytes.NewReader(archive), dump.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(dump.OpenArchive(b.Context(), bytes.NewReader(archive), dump.Options{}))
 			}
 			b.ReportMetric(float64(objects)*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
 		})
@@ -152,17 +146,13 @@ func BenchmarkGet(b *testing.B) {
 		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := r.Get(b.Context(), gvk("v1 Pod"), key); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(r.Get(b.Context(), gvk("v1 Pod"), key))
 			}
 		})
 		b.Run(fmt.Sprintf("objects=%d/shared", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := r.GetShared(b.Context(), gvk("v1 Pod"), key); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(r.GetShared(b.Context(), gvk("v1 Pod"), key))
 			}
 		})
 	}
@@ -172,12 +162,7 @@ func BenchmarkGet(b *testing.B) {
 func BenchmarkOpenReal(b *testing.B) {
 	dir := dataFolder(b, "clusters/4.14.1-degraded")
 	for b.Loop() {
-		r, err := dump.Open(b.Context(), os.DirFS(dir), dump.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := clusterapi.ReadAll[configv1.ClusterOperator](b.Context(), r, clusterapi.ListOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		r := checktest.Must(dump.Open(b.Context(), os.DirFS(dir), dump.Options{}))
+		checktest.Must(clusterapi.ReadAll[configv1.ClusterOperator](b.Context(), r, clusterapi.ListOptions{}))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestScopesOfBuiltinKinds compares what this package knows of the stored kinds of
@@ -29,9 +30,7 @@ func TestScopesOfBuiltinKinds(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		want := stored.GetNamespace() != ""
-		if namespaced := r.Coverage(kind).Namespaces != nil; namespaced != want {
-			t.Errorf("%s: namespaced is %v, want %v", text, namespaced, want)
-		}
+		checktest.Equal(t, want, r.Coverage(kind).Namespaces != nil, "%s: namespaced", text)
 	}
 }
 

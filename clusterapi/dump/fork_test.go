@@ -11,23 +11,18 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A fork of a recording takes writes of kinds that were not collected: what is
 // written is known, and nothing else of the kind.
 func TestForkOfWhatWasNotCollected(t *testing.T) {
 	r, err := dump.Open(t.Context(), fstest.MapFS{"node.yaml": {Data: []byte(nodeNamed("a"))}}, dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	fork := memory.New(memory.Options{Base: r})
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
-	if _, err := clusterapi.Create(t.Context(), fork, cm, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "c")); err != nil {
-		t.Error(err)
-	}
+	checktest.Must(clusterapi.Create(t.Context(), fork, cm, clusterapi.CreateOptions{}))
+	checktest.Good(t, checktest.Err(clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "c"))))
 	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "d")); !errors.Is(err, clusterapi.ErrNotCollected) {
 		t.Errorf("another one: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // small keeps the cost of an input low.
@@ -56,12 +57,8 @@ func FuzzStream(f *testing.F) {
 			t.Fatalf("%v of %s", err, data)
 		}
 		var content map[string]any
-		if err := yaml.Unmarshal(data, &content); err != nil {
-			t.Fatal(err)
-		}
-		if got := asJSON(u.Object); got != asJSON(content) {
-			t.Errorf("got %s, want %s", got, asJSON(content))
-		}
+		checktest.OK(t, yaml.Unmarshal(data, &content))
+		checktest.Equal(t, asJSON(content), asJSON(u.Object), "asJSON(u.Object)")
 	})
 }
 

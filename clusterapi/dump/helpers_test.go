@@ -10,7 +10,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // files reads a tree from a text in which a line "-- path --" begins each file.
@@ -143,9 +143,7 @@ func check(t *testing.T, r *dump.Recording, want string) {
 		lines = append(lines, line)
 		got = append(got, question+": "+answer(t.Context(), r, question))
 	}
-	if d := cmp.Diff(lines, got); d != "" {
-		t.Errorf("answers (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "answers", lines, got)
 }
 
 // checkProblems compares the problems, each a line.
@@ -161,25 +159,18 @@ func checkProblems(t *testing.T, r *dump.Recording, want string) {
 			lines = append(lines, line)
 		}
 	}
-	if d := cmp.Diff(lines, got); d != "" {
-		t.Errorf("problems (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "problems", lines, got)
 }
 
 func mustOpen(t testing.TB, tree fs.FS, o dump.Options) *dump.Recording {
 	t.Helper()
-	r, err := dump.Open(t.Context(), tree, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Must(dump.Open(t.Context(), tree, o))
 	return r
 }
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }

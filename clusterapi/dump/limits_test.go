@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -103,10 +104,7 @@ c.yaml, document 1, line 1: more than 500 levels of maps and lists (limit MaxDep
 		}},
 		{Limit: "aliases of a document", Default: 64 << 20, Bytes: 8 * mib, Run: problem(files(bomb), dump.Options{MaxFileBytes: 64 << 10}, "bytes with aliases replaced")},
 		{Limit: "memory of a document", Default: 256 << 20, Bytes: 256 * mib, Run: func(t *testing.T) int64 {
-			r, err := dump.Open(t.Context(), dense, dump.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := checktest.Must(dump.Open(t.Context(), dense, dump.Options{}))
 			checkProblems(t, r, "a.json, document 1, line 1: more than 268435456 bytes of memory for a document")
 			return 0
 		}},
@@ -194,11 +192,7 @@ func zipped(t testing.TB, text string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
-	if _, err := w.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(w.Write([]byte(text)))
+	checktest.OK(t, w.Close())
 	return buf.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestCopies: which copy of an object counts. data.from tells it.
@@ -37,10 +38,7 @@ func TestCopies(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := mustOpen(t, files(tc.tree), dump.Options{})
-			u, err := r.Get(t.Context(), gvk("v1 ConfigMap"), clusterapi.Key("a", "c"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := checktest.Must(r.Get(t.Context(), gvk("v1 ConfigMap"), clusterapi.Key("a", "c")))
 			if from, _, _ := unstructured.NestedString(u.Object, "data", "from"); from != tc.want {
 				t.Errorf("it is %q, want %q", from, tc.want)
 			}
@@ -76,10 +74,7 @@ func TestRedactedCopies(t *testing.T) {
 				if !ok {
 					ns, name = "", ns
 				}
-				u, err := r.Get(t.Context(), gvk(tc.kind), clusterapi.Key(ns, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				u := checktest.Must(r.Get(t.Context(), gvk(tc.kind), clusterapi.Key(ns, name)))
 				if u.GetResourceVersion() != versions[1] && versions[0] != versions[1] {
 					t.Errorf("%s, versions %v: the copy in the clear is used", tc.name, versions)
 				}
@@ -121,9 +116,7 @@ func TestRedacted(t *testing.T) {
 		{`{apiVersion: v1, kind: Secret}`, false},
 		{`{apiVersion: v1, kind: ConfigMap, data: {a: "12 bytes long"}}`, false},
 	} {
-		if got := dump.Redacted(object(t, tc.text)); got != tc.want {
-			t.Errorf("%s: %v", tc.text, got)
-		}
+		checktest.Equal(t, tc.want, dump.Redacted(object(t, tc.text)), "%s", tc.text)
 	}
 	if dump.Redacted(nil) {
 		t.Error("nil is redacted")
@@ -203,9 +196,7 @@ a bad line
 		})
 	}
 	r := mustOpen(t, files(objects), dump.Options{Now: now})
-	if got := r.Age(now.Add(-time.Minute)); got != time.Minute {
-		t.Errorf("age %s", got)
-	}
+	checktest.Equal(t, time.Minute, r.Age(now.Add(-time.Minute)), "age")
 	if got := r.Age(now.Add(time.Minute)); got != 0 {
 		t.Errorf("age %s of what is later", got)
 	}
@@ -227,9 +218,7 @@ func TestAlerts(t *testing.T) {
 		if !ok {
 			got = "none"
 		}
-		if got != tc.want {
-			t.Errorf("%s: %q", tc.name, got)
-		}
+		checktest.Equal(t, tc.want, got, "%s", tc.name)
 		checkProblems(t, r, tc.problems)
 		same(t, files(node+tc.tree), dump.Options{}, r, "")
 		if ok { // the result is the caller's
@@ -278,9 +267,7 @@ func TestSeveralClusters(t *testing.T) {
 			if err != nil {
 				got = err.Error()
 			}
-			if got != tc.want {
-				t.Errorf("%s: %s", tc.name, got)
-			}
+			checktest.Equal(t, tc.want, got, "%s", tc.name)
 		}
 	}
 	for root, want := range map[string]string{

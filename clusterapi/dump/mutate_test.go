@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -44,10 +45,7 @@ func TestBrokenHeaps(t *testing.T) {
 		if f := tree[broken]; f != nil {
 			f.Data = f.Data[:rapid.IntRange(0, len(f.Data)-3).Draw(rt, "at")]
 		}
-		r, err := dump.Open(rt.Context(), tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		r := checktest.Must(dump.Open(rt.Context(), tree, dump.Options{}))
 		for what, file := range where {
 			got := answer(rt.Context(), r, "get "+what)
 			if file != broken && got != "found" || got != "found" && got != "NotCollected" {
@@ -65,10 +63,7 @@ func TestBrokenHeaps(t *testing.T) {
 // objects that come out changed though their file is as it was.
 func TestMutatedDumps(t *testing.T) {
 	root := dataFolder(t, "clusters")
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := checktest.Must(os.ReadDir(root))
 	rounds := 60
 	if testing.Short() || israce.Enabled {
 		rounds = 5
@@ -81,10 +76,7 @@ func TestMutatedDumps(t *testing.T) {
 		}
 		tree := fstest.MapFS{}
 		for _, name := range names {
-			data, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Must(os.ReadFile(name))
 			tree[filepath.Base(name)] = &fstest.MapFile{Data: data}
 		}
 		kinds := []schema.GroupVersionKind{gvk("config.openshift.io/v1 ClusterVersion"), gvk("config.openshift.io/v1 ClusterOperator"), gvk("v1 Node"), gvk("machineconfiguration.openshift.io/v1 MachineConfigPool"), gvk("machineconfiguration.openshift.io/v1 MachineConfig")}
@@ -98,10 +90,7 @@ func TestMutatedDumps(t *testing.T) {
 				t.Fatalf("%s: %v", broken, err)
 			}
 			for _, kind := range kinds {
-				was, err := before.ListShared(t.Context(), kind, clusterapi.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				was := checktest.Must(before.ListShared(t.Context(), kind, clusterapi.ListOptions{}))
 				for _, o := range was {
 					_, err := r.Get(t.Context(), kind, o.Key())
 					ok := err == nil || apierrors.IsNotFound(err) || errors.Is(err, clusterapi.ErrNotCollected)
@@ -168,19 +157,13 @@ func TestManyFiles(t *testing.T) {
 // TestLinksOfARealTree: links of a file system, which follows them by itself.
 func TestLinksOfARealTree(t *testing.T) {
 	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, "secret.yaml"), []byte(nodeNamed("outside")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(outside, "secret.yaml"), []byte(nodeNamed("outside")), 0o600))
 	root := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
 		name = filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		checktest.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	link := func(target, name string) {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // discovery is a discovery file that begins with a group.
@@ -50,10 +51,7 @@ func TestConformance(t *testing.T) {
 			whole = append(whole, schema.ParseGroupResource(name))
 		}
 		for _, u := range clusterapitest.Objects() {
-			data, err := yaml.Marshal(u.Object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Must(yaml.Marshal(u.Object))
 			group := u.GroupVersionKind().Group
 			if group == "" {
 				group = "core"
@@ -87,19 +85,13 @@ func dataFolder(t testing.TB, name string) string {
 
 func TestRealDumpsAreHeaps(t *testing.T) {
 	root := dataFolder(t, "clusters")
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := checktest.Must(os.ReadDir(root))
 	for _, e := range entries {
 		if e.Name() == "recommend" {
 			continue
 		}
 		t.Run(e.Name(), func(t *testing.T) {
-			r, err := dump.Open(t.Context(), os.DirFS(filepath.Join(root, e.Name())), dump.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := checktest.Must(dump.Open(t.Context(), os.DirFS(filepath.Join(root, e.Name())), dump.Options{}))
 			for _, p := range r.Problems() {
 				if !strings.Contains(p.String(), "more than an hour later") { // their files are of several days
 					t.Error(p)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/redact/redacttest"
 )
 
@@ -28,14 +29,10 @@ func TestRecordPlantedCredentials(t *testing.T) {
 		kinds = append(kinds, u.GroupVersionKind())
 	}
 	c := memory.New(memory.Options{Lenient: true})
-	if err := c.Load(objects...); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Load(objects...))
 	for _, contents := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "d")
-		if err := dump.Record(t.Context(), c, dir, dump.RecordOptions{Kinds: kinds, FileContents: contents}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Kinds: kinds, FileContents: contents}))
 		files := 0
 		err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
@@ -46,9 +43,7 @@ func TestRecordPlantedCredentials(t *testing.T) {
 				return nil // which keeps its files
 			}
 			raw, err := os.ReadFile(name)
-			if at := redacttest.Find(string(raw), secret); at != "" {
-				t.Errorf("%s: %s", name, at)
-			}
+			checktest.Equal(t, "", redacttest.Find(string(raw), secret), "%s", name)
 			return err
 		})
 		if err != nil || files < len(objects) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // modelKind is a kind of the clusters that the properties are about.
@@ -262,10 +263,7 @@ func checkTruth(rt *rapid.T, m *model, r *dump.Recording) {
 func TestNothingIsDenied(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawCluster(rt)
-		r, err := dump.Open(rt.Context(), m.tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		r := checktest.Must(dump.Open(rt.Context(), m.tree, dump.Options{}))
 		for _, p := range r.Problems() {
 			if !strings.Contains(p.String(), "nothing says the kind") { // of Things there may be no trace
 				rt.Errorf("problem: %s", p)
@@ -280,10 +278,7 @@ func TestNothingIsDenied(t *testing.T) {
 func TestOnlyWhatIsBrokenIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawCluster(rt)
-		before, err := dump.Open(rt.Context(), m.tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		before := checktest.Must(dump.Open(rt.Context(), m.tree, dump.Options{}))
 		var names []string
 		for name := range m.tree {
 			names = append(names, name)
@@ -347,14 +342,9 @@ func TestArchivesAndTreesAgree(t *testing.T) {
 		m := drawCluster(rt)
 		archive := pack(t, m.tree, rapid.Bool().Draw(rt, "zip"), rapid.Bool().Draw(rt, "backwards"))
 		r, err := dump.OpenArchive(rt.Context(), bytes.NewReader(archive), dump.Options{Workers: rapid.IntRange(1, 3).Draw(rt, "workers")})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		checkTruth(rt, m, r)
-		other, err := dump.Open(rt.Context(), m.tree, dump.Options{})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		other := checktest.Must(dump.Open(rt.Context(), m.tree, dump.Options{}))
 		for _, k := range modelKinds {
 			for _, question := range []string{"list " + k.gvk.GroupVersion().String() + " " + k.gvk.Kind, "get " + k.gvk.GroupVersion().String() + " " + k.gvk.Kind + " a/x9"} {
 				if a, b := answer(rt.Context(), r, question), answer(rt.Context(), other, question); a != b {

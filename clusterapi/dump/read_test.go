@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const pods = `
@@ -57,9 +58,7 @@ func TestSelection(t *testing.T) {
 		if list != nil {
 			for i := range list.Items {
 				got += list.Items[i].GetName() + " "
-				if shared[i].Name() != list.Items[i].GetName() {
-					t.Errorf("shared[%d] is %s", i, shared[i].Name())
-				}
+				checktest.Equal(t, list.Items[i].GetName(), shared[i].Name(), "shared[%d]", i)
 			}
 		}
 		if err != nil {
@@ -85,19 +84,13 @@ func TestGetOfAClusterScopedObject(t *testing.T) {
 func TestOwnership(t *testing.T) {
 	r := mustOpen(t, files(pods), dump.Options{})
 	key := clusterapi.Key("a", "p1")
-	u, err := r.Get(t.Context(), gvk("v1 Pod"), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Must(r.Get(t.Context(), gvk("v1 Pod"), key))
 	u.SetLabels(map[string]string{"app": "changed"})
 	again, err := r.Get(t.Context(), gvk("v1 Pod"), key)
 	if err != nil || again.GetLabels()["app"] != "x" {
 		t.Errorf("%v, %v", again, err)
 	}
-	one, err := clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := checktest.Must(clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key))
 	two, err := clusterapi.GetShared(t.Context(), r, gvk("v1 Pod"), key)
 	if err != nil || one != two {
 		t.Errorf("another object: %v", err)
@@ -129,8 +122,6 @@ func TestReadsHonourTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, question := range []string{"get v1 Pod a/p1", "list v1 Pod", "get v1 Nothing x"} {
-		if got := answer(ctx, r, question); got != context.Canceled.Error() {
-			t.Errorf("%s: %s", question, got)
-		}
+		checktest.Equal(t, context.Canceled.Error(), answer(ctx, r, question), "%s", question)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func parse(t testing.TB, text string) *unstructured.Unstructured {
@@ -31,9 +32,7 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	if err == nil {
 		err = u.UnmarshalJSON(data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return u
 }
 
@@ -41,9 +40,7 @@ func clusterOf(t testing.TB, texts ...string) *memory.Cluster {
 	t.Helper()
 	c := memory.New(memory.Options{Lenient: true})
 	for _, text := range texts {
-		if err := c.Load(parse(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(parse(t, text)))
 	}
 	return c
 }
@@ -52,13 +49,8 @@ func clusterOf(t testing.TB, texts ...string) *memory.Cluster {
 func record(t testing.TB, r clusterapi.Reader, o dump.RecordOptions) (*dump.Recording, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "recording")
-	if err := dump.Record(t.Context(), r, dir, o); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := dump.Open(t.Context(), os.DirFS(dir), dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, dump.Record(t.Context(), r, dir, o))
+	opened := checktest.Must(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))
 	return opened, dir
 }
 
@@ -97,7 +89,7 @@ spec: {config: {storage: {files: [{path: /a, contents: {source: "data:,hush"}, a
 `)
 	route := schema.GroupVersionKind{Group: "route.openshift.io", Version: "v1", Kind: "Route"}
 	r, dir := record(t, c, dump.RecordOptions{Kinds: []schema.GroupVersionKind{route}})
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	checktest.OK(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -108,22 +100,15 @@ spec: {config: {storage: {files: [{path: /a, contents: {source: "data:,hush"}, a
 			}
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	secret, err := r.Get(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, clusterapi.Key("ns", "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := map[string]any{"password": "4 bytes long", "tls.crt": "cHVibGlj", "tls.key": "4 bytes long"}
 	if diff := cmp.Diff(want, secret.Object["data"]); diff != "" || !dump.Redacted(secret) || secret.GetAnnotations()["other"] != "stays" {
 		t.Error(diff)
 	}
 	proxy, err := r.Get(t.Context(), schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "Proxy"}, clusterapi.Key("", "cluster"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if got, _, _ := unstructured.NestedString(proxy.Object, "spec", "httpProxy"); got != "http://me:****@proxy:3128/a" {
 		t.Error(got)
 	}
@@ -185,18 +170,14 @@ func TestRecordErrors(t *testing.T) {
 				}
 				return fault
 			}}, filepath.Join(folder, "d"), dump.RecordOptions{})
-			if !errors.Is(err, fault) {
-				t.Error(err)
-			}
+			checktest.ErrorIs(t, fault, err)
 			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 				t.Error(left, err)
 			}
 		})
 	}
 	t.Run("exists", func(t *testing.T) {
-		if err := dump.Record(t.Context(), c, t.TempDir(), dump.RecordOptions{}); !errors.Is(err, fs.ErrExist) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, fs.ErrExist, dump.Record(t.Context(), c, t.TempDir(), dump.RecordOptions{}))
 	})
 	t.Run("a name that leads elsewhere", func(t *testing.T) {
 		folder := t.TempDir()
@@ -244,38 +225,25 @@ func TestRecordProperty(t *testing.T) {
 			u.Object["spec"] = map[string]any{"text": plain.Draw(rt, "text"), "number": rapid.Int64().Draw(rt, "number"), "fraction": 1.5}
 			_ = c.Load(u) // twice the same name is refused
 		}
-		dir, err := os.MkdirTemp("", "record")
-		if err != nil {
-			rt.Fatal(err)
-		}
+		dir := checktest.Must(os.MkdirTemp("", "record"))
 		defer os.RemoveAll(dir)
 		var r clusterapi.Reader = c
 		for i := range 2 {
 			name := filepath.Join(dir, fmt.Sprint(i))
-			if err := dump.Record(t.Context(), r, name, dump.RecordOptions{}); err != nil {
-				rt.Fatal(err)
-			}
-			opened, err := dump.Open(t.Context(), os.DirFS(name), dump.Options{})
-			if err != nil {
-				rt.Fatal(err)
-			}
+			checktest.OK(rt, dump.Record(t.Context(), r, name, dump.RecordOptions{}))
+			opened := checktest.Must(dump.Open(t.Context(), os.DirFS(name), dump.Options{}))
 			if p := opened.Problems(); len(p) > 0 {
 				rt.Error(p)
 			}
 			r = opened
 			for _, k := range kinds {
 				for _, ns := range []string{"", "a", "c"} {
-					want, err := c.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns})
-					if err != nil {
-						rt.Fatal(err)
-					}
+					want := checktest.Must(c.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns}))
 					got, err := r.List(t.Context(), k, clusterapi.ListOptions{Namespace: ns})
 					if err != nil {
 						rt.Fatalf("%s in %q: %v", k.Kind, ns, err)
 					}
-					if diff := cmp.Diff(want.Items, got.Items); diff != "" {
-						rt.Errorf("%s in %q: %s", k.Kind, ns, diff)
-					}
+					checktest.SameIn(rt, fmt.Sprintf("%s in %q", k.Kind, ns), want.Items, got.Items)
 				}
 				if _, err := r.Get(t.Context(), k, clusterapi.Key("a", "nobody")); !apierrors.IsNotFound(err) {
 					rt.Error(err)

@@ -9,6 +9,7 @@ import (
 	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestStreams: which documents a file has. n1 to n9 are Nodes.
@@ -103,12 +104,8 @@ func TestContext(t *testing.T) {
 				cancel()
 			}
 		}}
-		if _, err := dump.Open(ctx, during, o); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-		if _, err := dump.Open(ctx, tree, o); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		checktest.ErrorIs(t, context.Canceled, checktest.Err(dump.Open(ctx, during, o)))
+		checktest.ErrorIs(t, context.Canceled, checktest.Err(dump.Open(ctx, tree, o)))
 		if _, err := dump.OpenArchive(ctx, strings.NewReader(string(pack(t, tree, true, false))), o); !errors.Is(err, context.Canceled) {
 			t.Errorf("archive: got %v", err)
 		}

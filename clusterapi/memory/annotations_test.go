@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestAnnotationKeys: an update takes the annotations that a new object may
@@ -26,10 +27,7 @@ func TestAnnotationKeys(t *testing.T) {
 		}
 		plain := annotated("updated")
 		plain.SetAnnotations(nil)
-		stored, err := c.Create(context.Background(), plain, clusterapi.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := checktest.Must(c.Create(context.Background(), plain, clusterapi.CreateOptions{}))
 		stored.SetAnnotations(map[string]string{key: "x"})
 		if _, err := c.Update(context.Background(), stored, clusterapi.UpdateOptions{}); (err == nil) != good {
 			t.Errorf("%q: an update returned %v", key, err)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestMergeIsTheFieldManagers applies random objects in the names of two
@@ -19,13 +21,8 @@ import (
 func TestMergeIsTheFieldManagers(t *testing.T) {
 	for _, text := range ownedObjects {
 		var u map[string]any
-		if err := yaml.Unmarshal([]byte(text), &u); err != nil {
-			t.Fatal(err)
-		}
-		base, err := copyTree(u, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, yaml.Unmarshal([]byte(text), &u))
+		base := checktest.Must(copyTree(u, nil, ""))
 		gvk := schema.FromAPIVersionAndKind(u["apiVersion"].(string), u["kind"].(string))
 		t.Run(gvk.Kind, func(t *testing.T) {
 			k := builtin().kind(gvk)
@@ -80,9 +77,7 @@ func mergeRun(t *testing.T, k *kind, base map[string]any, draw *rand.Rand) (fast
 			next = got
 		}
 		e := &entry{obj: &unstructured.Unstructured{Object: content(next)}, managed: next.managed, kind: k}
-		if _, err := encodeManaged(e, live, next); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(encodeManaged(e, live, next))
 		live = e
 	}
 	return fast

@@ -11,18 +11,14 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func object(tb testing.TB, text string) *unstructured.Unstructured {
 	tb.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := checktest.Must(yaml.YAMLToJSON([]byte(text)))
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, u.UnmarshalJSON(data))
 	return u
 }
 
@@ -131,12 +127,8 @@ func BenchmarkApply(b *testing.B) {
 	} {
 		start := func(b *testing.B) *memory.Cluster {
 			c := memory.New(memory.Options{})
-			if _, err := c.Apply(ctx, object(b, benchDefinition), opts); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := c.Apply(ctx, object(b, bc.text), opts); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(c.Apply(ctx, object(b, benchDefinition), opts))
+			checktest.Must(c.Apply(ctx, object(b, bc.text), opts))
 			b.ReportAllocs()
 			return c
 		}
@@ -144,17 +136,13 @@ func BenchmarkApply(b *testing.B) {
 			c, obj := start(b), object(b, bc.text)
 			for i := 0; b.Loop(); i++ {
 				obj.SetName(fmt.Sprintf("o%d", i))
-				if _, err := c.Apply(ctx, obj, opts); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(c.Apply(ctx, obj, opts))
 			}
 		})
 		b.Run(bc.name+"/noop", func(b *testing.B) {
 			c, obj := start(b), object(b, bc.text)
 			for b.Loop() {
-				if _, err := c.Apply(ctx, obj, opts); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(c.Apply(ctx, obj, opts))
 			}
 		})
 	}
@@ -168,16 +156,12 @@ func BenchmarkGet(b *testing.B) {
 			obj := object(b, benchConfigMap)
 			for i := range n {
 				obj.SetName(fmt.Sprintf("o%d", i))
-				if err := c.Load(obj); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, c.Load(obj))
 			}
 			b.ReportAllocs()
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 			for b.Loop() {
-				if _, err := c.Get(ctx, gvk, clusterapi.Key("example", "o0")); err != nil {
-					b.Fatal(err)
-				}
+				checktest.Must(c.Get(ctx, gvk, clusterapi.Key("example", "o0")))
 			}
 		})
 	}
@@ -193,9 +177,7 @@ func BenchmarkList(b *testing.B) {
 			for i := range n {
 				obj.SetName(fmt.Sprintf("o%d", i))
 				obj.SetNamespace(fmt.Sprintf("ns%d", i/10))
-				if err := c.Load(obj); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, c.Load(obj))
 			}
 			b.ReportAllocs()
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // While a definition changes, in its schema and its status, its objects can be
@@ -29,9 +30,7 @@ func TestDefinitionChangesUnderUse(t *testing.T) {
 		return object(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com},
 			spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [`+versions.String()+`]}}`)
 	}
-	if _, err := c.Apply(ctx, definition(0), manager); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Apply(ctx, definition(0), manager))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
 	for v := range 4 {
@@ -52,13 +51,9 @@ func TestDefinitionChangesUnderUse(t *testing.T) {
 	}
 	for i := range 200 {
 		crd, err := c.Apply(ctx, definition(i%2), manager)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for n := range 5 {
-			if err := unstructured.SetNestedField(crd.Object, fmt.Sprint(i, n), "status", "note"); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, unstructured.SetNestedField(crd.Object, fmt.Sprint(i, n), "status", "note"))
 			if crd, err = c.UpdateStatus(ctx, crd, clusterapi.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}

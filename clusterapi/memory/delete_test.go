@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var podGVK = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -22,10 +22,7 @@ var cms = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 // state lists the ConfigMaps, with marks of deletion and finalizers.
 func state(t *testing.T, c *memory.Cluster) []string {
 	t.Helper()
-	list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
 	out := []string{}
 	for i := range list.Items {
 		u := &list.Items[i]
@@ -67,10 +64,7 @@ func family(t *testing.T, c *memory.Cluster, hold ...string) {
 				u.SetFinalizers([]string{"hold"})
 			}
 		}
-		created, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		created := checktest.Must(c.Create(t.Context(), u, clusterapi.CreateOptions{}))
 		uids[m.name] = created
 	}
 }
@@ -98,12 +92,8 @@ func TestPropagation(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			c := memory.New(memory.Options{})
 			family(t, c, tc.hold...)
-			if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "a"), clusterapi.DeleteOptions{Propagation: tc.propagation}); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, state(t, c)); diff != "" {
-				t.Errorf("after the deletion (-want +got):\n%s", diff)
-			}
+			checktest.OK(t, c.Delete(t.Context(), cms, clusterapi.Key("ns", "a"), clusterapi.DeleteOptions{Propagation: tc.propagation}))
+			checktest.SameIn(t, "after the deletion", tc.want, state(t, c))
 			for _, name := range tc.hold {
 				u := mustGet(t, c, cms, "ns", name)
 				var rest []string
@@ -113,13 +103,9 @@ func TestPropagation(t *testing.T) {
 					}
 				}
 				u.SetFinalizers(rest)
-				if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 			}
-			if diff := cmp.Diff(tc.released, state(t, c)); diff != "" {
-				t.Errorf("after the release (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "after the release", tc.released, state(t, c))
 		})
 	}
 }
@@ -135,12 +121,8 @@ func TestOwnersInACircle(t *testing.T) {
 				for i, name := range circle {
 					mustLoad(t, c, fmt.Sprintf(text, name, circle[(i+1)%len(circle)]))
 				}
-				if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "a"), clusterapi.DeleteOptions{Propagation: propagation}); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff([]string{}, state(t, c)); diff != "" {
-					t.Errorf("left (-want +got):\n%s", diff)
-				}
+				checktest.OK(t, c.Delete(t.Context(), cms, clusterapi.Key("ns", "a"), clusterapi.DeleteOptions{Propagation: propagation}))
+				checktest.SameIn(t, "left", []string{}, state(t, c))
 			})
 		}
 	}
@@ -151,9 +133,7 @@ func TestDefinitionOfDefinitions(t *testing.T) {
 	c := memory.New(memory.Options{Lenient: true})
 	crd := mustApply(t, c, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: x}, spec: {group: apiextensions.k8s.io,
 		names: {kind: CustomResourceDefinition}, scope: Cluster, versions: [{name: v1, served: true, storage: true}]}}`)
-	if err := c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}))
 	if _, err := c.Get(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd)); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want NotFound", err)
 	}
@@ -167,24 +147,18 @@ func TestNamespaceTakesItsContents(t *testing.T) {
 	mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: other}}`)
 	mustApply(t, c, `{apiVersion: v1, kind: Secret, metadata: {name: held, namespace: ns, finalizers: [a/b]}}`)
 	namespaces := schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
-	if err := c.Delete(t.Context(), namespaces, clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), namespaces, clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}))
 	ns := mustGet(t, c, namespaces, "", "ns")
 	if phase, _, _ := unstructured.NestedString(ns.Object, "status", "phase"); phase != "Terminating" {
 		t.Errorf("phase %q", phase)
 	}
-	if diff := cmp.Diff([]string{"c"}, state(t, c)); diff != "" {
-		t.Errorf("ConfigMaps (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "ConfigMaps", []string{"c"}, state(t, c))
 	if _, err := c.Apply(t.Context(), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: late, namespace: ns}}`), manager); !apierrors.IsForbidden(err) {
 		t.Errorf("creating in a namespace that goes: got %v, want Forbidden", err)
 	}
 	secret := mustGet(t, c, schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "ns", "held")
 	secret.SetFinalizers(nil)
-	if _, err := c.Update(t.Context(), secret, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
 	if _, err := c.Get(t.Context(), namespaces, clusterapi.Key("", "ns")); !apierrors.IsNotFound(err) {
 		t.Errorf("the empty namespace is still there: %v", err)
 	}
@@ -194,9 +168,7 @@ func TestDefinitionTakesItsObjects(t *testing.T) {
 	c := memory.New(memory.Options{})
 	crd := mustApply(t, c, benchDefinition)
 	mustApply(t, c, benchWidget)
-	if err := c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}))
 	mustApply(t, c, benchDefinition)
 	list, err := c.List(t.Context(), widgets, clusterapi.ListOptions{})
 	if err != nil || len(list.Items) != 0 {
@@ -233,9 +205,7 @@ func TestGracefulPods(t *testing.T) {
 			t.Errorf("%s: deletionTimestamp %v, grace %v, want %d", name, u.GetDeletionTimestamp(), got, want)
 		}
 		u.SetLabels(map[string]string{"a": "b"})
-		if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 		if err := c.Remove(gvk, clusterapi.Key("ns", name)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

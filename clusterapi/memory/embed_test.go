@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // refusing is a wrapper of a cluster that refuses reads.
@@ -38,9 +39,7 @@ type uncomparable struct {
 // is asked by them, however it is read; the cluster itself shares what it stores.
 func TestEmbedded(t *testing.T) {
 	c := memory.New(memory.Options{})
-	if _, err := clusterapi.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(clusterapi.Create(t.Context(), c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}, clusterapi.CreateOptions{}))
 	key, gvk := clusterapi.Key("a", "b"), corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	read := func(api clusterapi.ClusterAPI) (errs []error) {
 		ctx := t.Context()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Evictions at the same time spend a budget once each.
@@ -35,9 +36,7 @@ func TestEvictAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if evicted != allowed {
-		t.Errorf("%d pods were evicted, want %d", evicted, allowed)
-	}
+	checktest.Equal(t, allowed, evicted, "pods were evicted")
 }
 
 // What happens between the look at a budget and the write of it counts.
@@ -53,14 +52,10 @@ func TestEvictMeetsAnotherWriter(t *testing.T) {
 				b.Status.DisruptionsAllowed = 0
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, err)
 		}, apierrors.IsTooManyRequests},
 		{"who replaces the pod", func(t *testing.T, c *memory.Cluster) {
-			if err := c.Delete(t.Context(), podGVK, clusterapi.Key("ns", "p"), clusterapi.DeleteOptions{}); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, c.Delete(t.Context(), podGVK, clusterapi.Key("ns", "p"), clusterapi.DeleteOptions{}))
 			mustLoad(t, c, pod)
 		}, apierrors.IsNotFound},
 	} {

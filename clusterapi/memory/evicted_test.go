@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // An evicted pod that is still ending says why; a finished one goes at once.
@@ -26,14 +27,9 @@ func TestEvictedPods(t *testing.T) {
 		if err == nil {
 			err = c.Evict(t.Context(), clusterapi.Key("ns", name), clusterapi.EvictOptions{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
-	p, err := clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("ns", "running"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Must(clusterapi.Get[corev1.Pod](t.Context(), c, clusterapi.Key("ns", "running")))
 	target := false
 	for _, cond := range p.Status.Conditions {
 		target = target || cond.Type == corev1.DisruptionTarget && cond.Status == corev1.ConditionTrue && cond.Reason == "EvictionByEvictionAPI"

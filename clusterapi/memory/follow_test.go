@@ -8,13 +8,13 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // changes drains a cursor into lines, and checks that each Old is what New was.
@@ -60,9 +60,7 @@ func TestFollow(t *testing.T) {
 	put(t, c, owned)
 	kind := owner.GroupVersionKind()
 	for _, name := range []string{"a", "owner"} {
-		if err := c.Delete(ctx, kind, clusterapi.Key("example", name), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(ctx, kind, clusterapi.Key("example", name), clusterapi.DeleteOptions{}))
 	}
 	got := changes(t, cursor)
 	want := []string{
@@ -74,17 +72,13 @@ func TestFollow(t *testing.T) {
 		"ConfigMap example/owner: 7 to -",
 		"ConfigMap example/owned: 8 to -",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	cursor.Close()
 	put(t, c, settings("later", nil))
 	if change, ok := cursor.Next(); ok {
 		t.Errorf("a closed cursor tells of %s", change.Object().Key())
 	}
-	if err := c.CheckShared(); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, c.CheckShared())
 }
 
 // Two cursors are apart, and each change is forgotten once both have told it.
@@ -99,9 +93,7 @@ func TestFollowFreesMemory(t *testing.T) {
 	old := weak.Make(change.New)
 	change = clusterapi.Change{}
 	second.Close()
-	if got := len(changes(t, first)); got != 2 {
-		t.Errorf("%d changes are left, want 2", got)
-	}
+	checktest.Equal(t, 2, len(changes(t, first)), "changes are left")
 	for range 10 {
 		if runtime.GC(); old.Value() == nil {
 			return
@@ -117,28 +109,17 @@ func TestShared(t *testing.T) {
 	key := clusterapi.Key("example", "a")
 	kind := settings("a", nil).GroupVersionKind()
 
-	one, err := c.GetShared(ctx, kind, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := checktest.Must(c.GetShared(ctx, kind, key))
 	list, err := c.ListShared(ctx, kind, clusterapi.ListOptions{})
 	if err != nil || len(list) != 1 || list[0] != one {
 		t.Fatalf("ListShared: %v, %v; want the object of GetShared", list, err)
 	}
-	typed, err := clusterapi.Read[corev1.ConfigMap](ctx, c, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	typed := checktest.Must(clusterapi.Read[corev1.ConfigMap](ctx, c, key))
 	if again, _ := clusterapi.As[corev1.ConfigMap](list[0]); again != typed {
 		t.Error("a stored state is converted twice")
 	}
-	own, err := c.Get(ctx, kind, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(own.Object, one.Unstructured().Object); diff != "" {
-		t.Error(diff)
-	}
+	own := checktest.Must(c.Get(ctx, kind, key))
+	checktest.Same(t, own.Object, one.Unstructured().Object)
 	copied, err := clusterapi.Get[corev1.ConfigMap](ctx, c, key)
 	if err != nil || copied == typed || copied.ManagedFields != nil {
 		t.Errorf("Get: %v, %v, managedFields %v; want an own object without them", copied == typed, err, copied.ManagedFields)
@@ -148,9 +129,7 @@ func TestShared(t *testing.T) {
 	if typed.Data["x"] != "1" || one.Unstructured().Object["data"].(map[string]any)["x"] != "1" {
 		t.Error("a write changed a shared object")
 	}
-	if err := c.CheckShared(); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, c.CheckShared())
 }
 
 // CheckShared finds who changes what is shared, be it typed or not.
@@ -163,29 +142,18 @@ func TestCheckSharedFinds(t *testing.T) {
 		want    string
 	}{
 		"nobody": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
-			if _, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(clusterapi.Read[corev1.ConfigMap](t.Context(), c, key))
 		}, ""},
 		"a reader": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
-			o, err := c.GetShared(t.Context(), kind, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := checktest.Must(c.GetShared(t.Context(), kind, key))
 			o.Unstructured().SetLabels(map[string]string{"a": "b"})
 		}, "ConfigMap example/a is shared, and somebody changed metadata.labels"},
 		"a reader who converts": {memory.Options{CheckShared: true}, func(t *testing.T, c *memory.Cluster) {
-			o, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := checktest.Must(clusterapi.Read[corev1.ConfigMap](t.Context(), c, key))
 			o.Data["x"] = "2"
 		}, "ConfigMap example/a is shared as *v1.ConfigMap, and somebody changed data.x"},
 		"nobody looks": {memory.Options{}, func(t *testing.T, c *memory.Cluster) {
-			o, err := clusterapi.Read[corev1.ConfigMap](t.Context(), c, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := checktest.Must(clusterapi.Read[corev1.ConfigMap](t.Context(), c, key))
 			o.Data["x"] = "2"
 		}, ""},
 	}
@@ -216,9 +184,7 @@ func TestSharedIsIntercepted(t *testing.T) {
 	kind := settings("a", nil).GroupVersionKind()
 	_, _ = c.GetShared(t.Context(), kind, clusterapi.Key("example", "a"))
 	_, _ = c.ListShared(t.Context(), kind, clusterapi.ListOptions{})
-	if diff := cmp.Diff([]string{"Get", "List"}, verbs); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"Get", "List"}, verbs)
 }
 
 func settings(name string, data map[string]any) *unstructured.Unstructured {
@@ -231,9 +197,6 @@ func settings(name string, data map[string]any) *unstructured.Unstructured {
 
 func put(t *testing.T, c *memory.Cluster, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	stored, err := c.Apply(t.Context(), obj, clusterapi.ApplyOptions{FieldManager: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := checktest.Must(c.Apply(t.Context(), obj, clusterapi.ApplyOptions{FieldManager: "test"}))
 	return stored
 }

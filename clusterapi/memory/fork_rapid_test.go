@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A fork and a cluster into which the same objects were loaded answer alike,
@@ -99,10 +100,7 @@ func TestForkProperty(t *testing.T) {
 				}
 				return out, nil
 			}
-			want, err := state(plain)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			want := checktest.Must(state(plain))
 			var got string
 			if err := again(func(c *memory.Cluster) (err error) { got, err = state(c); return err }); err != nil || got != want {
 				rt.Fatalf("%s: got\n%swant\n%s%v", k.Kind, got, want, err)

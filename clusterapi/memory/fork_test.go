@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/differential"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // origin is a base that counts its Lists and fails as it is told.
@@ -69,9 +70,7 @@ func baseCluster(t *testing.T, texts ...string) *memory.Cluster {
 	t.Helper()
 	c := memory.New(memory.Options{})
 	for _, text := range texts {
-		if err := c.Load(object(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(object(t, text)))
 	}
 	return c
 }
@@ -135,18 +134,11 @@ func TestForkTouch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := &origin{Reader: baseCluster(t, named("one", ", uid: u-1"))}
-			want, err := base.Reader.Get(t.Context(), cms, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := checktest.Must(base.Reader.Get(t.Context(), cms, key))
 			c := memory.New(memory.Options{Base: base})
-			if err := verb(c); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, verb(c))
 			_, _ = c.List(t.Context(), cms, clusterapi.ListOptions{})
-			if diff := cmp.Diff(map[string]int{"CustomResourceDefinition": 1, "Namespace": 1, "ConfigMap": 1}, base.lists); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, map[string]int{"CustomResourceDefinition": 1, "Namespace": 1, "ConfigMap": 1}, base.lists)
 			if got, err := base.Reader.Get(t.Context(), cms, key); err != nil || !cmp.Equal(got, want) {
 				t.Errorf("the base changed: %v", err)
 			}
@@ -162,9 +154,7 @@ func TestForkVersions(t *testing.T) {
 	if _, err := c.Get(t.Context(), gk.WithVersion("v9"), clusterapi.Key("example", "widget")); !meta.IsNoMatchError(err) {
 		t.Errorf("v9: %v", err)
 	}
-	if _, err := c.Get(t.Context(), gk.WithVersion("v1"), clusterapi.Key("example", "widget")); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(c.Get(t.Context(), gk.WithVersion("v1"), clusterapi.Key("example", "widget"))))
 	if base.lists["Widget"] != 2 { // v9, v1
 		t.Error(base.lists)
 	}
@@ -198,12 +188,8 @@ func TestForkNotCollected(t *testing.T) {
 	}
 	t.Run("some", func(t *testing.T) {
 		c := memory.New(memory.Options{Base: &origin{Reader: baseCluster(t, named("one", "")), fail: notWhole("ConfigMap")}})
-		if err := get(c, "one"); err != nil {
-			t.Error(err)
-		}
-		if err := get(c, "two"); !errors.Is(err, clusterapi.ErrNotCollected) {
-			t.Error(err)
-		}
+		checktest.Good(t, get(c, "one"))
+		checktest.ErrorIs(t, clusterapi.ErrNotCollected, get(c, "two"))
 		for _, limit := range []int{0, 1} {
 			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{Limit: limit})
 			if !errors.Is(err, clusterapi.ErrNotCollected) || list == nil || len(list.Items) != 1 {
@@ -211,15 +197,11 @@ func TestForkNotCollected(t *testing.T) {
 			}
 		}
 		mustApply(t, c, named("two", ""))
-		if err := get(c, "two"); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, get(c, "two"))
 		if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "three"), clusterapi.DeleteOptions{}); !errors.Is(err, clusterapi.ErrNotCollected) {
 			t.Error(err)
 		}
-		if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "one"), clusterapi.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, c.Delete(t.Context(), cms, clusterapi.Key("ns", "one"), clusterapi.DeleteOptions{}))
 		if err := get(c, "one"); !apierrors.IsNotFound(err) {
 			t.Errorf("a deleted object: %v", err)
 		}
@@ -236,9 +218,7 @@ func TestForkNotCollected(t *testing.T) {
 		base := &origin{Reader: baseCluster(t), fail: notWhole("ConfigMap"), none: map[string]bool{"ConfigMap": true}}
 		c := memory.New(memory.Options{Base: base})
 		for range 2 {
-			if err := get(c, "one"); !errors.Is(err, clusterapi.ErrNotCollected) {
-				t.Error(err)
-			}
+			checktest.ErrorIs(t, clusterapi.ErrNotCollected, get(c, "one"))
 		}
 		if base.lists["ConfigMap"] != 2 {
 			t.Error(base.lists)
@@ -247,9 +227,7 @@ func TestForkNotCollected(t *testing.T) {
 	t.Run("definitions", func(t *testing.T) { // which a recording may lack
 		base := &origin{Reader: baseCluster(t, named("one", "")), fail: notWhole("CustomResourceDefinition"), none: map[string]bool{"CustomResourceDefinition": true}}
 		c := memory.New(memory.Options{Base: base})
-		if err := get(c, "one"); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, get(c, "one"))
 	})
 	for name, none := range map[string]bool{"defined here, empty list": false, "defined here, no list": true} {
 		t.Run(name, func(t *testing.T) {
@@ -272,14 +250,10 @@ func TestForkNotCollected(t *testing.T) {
 // does not serve is empty once it has one.
 func TestForkServed(t *testing.T) {
 	lenient := memory.New(memory.Options{Lenient: true})
-	if err := lenient.Load(object(t, benchWidget)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, lenient.Load(object(t, benchWidget)))
 	c := memory.New(memory.Options{Base: lenient})
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	if _, err := c.Get(t.Context(), widgets, clusterapi.Key("example", "widget")); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(c.Get(t.Context(), widgets, clusterapi.Key("example", "widget"))))
 	c = memory.New(memory.Options{Base: memory.New(memory.Options{})})
 	if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
 		t.Error(err)
@@ -312,13 +286,8 @@ func TestForkDeletes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := memory.New(memory.Options{Base: baseCluster(t, tc.base...)})
-			if err := c.Delete(t.Context(), tc.gvk, tc.key, tc.opts); err != nil {
-				t.Fatal(err)
-			}
-			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, c.Delete(t.Context(), tc.gvk, tc.key, tc.opts))
+			list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
 			var got []string
 			for _, u := range list.Items {
 				name := u.GetName()
@@ -335,9 +304,7 @@ func TestForkDeletes(t *testing.T) {
 	t.Run("definition", func(t *testing.T) {
 		c := memory.New(memory.Options{Base: baseCluster(t, benchDefinition, benchWidget)})
 		widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-		if err := c.Delete(t.Context(), crdGVK, clusterapi.Key("", "widgets.example.com"), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(t.Context(), crdGVK, clusterapi.Key("", "widgets.example.com"), clusterapi.DeleteOptions{}))
 		if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
 			t.Error(err)
 		}
@@ -381,20 +348,14 @@ func TestForkConcurrent(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if _, err := c.Get(t.Context(), cms, clusterapi.Key("ns", "one")); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(c.Get(t.Context(), cms, clusterapi.Key("ns", "one"))))
 		})
 	}
 	time.Sleep(20 * time.Millisecond)
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, <-first)
 	all.Wait()
-	if n := base.lists["ConfigMap"]; n != 2 {
-		t.Errorf("%d lists", n)
-	}
+	checktest.Equal(t, 2, base.lists["ConfigMap"], "lists")
 }
 
 // New UIDs and resourceVersions are not those of objects that are read later.
@@ -416,9 +377,7 @@ func TestForkIdentity(t *testing.T) {
 func TestForkDifferential(t *testing.T) {
 	base, plain := memory.New(memory.Options{}), memory.New(memory.Options{CheckNamespaces: true, GracefulPods: true})
 	for _, text := range []string{named("one", ""), "apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n", benchDefinition, benchWidget, benchDeployment} {
-		if err := errors.Join(base.Load(object(t, text)), plain.Load(object(t, text))); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, errors.Join(base.Load(object(t, text)), plain.Load(object(t, text))))
 	}
 	fork := memory.New(memory.Options{Base: base, CheckNamespaces: true, GracefulPods: true})
 	differential.Run(t, plain, fork, differential.Options{Seed: 15, Sequences: 40})

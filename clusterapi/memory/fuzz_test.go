@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // FuzzDefinition stores definitions with any schema, and objects of any form
@@ -31,9 +32,7 @@ func FuzzDefinition(f *testing.F) {
 		if _, err := c.Apply(t.Context(), crd, manager); apierrors.IsInvalid(err) {
 			c = memory.New(memory.Options{Lenient: true})
 			_, err = c.Apply(t.Context(), crd, manager)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 		} else if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestGenerationCountsAnnotations: the API server counts annotations of
@@ -20,16 +21,12 @@ func TestGenerationCountsAnnotations(t *testing.T) {
 		}}
 		delete(obj.Object["spec"].(map[string]any), "replicas")
 		stored, err := c.Create(t.Context(), obj, clusterapi.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		stored.SetAnnotations(map[string]string{"a": "b"})
 		stored.SetLabels(map[string]string{"a": "b"})
 		if stored, err = c.Update(t.Context(), stored, clusterapi.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := stored.GetGeneration(); got != want {
-			t.Errorf("%s: generation %d, want %d", kind, got, want)
-		}
+		checktest.Equal(t, want, stored.GetGeneration(), "%s: generation", kind)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func pod(namespace, name, node string, owner types.UID) *unstructured.Unstructured {
@@ -55,10 +56,7 @@ func TestIndexes(t *testing.T) {
 		if step%10 != 0 {
 			continue
 		}
-		all, err := clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := checktest.Must(clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{}))
 		names := func(pods []*corev1.Pod, keep func(*corev1.Pod) bool) []string {
 			out := []string{}
 			for _, p := range pods {
@@ -77,9 +75,7 @@ func TestIndexes(t *testing.T) {
 		for _, node := range nodes[:3] {
 			for _, namespace := range []string{"", "ns1"} {
 				found, err := clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{NodeName: node, Namespace: namespace})
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				want := names(all, func(p *corev1.Pod) bool {
 					return p.Spec.NodeName == node && (namespace == "" || p.Namespace == namespace)
 				})
@@ -89,10 +85,7 @@ func TestIndexes(t *testing.T) {
 			}
 		}
 		for _, owner := range owners[:3] {
-			found, err := c.Dependents(kind, owner)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := checktest.Must(c.Dependents(kind, owner))
 			got := []string{}
 			for _, o := range found {
 				got = append(got, o.Key().String())

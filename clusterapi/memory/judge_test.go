@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const container = `containers: [{name: c, image: i}]`
@@ -170,9 +171,7 @@ func TestRefusedChanges(t *testing.T) {
 func TestCanonicalForm(t *testing.T) {
 	c := memory.New(memory.Options{})
 	p, err := c.Create(t.Context(), object(t, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ns, labels: {}}, spec: {hostNetwork: false, containers: [{name: c, image: i, resources: {requests: {cpu: 1000m, memory: 1024}}}]}}`), clusterapi.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if at(p, "metadata", "labels") != nil || at(p, "spec", "hostNetwork") != nil {
 		t.Errorf("empty fields are stored: %v", p.Object)
 	}

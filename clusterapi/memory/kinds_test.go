@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var manager = clusterapi.ApplyOptions{FieldManager: "test"}
@@ -22,28 +23,20 @@ var widgets = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind:
 
 func mustApply(t testing.TB, c *memory.Cluster, text string) *unstructured.Unstructured {
 	t.Helper()
-	u, err := c.Apply(t.Context(), object(t, text), manager)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Must(c.Apply(t.Context(), object(t, text), manager))
 	return u
 }
 
 func mustLoad(t testing.TB, c *memory.Cluster, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		if err := c.Load(object(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(object(t, text)))
 	}
 }
 
 func mustGet(t testing.TB, c *memory.Cluster, gvk schema.GroupVersionKind, ns, name string) *unstructured.Unstructured {
 	t.Helper()
-	u, err := c.Get(t.Context(), gvk, clusterapi.Key(ns, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Must(c.Get(t.Context(), gvk, clusterapi.Key(ns, name)))
 	return u
 }
 
@@ -81,9 +74,7 @@ func TestBuiltinKinds(t *testing.T) {
 func TestScope(t *testing.T) {
 	c := memory.New(memory.Options{})
 	u := mustApply(t, c, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r, namespace: wrong}}`)
-	if u.GetNamespace() != "" {
-		t.Errorf("a cluster-scoped object is in namespace %q", u.GetNamespace())
-	}
+	checktest.Equal(t, "", u.GetNamespace(), "a cluster-scoped object is in namespace")
 	mustGet(t, c, u.GroupVersionKind(), "", "r")
 
 	checking := memory.New(memory.Options{CheckNamespaces: true})
@@ -136,9 +127,7 @@ func TestStatusSubresource(t *testing.T) {
 			u.SetAPIVersion(tc.apiVersion)
 			u.SetKind(tc.kind)
 			u, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			_, err = c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
 			if (err == nil) != tc.separate {
 				t.Errorf("UpdateStatus: %v, want a subresource: %t", err, tc.separate)
@@ -151,12 +140,8 @@ func TestDefinition(t *testing.T) {
 	c := memory.New(memory.Options{Lenient: true})
 	t.Run("before its definition a kind takes all", func(t *testing.T) {
 		u := object(t, benchWidget)
-		if err := unstructured.SetNestedField(u.Object, "x", "spec", "later"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "early"}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, unstructured.SetNestedField(u.Object, "x", "spec", "later"))
+		checktest.Must(c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "early"}))
 	})
 	crd := mustApply(t, c, benchDefinition)
 	if got, _, _ := unstructured.NestedStringSlice(crd.Object, "status", "storedVersions"); !cmp.Equal(got, []string{"v1"}) {
@@ -170,16 +155,12 @@ func TestDefinition(t *testing.T) {
 	})
 	t.Run("a changed schema counts at once", func(t *testing.T) {
 		u := object(t, benchWidget)
-		if err := unstructured.SetNestedField(u.Object, "x", "spec", "color"); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, unstructured.SetNestedField(u.Object, "x", "spec", "color"))
 		if _, err := c.Apply(t.Context(), u, manager); err == nil || !strings.Contains(err.Error(), ".spec.color") {
 			t.Fatalf("got %v, want an error that names .spec.color", err)
 		}
 		mustApply(t, c, strings.Replace(benchDefinition, "mode: {type: string}", "mode: {type: string}\n              color: {type: string}", 1))
-		if _, err := c.Apply(t.Context(), u, manager); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, checktest.Err(c.Apply(t.Context(), u, manager)))
 	})
 	t.Run("metadata is that of every object", func(t *testing.T) {
 		u := object(t, benchWidget)
@@ -205,16 +186,12 @@ func TestEstablishAfter(t *testing.T) {
 		return ""
 	}
 	mustApply(t, c, benchDefinition)
-	if got := established(); got != "False 2026-01-01T00:00:00Z" {
-		t.Errorf("at first Established is %s", got)
-	}
+	checktest.Equal(t, "False 2026-01-01T00:00:00Z", established(), "at first Established")
 	if _, err := c.Apply(t.Context(), object(t, benchWidget), manager); !meta.IsNoMatchError(err) {
 		t.Errorf("at first: got %v, want a NoMatch error", err)
 	}
 	clock.SetTime(clock.Now().Add(time.Minute))
-	if got := established(); got != "True 2026-01-01T00:01:00Z" {
-		t.Errorf("later Established is %s", got)
-	}
+	checktest.Equal(t, "True 2026-01-01T00:01:00Z", established(), "later Established")
 	mustApply(t, c, benchWidget)
 }
 
@@ -222,18 +199,12 @@ func TestVersions(t *testing.T) {
 	c := memory.New(memory.Options{Lenient: true})
 	mustLoad(t, c, `{apiVersion: machineconfiguration.openshift.io/v1alpha1, kind: MachineConfigNode, metadata: {name: node}, spec: {a: b}}`)
 	u := mustGet(t, c, schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigNode"}, "", "node")
-	if got := u.GetAPIVersion(); got != "machineconfiguration.openshift.io/v1" {
-		t.Errorf("apiVersion %s", got)
-	}
+	checktest.Equal(t, "machineconfiguration.openshift.io/v1", u.GetAPIVersion(), "apiVersion")
 	u.Object["spec"] = map[string]any{"a": "c"}
-	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(c.Update(t.Context(), u, clusterapi.UpdateOptions{})))
 	mustApply(t, c, `{apiVersion: machineconfiguration.openshift.io/v1alpha1, kind: MachineConfigNode, metadata: {name: node}, spec: {d: e}}`)
 	u = mustGet(t, c, u.GroupVersionKind(), "", "node")
-	if diff := cmp.Diff(map[string]any{"a": "c", "d": "e"}, u.Object["spec"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]any{"a": "c", "d": "e"}, u.Object["spec"])
 }
 
 func TestValues(t *testing.T) {
@@ -242,14 +213,9 @@ func TestValues(t *testing.T) {
 		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": "x"},
 		"spec": map[string]any{"int": 1, "int32": int32(2), "whole": -3.0, "many": 1e15, "part": 0.5, "large": 1e300, "strings": []string{"a"}, "map": map[string]string{"b": "c"}},
 	}}
-	got, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := checktest.Must(c.Create(t.Context(), u, clusterapi.CreateOptions{}))
 	want := map[string]any{"int": int64(1), "int32": int64(2), "whole": int64(-3), "many": int64(1e15), "part": 0.5, "large": 1e300, "strings": []any{"a"}, "map": map[string]any{"b": "c"}}
-	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got.Object["spec"])
 	got.Object["spec"].(map[string]any)["whole"] = -3.0
 	if again, err := c.Update(t.Context(), got, clusterapi.UpdateOptions{}); err != nil || again.GetResourceVersion() != got.GetResourceVersion() {
 		t.Errorf("the same number in another form counts as a change (%v)", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -56,9 +57,7 @@ func slowWatch(t *testing.T) int64 {
 	u := mustApply(t, c, configMap("name: c, namespace: ns", ""))
 	seen := int64(0)
 	for event, err := range c.Watch(t.Context(), cms, clusterapi.ListOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if event.Type == clusterapi.Synced {
 			for i := range 1100 {
 				u = mustApply(t, c, configMap("name: c, namespace: ns", fmt.Sprintf(`, data: {a: "%d"}`, i)))
@@ -80,27 +79,20 @@ func TestManagersInTurn(t *testing.T) {
 	apply := func(manager, key string) string {
 		clock.SetTime(clock.Now().Add(time.Second))
 		u, err := c.Apply(t.Context(), object(t, configMap("name: c, namespace: ns", ", data: {"+key+": x}")), clusterapi.ApplyOptions{FieldManager: manager})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return u.GetResourceVersion()
 	}
 	update := func(manager string) string {
 		clock.SetTime(clock.Now().Add(time.Second))
 		u := mustGet(t, c, cms, "ns", "c")
-		u, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u = checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}))
 		return u.GetResourceVersion()
 	}
 	apply("one", "a")
 	apply("two", "b")
 	mustLabel := mustGet(t, c, cms, "ns", "c")
 	mustLabel.SetLabels(map[string]string{"a": "b"})
-	if _, err := c.Update(t.Context(), mustLabel, clusterapi.UpdateOptions{FieldManager: "three"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Update(t.Context(), mustLabel, clusterapi.UpdateOptions{FieldManager: "three"}))
 	want := mustGet(t, c, cms, "ns", "c").GetResourceVersion()
 	for range 3 {
 		for _, got := range []string{apply("one", "a"), apply("two", "b"), update("one"), update("three")} {
@@ -125,15 +117,11 @@ func deleteNamespace(t *testing.T, n int) uint64 {
 	u := object(t, configMap("name: c, namespace: ns", ""))
 	for i := range n {
 		u.SetName(fmt.Sprintf("c%d", i))
-		if err := c.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(u))
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := c.Delete(t.Context(), object(t, `{apiVersion: v1, kind: Namespace}`).GroupVersionKind(), clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), object(t, `{apiVersion: v1, kind: Namespace}`).GroupVersionKind(), clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}))
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }

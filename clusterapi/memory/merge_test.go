@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Merged changes lead to the same state as all of them, and each fits what the
@@ -62,14 +63,10 @@ func TestEndedWatchIsForgotten(t *testing.T) {
 	c := New(Options{})
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	for range c.Watch(t.Context(), gvk, clusterapi.ListOptions{}) {
-		if n := len(c.table(gvk.GroupKind()).watchers); n != 1 {
-			t.Errorf("%d watchers while one watches", n)
-		}
+		checktest.Equal(t, 1, len(c.table(gvk.GroupKind()).watchers), "watchers while one watches")
 		break
 	}
-	if n := len(c.table(gvk.GroupKind()).watchers); n != 0 {
-		t.Errorf("%d watchers are left", n)
-	}
+	checktest.Equal(t, 0, len(c.table(gvk.GroupKind()).watchers), "watchers are left")
 }
 
 func named(name string) *unstructured.Unstructured {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const benchNode = `
@@ -122,19 +123,14 @@ func BenchmarkModify(b *testing.B) {
 func benchModify[T any](b *testing.B, o clusterapi.ModifyOptions, f func(*T, int)) {
 	c := memory.NewOpenShift(memory.Options{})
 	for _, text := range []string{benchNode, benchPod, benchPool, benchOperator} {
-		if _, err := c.Create(b.Context(), object(b, text), clusterapi.CreateOptions{FieldManager: "install"}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(c.Create(b.Context(), object(b, text), clusterapi.CreateOptions{FieldManager: "install"}))
 	}
 	gvk, _ := clusterapi.KindOf[T]()
 	key := map[string]types.NamespacedName{"Node": clusterapi.Key("", "worker-0"), "Pod": clusterapi.Key("example", "web-0"),
 		"MachineConfigPool": clusterapi.Key("", "worker"), "ClusterOperator": clusterapi.Key("", "dns")}[gvk.Kind]
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		_, err := clusterapi.Modify(b.Context(), c, key, o, func(t *T) error { f(t, i); return nil })
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(clusterapi.Modify(b.Context(), c, key, o, func(t *T) error { f(t, i); return nil }))
 	}
 }
 
@@ -145,11 +141,7 @@ func BenchmarkPods(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		obj.SetName(fmt.Sprint("web-", i))
-		if _, err := c.Create(b.Context(), obj, clusterapi.CreateOptions{FieldManager: "controller"}); err != nil {
-			b.Fatal(err)
-		}
-		if err := c.Delete(b.Context(), obj.GroupVersionKind(), clusterapi.KeyOf(obj), clusterapi.DeleteOptions{}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(c.Create(b.Context(), obj, clusterapi.CreateOptions{FieldManager: "controller"}))
+		checktest.OK(b, c.Delete(b.Context(), obj.GroupVersionKind(), clusterapi.KeyOf(obj), clusterapi.DeleteOptions{}))
 	}
 }

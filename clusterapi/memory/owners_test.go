@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // owned are objects of kinds with a schema, with a definition, and with neither.
@@ -64,10 +66,7 @@ var ownersWidget = map[string]any{
 func ownersKinds(t *testing.T) map[string]*kind {
 	t.Helper()
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-	types, err := definedType(ownersWidget)
-	if err != nil {
-		t.Fatal(err)
-	}
+	types := checktest.Must(definedType(ownersWidget))
 	defined := &kind{gvk: widget, status: true, counts: true, converter: plain, types: types}
 	defined.prepare()
 	return map[string]*kind{
@@ -102,14 +101,9 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 		if live == nil {
 			for _, text := range ownedObjects {
 				var u map[string]any
-				if err := yaml.Unmarshal([]byte(text), &u); err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, yaml.Unmarshal([]byte(text), &u))
 				if u["kind"] == k.gvk.Kind {
-					content, err := copyTree(u, nil, "")
-					if err != nil {
-						t.Fatal(err)
-					}
+					content := checktest.Must(copyTree(u, nil, ""))
 					obj = content.(map[string]any)
 				}
 			}
@@ -155,15 +149,9 @@ func ownersRun(t *testing.T, k *kind, who []actor, draw *rand.Rand) (fast int) {
 			next = got
 		}
 		e := &entry{obj: &unstructured.Unstructured{Object: maps.Clone(obj)}, managed: next.managed, kind: k}
-		encoded, err := encodeManaged(e, live, next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := checktest.Must(encodeManaged(e, live, next))
 		want.managed = slices.Clone(want.managed)
-		plain, err := encodeManaged(&entry{managed: want.managed}, nil, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := checktest.Must(encodeManaged(&entry{managed: want.managed}, nil, want))
 		if diff := cmp.Diff(plain, encoded); diff != "" {
 			t.Fatalf("step %d: encoded otherwise:\n%s", step, diff)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -24,17 +25,11 @@ import (
 // left out.
 func payloadObjects(t testing.TB, name string) []*unstructured.Unstructured {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(testdata.Dir(t), name, "release-manifests", "*.y*ml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := checktest.Must(filepath.Glob(filepath.Join(testdata.Dir(t), name, "release-manifests", "*.y*ml")))
 	var definitions, others []*unstructured.Unstructured
 	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := checktest.Must(os.ReadFile(file))
 		for _, doc := range separator.Split(string(data), -1) {
 			content, err := yaml.YAMLToJSON([]byte(doc))
 			if err != nil || bytes.Equal(content, []byte("null")) {
@@ -103,9 +98,7 @@ func TestPayload(t *testing.T) {
 			c := memory.NewOpenShift(memory.Options{})
 			if name == "payload-4.17.30" { // later a kind of v1
 				olm := schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1alpha1", Kind: "OLM"}
-				if _, err := c.Apply(t.Context(), memory.Definition(olm, "Cluster"), manager); err != nil {
-					t.Fatal(err)
-				}
+				checktest.Must(c.Apply(t.Context(), memory.Definition(olm, "Cluster"), manager))
 			}
 			type stored struct {
 				obj      *unstructured.Unstructured

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // What these tests expect is what a kube-apiserver 1.36 answered to the same
@@ -69,13 +71,8 @@ func TestRefusedWrites(t *testing.T) {
 			if err := tc.write(t.Context(), c, u.DeepCopy()); !tc.want(err) {
 				t.Errorf("got %v", err)
 			}
-			list, err := c.List(t.Context(), cms, clusterapi.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]unstructured.Unstructured{*u}, list.Items); diff != "" {
-				t.Errorf("stored (-before +after):\n%s", diff)
-			}
+			list := checktest.Must(c.List(t.Context(), cms, clusterapi.ListOptions{}))
+			checktest.SameIn(t, "stored (-before +after)", []unstructured.Unstructured{*u}, list.Items)
 		})
 	}
 	c := memory.New(memory.Options{})
@@ -94,12 +91,8 @@ func TestMetadataOfTheServer(t *testing.T) {
 	now := metav1.Now()
 	in.SetDeletionTimestamp(&now)
 	got, err := c.Update(t.Context(), in, clusterapi.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(u.Object, got.Object); diff != "" {
-		t.Errorf("an update changed what only the server changes (-before +after):\n%s", diff)
-	}
+	checktest.OK(t, err)
+	checktest.SameIn(t, "an update changed what only the server changes (-before +after)", u.Object, got.Object)
 	in = got.DeepCopy()
 	unstructured.RemoveNestedField(in.Object, "metadata", "managedFields")
 	if got, err = c.Update(t.Context(), in, clusterapi.UpdateOptions{}); err != nil || len(got.GetManagedFields()) != 1 {
@@ -124,13 +117,8 @@ func TestInitialStatus(t *testing.T) {
 		{`{apiVersion: v1, kind: Node, metadata: {name: x}, status: {nodeInfo: {kubeletVersion: v1}}}`, []string{"status", "nodeInfo", "kubeletVersion"}, "v1"},
 		{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}, status: {replicas: 1}}`, []string{"status", "replicas"}, nil},
 	} {
-		u, err := c.Create(t.Context(), object(t, tc.text), clusterapi.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := at(u, tc.path...); got != tc.want {
-			t.Errorf("%s: %v is %v, want %v", u.GetKind(), tc.path, got, tc.want)
-		}
+		u := checktest.Must(c.Create(t.Context(), object(t, tc.text), clusterapi.CreateOptions{}))
+		checktest.Equal(t, tc.want, at(u, tc.path...), "%s: %v", u.GetKind(), tc.path)
 	}
 }
 
@@ -142,10 +130,7 @@ func TestApplyOfNulls(t *testing.T) {
 		t.Errorf("spec: %v, want no replicas", spec)
 	}
 	u.Object["status"] = map[string]any{"replicas": int64(1)}
-	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u = checktest.Must(c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}))
 	if again := mustApply(t, c, text); again.GetResourceVersion() != u.GetResourceVersion() {
 		t.Error("the same Apply again is a change")
 	}
@@ -185,33 +170,18 @@ spec:
 	const before = `{plain: null, nullable: null, map: {a: null}, nullableMap: {a: null}, list: [{plain: null, nullable: null}, {plain: x}], free: {a: null}}`
 	want := object(t, `{kind: x, f: {nullable: null, map: {}, nullableMap: {a: null}, list: [{nullable: null}, {plain: x}], free: {a: null}}}`).Object["f"]
 	u := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: ns}, spec: `+before+`}`)
-	created, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, created.Object["spec"]); diff != "" {
-		t.Errorf("Create: spec (-want +got):\n%s", diff)
-	}
+	created := checktest.Must(c.Create(t.Context(), u, clusterapi.CreateOptions{}))
+	checktest.SameIn(t, "Create: spec", want, created.Object["spec"])
 	u.SetResourceVersion(created.GetResourceVersion())
 	if updated, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil || updated.GetResourceVersion() != created.GetResourceVersion() {
 		t.Errorf("Update with the same nulls: %v, moved the resourceVersion to %s", err, updated.GetResourceVersion())
 	}
 	u.Object["status"] = u.Object["spec"]
-	updated, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, updated.Object["status"]); diff != "" {
-		t.Errorf("UpdateStatus: status (-want +got):\n%s", diff)
-	}
+	updated := checktest.Must(c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}))
+	checktest.SameIn(t, "UpdateStatus: status", want, updated.Object["status"])
 	u = object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: applied, namespace: ns}, spec: `+before+`}`)
-	applied, err := c.Apply(t.Context(), u, manager)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, applied.Object["spec"]); diff != "" {
-		t.Errorf("Apply: spec (-want +got):\n%s", diff)
-	}
+	applied := checktest.Must(c.Apply(t.Context(), u, manager))
+	checktest.SameIn(t, "Apply: spec", want, applied.Object["spec"])
 }
 
 // An Apply that is equal to the last one is judged again when the schema has
@@ -241,9 +211,7 @@ func TestMarkedForDeletion(t *testing.T) {
 	c := memory.New(memory.Options{Clock: clock, GracefulPods: true})
 	d := object(t, benchDeployment)
 	d.SetFinalizers([]string{"a/b"})
-	if _, err := c.Apply(t.Context(), d, manager); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Apply(t.Context(), d, manager))
 	mustLoad(t, c, `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: example}, spec: {nodeName: a, terminationGracePeriodSeconds: 60}}`)
 	for _, tc := range []struct {
 		gvk        schema.GroupVersionKind
@@ -255,15 +223,11 @@ func TestMarkedForDeletion(t *testing.T) {
 		{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "operator", 2, "2030-01-01T00:00:00Z", 0},
 		{podGVK, "p", 2, "2030-01-01T00:01:00Z", 60},
 	} {
-		if err := c.Delete(t.Context(), tc.gvk, clusterapi.Key("example", tc.name), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(t.Context(), tc.gvk, clusterapi.Key("example", tc.name), clusterapi.DeleteOptions{}))
 		u := mustGet(t, c, tc.gvk, "example", tc.name)
 		want := []any{tc.generation, tc.at, tc.grace}
 		got := []any{u.GetGeneration(), at(u, "metadata", "deletionTimestamp"), at(u, "metadata", "deletionGracePeriodSeconds")}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: generation, deletionTimestamp, grace (-want +got):\n%s", tc.name, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s: generation, deletionTimestamp, grace", tc.name), want, got)
 	}
 }
 
@@ -275,15 +239,11 @@ func TestHeldNamespace(t *testing.T) {
 		c := memory.New(memory.Options{})
 		mustApply(t, c, `{apiVersion: v1, kind: Namespace, metadata: {name: ns, finalizers: [a/b]}}`)
 		mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, finalizers: [a/b]}}`)
-		if err := c.Delete(t.Context(), namespaces, clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(t.Context(), namespaces, clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}))
 		release := func(gvk schema.GroupVersionKind, ns, name string) {
 			u := mustGet(t, c, gvk, ns, name)
 			u.SetFinalizers(nil)
-			if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.Must(c.Update(t.Context(), u, clusterapi.UpdateOptions{}))
 		}
 		steps := []func(){func() { release(namespaces, "", "ns") }, func() { release(cms, "ns", "c") }}
 		if contentFirst {
@@ -302,14 +262,10 @@ func TestDeletedEventIsNewer(t *testing.T) {
 	c := memory.New(memory.Options{})
 	u := mustApply(t, c, benchConfigMap)
 	for e, err := range c.Watch(t.Context(), cms, clusterapi.ListOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		switch e.Type {
 		case clusterapi.Synced:
-			if err := c.Delete(t.Context(), cms, clusterapi.KeyOf(u), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, c.Delete(t.Context(), cms, clusterapi.KeyOf(u), clusterapi.DeleteOptions{}))
 			continue
 		case clusterapi.Added:
 			continue
@@ -387,9 +343,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 			defer cancel()
 			events := 0
 			for e, err := range c.Watch(ctx, cms, clusterapi.ListOptions{}) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				if events++; events == tc.at {
 					cancel()
 				}
@@ -397,9 +351,7 @@ func TestWatchEndsAtOnce(t *testing.T) {
 					apply("c", "d")
 				}
 			}
-			if events != tc.at {
-				t.Errorf("%d events, want none after the %d. one", events, tc.at)
-			}
+			checktest.Equal(t, tc.at, events, "events")
 		})
 	}
 	t.Run("in the interceptor", func(t *testing.T) {

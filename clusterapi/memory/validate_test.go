@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestValidateClusterVersion(t *testing.T) {
@@ -55,9 +56,7 @@ func TestValidateClusterVersion(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tc.want)
 			}
 			other := memory.New(memory.Options{Lenient: true})
-			if err := other.Load(u); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, other.Load(u))
 			u.SetLabels(map[string]string{"changed": "yes"})
 			u.SetResourceVersion("1")
 			if _, err := other.Update(t.Context(), u, clusterapi.UpdateOptions{}); tc.name != "a wrong type" && err != nil {

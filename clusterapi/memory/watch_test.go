@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A consumer that never takes an event blocks no writer, and when it goes on
@@ -28,21 +29,15 @@ func TestSlowWatcher(t *testing.T) {
 	seen := map[string]string{}
 	events := 0
 	for e, err := range c.Watch(ctx, cms, clusterapi.ListOptions{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if e.Type == clusterapi.Synced {
 			for round := range rounds {
 				for i := range objects {
 					u := object(t, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: o%d, namespace: ns}, data: {count: "%d"}}`, i, round))
-					if _, err := c.Apply(ctx, u, manager); err != nil {
-						t.Fatal(err)
-					}
+					checktest.Must(c.Apply(ctx, u, manager))
 				}
 			}
-			if err := c.Delete(ctx, cms, clusterapi.Key("ns", "first"), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, c.Delete(ctx, cms, clusterapi.Key("ns", "first"), clusterapi.DeleteOptions{}))
 			continue
 		}
 		events++
@@ -56,9 +51,7 @@ func TestSlowWatcher(t *testing.T) {
 	for i := range objects {
 		want[fmt.Sprintf("o%d", i)] = fmt.Sprint(rounds - 1)
 	}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, seen)
 	if events > 1100 {
 		t.Errorf("%d events waited; changes of one object were not merged", events)
 	}
@@ -88,9 +81,7 @@ func TestWatchLeadsToTheStoredState(t *testing.T) {
 		after := rapid.IntRange(0, 20).Draw(t, "after")
 		seen := map[string]string{}
 		for e, err := range c.Watch(ctx, cms, selected) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			name := ""
 			if e.Object != nil {
 				name = e.Object.GetName()
@@ -118,10 +109,7 @@ func TestWatchLeadsToTheStoredState(t *testing.T) {
 				break
 			}
 		}
-		list, err := c.List(ctx, cms, selected)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := checktest.Must(c.List(ctx, cms, selected))
 		want := map[string]string{}
 		for i := range list.Items {
 			want[list.Items[i].GetName()] = list.Items[i].GetResourceVersion()
@@ -138,9 +126,7 @@ func apply(t *rapid.T, c *memory.Cluster, name, on string, n int) {
 		"metadata": map[string]any{"name": name, "namespace": "ns", "labels": map[string]any{"on": on}},
 		"data":     map[string]any{"n": fmt.Sprint(n)},
 	}}
-	if _, err := c.Apply(context.Background(), u, manager); err != nil {
-		t.Fatal(err)
-	}
+	checktest.Must(c.Apply(context.Background(), u, manager))
 }
 
 // A watch that waits ends with its context, and a definition becomes
@@ -154,19 +140,13 @@ func TestWatchEstablished(t *testing.T) {
 		start := time.Now()
 		var at time.Duration
 		for e, err := range c.Watch(ctx, crd.GroupVersionKind(), clusterapi.ListOptions{}) {
-			if err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, err)
 			if e.Type == clusterapi.Modified {
 				at = time.Since(start)
 			}
 		}
-		if at != time.Minute {
-			t.Errorf("Established after %s, want a minute", at)
-		}
-		if got := time.Since(start); got != time.Hour {
-			t.Errorf("the watch ended after %s, want with its context after an hour", got)
-		}
+		checktest.Equal(t, time.Minute, at, "Established after")
+		checktest.Equal(t, time.Hour, time.Since(start), "the watch ended after")
 	})
 }
 

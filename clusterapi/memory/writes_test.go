@@ -3,10 +3,10 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // owners lists managedFields as "manager operation subresource time".
@@ -33,22 +34,16 @@ func TestTimesComeFromTheClock(t *testing.T) {
 		t.Errorf("creationTimestamp %s", got)
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))
-	if err := unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
 	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "controller"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	clock.SetTime(clock.Now().Add(time.Hour))
 	u.SetLabels(map[string]string{"x": "y"})
 	if u, err = c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"test Apply  10:00:00", "controller Update status 11:00:00", "clusterupdate Update  12:00:00"}
-	if diff := cmp.Diff(want, owners(u)); diff != "" {
-		t.Errorf("managedFields (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "managedFields", want, owners(u))
 	clock.SetTime(clock.Now().Add(time.Hour))
 	again := mustApply(t, c, benchDeployment) // takes the labels over
 	if got := owners(again)[0]; got != "test Apply  13:00:00" {
@@ -63,9 +58,7 @@ func TestNoChangeMovesNothing(t *testing.T) {
 	other := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: operator, namespace: example, annotations: {mine: x}}}`
 	apply := func(manager, text string) string {
 		u, err := c.Apply(t.Context(), object(t, text), clusterapi.ApplyOptions{FieldManager: manager})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return u.GetResourceVersion()
 	}
 	revision := apply("other", other)
@@ -84,29 +77,18 @@ func TestNoChangeMovesNothing(t *testing.T) {
 	for verb, write := range map[string]func(context.Context, *unstructured.Unstructured, clusterapi.UpdateOptions) (*unstructured.Unstructured, error){
 		"Update": c.Update, "UpdateStatus": c.UpdateStatus,
 	} {
-		got, err := write(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "third"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(u.Object, got.Object); diff != "" {
-			t.Errorf("%s without a change (-before +after):\n%s", verb, diff)
-		}
+		got := checktest.Must(write(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "third"}))
+		checktest.SameIn(t, fmt.Sprintf("%s without a change (-before +after)", verb), u.Object, got.Object)
 	}
 	// A status write between two equal applies does not make the second one a
 	// change, and does not hide a real one.
-	if err := unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
 	u, err := c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if got := apply("test", benchDeployment); got != u.GetResourceVersion() {
 		t.Errorf("an Apply after a status write moved the resourceVersion from %s to %s", u.GetResourceVersion(), got)
 	}
-	if err := unstructured.SetNestedField(u.Object, int64(7), "spec", "replicas"); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, unstructured.SetNestedField(u.Object, int64(7), "spec", "replicas"))
 	if _, err = c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -125,18 +107,13 @@ func TestDeterministic(t *testing.T) {
 		generated := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"generateName": "p-", "namespace": "ns"},
 			"spec": map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}}}
 		for range 2 {
-			u, err := c.Create(t.Context(), generated, clusterapi.CreateOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := checktest.Must(c.Create(t.Context(), generated, clusterapi.CreateOptions{}))
 			out = append(out, u.Object)
 		}
 		return out
 	}
 	first := run()
-	if diff := cmp.Diff(first, run()); diff != "" {
-		t.Errorf("two equal runs differ:\n%s", diff)
-	}
+	checktest.SameIn(t, "two equal runs differ", first, run())
 	seen := map[string]bool{}
 	for _, o := range first {
 		m := o.(map[string]any)["metadata"].(map[string]any)
@@ -201,9 +178,7 @@ func TestIntercept(t *testing.T) {
 	}
 	want := []string{"Create ConfigMap example/config", "Update ConfigMap example/config", "UpdateStatus ConfigMap example/config",
 		"List ConfigMap example/", "Evict Pod example/config", "Delete ConfigMap example/config", "Watch ConfigMap /"}
-	if diff := cmp.Diff(want, calls); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "calls", want, calls)
 }
 
 func TestValidateHook(t *testing.T) {
@@ -231,9 +206,7 @@ func TestValidateHook(t *testing.T) {
 		t.Error("for a changed object old is nil")
 	}
 	got := mustGet(t, c, u.GroupVersionKind(), "example", "config")
-	if diff := cmp.Diff(object(t, benchConfigMap).Object["data"], got.Object["data"]); diff != "" {
-		t.Errorf("the refused write was stored:\n%s", diff)
-	}
+	checktest.SameIn(t, "the refused write was stored", object(t, benchConfigMap).Object["data"], got.Object["data"])
 }
 
 func TestLoad(t *testing.T) {
@@ -253,9 +226,7 @@ items:
 	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	u := mustGet(t, c, gvk, "ns", "d")
 	want := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, uid: given, generation: 7, resourceVersion: "1", creationTimestamp: "2020-01-01T00:00:00Z"}, spec: {replicas: 1, unknown: x}, status: {replicas: 1}}`)
-	if diff := cmp.Diff(want.Object, u.Object); diff != "" {
-		t.Errorf("stored (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "stored", want.Object, u.Object)
 	list, err := c.List(t.Context(), gvk, clusterapi.ListOptions{})
 	if err != nil || len(list.Items) != 1 {
 		t.Errorf("%d objects are stored (%v), want 1", len(list.Items), err)
@@ -275,9 +246,7 @@ items:
 	if _, ok, _ := unstructured.NestedString(u.Object, "spec", "unknown"); ok {
 		t.Error("a field that the schema lacks survives a write")
 	}
-	if u.GetGeneration() != 8 {
-		t.Errorf("generation %d, want 8", u.GetGeneration())
-	}
+	checktest.Equal(t, 8, u.GetGeneration(), "generation")
 }
 
 // UIDs stay unique when the loaded objects are those of another cluster in
@@ -285,9 +254,7 @@ items:
 func TestLoadedUIDsAreNotGivenAgain(t *testing.T) {
 	first := mustApply(t, memory.New(memory.Options{}), benchConfigMap)
 	c := memory.New(memory.Options{})
-	if err := c.Load(first); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Load(first))
 	if second := mustApply(t, c, benchDeployment); second.GetUID() == first.GetUID() {
 		t.Errorf("a new object has UID %s, that of one which was loaded", second.GetUID())
 	}
@@ -297,9 +264,7 @@ func TestFinalizersOfAnObjectThatGoes(t *testing.T) {
 	c := memory.New(memory.Options{})
 	u := mustApply(t, c, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, finalizers: [a/b]}}`)
 	key := clusterapi.KeyOf(u)
-	if err := c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{}))
 	u = mustGet(t, c, u.GroupVersionKind(), "ns", "c")
 	u.SetFinalizers([]string{"a/b", "c/d"})
 	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err == nil {
@@ -308,9 +273,7 @@ func TestFinalizersOfAnObjectThatGoes(t *testing.T) {
 	if err := c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{Propagation: metav1.DeletionPropagation("Sideways")}); err == nil {
 		t.Error("an unknown propagation policy was taken")
 	}
-	if err := c.Remove(u.GroupVersionKind(), key); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Remove(u.GroupVersionKind(), key))
 	if err := c.Remove(u.GroupVersionKind(), key); err == nil {
 		t.Error("it is still there")
 	}

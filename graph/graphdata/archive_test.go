@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // archiveOf returns an archive of entries; the content of a file is its name where
@@ -31,19 +32,11 @@ func archiveOf(t *testing.T, entries ...tar.Header) *bytes.Buffer {
 			text = h.Name
 		}
 		h.Size = int64(len(text))
-		if err := archive.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := archive.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, archive.WriteHeader(&h))
+		checktest.Must(archive.Write([]byte(text)))
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, archive.Close())
+	checktest.OK(t, zipped.Close())
 	return &b
 }
 
@@ -81,12 +74,8 @@ func TestOpenArchive(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := fstest.TestFS(fsys, c.files...); err != nil {
-				t.Error(err)
-			}
+			checktest.OK(t, err)
+			checktest.Good(t, fstest.TestFS(fsys, c.files...))
 			var files []string
 			err = fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
@@ -121,33 +110,18 @@ func TestOpenArchiveToItsEnd(t *testing.T) {
 	text := strings.Repeat("name: stable-4.1\n", 50)
 	tarred, zipped := &bytes.Buffer{}, &bytes.Buffer{}
 	archive := tar.NewWriter(tarred)
-	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "version", Size: int64(len(text))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := archive.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "version", Size: int64(len(text))}))
+	checktest.Must(archive.Write([]byte(text)))
+	checktest.OK(t, archive.Close())
 	zip := func(data []byte) []byte {
 		zipped.Reset()
-		z, err := gzip.NewWriterLevel(zipped, gzip.NoCompression)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := z.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		z := checktest.Must(gzip.NewWriterLevel(zipped, gzip.NoCompression))
+		checktest.Must(z.Write(data))
+		checktest.OK(t, z.Close())
 		return slices.Clone(zipped.Bytes())
 	}
 	good := zip(tarred.Bytes())
-	if err := open(good); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, open(good))
 	if err := open(zip(append(slices.Clone(tarred.Bytes()), make([]byte, 10240)...))); err != nil {
 		t.Errorf("with blocks of zeros at the end, as tar writes them: %v", err)
 	}
@@ -200,19 +174,14 @@ func TestWriteArchive(t *testing.T) {
 		"internal-channels/fast.yaml": "name: fast\nversions: []\n", "build-suggestions/4.2.yaml": "", "channels/.x/c.yaml": "",
 	})
 	var first, second bytes.Buffer
-	if err := graphdata.WriteArchive(&first, fsys); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, graphdata.WriteArchive(&first, fsys))
 	for _, f := range fsys {
 		f.ModTime, f.Mode = time.Unix(1e9, 0), 0o600
 	}
 	if err := graphdata.WriteArchive(&second, fsys); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Errorf("another archive: %v", err)
 	}
-	zipped, err := gzip.NewReader(&first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zipped := checktest.Must(gzip.NewReader(&first))
 	var names []string
 	for archive := tar.NewReader(zipped); ; {
 		h, err := archive.Next()
@@ -225,9 +194,7 @@ func TestWriteArchive(t *testing.T) {
 		}
 	}
 	want := []string{"./LICENSE", "./blocked-edges/a.yaml", "./channels/stable-4.1.yaml", "./raw/metadata.json", "./version"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, names)
 	unread := treeOf(map[string]string{"blocked-edges/b.yml": smallDrop, "blocked-edges/c": smallDrop, "channels/x/c.yaml": smallChannel})
 	const want2 = "blocked-edges/b.yml: has an invalid extension \"yml\"\nblocked-edges/c: is missing an extension\nchannels/x: is a directory, whose files are not read"
 	if err := graphdata.WriteArchive(&second, unread); err == nil || err.Error() != want2 {
@@ -242,46 +209,29 @@ func TestWriteArchive(t *testing.T) {
 // TestRealArchive: the real tree is the same from its archive.
 func TestRealArchive(t *testing.T) {
 	var b bytes.Buffer
-	if err := graphdata.WriteArchive(&b, realTree(t)); err != nil {
-		t.Fatal(err)
-	}
-	archived, err := graphdata.OpenArchive(&b, graphdata.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := graphdata.Load(t.Context(), archived, graphdata.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, graphdata.WriteArchive(&b, realTree(t)))
+	archived := checktest.Must(graphdata.OpenArchive(&b, graphdata.Limits{}))
+	got := checktest.Must(graphdata.Load(t.Context(), archived, graphdata.LoadOptions{}))
+	want := checktest.Must(graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{}))
 	want.Suggestions = nil // not published
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 // FuzzOpenArchive: what opens is a file system that keeps its promises.
 func FuzzOpenArchive(f *testing.F) {
 	var b bytes.Buffer
-	if err := graphdata.WriteArchive(&b, treeOf(nil)); err != nil {
-		f.Fatal(err)
-	}
+	checktest.OK(f, graphdata.WriteArchive(&b, treeOf(nil)))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fsys, err := graphdata.OpenArchive(bytes.NewReader(data), graphdata.Limits{MaxExpanded: 1 << 20, MaxArchiveEntries: 20})
 		if err != nil {
 			return
 		}
-		if err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		checktest.OK(t, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
 				_, err = fs.ReadFile(fsys, name)
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	})
 }

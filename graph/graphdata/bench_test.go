@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // releasesFor are so many releases: of those for the real tree, and where they do
@@ -37,10 +38,7 @@ func BenchmarkBuild(b *testing.B) {
 				releases := releasesFor(b, tree, n)
 				b.ReportAllocs()
 				for b.Loop() {
-					s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-					if err != nil {
-						b.Fatal(err)
-					}
+					s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat}))
 					r := s.Report()
 					b.ReportMetric(float64(r.Edges+r.Conditional+r.Removed), "edges")
 				}
@@ -52,10 +50,7 @@ func BenchmarkBuild(b *testing.B) {
 // BenchmarkGraph selects and encodes the graph of one channel, a large one.
 func BenchmarkGraph(b *testing.B) {
 	tree := loadReal(b)
-	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{}))
 	b.ReportAllocs()
 	var text []byte
 	for b.Loop() {
@@ -69,10 +64,7 @@ func BenchmarkGraph(b *testing.B) {
 // BenchmarkGraphs selects and encodes every graph.
 func BenchmarkGraphs(b *testing.B) {
 	tree := loadReal(b)
-	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{}))
 	b.ReportAllocs()
 	for b.Loop() {
 		b.SetBytes(int64(len(encoded(s))))
@@ -82,28 +74,18 @@ func BenchmarkGraphs(b *testing.B) {
 // BenchmarkStored writes and reads the whole graph of the real tree.
 func BenchmarkStored(b *testing.B) {
 	tree := loadReal(b)
-	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	text, err := s.Full().MarshalJSON()
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{}))
+	text := checktest.Must(s.Full().MarshalJSON())
 	b.Run("encode", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			if _, err := s.Full().MarshalJSON(); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(s.Full().MarshalJSON())
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			if _, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{}))
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // entries makes a list of versions.
@@ -84,10 +85,7 @@ func picture(g *graph.Graph) []string {
 
 func build(t *testing.T, tree *graphdata.Tree, releases []graphdata.Release, opts graphdata.BuildOptions) *graphdata.Snapshot {
 	t.Helper()
-	s, err := graphdata.Build(tree, releases, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, releases, opts))
 	return s
 }
 
@@ -109,15 +107,9 @@ func TestBuildWorkedExample(t *testing.T) {
 			t.Errorf("%s for %s: -want +got\n%s", c.channel, c.arch, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"amd64", "s390x"}, s.Arches()); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"candidate-1.1", "fast-1.1"}, s.Channels("amd64")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"candidate-1.1"}, s.Channels("s390x")); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"amd64", "s390x"}, s.Arches())
+	checktest.Same(t, []string{"candidate-1.1", "fast-1.1"}, s.Channels("amd64"))
+	checktest.Same(t, []string{"candidate-1.1"}, s.Channels("s390x"))
 	node := s.Graph("fast-1.1", "amd64").Node(1)
 	want := map[string]any{
 		graph.MetadataChannels:            "candidate-1.1,fast-1.1",
@@ -130,9 +122,7 @@ func TestBuildWorkedExample(t *testing.T) {
 	report := &graphdata.Report{Edges: 2, Conditional: 3, Removed: 1,
 		Pairs:    map[string]int{"previous": 5, "next": 1, "blocked-edges/1.1.0.yaml": 1, "blocked-edges/1.1.0-R.yaml": 4},
 		Abstract: []string{"1.0.1+s390x", "1.0.9+amd64", "1.2.0+amd64"}}
-	if diff := cmp.Diff(report, s.Report()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, report, s.Report())
 }
 
 // TestBuildRiskOrder: risks of one name are in the order of their text as it is served.
@@ -147,9 +137,7 @@ func TestBuildRiskOrder(t *testing.T) {
 			messages = append(messages, r.Message)
 		}
 	}
-	if diff := cmp.Diff([]string{b.Risk.Message, a.Risk.Message}, messages); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, []string{b.Risk.Message, a.Risk.Message}, messages)
 }
 
 // TestBuildProblems: what is left out and reported.
@@ -177,15 +165,9 @@ func TestBuildProblems(t *testing.T) {
 		"1.0.0-amd64: previous: \"x\" is not a valid semver [release-version]",
 		"blocked-edges/1.0.0.yaml: from: error parsing [ as Regex: error parsing regexp: missing closing ]: `[` [from]",
 	}
-	if diff := cmp.Diff(want, problems); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"blocked-edges/1.0.7.yaml"}, s.Report().UnknownTargets); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"c:2: 1.0.5"}, s.Report().UnknownVersions); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, problems)
+	checktest.Same(t, []string{"blocked-edges/1.0.7.yaml"}, s.Report().UnknownTargets)
+	checktest.Same(t, []string{"c:2: 1.0.5"}, s.Report().UnknownVersions)
 	if diff := cmp.Diff([]string{"amd64", "multi"}, s.Arches()); diff != "" {
 		t.Error(diff) // the part of the release for several architectures is no release
 	}
@@ -282,10 +264,7 @@ func TestFull(t *testing.T) {
 	tree, releases := worked()
 	tree.Risks[0].Risk.MatchingRules = []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "up > 0"}}}
 	full := build(t, tree, releases[:3], graphdata.BuildOptions{}).Full()
-	text, err := full.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Must(full.MarshalJSON())
 	node := func(version, metadata string) string {
 		short := strings.TrimSuffix(version, "+amd64")
 		return fmt.Sprintf(`{"version":%q,"payload":"registry.example/%s-amd64","metadata":{"io.openshift.upgrades.graph.previous.remove_regex":"^1[.]0[.]0[+].*$|1[.]0[.].*","io.openshift.upgrades.graph.release.arch":"amd64","io.openshift.upgrades.graph.release.channels":%q,"io.openshift.upgrades.graph.release.manifestref":"sha256:%samd64"}}`, version, short, metadata, short)
@@ -294,9 +273,7 @@ func TestFull(t *testing.T) {
 	want := `{"nodes":[` + strings.Replace(node("1.0.0+amd64", "candidate-1.1"), regex, "", 1) + "," + strings.Replace(node("1.0.1+amd64", "candidate-1.1,fast-1.1"), regex, "", 1) +
 		`,{"version":"1.0.9+amd64"},` + node("1.1.0+amd64", "candidate-1.1,fast-1.1") + `,{"version":"1.2.0+amd64"}],"edges":[[0,1],[3,4]],` +
 		`"conditionalEdges":[{"edges":[{"from":"1.0.1+amd64","to":"1.1.0+amd64"},{"from":"1.0.9+amd64","to":"1.1.0+amd64"}],"risks":[{"url":"https://example.com/R","name":"R","message":"R.","matchingRules":[{"type":"PromQL","promql":{"promql":"up > 0"}}]}]}]}`
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, string(text))
 	empty, err := build(t, &graphdata.Tree{}, nil, graphdata.BuildOptions{}).Full().MarshalJSON()
 	if err != nil || string(empty) != `{"nodes":[],"edges":[],"conditionalEdges":[]}` {
 		t.Errorf("%s, %v", empty, err)

@@ -1,6 +1,7 @@
 package graphdata_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // lines are the updates of the whole graph: "1.0.0+amd64 → 1.1.0+amd64 [R]".
@@ -49,9 +51,7 @@ func TestWorkedExampleFull(t *testing.T) {
 			wanted = slices.Insert(wanted, 1, conditional)
 			served = slices.Insert(served, 4, "1.0.0 → 1.1.0 [R]")
 		}
-		if diff := cmp.Diff(wanted, lines(full)); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), wanted, lines(full))
 		var versions []string
 		for _, n := range full.Nodes {
 			if n.Metadata == nil {
@@ -160,18 +160,14 @@ func TestBuildCompat(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				var got []string
 				for _, line := range lines(s.Full()) {
 					got = append(got, strings.Replace(short.Replace(line), " [", "[", 1))
 				}
 				slices.Sort(got)
 				wanted := words(want)
-				if diff := cmp.Diff(wanted, got); diff != "" {
-					t.Errorf("compat %v: -want +got\n%s", compat, diff)
-				}
+				checktest.SameIn(t, fmt.Sprintf("compat %v", compat), wanted, got)
 				if r := s.Report(); r.Edges+r.Conditional != len(got) || r.Removed+len(got) != 4 {
 					t.Errorf("compat %v: %+v", compat, r)
 				}
@@ -210,9 +206,7 @@ func TestAbstractTarget(t *testing.T) {
 		if diff := cmp.Diff([]string{"1.0.0+amd64 → 1.0.1+amd64", "1.0.0+amd64 → 1.0.1+amd64 [A]"}, lines(s.Full())); diff != "" {
 			t.Errorf("compat %v: -want +got\n%s", compat, diff)
 		}
-		if diff := cmp.Diff([]string{"1.0.0"}, picture(s.Graph("a-1", "amd64"))); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), []string{"1.0.0"}, picture(s.Graph("a-1", "amd64")))
 		if diff := cmp.Diff([]string{"blocked-edges/a.yaml", "blocked-edges/b.yaml"}, s.Report().UnknownTargets); diff != "" {
 			t.Errorf("compat %v: -want +got\n%s", compat, diff)
 		}
@@ -220,8 +214,6 @@ func TestAbstractTarget(t *testing.T) {
 	first.Metadata[graph.MetadataNextRemove] = "1.0.1"
 	for compat, want := range map[bool][]string{false: nil, true: {"1.0.0+amd64 → 1.0.1+amd64 [A]"}} {
 		s := build(t, tree, []graphdata.Release{first}, graphdata.BuildOptions{Compat: compat})
-		if diff := cmp.Diff(want, lines(s.Full())); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), want, lines(s.Full()))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestEncode: what is written is read as the same.
@@ -32,10 +33,7 @@ func TestEncode(t *testing.T) {
 				b.Risk.MatchingRules = append(b.Risk.MatchingRules, rule)
 			}
 		}
-		encoded, err := b.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := checktest.Must(b.Encode())
 		tree, err := graphdata.Load(t.Context(), treeOf(map[string]string{b.File: string(encoded)}), graphdata.LoadOptions{})
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, encoded)
@@ -54,25 +52,15 @@ func TestEncodeRealTree(t *testing.T) {
 	tree := loadReal(t)
 	fsys := treeOf(nil)
 	for _, b := range append(tree.Drops, tree.Risks...) {
-		encoded, err := b.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := checktest.Must(b.Encode())
 		fsys[b.File] = &fstest.MapFile{Data: encoded}
 	}
-	again, err := graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := checktest.Must(graphdata.Load(t.Context(), fsys, graphdata.LoadOptions{}))
 	for _, list := range [][]graphdata.BlockedEdge{tree.Drops, tree.Risks, again.Drops, again.Risks} {
 		for i := range list {
 			list[i].Line = 0
 		}
 	}
-	if diff := cmp.Diff(tree.Drops, again.Drops); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff(tree.Risks, again.Risks); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, tree.Drops, again.Drops)
+	checktest.Same(t, tree.Risks, again.Risks)
 }

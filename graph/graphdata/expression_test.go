@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestCompileFrom: what means the same to Go and to the update service compiles,
@@ -56,13 +57,8 @@ func TestFromMatches(t *testing.T) {
 		{`^4`, "14.2.10+amd64", false},
 		{`4.18.*`, "4.14.18+amd64", true},
 	} {
-		re, err := graphdata.CompileFrom(c.from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := re.MatchString(c.version); got != c.want {
-			t.Errorf("%s against %s: %v", c.from, c.version, got)
-		}
+		re := checktest.Must(graphdata.CompileFrom(c.from))
+		checktest.Equal(t, c.want, re.MatchString(c.version), "%s against %s", c.from, c.version)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // faultCase is a file with faults. What Compat says is what Load says, with
@@ -23,9 +24,7 @@ func runFaults(t *testing.T, file string, cases []faultCase, counts func(*graphd
 		t.Run(c.name, func(t *testing.T) {
 			fsys := treeOf(map[string]string{file: c.text})
 			tree, problems := load(t, fsys, graphdata.LoadOptions{})
-			if diff := cmp.Diff(c.want, faultText(problems, file)); diff != "" {
-				t.Errorf("strict: -want +got\n%s", diff)
-			}
+			checktest.SameIn(t, "strict", c.want, faultText(problems, file))
 			if warned := !strings.Contains("\n"+c.want, "\n:") && !strings.HasPrefix(c.want, ":"); (tree != nil) != warned {
 				t.Errorf("strict: tree %v", tree)
 			}
@@ -34,9 +33,7 @@ func runFaults(t *testing.T, file string, cases []faultCase, counts func(*graphd
 				want = c.want
 			}
 			tree, problems = load(t, fsys, graphdata.LoadOptions{Compat: true})
-			if diff := cmp.Diff(want, faultText(problems, file)); diff != "" {
-				t.Errorf("compat: -want +got\n%s", diff)
-			}
+			checktest.SameIn(t, "compat", want, faultText(problems, file))
 			if tree == nil || counts(tree) != c.counts {
 				t.Errorf("compat: the file counts %v, want %v", !c.counts, c.counts)
 			}
@@ -174,9 +171,7 @@ func TestRawFaults(t *testing.T) {
 				want = c.want
 			}
 			_, problems = load(t, fsys, graphdata.LoadOptions{Compat: true})
-			if diff := cmp.Diff(want, faultText(problems, file)); diff != "" {
-				t.Errorf("compat: -want +got\n%s", diff)
-			}
+			checktest.SameIn(t, "compat", want, faultText(problems, file))
 		})
 	}
 }

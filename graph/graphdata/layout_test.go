@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
@@ -76,21 +77,14 @@ func TestLayout(t *testing.T) {
 			want[i].Metadata = map[string]string{}
 		}
 	}
-	tarred, err := graphdata.OpenLayout(sized(ocitest.Tar(ocitest.Files(files)...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tarred := checktest.Must(graphdata.OpenLayout(sized(ocitest.Tar(ocitest.Files(files)...))))
 	for _, source := range []graphdata.Layout{
 		{FS: files, Name: "mirror", Repository: "registry.example/release"},
 		{FS: tarred, Name: "mirror", Repository: "registry.example/release"},
 	} {
 		releases, problems, err := graphdata.Collect(t.Context(), source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, releases); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		checktest.OK(t, err)
+		checktest.Same(t, want, releases)
 		var texts []string
 		for _, p := range problems {
 			texts = append(texts, p.Message)
@@ -108,9 +102,7 @@ func TestLayout(t *testing.T) {
 		if len(texts) == len(faults) && strings.HasPrefix(texts[4], faults[4]) {
 			texts[4] = faults[4]
 		}
-		if diff := cmp.Diff(faults, texts); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		checktest.Same(t, faults, texts)
 	}
 }
 
@@ -182,9 +174,7 @@ func TestLayoutMirrors(t *testing.T) {
 		{"release in an earlier archive", lost, "archives of oc-mirror are incremental"},
 	} {
 		releases, problems, err := graphdata.Collect(t.Context(), graphdata.Layout{FS: tt.files})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		var got []string
 		for _, r := range releases {
 			got = append(got, r.Version)

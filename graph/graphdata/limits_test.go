@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
@@ -128,9 +129,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 // opening returns a run that opens an archive past a limit.
 func opening(archive io.ReadSeeker, limit string, most int64) func(*testing.T) int64 {
 	return func(t *testing.T) int64 {
-		if _, err := archive.Seek(0, io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
+		checktest.Must(archive.Seek(0, io.SeekStart))
 		_, err := graphdata.OpenArchive(archive, graphdata.Limits{})
 		graphtest.WantLimit(t, err, limit, most)
 		return 0
@@ -140,23 +139,14 @@ func opening(archive io.ReadSeeker, limit string, most int64) func(*testing.T) i
 // largeArchive holds files of 1 MiB, or of none.
 func largeArchive(t *testing.T, files, size, level int) io.ReadSeeker {
 	var b bytes.Buffer
-	zipped, err := gzip.NewWriterLevel(&b, level)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zipped := checktest.Must(gzip.NewWriterLevel(&b, level))
 	archive := tar.NewWriter(zipped)
 	text := make([]byte, size)
 	for i := range files {
-		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Size: int64(size)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := archive.Write(text); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint(i), Size: int64(size)}))
+		checktest.Must(archive.Write(text))
 	}
-	if err := errors.Join(archive.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, errors.Join(archive.Close(), zipped.Close()))
 	return bytes.NewReader(b.Bytes())
 }
 

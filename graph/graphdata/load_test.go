@@ -15,6 +15,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestLoad(t *testing.T) {
@@ -56,9 +57,7 @@ func TestLoad(t *testing.T) {
 			{File: "build-suggestions/4.30.yaml", Line: 1, Minor: "4.30", Arch: "s390x", MinorMin: "4.29.1", MinorMax: "4.29.9999", MinorBlockList: []string{"4.29.5"}, ZMin: "4.30.0", ZMax: "4.30.9999"},
 		},
 	}
-	if diff := cmp.Diff(want, tree); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, tree)
 }
 
 // TestMissing: without these parts not even an update service builds a graph.
@@ -117,9 +116,7 @@ func TestSchemaVersion(t *testing.T) {
 			if text == "" || text == "fine" {
 				want = nil
 			}
-			if diff := cmp.Diff(want, problems); diff != "" {
-				t.Errorf("%q: -want +got\n%s", c.version, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("%q", c.version), want, problems)
 			if tree != nil {
 				continue
 			}
@@ -146,9 +143,7 @@ func TestNewerSchema(t *testing.T) {
 		"warning: channels/stable-4.1.yaml:3:1: since: is not a known key [unknown-key]",
 		"warning: version: 1.9.0 is newer than 1.2.0: what it adds is not understood [schema-newer]",
 	}
-	if diff := cmp.Diff(want, problems); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, problems)
 	if tree == nil || len(tree.Channels) != 1 || len(tree.Drops) != 1 || len(tree.Risks) != 1 {
 		t.Errorf("%+v", tree)
 	}
@@ -199,9 +194,7 @@ func TestSelection(t *testing.T) {
 	for _, compat := range []bool{false, true} {
 		want := slices.Concat(problemsOf("blocked-edges", "", compat), problemsOf("channels", "", compat), problemsOf("internal-channels", "warning: ", compat))
 		tree, problems := load(t, treeOf(files), graphdata.LoadOptions{Compat: compat})
-		if diff := cmp.Diff(want, problems); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), want, problems)
 		if (tree != nil) != compat {
 			t.Errorf("compat %v: loaded: %v", compat, tree != nil)
 		}
@@ -215,9 +208,7 @@ func TestSelection(t *testing.T) {
 		read = append(read, d.File)
 	}
 	want := []string{"channels/b.xyaamlz", "channels/stable-4.1.yaml", "blocked-edges/b.xyaamlz", "blocked-edges/stable-4.1.yaml"}
-	if diff := cmp.Diff(want, read); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, read)
 
 	for name := range files { // what is harmless
 		switch path.Base(name) {
@@ -235,9 +226,7 @@ func TestSelection(t *testing.T) {
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(nil)
-	if _, err := graphdata.Load(ctx, treeOf(nil), graphdata.LoadOptions{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(graphdata.Load(ctx, treeOf(nil), graphdata.LoadOptions{})))
 	if _, err := graphdata.Load(t.Context(), treeOf(nil), graphdata.LoadOptions{Limits: graphdata.Limits{MaxFiles: -1}}); err == nil {
 		t.Error("a negative limit is accepted")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestConnectivityProperties: the rules on ways out and patch updates, against a
@@ -37,10 +38,7 @@ func TestConnectivityProperties(t *testing.T) {
 			previous := slices.DeleteFunc(slices.Clone(pool[:i]), func(string) bool { return rapid.Bool().Draw(t, "not") })
 			releases = append(releases, release(v, "amd64", previous))
 		}
-		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 		var got, want []string
 		for _, p := range maintain.Lint(tree, s, maintain.LintOptions{}) {
 			if p.File == fast.File && slices.Contains(snapshotRules, p.Rule) {

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // effect is what a snapshot serves: releases and updates, as texts.
@@ -79,16 +80,14 @@ func (e effect) content(risks []configv1.ConditionalUpdateRisk) {
 }
 
 // apply makes an effect another one, and checks that it was as the changes say.
-func (e effect) apply(t interface{ Errorf(string, ...any) }, c *maintain.Changes) {
+func (e effect) apply(t checktest.T, c *maintain.Changes) {
 	for _, n := range c.Nodes {
 		key := [2]string{n.Version, n.Arch}
 		was := ""
 		if n.Was != nil {
 			was = text(n.Was)
 		}
-		if e.nodes[key] != was {
-			t.Errorf("%v was %s, not %s", key, e.nodes[key], was)
-		}
+		checktest.Equal(t, was, e.nodes[key], "%v was", key)
 		delete(e.nodes, key)
 		if n.Is != nil {
 			e.nodes[key] = text(n.Is)
@@ -101,9 +100,7 @@ func (e effect) apply(t interface{ Errorf(string, ...any) }, c *maintain.Changes
 			if u.Was.Kind == "None" {
 				was = ""
 			}
-			if e.updates[key] != was {
-				t.Errorf("%v was %s, not %s", key, e.updates[key], was)
-			}
+			checktest.Equal(t, was, e.updates[key], "%v was", key)
 			delete(e.updates, key)
 			if u.Is.Kind != "None" {
 				e.updates[key] = text(u.Is)
@@ -156,10 +153,7 @@ func TestDiffProperties(t *testing.T) {
 			for i := range releases {
 				releases[i].Image += rapid.SampledFrom([]string{"", "-b"}).Draw(t, "image")
 			}
-			s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 			return s
 		}
 		a, b := snapshot(), snapshot()
@@ -272,9 +266,7 @@ func TestDiff(t *testing.T) {
 			releases = c.edit(tree, releases)
 			got := maintain.Diff(was, build(t, tree, releases, graphdata.BuildOptions{})).String()
 			want := strings.Join(append(c.want, ""), "\n")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 }
@@ -286,9 +278,7 @@ func TestDiffArchitectures(t *testing.T) {
 		return build(t, tree, []graphdata.Release{release("1.0.0", "", nil, graph.MetadataArch, arches), release("1.1.0", "", []string{"1.0.0"}, graph.MetadataArch, arches)}, graphdata.BuildOptions{})
 	}
 	want := "release 1.0.0 appears; joins fast-1.1 (s390x)\nrelease 1.1.0 appears; joins fast-1.1 (s390x)\nupdates to 1.1.0 from 1.0.0 appear in fast-1.1 (s390x)\n"
-	if diff := cmp.Diff(want, maintain.Diff(stored("amd64"), stored("amd64,s390x")).String()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, maintain.Diff(stored("amd64"), stored("amd64,s390x")).String())
 }
 
 // TestDiffTogether: sources and architectures that change alike are on one line.
@@ -302,24 +292,16 @@ func TestDiffTogether(t *testing.T) {
 	addEdges(&other, []graphdata.BlockedEdge{risk("A", "1.1.0", ".*")})
 	changes := maintain.Diff(build(t, tree, releases, graphdata.BuildOptions{}), build(t, &other, releases, graphdata.BuildOptions{}))
 	want := "release 1.1.0 has other metadata: " + graph.MetadataPreviousRemoveRegex + " (amd64, s390x)\nrisk A appears\nupdates to 1.1.0 from 1.0.0, 1.0.1 become conditional under A in candidate-1.1, fast-1.1 (amd64, s390x)\n"
-	if diff := cmp.Diff(want, changes.String()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, changes.String())
 }
 
 func BenchmarkDiff(b *testing.B) {
 	tree := loadReal(b)
 	releases := approximated(tree)
-	was, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	was := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 	other := *tree
 	other.Risks = tree.Risks[:len(tree.Risks)/2]
-	is, err := graphdata.Build(&other, releases, graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	is := checktest.Must(graphdata.Build(&other, releases, graphdata.BuildOptions{}))
 	b.ReportAllocs()
 	for b.Loop() {
 		changes := maintain.Diff(was, is)

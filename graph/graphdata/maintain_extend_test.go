@@ -3,10 +3,9 @@ package graphdata_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // with changes a blocked edge.
@@ -56,9 +55,7 @@ func TestExtend(t *testing.T) {
 			}
 			addEdges(tree, c.edges)
 			got := maintain.Extend(tree, c.version)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			checktest.Same(t, c.want, got)
 			addEdges(tree, got)
 			if again := maintain.Extend(tree, c.version); len(again) > 0 {
 				t.Errorf("with the proposals in the tree it still proposes %v", again)
@@ -81,7 +78,5 @@ func addEdges(tree *graphdata.Tree, edges []graphdata.BlockedEdge) {
 func TestExtendIsACopy(t *testing.T) {
 	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Versions: entries("1.1.1")}}, Risks: []graphdata.BlockedEdge{risk("A", "1.1.1", ".*")}}
 	maintain.Extend(tree, "1.1.2")[0].Risk.Message = "changed"
-	if got := tree.Risks[0].Risk.Message; got != "A." {
-		t.Errorf("the tree says %q", got)
-	}
+	checktest.Equal(t, "A.", tree.Risks[0].Risk.Message, "the tree says")
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // lintTree is a tree that no rule finds fault with, with some files replaced.
@@ -135,9 +134,7 @@ func TestLint(t *testing.T) {
 			}
 			signed := func(r graphdata.Release) bool { return r.Arch != "unsigned" && r.Source != "c unsigned" }
 			got := lintText(maintain.Lint(lintTree(t, c.files), nil, maintain.LintOptions{Releases: c.releases, Signed: signed}))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 }

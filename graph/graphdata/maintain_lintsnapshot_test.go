@@ -4,11 +4,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // snapshotRules are the rules that need a snapshot. TestLintSnapshot has a case of
@@ -99,9 +98,7 @@ func TestLintSnapshot(t *testing.T) {
 				want += " [" + c.rule + "]"
 			}
 			got := ruled(maintain.Lint(c.tree, build(t, c.tree, all(c.previous), graphdata.BuildOptions{}), maintain.LintOptions{}), c.rule)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 	for _, rule := range snapshotRules {
@@ -130,9 +127,7 @@ func TestLintSnapshotDeclared(t *testing.T) {
 	} {
 		tree := small(nil, drop("1.1.0", "^1[.]0[.]0"))
 		got := ruled(maintain.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "from-matches-nothing")
-		if got != "" {
-			t.Errorf("%s: %s", c.name, got)
-		}
+		checktest.Equal(t, "", got, "%s", c.name)
 		tree = small(nil, drop("1.1.0", "^2"))
 		if got := ruled(maintain.Lint(tree, build(t, tree, c.releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "from-matches-nothing"); got == "" {
 			t.Errorf("%s: an expression that matches nothing is not found", c.name)
@@ -166,9 +161,7 @@ func TestLintOverlapMetadata(t *testing.T) {
 				want = "blocked-edges/1.1.0-A.yaml:2: from: the update from 1.0.0+amd64 is removed by " + want + " [overlap]"
 			}
 			got := ruled(maintain.Lint(tree, build(t, tree, releases, graphdata.BuildOptions{}), maintain.LintOptions{}), "overlap")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 }

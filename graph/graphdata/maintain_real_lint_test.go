@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -20,9 +19,7 @@ func TestLintRealTree(t *testing.T) {
 		t.Skip("one goroutine computes for long: nothing that a race detector looks for")
 	}
 	tree, err := graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{InternalChannels: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	got := map[string]int{}
 	for _, p := range maintain.Lint(tree, nil, maintain.LintOptions{}) {
 		got[p.Rule]++
@@ -38,9 +35,7 @@ func TestLintRealTree(t *testing.T) {
 		"tombstone-promoted": 18, // tombstones that came after the promotion
 		"version-twice":      1,  // 5.0.0-ec.0 in the internal candidate
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 // TestLintRealTreeBuilt: with the predecessors that builds were told to name, every
@@ -74,10 +69,7 @@ func TestLintRealTreeBuilt(t *testing.T) {
 
 func BenchmarkLintSnapshot(b *testing.B) {
 	tree := loadReal(b)
-	s, err := graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, approximated(tree), graphdata.BuildOptions{}))
 	b.ReportAllocs()
 	for b.Loop() {
 		maintain.Lint(tree, s, maintain.LintOptions{})
@@ -86,9 +78,7 @@ func BenchmarkLintSnapshot(b *testing.B) {
 
 func BenchmarkLint(b *testing.B) {
 	tree, err := graphdata.Load(b.Context(), realTree(b), graphdata.LoadOptions{InternalChannels: true})
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	b.ReportAllocs()
 	for b.Loop() {
 		maintain.Lint(tree, nil, maintain.LintOptions{})

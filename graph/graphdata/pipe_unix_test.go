@@ -11,20 +11,17 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Named pipes are faults, and nothing that anybody waits for.
 func TestPipes(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, treeOf(nil)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, treeOf(nil)))
 	pipe := func(name string) {
 		t.Helper()
 		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.MkdirAll(filepath.Dir(at), 0o700))
 		if err := syscall.Mkfifo(at, 0o600); err != nil {
 			t.Skipf("needs a file system with named pipes: %v", err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var (
@@ -72,10 +73,7 @@ func updates(g *graph.Graph) map[[2]string]bool {
 func TestBuildProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, releases := input(t)
-		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 		other := &graphdata.Tree{
 			Channels: rapid.Permutation(tree.Channels).Draw(t, "channels"),
 			Drops:    rapid.Permutation(tree.Drops).Draw(t, "drops"),
@@ -96,10 +94,7 @@ func TestBuildProperties(t *testing.T) {
 						}
 					}
 					for _, d := range tree.Drops {
-						re, err := graphdata.CompileFrom(d.From)
-						if err != nil {
-							t.Fatal(err)
-						}
+						re := checktest.Must(graphdata.CompileFrom(d.From))
 						if (d.To == pair[1] || d.To == pair[1]+"+"+arch) && re.MatchString(pair[0]+"+"+arch) {
 							t.Fatalf("%s: %v is served in spite of %v", channel, pair, d)
 						}

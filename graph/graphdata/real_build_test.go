@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -64,10 +65,7 @@ func loadReal(tb testing.TB) *graphdata.Tree {
 	if shared.tree != nil {
 		return shared.tree
 	}
-	tree, err := graphdata.Load(tb.Context(), realTree(tb), graphdata.LoadOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	tree := checktest.Must(graphdata.Load(tb.Context(), realTree(tb), graphdata.LoadOptions{}))
 	shared.tree = tree
 	return tree
 }

@@ -1,14 +1,14 @@
 package graphdata_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -62,18 +62,12 @@ func TestRealTree(t *testing.T) {
 		Feeders: 66, Tombstoned: 7, Expressions: 109, Targets: 660, Names: 124, PromQL: 1023, All: 1601}
 	for _, compat := range []bool{false, true} {
 		tree, err := graphdata.Load(t.Context(), realTree(t), graphdata.LoadOptions{Compat: compat, InternalChannels: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for _, p := range tree.Problems {
 			t.Errorf("compat %v: %v", compat, p)
 		}
-		if diff := cmp.Diff(want, count(tree)); diff != "" {
-			t.Errorf("compat %v: (-want +got)\n%s", compat, diff)
-		}
-		if tree.SchemaVersion != "1.1.0" {
-			t.Errorf("schema %s", tree.SchemaVersion)
-		}
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), want, count(tree))
+		checktest.Equal(t, "1.1.0", tree.SchemaVersion, "schema")
 	}
 }
 
@@ -81,8 +75,6 @@ func BenchmarkLoad(b *testing.B) {
 	tree := realTree(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := graphdata.Load(b.Context(), tree, graphdata.LoadOptions{InternalChannels: true}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.Must(graphdata.Load(b.Context(), tree, graphdata.LoadOptions{InternalChannels: true}))
 	}
 }

@@ -3,10 +3,9 @@ package graphdata_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestReport: what each cause is about.
@@ -26,16 +25,10 @@ func TestReport(t *testing.T) {
 		Unmatched:      []string{"blocked-edges/c.yaml"},
 		Abstract:       []string{"1.2.0+amd64"},
 	}
-	if diff := cmp.Diff(want, build(t, tree, releases, graphdata.BuildOptions{}).Report()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, build(t, tree, releases, graphdata.BuildOptions{}).Report())
 	want.UnknownTargets, want.Unmatched = nil, nil
-	if diff := cmp.Diff(want, build(t, tree, releases, graphdata.BuildOptions{Partial: true}).Report()); diff != "" {
-		t.Errorf("partial: -want +got\n%s", diff)
-	}
+	checktest.SameIn(t, "partial", want, build(t, tree, releases, graphdata.BuildOptions{Partial: true}).Report())
 	want.Conditional, want.Removed = 4, 1
 	delete(want.Pairs, graph.MetadataPreviousRemoveRegex) // a drop undoes it
-	if diff := cmp.Diff(want, build(t, tree, releases, graphdata.BuildOptions{Partial: true, Compat: true}).Report()); diff != "" {
-		t.Errorf("compat: -want +got\n%s", diff)
-	}
+	checktest.SameIn(t, "compat", want, build(t, tree, releases, graphdata.BuildOptions{Partial: true, Compat: true}).Report())
 }

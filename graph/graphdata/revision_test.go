@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestRevision: a revision stays whatever the order of the input, and changes with
@@ -19,9 +20,7 @@ func TestRevision(t *testing.T) {
 	tree, releases = worked()
 	slices.Reverse(releases)
 	slices.Reverse(tree.Channels)
-	if again := build(t, tree, releases, graphdata.BuildOptions{}).Revision(); again != first {
-		t.Errorf("%q in another order", again)
-	}
+	checktest.Equal(t, first, build(t, tree, releases, graphdata.BuildOptions{}).Revision(), "in another order")
 	for name, change := range map[string]func(*graphdata.Tree, []graphdata.Release){
 		"image":       func(_ *graphdata.Tree, r []graphdata.Release) { r[0].Image = "other" },
 		"metadata":    func(_ *graphdata.Tree, r []graphdata.Release) { r[0].Metadata["a"] = "b" },

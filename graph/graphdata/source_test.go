@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -30,9 +31,7 @@ func TestLines(t *testing.T) {
 	_, releases := worked()
 	var b bytes.Buffer
 	for _, r := range releases {
-		if err := json.NewEncoder(&b).Encode(r); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.NewEncoder(&b).Encode(r))
 	}
 	files := fstest.MapFS{"a.jsonl": {Data: b.Bytes()}}
 	got, problems, err := graphdata.Collect(t.Context(), graphdata.Lines{FS: files, Name: "a.jsonl"})
@@ -51,13 +50,9 @@ func TestLinesFaults(t *testing.T) {
 		"b": {Data: []byte("{\"version\": \"1.0.3\"}\n" + strings.Repeat(" ", 1<<20+1))},
 	}
 	releases, problems, err := graphdata.Collect(t.Context(), graphdata.Lines{FS: files, Name: "a"}, graphdata.Lines{FS: files, Name: "b"}, graphdata.Lines{FS: files, Name: "c"}, graphdata.List{{Version: "1.0.4"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []graphdata.Release{{Version: "1.0.0", Source: "a:1"}, {Version: "1.0.2", Source: "mine"}, {Version: "1.0.3", Source: "b:1"}, {Version: "1.0.4"}}
-	if diff := cmp.Diff(want, releases); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, releases)
 	faults := []string{
 		"a:3: invalid character 'o' in literal null (expecting 'u')",
 		`a:4: json: unknown field "verzion"`,
@@ -66,9 +61,7 @@ func TestLinesFaults(t *testing.T) {
 		"b:2: more than 1048576 bytes of a line",
 		"c: open c: file does not exist",
 	}
-	if diff := cmp.Diff(faults, problemTexts(problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, faults, problemTexts(problems))
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(nil)
 	if _, _, err := graphdata.Collect(ctx, graphdata.Lines{FS: files, Name: "a"}); !errors.Is(err, context.Canceled) {
@@ -96,13 +89,9 @@ func TestPayloads(t *testing.T) {
 		return nil
 	}}
 	releases, problems, err := graphdata.Collect(t.Context(), source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []graphdata.Release{{Version: "4.20.1", Arch: "arm64", Digest: "sha256:a", Previous: []string{"4.20.0"}, Next: []string{"4.20.3"}, Metadata: map[string]string{"url": "u"}, Source: "a"}}
-	if diff := cmp.Diff(want, releases); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, releases)
 	var at []string
 	for _, p := range problemTexts(problems) {
 		at = append(at, p[:2])

@@ -3,6 +3,7 @@ package graphdata_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const storedGraph = `{"nodes": [
@@ -24,25 +26,17 @@ const storedGraph = `{"nodes": [
 func TestStored(t *testing.T) {
 	files := fstest.MapFS{"graph.json": {Data: []byte(storedGraph)}, "bad.json": {Data: []byte("{}")}}
 	releases, problems, err := graphdata.Collect(t.Context(), graphdata.Stored{FS: files, Name: "graph.json"}, graphdata.Stored{FS: files, Name: "bad.json"}, graphdata.Stored{FS: files, Name: "no.json"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []graphdata.Release{
 		{Version: "1.0.0+amd64", Arch: "amd64", Image: "a", Digest: "sha256:a", Source: "graph.json", Metadata: map[string]string{graph.MetadataArch: "amd64", graph.MetadataManifestRef: "sha256:a"}},
 		{Version: "1.0.1+amd64", Arch: "amd64", Image: "b", Source: "graph.json", Previous: []string{"1.0.0+amd64"}, Next: []string{"1.0.2+amd64"}, Metadata: map[string]string{graph.MetadataArch: "amd64", "url": "u"}},
 		{Version: "0.0.0", Image: "c", Source: "graph.json", Metadata: map[string]string{}},
 	}
-	if diff := cmp.Diff(want, releases); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"bad.json: nodes are missing", "no.json: open no.json: file does not exist"}, problemTexts(problems)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, releases)
+	checktest.Same(t, []string{"bad.json: nodes are missing", "no.json: open no.json: file does not exist"}, problemTexts(problems))
 	tree := &graphdata.Tree{Channels: []graphdata.Channel{{Name: "a-1.0", Versions: entries("1.0.0", "1.0.1", "0.0.0")}}}
 	s := build(t, tree, releases, graphdata.BuildOptions{})
-	if diff := cmp.Diff([]string{"1.0.0", "1.0.0 → 1.0.1", "1.0.1"}, picture(s.Graph("a-1.0", "amd64"))); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, []string{"1.0.0", "1.0.0 → 1.0.1", "1.0.1"}, picture(s.Graph("a-1.0", "amd64")))
 }
 
 func TestDecodeRawFaults(t *testing.T) {
@@ -95,22 +89,12 @@ func TestDecodeRawFaults(t *testing.T) {
 // TestStoredWithoutImages: releases whose images are not known are releases still.
 func TestStoredWithoutImages(t *testing.T) {
 	s := build(t, &graphdata.Tree{}, []graphdata.Release{{Version: "1.0.0", Arch: "amd64"}, {Version: "1.0.1", Previous: []string{"1.0.0"}}}, graphdata.BuildOptions{})
-	text, err := s.Full().MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Must(s.Full().MarshalJSON())
 	want := `{"nodes":[{"version":"1.0.0"},{"version":"1.0.0+amd64","payload":"","metadata":{"io.openshift.upgrades.graph.release.arch":"amd64"}},{"version":"1.0.1","payload":"","metadata":{}}],"edges":[[0,2]],"conditionalEdges":[]}`
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, string(text))
 	for _, compat := range []bool{false, true} {
-		g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{Compat: compat})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(s.Full(), g); diff != "" {
-			t.Errorf("compat %v: -want +got\n%s", compat, diff)
-		}
+		g := checktest.Must(graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{Compat: compat}))
+		checktest.SameIn(t, fmt.Sprintf("compat %v", compat), s.Full(), g)
 	}
 }
 
@@ -120,25 +104,14 @@ func TestStoredProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, releases := input(t)
 		for _, compat := range []bool{false, true} {
-			s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := s.Full().MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat}))
+			text := checktest.Must(s.Full().MarshalJSON())
+			g := checktest.Must(graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{}))
 			if diff := cmp.Diff(s.Full(), g); diff != "" {
 				t.Fatalf("-want +got\n%s", diff)
 			}
 			again, err := graphdata.Build(tree, g.Releases("stored"), graphdata.BuildOptions{Compat: compat})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if !compat && !bytes.Equal(encoded(s), encoded(again)) {
 				t.Fatal("another graph is served")
 			}
@@ -173,10 +146,7 @@ func FuzzDecodeRaw(f *testing.F) {
 		if diff := cmp.Diff(g, compat); err != nil || diff != "" {
 			t.Fatalf("%v, strict and compat differ\n%s", err, diff)
 		}
-		written, err := g.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := checktest.Must(g.MarshalJSON())
 		again, err := graphdata.DecodeRaw(bytes.NewReader(written), graphdata.RawOptions{})
 		if err != nil {
 			t.Fatalf("%v: %s", err, written)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestSubset(t *testing.T) {
@@ -30,15 +31,9 @@ func TestSubset(t *testing.T) {
 		Internal:      []graphdata.Channel{{Name: "candidate", Tombstones: entries("1.0.0")}},
 		Drops:         tree.Drops[:1], Risks: tree.Risks[:1], Raw: tree.Raw[:1],
 	}
-	if diff := cmp.Diff(want, graphdata.Subset(tree, []string{"1.0.0", "1.1.0+amd64"})); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if diff := cmp.Diff(&before, tree); diff != "" {
-		t.Errorf("the tree was changed: %s", diff)
-	}
-	if diff := cmp.Diff(&graphdata.Tree{SchemaVersion: "1.1.0", Channels: []graphdata.Channel{}, Internal: []graphdata.Channel{}}, graphdata.Subset(tree, nil)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, want, graphdata.Subset(tree, []string{"1.0.0", "1.1.0+amd64"}))
+	checktest.SameIn(t, "the tree was changed", &before, tree)
+	checktest.Same(t, &graphdata.Tree{SchemaVersion: "1.1.0", Channels: []graphdata.Channel{}, Internal: []graphdata.Channel{}}, graphdata.Subset(tree, nil))
 }
 
 // TestSubsetProperties: a mirror's releases make the same graphs of a subset as of

@@ -1,14 +1,15 @@
 package graphdata_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestWhy: each cause, down to the file and line.
@@ -70,9 +71,7 @@ func TestWhy(t *testing.T) {
 		for _, cause := range s.Why(c.from, c.to, c.arch) {
 			got = append(got, cause.String())
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s → %s on %s: -want +got\n%s", c.from, c.to, c.arch, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s → %s on %s", c.from, c.to, c.arch), c.want, got)
 	}
 }
 
@@ -81,10 +80,7 @@ func TestWhyProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, releases := input(t)
 		compat := rapid.Bool().Draw(t, "compat")
-		s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat}))
 		for _, arch := range s.Arches() {
 			g := s.Graph("candidate-1.1", arch)
 			served := updates(g)

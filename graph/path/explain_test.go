@@ -7,6 +7,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestExplain(t *testing.T) {
@@ -62,10 +63,7 @@ func TestExplain(t *testing.T) {
 			text: "4.1.1 can be updated to 4.2.2: the policy allows the update; it is conditional: risk F does not apply: " + graphtest.Risk("F", "-").Message + " " + graphtest.Risk("F", "-").URL},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, err := n.Explain(test.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := checktest.Must(n.Explain(test.q))
 			if x.Block != test.block || x.String() != test.text || x.Downgrade != test.downgrade || x.SkipsMinor != test.skips {
 				t.Errorf("%s %v %v: %s\nwant %s: %s", x.Block, x.Downgrade, x.SkipsMinor, x, test.block, test.text)
 			}

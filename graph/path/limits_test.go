@@ -9,6 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -20,10 +21,7 @@ func TestLimits(t *testing.T) {
 		for i := range 99_999 {
 			d.Nodes = append(d.Nodes, graph.Node{Version: semver.MustParse(fmt.Sprintf("4.%d.%d", minor, i)), Image: "i"})
 		}
-		g, err := graph.New(d, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		return path.ChannelGraph{Channel: fmt.Sprint("c-4.", minor), Graph: g}
 	}
 	var channels []path.ChannelGraph

@@ -8,24 +8,18 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // eachNetwork benchmarks networks of growing size, from a low version to the
 // highest.
 func eachNetwork(b *testing.B, f func(b *testing.B, n *path.Network, from, to string)) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, from string) {
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		n := network(b, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.8", Graph: g})
 		_, highest, err := n.Bounds("")
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := n.ShortestPath(from, highest.Version, anyEdge); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
+		checktest.Must(n.ShortestPath(from, highest.Version, anyEdge))
 		b.ReportAllocs()
 		f(b, n, from, highest.Version)
 	})
@@ -35,15 +29,10 @@ var anyEdge = path.Policy{Edges: path.AnyEdge}
 
 func BenchmarkNewNetwork(b *testing.B) {
 	graphtest.EachSize(b, func(b *testing.B, text []byte, _ string) {
-		g, err := graph.DecodeBytes(text, graph.DecodeOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(text, graph.DecodeOptions{}))
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := path.NewNetwork(context.Background(), path.NetworkOptions{}, path.ChannelGraph{Graph: g}); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(path.NewNetwork(context.Background(), path.NetworkOptions{}, path.ChannelGraph{Graph: g}))
 		}
 	})
 }
@@ -51,9 +40,7 @@ func BenchmarkNewNetwork(b *testing.B) {
 func BenchmarkShortestPath(b *testing.B) {
 	eachNetwork(b, func(b *testing.B, n *path.Network, from, to string) {
 		for b.Loop() {
-			if _, err := n.ShortestPath(from, to, anyEdge); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(n.ShortestPath(from, to, anyEdge))
 		}
 	})
 }
@@ -61,9 +48,7 @@ func BenchmarkShortestPath(b *testing.B) {
 func BenchmarkSafestPath(b *testing.B) {
 	eachNetwork(b, func(b *testing.B, n *path.Network, from, to string) {
 		for b.Loop() {
-			if _, err := n.SafestPath(from, to, anyEdge); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(n.SafestPath(from, to, anyEdge))
 		}
 	})
 }
@@ -81,9 +66,7 @@ func BenchmarkTenBestPaths(b *testing.B) {
 func BenchmarkReachable(b *testing.B) {
 	eachNetwork(b, func(b *testing.B, n *path.Network, from, _ string) {
 		for b.Loop() {
-			if _, err := n.Reachable(from, anyEdge); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(n.Reachable(from, anyEdge))
 		}
 	})
 }
@@ -91,9 +74,7 @@ func BenchmarkReachable(b *testing.B) {
 func BenchmarkExplain(b *testing.B) {
 	eachNetwork(b, func(b *testing.B, n *path.Network, from, to string) {
 		for b.Loop() {
-			if _, err := n.Explain(path.ExplainQuery{From: from, To: to, Policy: anyEdge}); err != nil {
-				b.Fatal(err)
-			}
+			checktest.Must(n.Explain(path.ExplainQuery{From: from, To: to, Policy: anyEdge}))
 		}
 	})
 }

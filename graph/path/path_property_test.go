@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // reference is a network as simple as can be: it lists every path without loops
@@ -70,10 +71,7 @@ func drawChannels(t *rapid.T, cyclic bool) []path.ChannelGraph {
 			}
 			d.ConditionalEdges = append(d.ConditionalEdges, c)
 		}
-		g, err := graph.New(d, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		all = append(all, path.ChannelGraph{Channel: name, Graph: g})
 	}
 	return all
@@ -296,9 +294,7 @@ func TestPathsProperty(t *testing.T) {
 		ref := newReference(graphs, present)
 		shuffled := rapid.Permutation(graphs).Draw(t, "order of graphs")
 		n, err := path.NewNetwork(context.Background(), path.NetworkOptions{Matcher: graphtest.Facts, Present: present}, shuffled...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		policy := drawPolicy(t)
 		for _, from := range ref.versions {
 			checkReach(t, n, ref, policy, from)
@@ -322,10 +318,7 @@ func TestPathsProperty(t *testing.T) {
 						t.Fatalf("%s %s to %s: %v, want %v", order, from, to, described(got), want[0])
 					}
 					k := rapid.IntRange(1, 7).Draw(t, "k")
-					several, err := n.Paths(from, to, k, order, policy)
-					if err != nil {
-						t.Fatal(err)
-					}
+					several := checktest.Must(n.Paths(from, to, k, order, policy))
 					var all []refPath
 					for _, p := range several {
 						all = append(all, described(p))
@@ -341,10 +334,7 @@ func TestPathsProperty(t *testing.T) {
 }
 
 func checkReach(t *rapid.T, n *path.Network, ref *reference, policy path.Policy, from string) {
-	reached, err := n.Reachable(from, policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reached := checktest.Must(n.Reachable(from, policy))
 	var want []string
 	highest := from
 	for _, to := range slices.Backward(ref.versions) {
@@ -419,10 +409,7 @@ func checkHops(t *rapid.T, ref *reference, policy path.Policy, p *path.Path) {
 }
 
 func checkExplanation(t *rapid.T, n *path.Network, ref *reference, policy path.Policy, from, to string) {
-	x, err := n.Explain(path.ExplainQuery{From: from, To: to, Policy: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := checktest.Must(n.Explain(path.ExplainQuery{From: from, To: to, Policy: policy}))
 	if from == to {
 		if x.Block != "SameVersion" {
 			t.Fatalf("%s: %+v", from, x)
@@ -455,15 +442,9 @@ func TestControlPlaneOnlyProperty(t *testing.T) {
 		for range rapid.IntRange(0, 25).Draw(t, "edges") {
 			d.Edges = append(d.Edges, [2]int{index.Draw(t, "from"), index.Draw(t, "to")})
 		}
-		g, err := graph.New(d, graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 		graphs := []path.ChannelGraph{{Channel: "eus-4.4", Graph: g}}
-		n, err := path.NewNetwork(context.Background(), path.NetworkOptions{}, graphs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := checktest.Must(path.NewNetwork(context.Background(), path.NetworkOptions{}, graphs...))
 		odd := func(p refPath) (stops int, ok bool) {
 			minor := byte('2')
 			for _, v := range p.versions {

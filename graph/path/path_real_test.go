@@ -9,15 +9,13 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Every pair of a real channel, against hop counts by repeated relaxation.
 func TestRealPaths(t *testing.T) {
 	for name, sink := range map[string]string{graphtest.RealGraph: "4.8.54", "candidate-4.12_multi.json": "4.12.0-rc.4"} {
-		g, err := graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Must(graph.DecodeBytes(graphtest.ReadGraph(t, name), graph.DecodeOptions{}))
 		n := network(t, path.NetworkOptions{}, channel("c", g))
 		if heads := n.Heads(); len(heads) != 1 || heads[0].Version != sink {
 			t.Errorf("%s: heads %v", name, heads)
@@ -43,10 +41,7 @@ func TestRealPaths(t *testing.T) {
 					}
 				}
 			}
-			reached, err := n.Reachable(node.Version.Original(), path.Policy{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			reached := checktest.Must(n.Reachable(node.Version.Original(), path.Policy{}))
 			for _, r := range reached {
 				if i, _ := indexOf(g, r.Release.Version); hops[i] != r.Hops {
 					t.Errorf("%s to %s: %d hops, want %d", node.Version, r.Release.Version, r.Hops, hops[i])

@@ -15,14 +15,12 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func network(t testing.TB, o path.NetworkOptions, graphs ...path.ChannelGraph) *path.Network {
 	t.Helper()
-	n, err := path.NewNetwork(context.Background(), o, graphs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := checktest.Must(path.NewNetwork(context.Background(), o, graphs...))
 	return n
 }
 
@@ -73,9 +71,7 @@ func TestPathEnds(t *testing.T) {
 	if p, err := n.ShortestPath("1.1.0", "1.1.0", path.Policy{Exclude: []string{"1.1.0"}}); err != nil || p.String() != "1.1.0" {
 		t.Error(p, err)
 	}
-	if _, err := n.SafestPath("1.0.0", "9.0.0", path.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, graph.ErrVersionNotFound, checktest.Err(n.SafestPath("1.0.0", "9.0.0", path.Policy{})))
 	_, err := n.ShortestPath("1.0.0", "1.3.0", path.Policy{})
 	want := "no path from 1.0.0 to 1.3.0: the highest version that can be reached is 1.1.0; 1.3.0 can be reached from 1.2.0, 1.1.5"
 	if err == nil || err.Error() != want {
@@ -222,9 +218,7 @@ func TestRefusedRisksAreWithheld(t *testing.T) {
 	no := `"matchingRules":[{"type":"PromQL","promql":{"promql":"F"}}]`
 	g := graphtest.Build(t, "4.1.0 4.1.1", "", graphtest.Conditional("4.1.0>4.1.1", `{"name":"A","url":"relative","message":"m",`+no+`}`))
 	n := network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("stable-4.1", g))
-	if _, err := n.ShortestPath("4.1.0", "4.1.1", path.Policy{}); !errors.Is(err, path.ErrNoPath) {
-		t.Errorf("%v", err)
-	}
+	checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.1.1", path.Policy{})))
 	x, err := n.Explain(path.ExplainQuery{From: "4.1.0", To: "4.1.1"})
 	if err != nil || x.Block != "InvalidRisks" || x.Edge.Withheld != graph.InvalidRisks || !x.Edge.Conditional || !strings.Contains(x.Detail, `the url "relative" is not a URI`) {
 		t.Errorf("%+v, %v", x, err)
@@ -265,25 +259,19 @@ func TestUnionOfChannels(t *testing.T) {
 	a := graphtest.Sketch(t, "4.1.0>4.2.0:Fa,Fx", map[string]string{"4.2.0": "old"})
 	text, _ := a.MarshalJSON()
 	b, err := graph.DecodeBytes([]byte(strings.ReplaceAll(strings.ReplaceAll(string(text), `"old"`, `"new"`), `{"promql":"F"}`, `{"promql":"T"}`)), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	n = network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("stable-4.9", a), channel("stable-4.10", b))
 	if r, err := n.Release("4.2.0"); err != nil || !slices.Equal(r.Channels, []string{"new"}) {
 		t.Error(r, err)
 	}
-	if _, err := n.ShortestPath("4.1.0", "4.2.0", path.Policy{}); !errors.Is(err, path.ErrNoPath) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.2.0", path.Policy{})))
 }
 
 func TestNetworkErrors(t *testing.T) {
 	empty := graphtest.Sketch(t, "", nil)
 	g := graphtest.Sketch(t, "1.0.0>1.1.0", nil)
 	other, err := graph.New(graph.Data{Nodes: []graph.Node{{Version: semver.MustParse("1.0.0"), Image: "other"}}}, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for name, test := range map[string]struct {
 		graphs []path.ChannelGraph
 		is     error
@@ -303,9 +291,7 @@ func TestNetworkErrors(t *testing.T) {
 		})
 	}
 	n := network(t, path.NetworkOptions{}, channel("a", empty), channel("b", g))
-	if diff := cmp.Diff([]string{`channel "a" is left out: its graph is empty`}, n.Notes()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{`channel "a" is left out: its graph is empty`}, n.Notes())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := path.NewNetwork(ctx, path.NetworkOptions{Matcher: graphtest.Facts}, channel("b", g)); !errors.Is(err, context.Canceled) {
@@ -327,15 +313,11 @@ func TestControlPlaneOnly(t *testing.T) {
 	g := graphtest.Sketch(t, edges, map[string]string{"4.14.1": "stable-4.14,eus-4.16"})
 	n := network(t, path.NetworkOptions{}, channel("eus-4.16", g))
 	plan, err := n.ControlPlaneOnly("4.14.1", "4.16.2", path.ControlPlaneOnlyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if got := plan.Path.String(); got != "4.14.1 -> 4.14.2 -> 4.15.5 -> 4.16.2" || plan.PauseBefore != 1 || plan.UnpauseAfter != 2 || !slices.Equal(plan.Intermediate, []string{"4.15.5"}) {
 		t.Errorf("%s, %+v", got, plan)
 	}
-	if diff := cmp.Diff([]path.PlanChannel{{"eus-4.16", true, true}, {"stable-4.16", false, false}, {"fast-4.16", false, false}}, plan.Channels); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []path.PlanChannel{{"eus-4.16", true, true}, {"stable-4.16", false, false}, {"fast-4.16", false, false}}, plan.Channels)
 	if plan, err = n.ControlPlaneOnly("4.14.1", "4.16.2", path.ControlPlaneOnlyOptions{AllowSkip: true}); err != nil || plan.Path.String() != "4.14.1 -> 4.16.2" {
 		t.Error(plan, err)
 	}

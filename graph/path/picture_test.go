@@ -2,7 +2,6 @@ package path_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,22 +9,15 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestPicture(t *testing.T) {
 	n := network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("c", graphtest.Sketch(t, `1.0.0>1.1.0 1.1.0>1.2.0:T 1.1.0>1.3.0:CEL 1.0.0>1.3.0:U 0.9.0>1.0.0 2.0.0`, nil)))
-	shortest, err := n.ShortestPath("1.0.0", "1.1.0", path.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := n.Picture(path.PictureOptions{From: "1.0.0", AllEdges: true, Path: shortest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	shortest := checktest.Must(n.ShortestPath("1.0.0", "1.1.0", path.Policy{}))
+	p := checktest.Must(n.Picture(path.PictureOptions{From: "1.0.0", AllEdges: true, Path: shortest}))
 	const dot = `digraph updates {
   rankdir=LR;
   node [shape=box];
@@ -39,9 +31,7 @@ func TestPicture(t *testing.T) {
   "1.1.0" -> "1.2.0" [style=dashed, color=red, label="T (NotRecommended)"];
 }
 `
-	if diff := cmp.Diff(dot, p.DOT()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, dot, p.DOT())
 	const mermaid = `flowchart LR
   v0["1.0.0"]
   style v0 stroke-width:3px
@@ -54,26 +44,19 @@ func TestPicture(t *testing.T) {
   v1 -.->|"UnrecognizedRules"| v3
   v1 -.->|"T (NotRecommended)"| v2
 `
-	if diff := cmp.Diff(mermaid, p.Mermaid()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, mermaid, p.Mermaid())
 	few, err := n.Picture(path.PictureOptions{MaxNodes: 2})
 	if err != nil || few.Omitted != n.Len()-2 || !strings.Contains(few.Mermaid(), fmt.Sprintf("  %%%% %d lower releases are not shown\n", few.Omitted)) {
 		t.Error(few, err)
 	}
-	if _, err := n.Picture(path.PictureOptions{To: "9.9.9"}); !errors.Is(err, graph.ErrVersionNotFound) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, graph.ErrVersionNotFound, checktest.Err(n.Picture(path.PictureOptions{To: "9.9.9"})))
 	var again path.Picture
 	text, err := json.Marshal(p)
 	if err != nil || json.Unmarshal(text, &again) != nil || again.DOT() != dot {
 		t.Errorf("%s %v", text, err)
 	}
 	shown := func(o path.PictureOptions) string {
-		p, err := n.Picture(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := checktest.Must(n.Picture(o))
 		var versions []string
 		for _, n := range p.Nodes {
 			versions = append(versions, n.Release.Version)
@@ -89,9 +72,7 @@ func TestPicture(t *testing.T) {
 		"1.0.0 1.1.0 1.2.0":                   {From: "1.0.0", To: "1.2.0", AllEdges: true},
 		"1.1.0":                               {Policy: path.Policy{Minors: []string{"1.1"}}},
 	} {
-		if got := shown(o); got != want {
-			t.Errorf("%+v: %s, want %s", o, got, want)
-		}
+		checktest.Equal(t, want, shown(o), "%+v", o)
 	}
 	if p, err := n.Picture(path.PictureOptions{MaxNodes: 2}); err != nil || p.Omitted != 4 || !strings.Contains(p.DOT(), "4 lower releases are not shown") {
 		t.Error(p, err)

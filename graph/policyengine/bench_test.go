@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // wide is a graph of one channel of so many releases, each with ten predecessors.
@@ -22,9 +23,7 @@ func wide(tb testing.TB, releases int) *graphdata.Snapshot {
 		versions = append(versions, v)
 	}
 	s, err := graphdata.Build(&graphdata.Tree{Channels: []graphdata.Channel{channel}}, list, graphdata.BuildOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	return s
 }
 
@@ -48,10 +47,7 @@ func BenchmarkHandler(b *testing.B) {
 			{"error", "channel=B", nil, 0, 400},
 		} {
 			b.Run(fmt.Sprintf("%d/%s", releases, bb.name), func(b *testing.B) {
-				h, err := policyengine.New(policyengine.Options{MaxCached: bb.kept})
-				if err != nil {
-					b.Fatal(err)
-				}
+				h := checktest.Must(policyengine.New(policyengine.Options{MaxCached: bb.kept}))
 				h.Set(g)
 				r := httptest.NewRequest("GET", "/graph?"+bb.query, nil)
 				for i := 0; i+1 < len(bb.headers); i += 2 {
@@ -77,10 +73,7 @@ func BenchmarkSet(b *testing.B) {
 	graphs := []*graphdata.Snapshot{wide(b, 10_000), wide(b, 9999)}
 	for name, step := range map[string]int{"same": 0, "other": 1} {
 		b.Run(name, func(b *testing.B) {
-			h, err := policyengine.New(policyengine.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			h := checktest.Must(policyengine.New(policyengine.Options{}))
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i += step {
 				h.Set(graphs[i%2])
@@ -96,10 +89,7 @@ func BenchmarkRealTree(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				h, err := policyengine.New(policyengine.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				h := checktest.Must(policyengine.New(policyengine.Options{}))
 				h.Set(g)
 				for _, arch := range g.Arches() {
 					for _, channel := range g.Channels(arch) {

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // counting counts how often graphs are asked for.
@@ -93,10 +94,7 @@ func TestNotKept(t *testing.T) {
 	snapshot := sample(t)
 	synctest.Test(t, func(t *testing.T) {
 		g := &waiting{counting{Snapshot: snapshot}, make(chan struct{})}
-		h, err := policyengine.New(policyengine.Options{MaxCached: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := checktest.Must(policyengine.New(policyengine.Options{MaxCached: 1}))
 		h.Set(g)
 		for round := int64(1); round <= 2; round++ {
 			for range 20 {
@@ -183,9 +181,7 @@ func TestRevision(t *testing.T) {
 			if again := s.Revision(); again != first || len(first) != 32 || strings.Trim(first, "0123456789abcdef") != "" {
 				t.Errorf("%q, then %q", first, again)
 			}
-			if n := sampleValue(t, s.Samples(), "graph_final_releases"); n != 4 {
-				t.Errorf("%v releases", n)
-			}
+			checktest.Equal(t, 4, sampleValue(t, s.Samples(), "graph_final_releases"), "releases")
 			s.Set(of(sample(t, "1.1.1")))
 			if s.Revision() == first {
 				t.Error("other content, one revision")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const candidate = "/api/graph?channel=candidate-1.1"
@@ -63,9 +64,7 @@ func TestAnswer(t *testing.T) {
 				"Content-Encoding": encoding, "Etag": etag, "Content-Length": strconv.Itoa(len(got.body)), "Content-Type": plain, "Age": "5",
 				"Last-Modified": start.Format(http.TimeFormat), "Cache-Control": "public, max-age=90", "Vary": "Accept, Accept-Encoding, Origin",
 			} {
-				if got.Get(name) != value {
-					t.Errorf("%q: %s is %q, want %q", tt.encoding, name, got.Get(name), value)
-				}
+				checktest.Equal(t, value, got.Get(name), "%q: %s", tt.encoding, name)
 			}
 		}
 	}
@@ -139,10 +138,7 @@ func TestValidatorsAcrossSets(t *testing.T) {
 		before[path] = s.get(t, path)
 	}
 	modified := func(r reply) time.Time {
-		at, err := http.ParseTime(r.Get("Last-Modified"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := checktest.Must(http.ParseTime(r.Get("Last-Modified")))
 		return at
 	}
 	for i, next := range []*graphdata.Snapshot{two, sample(t, "1.1.1"), one, two} {

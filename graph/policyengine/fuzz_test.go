@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // FuzzRequest: whatever is asked, the answer is a graph, an error of a known kind,
@@ -34,9 +35,7 @@ func FuzzRequest(f *testing.F) {
 	handlers := map[bool]*policyengine.Handler{}
 	for _, compat := range []bool{false, true} {
 		h, err := policyengine.New(policyengine.Options{Prefix: "/api", Compat: compat, Signatures: fstest.MapFS{"secret": {Data: []byte("secret")}}, Clock: clocktesting.NewFakePassiveClock(start)})
-		if err != nil {
-			f.Fatal(err)
-		}
+		checktest.OK(f, err)
 		h.Set(snapshot)
 		handlers[compat] = h
 	}
@@ -58,15 +57,10 @@ func FuzzRequest(f *testing.F) {
 				types[len(types)-1] = w.Header().Get("Content-Type")
 				body := io.Reader(w.Body)
 				if w.Header().Get("Content-Encoding") == "gzip" {
-					zipped, err := gzip.NewReader(body)
-					if err != nil {
-						t.Fatal(err)
-					}
+					zipped := checktest.Must(gzip.NewReader(body))
 					body = zipped
 				}
-				if _, err := graph.Decode(body, graph.DecodeOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				checktest.Must(graph.Decode(body, graph.DecodeOptions{}))
 			case w.Code >= 400 && w.Body.Len() > 0 && method != "OPTIONS":
 				var e struct{ Kind, Value string }
 				if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || !slices.Contains(kinds, e.Kind) || e.Value == "" || w.Header().Get("Cache-Control") != "no-store" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -54,10 +55,7 @@ func sample(tb testing.TB, more ...string) *graphdata.Snapshot {
 	for _, v := range more {
 		releases = append(releases, release(v, "amd64", "1.1.0"))
 	}
-	s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 	return s
 }
 
@@ -76,10 +74,7 @@ func serve(t *testing.T, o policyengine.Options, g policyengine.Grapher) *servic
 	if o.Prefix == "" {
 		o.Prefix = "/api"
 	}
-	h, err := policyengine.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := checktest.Must(policyengine.New(o))
 	if g != nil {
 		h.Set(g)
 	}
@@ -100,10 +95,7 @@ type reply struct {
 // ask sends a request; headers are names and values in turn.
 func (s *service) ask(t testing.TB, method, path string, headers ...string) reply {
 	t.Helper()
-	got, err := s.try(method, path, headers...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := checktest.Must(s.try(method, path, headers...))
 	return got
 }
 

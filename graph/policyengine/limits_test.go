@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -38,18 +39,10 @@ func (d discard) WriteHeader(int)             {}
 
 // keptAnswers returns a run that asks for more than is kept.
 func keptAnswers(t *testing.T) func(*testing.T) int64 {
-	v, err := graph.ParseVersion("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := checktest.Must(graph.ParseVersion("1.0.0"))
 	g, err := graph.New(graph.Data{Nodes: []graph.Node{{Version: v, Image: strings.Repeat("x", 30<<20)}}}, graph.DecodeOptions{MaxText: 31 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := policyengine.New(policyengine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	h := checktest.Must(policyengine.New(policyengine.Options{}))
 	h.Set(large{g: g})
 	return func(t *testing.T) int64 {
 		for _, channel := range []string{"a", "b", "c", "d", "e"} {
@@ -66,18 +59,14 @@ func TestLimits(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	digest := strings.Repeat("a", 64)
 	h, err := policyengine.New(policyengine.Options{Clock: clock, Signatures: fstest.MapFS{"sha256/" + digest + "/signature-1": {Data: make([]byte, 1<<20)}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	h.Set(sample(t))
 	asking := func(path string, code int) func(*testing.T) int64 {
 		r := httptest.NewRequest("GET", path, nil)
 		return func(t *testing.T) int64 {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
-			if w.Code != code {
-				t.Errorf("%d, want %d", w.Code, code)
-			}
+			checktest.Equal(t, code, w.Code, "w.Code")
 			return 0
 		}
 	}
@@ -113,21 +102,16 @@ func TestLimits(t *testing.T) {
 // slowLoad is a load that takes longer than it may.
 func slowLoad(t *testing.T, h *policyengine.Handler) int64 {
 	var events []clusterapi.Event
-	r, err := policyengine.NewRefresher(h, policyengine.RefresherOptions{
+	r := checktest.Must(policyengine.NewRefresher(h, policyengine.RefresherOptions{
 		Load: func(ctx context.Context) (*graphdata.Snapshot, error) {
 			return sample(t), reconcile.Sleep(ctx, 5*time.Minute)
 		},
 		Observe: func(e clusterapi.Event) { events = append(events, e) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	clock := reconcile.NewClock(start)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: memory.New(memory.Options{Clock: clock}), Clock: clock}, r.Process())
 	defer v.Close()
-	if err := v.RunUntil(start.Add(5*time.Minute + time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, v.RunUntil(start.Add(5*time.Minute+time.Second)))
 	if len(events) != 1 || events[0].Type != policyengine.EventFailed || !strings.Contains(events[0].Err.Error(), "deadline") {
 		t.Errorf("%v", events)
 	}

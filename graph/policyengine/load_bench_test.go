@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // loopback is a server on loopback and clients that keep their connections.
@@ -124,9 +125,7 @@ func BenchmarkLoopback(b *testing.B) {
 		b.Run(fmt.Sprintf("beside/releases=%d", releases), func(b *testing.B) {
 			h, graphs, sizes := loaded(b, releases, 0)
 			dir := b.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "graph.json"), graphs[0].Graph("fast-1.1", "amd64").AppendJSON(nil), 0o644); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, os.WriteFile(filepath.Join(dir, "graph.json"), graphs[0].Graph("fast-1.1", "amd64").AppendJSON(nil), 0o644))
 			engine := listen(b, h, "/graph?channel=fast-1.1", clients)
 			files := listen(b, http.FileServer(http.Dir(dir)), "/graph.json", clients)
 			const batch = 8 * clients
@@ -147,10 +146,7 @@ func BenchmarkLoopback(b *testing.B) {
 // loaded returns a handler, graphs to serve, of which the first is set, and how long
 // their answers are.
 func loaded(b *testing.B, releases int, kept int64) (h *policyengine.Handler, graphs []policyengine.Grapher, sizes []int64) {
-	h, err := policyengine.New(policyengine.Options{MaxCached: kept})
-	if err != nil {
-		b.Fatal(err)
-	}
+	h = checktest.Must(policyengine.New(policyengine.Options{MaxCached: kept}))
 	for i := range 2 {
 		g := wide(b, releases-i)
 		graphs = append(graphs, g)

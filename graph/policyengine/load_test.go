@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -78,8 +79,6 @@ func unzipped(t *testing.T, text string) string {
 		return ""
 	}
 	plain, err := io.ReadAll(r)
-	if err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, err)
 	return string(plain)
 }

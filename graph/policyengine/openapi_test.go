@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // document is what of an OpenAPI document is looked at.
@@ -50,13 +49,9 @@ func TestOpenAPI(t *testing.T) {
 		required := map[string]bool{}
 		for _, p := range d.Paths[path].Get.Parameters {
 			required[p.Name] = p.Required
-			if p.In != "query" {
-				t.Errorf("%s is in %s", p.Name, p.In)
-			}
+			checktest.Equal(t, "query", p.In, "%s is in", p.Name)
 		}
-		if diff := cmp.Diff(map[string]bool{"channel": true, "arch": false, "id": true, "version": false, "token": true}, required); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, map[string]bool{"channel": true, "arch": false, "id": true, "version": false, "token": true}, required)
 		for code, types := range map[string]int{"200": 2, "304": 0, "400": 1, "406": 1, "414": 1, "500": 1, "503": 1} {
 			if r, ok := d.Paths[path].Get.Responses[code]; !ok || len(r.Content) != types {
 				t.Errorf("%s: %d types", code, len(r.Content))
@@ -82,9 +77,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	s.Set(sample(t))
 	var g map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(s.get(t, "/api/upgrades_info/graph?channel=candidate-1.1&id&token").body), &g); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal([]byte(s.get(t, "/api/upgrades_info/graph?channel=candidate-1.1&id&token").body), &g))
 	var fields []string
 	for name := range g {
 		fields = append(fields, name)
@@ -92,9 +85,7 @@ func TestOpenAPI(t *testing.T) {
 	slices.Sort(fields)
 	want := d.Components.Schemas["Graph"].Required
 	slices.Sort(want)
-	if diff := cmp.Diff(want, fields); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, fields)
 	if strings.Contains(got.body, `"minimum": 1`) || !strings.Contains(got.body, `"minimum": 0`) {
 		t.Error("the first node is 0")
 	}

@@ -1,6 +1,7 @@
 package policyengine_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -8,9 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestPaths: which paths there are, under which prefix, and for which methods.
@@ -107,16 +107,12 @@ func TestOrigins(t *testing.T) {
 			if tt.method == "OPTIONS" && tt.code == 200 {
 				methods = "GET, HEAD"
 			}
-			if got.Get("Access-Control-Allow-Methods") != methods {
-				t.Errorf("methods %q", got.Get("Access-Control-Allow-Methods"))
-			}
+			checktest.Equal(t, methods, got.Get("Access-Control-Allow-Methods"), "methods")
 			vary := "Origin, Access-Control-Request-Method, Access-Control-Request-Headers"
 			if tt.method == "GET" && tt.code == 200 {
 				vary = "Accept, Accept-Encoding, Origin"
 			}
-			if got.Get("Vary") != vary {
-				t.Errorf("Vary: %s", got.Get("Vary"))
-			}
+			checktest.Equal(t, vary, got.Get("Vary"), "Vary")
 		})
 	}
 }
@@ -159,8 +155,6 @@ func TestHead(t *testing.T) {
 		if head.body != "" || head.code != get.code || get.body == "" {
 			t.Errorf("%s: %d %q", path, head.code, head.body)
 		}
-		if diff := cmp.Diff(get.Header, head.Header); diff != "" {
-			t.Errorf("%s: %s", path, diff)
-		}
+		checktest.SameIn(t, fmt.Sprint(path), get.Header, head.Header)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 )
 
@@ -40,16 +41,10 @@ func loadOf(e clusterapi.Event) policyengine.Load { return *e.Data.(*policyengin
 func refresh(t *testing.T, o policyengine.RefresherOptions) *refreshed {
 	t.Helper()
 	clock := reconcile.NewClock(start)
-	h, err := policyengine.New(policyengine.Options{Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := checktest.Must(policyengine.New(policyengine.Options{Clock: clock}))
 	r := &refreshed{Handler: h}
 	o.Observe = func(e clusterapi.Event) { r.events = append(r.events, e); panic("nobody is harmed") }
-	refresher, err := policyengine.NewRefresher(h, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	refresher := checktest.Must(policyengine.NewRefresher(h, o))
 	r.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: memory.New(memory.Options{Clock: clock}), Clock: clock}, refresher.Process())
 	t.Cleanup(r.Close)
 	return r
@@ -76,9 +71,7 @@ func TestRefresher(t *testing.T) {
 		}
 		return answers[len(loads)-1]()
 	}})
-	if err := r.RunWhile(time.Hour, func() bool { return len(r.events) < 8 }); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, r.RunWhile(time.Hour, func() bool { return len(r.events) < 8 }))
 	var got []string
 	for _, e := range r.events {
 		text := fmt.Sprint(e.Type, " ", loadOf(e).Failures, " ", loadOf(e).Nodes)
@@ -121,9 +114,7 @@ func TestRetriesGrow(t *testing.T) {
 		loads = append(loads, r.Now())
 		return nil, errors.New("no")
 	}})
-	if err := r.RunUntil(start.Add(2 * time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, r.RunUntil(start.Add(2*time.Hour)))
 	for i := range loads[1:] {
 		want := min(time.Second<<min(i, 10), time.Minute)
 		if d := loads[i+1].Sub(loads[i]); d < want*8/10 || d > want*12/10 {
@@ -140,45 +131,32 @@ func TestRetriesGrow(t *testing.T) {
 func TestRefresherRun(t *testing.T) {
 	one, two := sample(t), sample(t, "1.1.1")
 	synctest.Test(t, func(t *testing.T) {
-		h, err := policyengine.New(policyengine.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := checktest.Must(policyengine.New(policyengine.Options{}))
 		var load atomic.Pointer[func() (*graphdata.Snapshot, error)]
 		next := func(f func() (*graphdata.Snapshot, error)) { load.Store(&f) }
 		next(func() (*graphdata.Snapshot, error) { return one, nil })
 		r, err := policyengine.NewRefresher(h, policyengine.RefresherOptions{Timeout: time.Minute, Load: func(context.Context) (*graphdata.Snapshot, error) {
 			return (*load.Load())()
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
 		at := func(want string) {
 			t.Helper()
 			synctest.Wait()
-			if got := h.Revision(); got != want {
-				t.Errorf("revision %q, want %q", got, want)
-			}
+			checktest.Equal(t, want, h.Revision(), "revision")
 		}
 		at(one.Revision())
 		next(func() (*graphdata.Snapshot, error) { time.Sleep(10 * time.Minute); return two, nil })
 		time.Sleep(20 * time.Minute) // several began, and ended too late
 		at(one.Revision())
-		if err := r.Refresh(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
+		checktest.ErrorIs(t, context.DeadlineExceeded, r.Refresh(t.Context()))
 		next(func() (*graphdata.Snapshot, error) { return two, nil })
-		if err := r.Refresh(t.Context()); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, r.Refresh(t.Context()))
 		at(two.Revision())
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, context.Canceled, <-ended)
 		time.Sleep(10 * time.Minute) // for those that were left to themselves
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
@@ -58,9 +59,7 @@ func TestRoundTrip(t *testing.T) {
 			_, _ = w.Write(recorded.Body.Bytes())
 		})
 		roundTrip(t, s, g, g.Arches())
-		if counted != 4 {
-			t.Errorf("compat %v: %d answers were not modified", compat, counted)
-		}
+		checktest.Equal(t, 4, counted, "compat %v: answers were", compat)
 	}
 }
 
@@ -72,9 +71,7 @@ var allArches = []string{"amd64", "arm64", "multi", "ppc64le", "s390x"}
 func realSnapshot(tb testing.TB, arches ...string) *graphdata.Snapshot {
 	tb.Helper()
 	tree, err := graphdata.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), "graph-data")), graphdata.LoadOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	known := map[string]bool{}
 	for _, c := range tree.Channels {
 		for _, e := range c.Versions {
@@ -93,10 +90,7 @@ func realSnapshot(tb testing.TB, arches ...string) *graphdata.Snapshot {
 			releases = append(releases, graphdata.Release{Version: v, Arch: arch, Image: "registry.example/" + v + "-" + arch, Digest: "sha256:" + v + arch, Previous: tree.Suggested(v, arch, versions), Source: v + "-" + arch})
 		}
 	}
-	s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{}))
 	return s
 }
 

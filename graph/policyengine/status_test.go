@@ -8,9 +8,8 @@ import (
 
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func serveStatus(t *testing.T, s *service) *httptest.Server {
@@ -85,9 +84,7 @@ func TestMetrics(t *testing.T) {
 	s.get(t, "/api/other?"+clusterID)
 	s.ask(t, "POST", candidate)
 	want := []string{"snapshot", "/api/graph", "ok", "/api/v1/graph missing_params", "bad", "/api/v1/graph invalid_params", "bad", "/api/signatures does_not_exist", "none", "", "none", "/api/graph", "method"}
-	if diff := cmp.Diff(want, m.lines); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, m.lines)
 	got := (&service{Server: serveStatus(t, s)}).get(t, "/metrics")
 	if got.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" {
 		t.Error(got.Get("Content-Type"))
@@ -120,9 +117,7 @@ func TestMetrics(t *testing.T) {
 		`http_upstream_requests_total 0`,
 		`http_upstream_errors_total 0`,
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, lines)
 	for _, name := range []string{"build_info gauge", "graph_serve_duration_seconds histogram", "graph_response_errors_total counter", "graph_cached_bytes gauge"} {
 		if !names["cincinnati_pe_"+name] {
 			t.Errorf("no type of %s", name)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // An update whose risks the API server would refuse is dropped with the reason,
@@ -36,10 +37,7 @@ func TestRefusedRisksAreDropped(t *testing.T) {
 		"risks[0]: the name has 257 characters, of": {risk(strings.Repeat("é", 257), "https://x.io", "m")},
 	} {
 		g := graphtest.Build(t, "4.2.0 4.2.1 4.2.2", "[0,1],[0,2]", graphtest.Conditional("4.2.0>4.2.1", risks...))
-		u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0"}))
 		if diff := cmp.Diff("4.2.0: 4.2.2 -4.2.1(Superseded) -4.2.1(InvalidRisks)", graphtest.Outline(u)); diff != "" {
 			t.Errorf("%s: %s", want, diff)
 			continue
@@ -67,10 +65,7 @@ func TestRefusedRisksAreDropped(t *testing.T) {
 func TestRefusedRisksAreDuplicates(t *testing.T) {
 	g := graphtest.Build(t, "4.2.0 4.2.1", "", graphtest.Conditional("4.2.0>4.2.1")+","+graphtest.Conditional("4.2.0>4.2.1", graphtest.RiskText("A", graphtest.Always)))
 	for _, union := range []bool{false, true} {
-		u, err := g.Updates(graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: union})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Must(g.Updates(graph.UpdatesQuery{Version: "4.2.0", UnionDuplicates: union}))
 		if diff := cmp.Diff("4.2.0: -4.2.1(DuplicateTarget) -4.2.1(DuplicateTarget)", graphtest.Outline(u)); diff != "" {
 			t.Errorf("union %v: %s", union, diff)
 		}
@@ -82,9 +77,7 @@ func TestLongReason(t *testing.T) {
 	for length, want := range map[int]string{1024: strings.Repeat("A", 1024), 1025: "ExposedToRisks"} {
 		c := graphtest.Update("4.2.1", graphtest.Risk(strings.Repeat("A", length), "T"))
 		e := risk.Evaluator{Matcher: graphtest.Facts}.Evaluate(context.Background(), nil, []configv1.ConditionalUpdate{c}, nil, graphtest.Start)
-		if got := e.Conditional[0].Conditions[0].Reason; got != want {
-			t.Errorf("%d characters: %.20s…", length, got)
-		}
+		checktest.Equal(t, want, e.Conditional[0].Conditions[0].Reason, "%d characters: …", length)
 	}
 }
 
@@ -98,9 +91,7 @@ func TestTooManyRisksOfTheCluster(t *testing.T) {
 		risks.Versions[r.Name] = []string{"4.2.1"}
 	}
 	available, conditional, err := risk.Merge([]configv1.Release{graphtest.Release("4.2.1"), graphtest.Release("4.2.2")}, nil, risks)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	e := risk.Evaluator{Matcher: graphtest.Facts, RiskConditions: true}.Evaluate(context.Background(), available, conditional, nil, graphtest.Start)
 	if len(e.Conditional) != 0 || len(e.Available) != 1 || len(e.Dropped) != 1 || e.Dropped[0].Cause != graph.InvalidRisks {
 		t.Errorf("%+v", e)

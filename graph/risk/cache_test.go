@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // cacheAt returns a cache whose evaluations are recorded. The query F fails.
@@ -49,9 +50,7 @@ func TestCacheRounds(t *testing.T) {
 	c := cacheAt(now, &asked)
 	round := func() string { return ask(c, "A") + " " + ask(c, "B") + " " + ask(c, "C") }
 	for i, want := range []string{"true throttled throttled", "true true throttled", "true true true", "true true true"} {
-		if got := round(); got != want {
-			t.Errorf("round %d: %s, want %s", i+1, got, want)
-		}
+		checktest.Equal(t, want, round(), "round %d", i+1)
 		now.SetTime(now.Now().Add(1001 * time.Millisecond))
 	}
 	if !slices.Equal(asked, []string{"A", "B", "C"}) {
@@ -163,7 +162,5 @@ func TestCacheConcurrent(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	gone := &risk.Cache{Matcher: graph.RiskMatcherFunc(func(ctx context.Context, _ configv1.ClusterCondition) (bool, error) { return false, ctx.Err() })}
-	if _, err := gone.Match(ctx, graphtest.PromQL("A")); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(gone.Match(ctx, graphtest.PromQL("A"))))
 }

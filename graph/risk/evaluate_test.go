@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -80,9 +81,7 @@ func TestRecommended(t *testing.T) {
 			u := &graph.Updates{Conditional: []configv1.ConditionalUpdate{c}}
 			available, conditional := risk.Evaluate(context.Background(), u, graphtest.Facts, nil, tt.accepted, graphtest.Start)
 			want := []metav1.Condition{{Type: "Recommended", Status: tt.status, Reason: tt.reason, Message: tt.message, LastTransitionTime: metav1.NewTime(graphtest.Start)}}
-			if diff := cmp.Diff(want, conditional[0].Conditions); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, conditional[0].Conditions)
 			if got := len(available) == 1; got != (tt.status == yes) {
 				t.Errorf("available: %v", available)
 			}
@@ -122,16 +121,12 @@ func TestEvaluateLists(t *testing.T) {
 		got = append(got, r.Version+"@"+r.Image)
 	}
 	want := []string{"4.10.0@i-4.10.0", "4.9.0@i-4.9.0", "4.2.9@a", "4.2.9@i-4.2.9", "4.2.9-rc.1@i-4.2.9-rc.1", "4.2.3@i-4.2.3"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	var order []string
 	for _, c := range e.Conditional {
 		order = append(order, c.Release.Version)
 	}
-	if diff := cmp.Diff([]string{"4.9.0", "4.2.3", "4.2.1"}, order); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"4.9.0", "4.2.3", "4.2.1"}, order)
 	if available[0].Version != "4.2.9" || len(available) != 7 || available[2].Version != "4.2.1" {
 		t.Error("the input was changed")
 	}
@@ -157,9 +152,7 @@ func TestEvaluateTransitionTimes(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %s %d", c.Status, int(c.LastTransitionTime.Sub(graphtest.Start).Hours()), applies.Status, int(applies.LastTransitionTime.Sub(graphtest.Start).Hours())))
 	}
 	want := []string{"Unknown 0 Unknown 0", "Unknown 0 Unknown 0", "False 2 True 2", "False 2 True 2", "True 4 False 4", "False 5 True 5"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	// Conditions are inherited by image, other types with them.
 	prev[0].Conditions = append(prev[0].Conditions, metav1.Condition{Type: "Other", Status: "True"})
 	prev[0].Release.Version = "renamed"
@@ -181,12 +174,8 @@ func TestEvaluateVerdicts(t *testing.T) {
 		graphtest.Update("4.2.9", graphtest.Risk("A", "U"), graphtest.Risk("Z", "T")),
 	}
 	e := risk.Evaluator{Matcher: matcher, Accepted: []string{"Z"}}.Evaluate(context.Background(), nil, conditional, nil, graphtest.Start)
-	if diff := cmp.Diff([]string{"F", "T new", "U", "T", "F old"}, asked); diff != "" {
-		t.Errorf("order of evaluation: %s", diff)
-	}
-	if diff := cmp.Diff([]string{"Same"}, e.Diverging); diff != "" {
-		t.Error(diff)
-	}
+	checktest.SameIn(t, "order of evaluation", []string{"F", "T new", "U", "T", "F old"}, asked)
+	checktest.Same(t, []string{"Same"}, e.Diverging)
 	var got []string
 	for _, v := range e.Verdicts {
 		got = append(got, fmt.Sprint(v.Risk.Name, " ", v.Applies.Status, " ", v.Applies.Reason, " ", v.Accepted, " ", v.Err, " ", v.Versions))
@@ -195,24 +184,18 @@ func TestEvaluateVerdicts(t *testing.T) {
 		"B False NotMatch false <nil> [4.2.10]", "Same True Match false <nil> [4.2.10]", "A Unknown EvaluationFailed false no data [4.2.9]",
 		"Z True Match true <nil> [4.2.1 4.2.9]", "Same False NotMatch false <nil> [4.2.1]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if e.Conditional[0].Risks[0].Conditions != nil || e.Conditional[0].RiskNames != nil {
 		t.Error("conditions of risks need the option")
 	}
 	asked = nil
 	byName := risk.Evaluator{Matcher: matcher, ByName: true, RiskConditions: true}.Evaluate(context.Background(), nil, conditional, nil, graphtest.Start)
-	if diff := cmp.Diff([]string{"F", "T new", "U", "T"}, asked); diff != "" {
-		t.Errorf("by name: %s", diff)
-	}
+	checktest.SameIn(t, "by name", []string{"F", "T new", "U", "T"}, asked)
 	last := byName.Conditional[2]
 	if last.Release.Version != "4.2.1" || last.Conditions[0].Reason != "MultipleReasons" || last.Risks[0].Conditions[0].Status != "True" {
 		t.Errorf("by name, the newest definition decides: %+v", last)
 	}
-	if diff := cmp.Diff([]string{"Same", "Z"}, last.RiskNames); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"Same", "Z"}, last.RiskNames)
 }
 
 // By name the definition of the highest version counts, of equal ones the first.

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	configv1 "github.com/openshift/api/config/v1"
 )
@@ -54,9 +55,7 @@ func TestLimits(t *testing.T) {
 		})}
 		for i := range n {
 			time.Sleep(2 * time.Nanosecond)
-			if _, err := cache.Match(ctx, graphtest.PromQL(query(i))); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(cache.Match(ctx, graphtest.PromQL(query(i)))))
 		}
 		time.Sleep(2 * time.Nanosecond)
 		cache.Match(ctx, graphtest.PromQL(query(n-1))) // still there
@@ -116,17 +115,13 @@ func TestLimits(t *testing.T) {
 		}},
 		{Limit: "remembered rules", Default: 2_000, Bytes: 16 * mib, Steps: 2_002, Run: func(t *testing.T) (evaluated int64) {
 			synctest.Test(t, func(t *testing.T) { evaluated = remembered(t, 2_001, func(i int) string { return fmt.Sprint("q", i) }) })
-			if evaluated != 2_002 {
-				t.Errorf("%d evaluations: the first rule is remembered, or the last is not", evaluated)
-			}
+			checktest.Equal(t, 2_002, evaluated, "evaluations")
 			return evaluated
 		}},
 		{Limit: "bytes of remembered rules", Default: 8 << 20, Bytes: 200 * mib, Steps: 35, Run: func(t *testing.T) (evaluated int64) {
 			text := strings.Repeat("q", 256<<10)
 			synctest.Test(t, func(t *testing.T) { evaluated = remembered(t, 34, func(i int) string { return text + fmt.Sprint(i) }) })
-			if evaluated != 35 {
-				t.Errorf("%d evaluations: the first rule is remembered, or the last is not", evaluated)
-			}
+			checktest.Equal(t, 35, evaluated, "evaluations")
 			return evaluated
 		}},
 	})

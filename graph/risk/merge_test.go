@@ -11,10 +11,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 type riskSource struct {
@@ -79,12 +79,8 @@ func TestMergeRisks(t *testing.T) {
 				}
 				pairs = append(pairs, u.Release.Version+":"+strings.Join(names, ","))
 			}
-			if got := strings.Join(versions, " "); got != test.wantAvailable {
-				t.Errorf("available %s, want %s", got, test.wantAvailable)
-			}
-			if got := strings.Join(pairs, " "); got != test.want {
-				t.Errorf("conditional %s, want %s", got, test.want)
-			}
+			checktest.Equal(t, test.wantAvailable, strings.Join(versions, " "), "available")
+			checktest.Equal(t, test.want, strings.Join(pairs, " "), "conditional")
 			if (err == nil) != (len(test.errs) == 0) {
 				t.Errorf("error %v, want %v", err, test.errs)
 			}
@@ -99,9 +95,7 @@ func TestMergeRisks(t *testing.T) {
 
 func TestTargetVersions(t *testing.T) {
 	got := risk.TargetVersions([]configv1.Release{graphtest.Release("4.2.1"), graphtest.Release("4.2.0"), graphtest.Release("4.2.1")}, []configv1.ConditionalUpdate{graphtest.Update("4.3.0"), graphtest.Update("4.2.0"), graphtest.Update("4.2.2")})
-	if diff := cmp.Diff([]string{"4.2.1", "4.2.0", "4.3.0", "4.2.2"}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"4.2.1", "4.2.0", "4.3.0", "4.2.2"}, got)
 	if got := risk.TargetVersions(nil, nil); got != nil {
 		t.Error(got)
 	}
@@ -112,13 +106,9 @@ func TestConditionalUpdateRisks(t *testing.T) {
 	updates := []configv1.ConditionalUpdate{graphtest.Update("4.2.0", graphtest.Risk("C", "T"), graphtest.Risk("B", "T")), graphtest.Update("4.2.1", other, graphtest.Risk("A", "T"))}
 	want := []configv1.ConditionalUpdateRisk{graphtest.Risk("A", "T"), graphtest.Risk("B", "T"), graphtest.Risk("C", "T")}
 	got := risk.ConditionalUpdateRisks(updates)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	got[1].MatchingRules[0].PromQL.PromQL = "x" // the caller's
-	if diff := cmp.Diff("T", updates[0].Risks[1].MatchingRules[0].PromQL.PromQL); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, "T", updates[0].Risks[1].MatchingRules[0].PromQL.PromQL)
 	if got := risk.ConditionalUpdateRisks(nil); got != nil {
 		t.Error(got)
 	}
@@ -135,12 +125,8 @@ func TestAggregateRisks(t *testing.T) {
 		names = append(names, r.Name)
 	}
 	minor := []string{"4.2.0", "5.0.0", "odd"}
-	if diff := cmp.Diff(map[string][]string{"Down": {"4.1.4", "4.2.0", "5.0.0", "odd", "4.0.9"}, "A": minor, "B": minor}, got.Versions); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"Down", "A", "B"}, names); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string][]string{"Down": {"4.1.4", "4.2.0", "5.0.0", "odd", "4.0.9"}, "A": minor, "B": minor}, got.Versions)
+	checktest.Same(t, []string{"Down", "A", "B"}, names)
 	if err == nil || !strings.Contains(err.Error(), "One: half") || !strings.Contains(err.Error(), `divergent definitions of risk "A" from "Two":`) {
 		t.Error(err)
 	}
@@ -227,9 +213,7 @@ func TestRisksOfAlertsByName(t *testing.T) {
 			t.Error(r.Conditions[0].Message)
 		}
 	}
-	if diff := cmp.Diff(names, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, names, got)
 }
 
 func TestAlertRisksStale(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestPrometheusResults(t *testing.T) {
@@ -83,9 +84,7 @@ func TestPrometheusSetup(t *testing.T) {
 	notPEM := filepath.Join(dir, "not.pem")
 	token := filepath.Join(dir, "token")
 	for name, text := range map[string]string{notPEM: "x", token: "from-file\n"} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for name, test := range map[string]struct {
 		p   *risk.Prometheus
@@ -128,9 +127,7 @@ func TestPrometheusSetup(t *testing.T) {
 	tls.StartTLS()
 	defer tls.Close()
 	trusted := &risk.Prometheus{URL: tls.URL, NoToken: true, SystemCAs: true}
-	if _, err := trusted.Match(ctx, graphtest.PromQL("up")); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "certificate", checktest.Err(trusted.Match(ctx, graphtest.PromQL("up"))))
 }
 
 func TestPrometheusAlerts(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var wanted = risk.Wanted{Channel: "stable-4.2", Architecture: "amd64", Accepted: []string{"B", "A"}}
@@ -70,9 +70,7 @@ func TestRetrievalPlan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := test.r.Plan(test.w, interval, test.now)
 			got.Next = time.Time{}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, test.want, got)
 		})
 	}
 	// Once the change is a day ago, each failure clears but only at intervals.
@@ -198,9 +196,7 @@ func TestRetrievalTransitionTimes(t *testing.T) {
 	r = known()
 	r.Evaluate(context.Background(), risk.Evaluator{Matcher: graphtest.Facts}, func(a []configv1.Release, c []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
 		a, c, err := risk.Merge(a, c, alert)
-		if err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, err)
 		return a, c
 	}, graphtest.Start)
 	if len(r.Evaluation.Available) != 0 || len(r.Evaluation.Conditional) != 1 {

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestSamples(t *testing.T) {
@@ -35,9 +35,7 @@ func TestSamples(t *testing.T) {
 	}{{"F", "NotMatch", 0}, {"T", "Match", 1}, {"U", "EvaluationFailed", -1}} {
 		want = append(want, clusterapi.Sample{Name: risk.MetricRiskCondition, Labels: map[string]string{"condition": "Applies", "risk": v.name, "reason": v.reason}, Value: v.value})
 	}
-	if diff := cmp.Diff(want, r.Samples("version")); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, r.Samples("version"))
 	hour := graphtest.Start.Add(time.Hour)
 	if got := r.Alerts(hour); !slices.Equal(got, []string{"CannotRetrieveUpdates", "CannotEvaluateConditionalUpdates"}) {
 		t.Error(got)

@@ -28,6 +28,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // statusSchemas reads the schema of ClusterVersion's status for each feature set
@@ -35,19 +36,14 @@ import (
 func statusSchemas(t *testing.T) map[string]*spec.Schema {
 	t.Helper()
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "config/v1/zz_generated.crd-manifests/*_clusterversions-*.crd.yaml"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("%d CRDs, error %v", len(files), err)
 	}
 	schemas := map[string]*spec.Schema{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Must(os.ReadFile(file))
 		var crd struct {
 			Spec struct {
 				Versions []struct {
@@ -57,9 +53,7 @@ func statusSchemas(t *testing.T) map[string]*spec.Schema {
 				} `json:"versions"`
 			} `json:"spec"`
 		}
-		if err := yaml.Unmarshal(text, &crd); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, yaml.Unmarshal(text, &crd))
 		_, set, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".crd.yaml"), "clusterversions-")
 		status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
 		if _, ok := status.Properties["conditionalUpdates"]; !ok {
@@ -223,10 +217,7 @@ func adversarialGraph(t *rapid.T) *graph.Graph {
 		}
 		d.ConditionalEdges = append(d.ConditionalEdges, entry)
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Must(graph.New(d, graph.DecodeOptions{}))
 	return g
 }
 
@@ -262,9 +253,7 @@ func TestListsAreAccepted(t *testing.T) {
 		return false, errors.New(strings.Repeat("no data\x00\xff ", 10_000))
 	})
 	custom := graph.NewRules(matcher)
-	if err := custom.Register("CEL", celRule{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, custom.Register("CEL", celRule{}))
 	rapid.Check(t, func(t *rapid.T) {
 		g := adversarialGraph(t)
 		q := graph.UpdatesQuery{Version: "4.0.0", UnionDuplicates: rapid.Bool().Draw(t, "union")}
@@ -273,10 +262,7 @@ func TestListsAreAccepted(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(t, "custom rules") == 0 {
 			q.Rules, e.Rules = custom, custom
 		}
-		u, err := g.Updates(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Must(g.Updates(q))
 		check := func(what string, status configv1.ClusterVersionStatus) {
 			for set, schema := range schemas {
 				if _, ok := schema.Properties["conditionalUpdateRisks"]; gate && !ok {

@@ -10,21 +10,16 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
 // Authorities of a bundle come on top of the system's.
 func TestSystemRoots(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := checktest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	own := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "own"}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, own, own, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := checktest.Must(x509.CreateCertificate(rand.Reader, own, own, key.Public(), key))
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	want, err := x509.SystemCertPool()
 	if err != nil {
@@ -33,10 +28,7 @@ func TestSystemRoots(t *testing.T) {
 	alone := x509.NewCertPool()
 	alone.AppendCertsFromPEM(bundle)
 	store := ClusterVersionStore{HTTP: signature.HTTPOptions{RootCAs: alone, Bundle: bundle}}
-	o, err := store.trust(t.Context(), configv1.SignatureStore{URL: "https://h.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := checktest.Must(store.trust(t.Context(), configv1.SignatureStore{URL: "https://h.example"}))
 	want.AppendCertsFromPEM(bundle)
 	if !o.RootCAs.Equal(want) {
 		t.Error("not the authorities of the bundle and of the system")

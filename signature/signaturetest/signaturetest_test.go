@@ -19,6 +19,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
@@ -30,30 +31,19 @@ var now = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func verify(t *testing.T, public, message []byte) error {
 	t.Helper()
-	ring, err := signature.ParseKeyring("ring", public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := checktest.Must(signature.ParseKeyring("ring", public))
 	v, err := signature.New(signature.Options{
 		Keyrings: []*signature.Keyring{ring}, Stores: []signature.Store{signature.MemoryStore{digest: {message}}}, Clock: clocktesting.NewFakePassiveClock(now),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	_, err = v.Verify(context.Background(), digest)
 	return err
 }
 
 func TestEveryShapeVerifies(t *testing.T) {
 	for _, o := range []signaturetest.KeyOptions{{}, {RSABits: 2048, UserID: "Someone", Lifetime: 48 * time.Hour}} {
-		k, err := signaturetest.NewKey(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		armored, err := k.Armored()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := checktest.Must(signaturetest.NewKey(o))
+		armored := checktest.Must(k.Armored())
 		ring, err := signature.ParseKeyring("ring", armored)
 		if err != nil || ring.Keys()[0].Fingerprint != k.Fingerprint() {
 			t.Fatal(ring, err)
@@ -70,9 +60,7 @@ func TestEveryShapeVerifies(t *testing.T) {
 				}
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			for _, public := range [][]byte{k.Public(), armored} {
 				if err := verify(t, public, m); err != nil {
 					t.Errorf("%+v %+v: %v", o, s, err)
@@ -83,18 +71,9 @@ func TestEveryShapeVerifies(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	short, err := signaturetest.NewKey(signaturetest.KeyOptions{Lifetime: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	revoked, err := signaturetest.NewKey(signaturetest.KeyOptions{Revoked: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
+	short := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{Lifetime: time.Hour}))
+	revoked := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{Revoked: true}))
 	for _, tt := range []struct {
 		key   *signaturetest.Key
 		shape signaturetest.Shape
@@ -105,10 +84,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{short, signaturetest.Shape{}, "expired on"},
 		{revoked, signaturetest.Shape{}, "is revoked"},
 	} {
-		m, err := tt.key.SignRelease(digest, "quay.io/a/b:1", tt.shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := checktest.Must(tt.key.SignRelease(digest, "quay.io/a/b:1", tt.shape))
 		if err := verify(t, tt.key.Public(), m); err == nil || !strings.Contains(signature.Chain(err), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.shape, err, tt.want)
 		}
@@ -125,10 +101,7 @@ func TestWhatIsRefused(t *testing.T) {
 
 // Each of these is refused, and only for what it is.
 func TestShapesThatNobodyPublishes(t *testing.T) {
-	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
 	for _, tt := range []struct {
 		shape signaturetest.Shape
 		want  string
@@ -141,10 +114,7 @@ func TestShapesThatNobodyPublishes(t *testing.T) {
 		{signaturetest.Shape{Levels: 1, Compressed: true}, ""},
 		{signaturetest.Shape{Levels: 2}, "more than one level of compression"},
 	} {
-		m, err := k.SignRelease(digest, "quay.io/a/b:1", tt.shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := checktest.Must(k.SignRelease(digest, "quay.io/a/b:1", tt.shape))
 		if err := verify(t, k.Public(), m); (err == nil) != (tt.want == "") || !strings.Contains(signature.Chain(err), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.shape, signature.Chain(err), tt.want)
 		}
@@ -153,18 +123,9 @@ func TestShapesThatNobodyPublishes(t *testing.T) {
 
 func TestSubkey(t *testing.T) {
 	for _, o := range []signaturetest.KeyOptions{{Subkey: true}, {Subkey: true, RSABits: 2048}} {
-		k, err := signaturetest.NewKey(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ring, err := signature.ParseKeyring("ring", k.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := checktest.Must(signaturetest.NewKey(o))
+		ring := checktest.Must(signature.ParseKeyring("ring", k.Public()))
+		m := checktest.Must(k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{}))
 		v, err := signature.NewVerifier([]*signature.Keyring{ring}, signature.MemoryStore{digest: {m}}).Verify(t.Context(), digest)
 		if err != nil || v.Signers[0].Fingerprint != k.SignerFingerprint() || k.SignerFingerprint() == k.Fingerprint() {
 			t.Errorf("%v %v", v, err)
@@ -173,23 +134,12 @@ func TestSubkey(t *testing.T) {
 }
 
 func TestServer(t *testing.T) {
-	k, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ring, err := signature.ParseKeyring("ring", k.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
+	m := checktest.Must(k.SignRelease(digest, "quay.io/a/b:1", signaturetest.Shape{}))
+	ring := checktest.Must(signature.ParseKeyring("ring", k.Public()))
 	try := func(base string, o signature.HTTPOptions) error {
 		store, err := signature.NewHTTPStore(base, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		defer store.CloseIdleConnections()
 		_, err = signature.NewVerifier([]*signature.Keyring{ring}, store).Verify(t.Context(), digest)
 		return err
@@ -228,31 +178,14 @@ func TestServer(t *testing.T) {
 }
 
 func TestCosignLayout(t *testing.T) {
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rsaKey := checktest.Must(rsa.GenerateKey(rand.Reader, 2048))
+	ecKey := checktest.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	for _, signer := range []crypto.Signer{rsaKey, ecKey, ed25519.NewKeyFromSeed(make([]byte, 32))} {
 		files, err := signaturetest.CosignLayout(signer, digest, "quay.io/other/name:1", "quay.io/a/b:1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		der, err := x509.MarshalPKIXPublicKey(signer.Public())
-		if err != nil {
-			t.Fatal(err)
-		}
-		key, err := sigstore.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		source, err := sigstore.OpenFS(files, "layout", sigstore.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
+		der := checktest.Must(x509.MarshalPKIXPublicKey(signer.Public()))
+		key := checktest.Must(sigstore.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
+		source := checktest.Must(sigstore.OpenFS(files, "layout", sigstore.Limits{}))
 		policy := &sigstore.Policy{Name: "p", Keys: []*sigstore.Key{key}}
 		v, err := policy.Verify(t.Context(), "quay.io/a/b@"+digest, source)
 		if err != nil || v.Signers[0].Number != 2 || v.Signers[0].Reference != "quay.io/a/b:1" {
@@ -283,15 +216,10 @@ func Example() {
 }
 
 func TestPublish(t *testing.T) {
-	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := checktest.Must(signaturetest.NewKey(signaturetest.KeyOptions{}))
 	digest := "sha256:" + strings.Repeat("a", 64)
 	ring, store, err := key.Publish("keys", map[string]string{digest: "quay.io/a/b:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	who, err := signature.NewVerifier([]*signature.Keyring{ring}, store).Verify(t.Context(), digest)
 	if err != nil || who.Signers[0].Reference != "quay.io/a/b:1" || who.Signers[0].Keyring != "keys" {
 		t.Errorf("%+v %v", who, err)

@@ -16,8 +16,7 @@ import (
 	"testing/fstest"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -114,9 +113,7 @@ func fromStore(s sigstore.Store, limits sigstore.Limits) sigstore.Source {
 func onDisk(t testing.TB, files fstest.MapFS) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, files))
 	return dir
 }
 
@@ -158,9 +155,7 @@ func TestImages(t *testing.T) {
 		"archives": onDisk(t, fstest.MapFS{"mirror_000001.tar": {Data: ocitest.Tar(ocitest.Files(storage)...)}}),
 	}
 	dirs["tar file"] = filepath.Join(t.TempDir(), "layout.tar")
-	if err := os.WriteFile(dirs["tar file"], ocitest.Tar(ocitest.Files(l.FS)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(dirs["tar file"], ocitest.Tar(ocitest.Files(l.FS)...), 0o600))
 	served := storeOf(l)
 	sources := map[string]sigstore.Source{"store": fromStore(served, sigstore.Limits{})}
 	for name, dir := range dirs {
@@ -168,10 +163,7 @@ func TestImages(t *testing.T) {
 	}
 	for name, src := range sources {
 		t.Run(name, func(t *testing.T) {
-			v, err := policy(ed()).Verify(t.Context(), repo+"@"+digestA, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(policy(ed()).Verify(t.Context(), repo+"@"+digestA, src))
 			if s := v.Signers[0]; s.Number != 2 || !strings.HasSuffix(s.Location, ":"+tagOf(digestA)+" layer 3") || s.Reference != named || s.Store != src.String() {
 				t.Errorf("%+v", s)
 			}
@@ -195,9 +187,7 @@ func TestImages(t *testing.T) {
 	}
 	served.asked = nil
 	list(t.Context(), sources["store"], digestA)
-	if diff := cmp.Diff([]string{tagOf(digestA), "blob", "blob", "referrers", strings.TrimSuffix(tagOf(digestA), ".sig")}, served.asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{tagOf(digestA), "blob", "blob", "referrers", strings.TrimSuffix(tagOf(digestA), ".sig")}, served.asked)
 	if s := sources["store"].String(); s != "repository registry.example/o/rel" {
 		t.Error(s)
 	}
@@ -224,9 +214,7 @@ func TestSourcesRefuse(t *testing.T) {
 	_, storeErr := sigstore.FromStore(&store{}, "quay.io/a", negative)
 	_, fsErr := sigstore.OpenFS(fstest.MapFS{}, "dir", negative)
 	for _, err := range []error{err, storeErr, fsErr} {
-		if err == nil || !strings.Contains(err.Error(), "Bytes is negative") {
-			t.Error(err)
-		}
+		checktest.ErrorHas(t, "Bytes is negative", err)
 	}
 }
 

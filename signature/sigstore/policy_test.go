@@ -15,15 +15,14 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -191,9 +190,7 @@ func TestScopes(t *testing.T) {
 func TestPoliciesOfACluster(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
 	for i, k := range [][]byte{pemOf(rsa2048()), pemOf(ed())} {
-		if err := api.Load(policyObject(t, "ClusterImagePolicy", "v1", fmt.Sprint("p", i), "", "["+repo+"]", "{rootOfTrust: "+keyed(k)+"}")); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, api.Load(policyObject(t, "ClusterImagePolicy", "v1", fmt.Sprint("p", i), "", "["+repo+"]", "{rootOfTrust: "+keyed(k)+"}")))
 	}
 	all, err := sigstore.ReadPolicies(t.Context(), api)
 	if err != nil || len(all) != 2 {
@@ -215,9 +212,7 @@ func TestPoliciesOfACluster(t *testing.T) {
 		t.Error("no image: no error")
 	}
 
-	if err := api.Load(policyObject(t, "ClusterImagePolicy", "v1", "bad", "", "[]", "{rootOfTrust: {}}")); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Load(policyObject(t, "ClusterImagePolicy", "v1", "bad", "", "[]", "{rootOfTrust: {}}")))
 	if _, err := sigstore.ReadPolicies(t.Context(), api); err == nil || !strings.Contains(err.Error(), "ClusterImagePolicy bad: ") {
 		t.Errorf("a broken policy was passed over: %v", err)
 	}

@@ -26,6 +26,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
@@ -90,10 +91,7 @@ func TestKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := payload(digestA, named)
 			src := sigstore.MemorySource{digestA: {attach(k, body)}}
-			v, err := policy(k).Verify(t.Context(), repo+"@"+digestA, src)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(policy(k).Verify(t.Context(), repo+"@"+digestA, src))
 			s := v.Signers[0]
 			want := fmt.Sprintf("%X", sha256.Sum256(must(x509.MarshalPKIXPublicKey(k.Public()))))
 			if s.System != "sigstore" || s.Keyring != "openshift" || s.Fingerprint != want || s.Reference != named || s.Number != 1 || s.Store != "signatures in memory" || v.Digest != digestA {
@@ -155,9 +153,7 @@ func TestPayloads(t *testing.T) {
 	verify := func(body string) (*signature.Verification, error) {
 		return policy(ed()).Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {attach(ed(), []byte(body))}})
 	}
-	if _, err := verify(good); err != nil {
-		t.Fatal(err)
-	}
+	must(verify(good))
 	for body, want := range map[string]time.Time{
 		`{` + critical + `,"optional":null}`:                                          {},
 		` {"optional":{},` + critical + "}\n":                                         {},
@@ -370,9 +366,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := policy(k).Verify(t.Context(), image, nil); !errors.Is(err, signature.ErrMisconfigured) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, signature.ErrMisconfigured, checktest.Err(policy(k).Verify(t.Context(), image, nil)))
 	if _, err := policy(k).VerifyAs(t.Context(), image, digestB, sigstore.MemorySource{}); err == nil || !strings.Contains(err.Error(), "does not have the digest") {
 		t.Error(err)
 	}
@@ -393,9 +387,7 @@ func TestVerifier(t *testing.T) {
 	if err != nil || !strings.Contains(got.String(), "sigstore key ") || !strings.Contains(got.String(), named) {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, err := v.Verify(t.Context(), digestB); !errors.Is(err, signature.ErrNotFound) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, signature.ErrNotFound, checktest.Err(v.Verify(t.Context(), digestB)))
 	if _, err := v.Verify(t.Context(), ""); err == nil {
 		t.Error("no digest: verified")
 	}
@@ -449,9 +441,7 @@ func BenchmarkVerify(b *testing.B) {
 			src := sigstore.MemorySource{digestA: {a}}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.Verify(context.Background(), repo+"@"+digestA, src); err != nil {
-					b.Fatal(err)
-				}
+				must(p.Verify(context.Background(), repo+"@"+digestA, src))
 			}
 		})
 	}
@@ -549,9 +539,7 @@ func TestVerifyRelease(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			s := v.Signers[0]
 			if v.Version != c.version || s.Fit != c.fit || s.Reference == "" {
 				t.Errorf("%+v", v)

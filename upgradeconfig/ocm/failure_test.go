@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -106,16 +107,11 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 					fault.Path, fault.Always = path, true
 					s.Fail(fault)
 					cluster := newCluster(t)
-					p, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 					object := &upgradeconfig.UpgradeConfig{Spec: p7Spec}
 					object.Namespace, object.Name = upgradeconfig.DefaultNamespace, upgradeconfig.Name
 					stored, err := clusterapi.Create(t.Context(), cluster, object, clusterapi.CreateOptions{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					checktest.OK(t, err)
 
 					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: p}))
 					result, err := m.Sync(t.Context())
@@ -132,9 +128,7 @@ func TestNothingReadsAsNoPolicy(t *testing.T) {
 							tries++
 						}
 					}
-					if tries != max(tt.tries, 1) {
-						t.Errorf("%d tries, want %d", tries, max(tt.tries, 1))
-					}
+					checktest.Equal(t, max(tt.tries, 1), tries, "tries")
 				})
 			})
 		}
@@ -329,9 +323,7 @@ func TestPullSecret(t *testing.T) {
 				}
 			}
 			p, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			_, err = p.Policies(t.Context())
 			_, connectErr := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
 			for _, err := range []error{err, connectErr} {
@@ -342,9 +334,7 @@ func TestPullSecret(t *testing.T) {
 					t.Errorf("a secret is told: %v", err)
 				}
 			}
-			if n := len(s.Requests()); n != 0 {
-				t.Errorf("%d requests", n)
-			}
+			checktest.Equal(t, 0, len(s.Requests()), "requests")
 		})
 	}
 }
@@ -354,26 +344,14 @@ func TestPullSecret(t *testing.T) {
 func TestPullSecretIsReadAgain(t *testing.T) {
 	s := newServer(p7)
 	cluster := newCluster(t)
-	fresh, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
+	kept := must(connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 	s.Token = base64.StdEncoding.EncodeToString([]byte("another token"))
 	secret, err := cluster.Get(t.Context(), ocmtest.PullSecret(nil).GroupVersionKind(), clusterapi.Key("openshift-config", "pull-secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	secret.Object["data"] = ocmtest.PullSecret([]byte(`{"auths":{"cloud.openshift.com":{"auth":"` + s.Token + `"}}}`)).Object["data"]
-	if _, err := cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fresh.Policies(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
+	checktest.Good(t, checktest.Err(fresh.Policies(t.Context())))
 	if _, err := kept.Policies(t.Context()); err == nil {
 		t.Error("the token was read again")
 	}
@@ -450,10 +428,7 @@ func TestTokenIsNeverTold(t *testing.T) {
 					Observe: func(e clusterapi.Event) { fmt.Fprintf(told, "%+v\n%s\n", e, chain(e.Err)) },
 					Retries: 1, RetryWait: time.Nanosecond,
 				}
-				p, err := ocm.New(newCluster(t), o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must(ocm.New(newCluster(t), o))
 				got, err := p.Policies(t.Context())
 				fmt.Fprintf(told, "%v\n%+v\n%s\n", got, got, chain(err))
 				err = p.Notify(t.Context(), notification(upgradeconfig.StateStarted))
@@ -506,10 +481,7 @@ func TestRedirects(t *testing.T) {
 		s := newServer(p7)
 		server := httptest.NewServer(s)
 		defer server.Close()
-		p, err := ocm.New(newCluster(t), ocm.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(ocm.New(newCluster(t), ocm.Options{URL: server.URL}))
 		s.Fail(ocmtest.Fault{Status: status, Path: "/upgrade_policies", Header: http.Header{"Location": {other.URL + "/api"}}})
 		got, err := p.Policies(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "redirect to another scheme, host or port refused") || asked != 0 {
@@ -530,19 +502,14 @@ func TestProxy(t *testing.T) {
 	s := newServer(p7)
 	server := httptest.NewServer(s)
 	defer server.Close()
-	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(server.URL))
 	for base, proxied := range map[string]bool{
 		"http://ocm.invalid": true,
 		"http://ocm-agent.openshift-ocm-agent-operator.svc.cluster.local:8081": false,
 	} {
 		asked := 0
 		p, err := ocm.New(newCluster(t), ocm.Options{URL: base, NoRetry: true, Timeout: 5 * time.Second, Proxy: func(*http.Request) (*url.URL, error) { asked++; return u, nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		_, err = p.Policies(t.Context())
 		if proxied != (err == nil) || proxied != (asked > 0) || err != nil && strings.Contains(err.Error(), "127.0.0.1:1") {
 			t.Errorf("%s: %v, the proxy was asked for %d times", base, err, asked)
@@ -567,13 +534,8 @@ func TestNoConnectionStays(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	p, err := ocm.New(newCluster(t), ocm.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.Policies(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	p := must(ocm.New(newCluster(t), ocm.Options{URL: server.URL}))
+	must(p.Policies(t.Context()))
 	for {
 		lock <- struct{}{}
 		n := len(open)

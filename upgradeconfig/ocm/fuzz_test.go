@@ -14,6 +14,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -164,9 +165,7 @@ func FuzzPullSecret(f *testing.F) {
 			sent = r.Header.Get("Authorization")
 			return nil, errors.New("out of order")
 		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if _, err = p.Policies(t.Context()); err == nil || errors.Is(err, ocm.ErrAccessToken) == (sent != "") {
 			t.Fatalf("%v after %q", err, sent)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -58,9 +59,7 @@ func store(t testing.TB, objects ...*unstructured.Unstructured) *memory.Cluster 
 	c := serving(memory.NewOpenShift(memory.Options{}))
 	for _, o := range objects {
 		// As it is: a server would refuse a pull secret that is not one.
-		if err := c.Load(o); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(o))
 	}
 	return c
 }
@@ -77,10 +76,7 @@ func newProvider(t testing.TB, h http.Handler, o ocm.Options) *ocm.Provider {
 	if o.Rand == nil {
 		o.Rand = func(n int64) int64 { return n / 2 } // no jitter
 	}
-	p, err := ocm.New(newCluster(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(ocm.New(newCluster(t), o))
 	return p
 }
 

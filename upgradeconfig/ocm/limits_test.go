@@ -54,10 +54,7 @@ func TestLimits(t *testing.T) {
 			return n + m
 		}},
 		{Limit: "pull secret", Default: 1 << 20, Bytes: 24 << 20, Run: func(t *testing.T) int64 {
-			p, err := ocm.New(store(t, ocmtest.PullSecret([]byte(secret)), ocmtest.Objects(uuid, token)[1]), ocm.Options{Base: ocmtest.Transport(newServer())})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(ocm.New(store(t, ocmtest.PullSecret([]byte(secret)), ocmtest.Objects(uuid, token)[1]), ocm.Options{Base: ocmtest.Transport(newServer())}))
 			if _, err := p.Policies(t.Context()); !errors.Is(err, ocm.ErrAccessToken) || !strings.Contains(err.Error(), "larger than a secret can be") {
 				t.Errorf("%.200v", err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -41,15 +42,11 @@ func newScene(t *testing.T, o ocm.Options, list ...ocmtest.Policy) *scene {
 		return do(ctx)
 	}}))
 	for _, object := range ocmtest.Objects(uuid, token) {
-		if _, err := s.cluster.Create(t.Context(), object, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(s.cluster.Create(t.Context(), object, clusterapi.CreateOptions{}))
 	}
 	config := &corev1.ConfigMap{Data: map[string]string{"config.yaml": "upgradeType: OSD\nconfigManager: {source: OCM, ocmBaseUrl: 'https://ocm.example', watchInterval: 60}\n"}}
 	config.Namespace, config.Name = upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config"
-	if _, err := clusterapi.Create(t.Context(), s.cluster, config, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(clusterapi.Create(t.Context(), s.cluster, config, clusterapi.CreateOptions{}))
 	o.Base, o.Rand = ocmtest.Transport(s.server), func(n int64) int64 { return n / 2 }
 	s.manager = must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{
 		API: s.cluster, FromConfig: ocm.FromConfig(s.cluster, o), NoJitter: true,
@@ -65,18 +62,13 @@ func (s *scene) object() *upgradeconfig.UpgradeConfig {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	checktest.OK(s.t, err)
 	return c
 }
 
 func (s *scene) sync() upgradeconfig.Result {
 	s.t.Helper()
-	r, err := s.manager.Sync(s.t.Context())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := must(s.manager.Sync(s.t.Context()))
 	return r
 }
 
@@ -150,9 +142,7 @@ func TestOutage(t *testing.T) {
 			t.Error("a policy that is gone stays")
 		}
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, context.Canceled, <-done)
 	})
 }
 
@@ -175,13 +165,9 @@ func TestNotConnected(t *testing.T) {
 	s.sync()
 	s.server.Forget()
 	secret, err := s.cluster.Get(t.Context(), ocmtest.PullSecret(nil).GroupVersionKind(), clusterapi.Key("openshift-config", "pull-secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	secret.Object["data"] = ocmtest.PullSecret([]byte(`{"auths":{"quay.io":{"auth":"eDp5"}}}`)).Object["data"]
-	if _, err := s.cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
 	_, err = s.manager.Sync(t.Context())
 	if err == nil || err.Error() != "failed to retrieve cluster access token: unable to find pull secret auth key 'cloud.openshift.com' in pull secret" {
 		t.Error(err)

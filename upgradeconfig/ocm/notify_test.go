@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -53,9 +54,7 @@ func TestTransitions(t *testing.T) {
 			if value, ok := to[s]; ok {
 				want.State, want.Description = value, "told you so"
 			}
-			if diff := cmp.Diff(want, after); diff != "" {
-				t.Errorf("%v to %s: %s", from, s, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("%v to %s", from, s), want, after)
 		}
 	}
 }
@@ -80,13 +79,9 @@ func TestStateOf(t *testing.T) {
 func TestNotifyRequests(t *testing.T) {
 	s := newServer(p7)
 	p := newProvider(t, s, ocm.Options{})
-	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 	want := []string{"GET ", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state", "PATCH /1a2b/upgrade_policies/p-7/state"}
-	if diff := cmp.Diff(want, asked(s)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, asked(s))
 	patch := s.Requests()[3]
 	if patch.Body != `{"kind":"UpgradePolicyState","value":"started","description":"told you so"}` || patch.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%+v", patch)
@@ -97,13 +92,9 @@ func TestNotifyRequests(t *testing.T) {
 	c, _ := s.Cluster(clusterID)
 	c.Hosted = true
 	s.SetCluster(c)
-	if err := newProvider(t, s, ocm.Options{Kind: ocm.Auto}).Notify(t.Context(), notification(upgradeconfig.StateStarted)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, newProvider(t, s, ocm.Options{Kind: ocm.Auto}).Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 	want = []string{"GET ", "GET /1a2b/control_plane/upgrade_policies", "PATCH /1a2b/control_plane/upgrade_policies/p-7"}
-	if diff := cmp.Diff(want, asked(s)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, asked(s))
 	if after, _ := s.Policy(clusterID, "p-7"); after.State != "started" || after.Description != "told you so" {
 		t.Errorf("%+v", after)
 	}
@@ -196,14 +187,9 @@ func TestNotifyErrors(t *testing.T) {
 			}
 		})
 	}
-	_, err := ocm.New(store(t), ocm.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(ocm.New(store(t), ocm.Options{}))
 	p, _ := ocm.New(store(t), ocm.Options{})
-	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); !errors.Is(err, ocm.ErrAccessToken) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, ocm.ErrAccessToken, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 }
 
 // TestChangeSucceeds with any status that says so, whatever comes with it.
@@ -229,9 +215,7 @@ func TestLostAnswer(t *testing.T) {
 	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); err == nil {
 		t.Error("no error")
 	}
-	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 	changes := 0
 	for _, r := range s.Requests() {
 		if r.Method == "PATCH" {
@@ -251,9 +235,7 @@ func TestServiceLogs(t *testing.T) {
 		if state == upgradeconfig.StateControlPlaneStartedSL {
 			n.References = nil
 		}
-		if err := p.Notify(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, p.Notify(t.Context(), n))
 	}
 	want := ocmtest.ServiceLog{
 		Severity: "Info", ServiceName: "RedHat Managed Upgrade Notifications", LogType: "Cluster Updates",
@@ -261,12 +243,8 @@ func TestServiceLogs(t *testing.T) {
 	}
 	second := want
 	second.DocReferences = []string{"https://docs.example/1"}
-	if diff := cmp.Diff([]ocmtest.ServiceLog{want, second}, s.ServiceLogs()); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"GET ", "POST /api/service_logs/v1/cluster_logs", "GET ", "POST /api/service_logs/v1/cluster_logs"}, asked(s)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []ocmtest.ServiceLog{want, second}, s.ServiceLogs())
+	checktest.Same(t, []string{"GET ", "POST /api/service_logs/v1/cluster_logs", "GET ", "POST /api/service_logs/v1/cluster_logs"}, asked(s))
 	var keys map[string]any
 	if err := json.Unmarshal([]byte(s.Requests()[1].Body), &keys); err != nil || fmt.Sprint(keys["internal_only"]) != "false" || len(keys) != 7 {
 		t.Errorf("%v, %v", keys, err)
@@ -302,9 +280,7 @@ func TestCourse(t *testing.T) {
 			t.Errorf("after %s: %s, %q", tt.state, after.State, after.Description)
 		}
 	}
-	if err := p.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, c, []string{"x is down"})); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, p.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, c, []string{"x is down"})))
 	l := s.ServiceLogs()[0]
 	if l.Summary != "Cluster has encountered healthcheck failure during upgrade" || !strings.Contains(l.Description, "x is down") || cmp.Diff([]string{"https://access.redhat.com/solutions/7081505"}, l.DocReferences) != "" {
 		t.Errorf("%+v", l)

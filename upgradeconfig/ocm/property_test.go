@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -46,18 +47,13 @@ func TestOrderProperty(t *testing.T) {
 		c, _ := s.Cluster(clusterID)
 		c.Hosted = rapid.Bool().Draw(t, "hosted")
 		s.SetCluster(c)
-		p, err := ocm.New(cluster, ocm.Options{Kind: ocm.Auto, Base: ocmtest.Transport(s)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(ocm.New(cluster, ocm.Options{Kind: ocm.Auto, Base: ocmtest.Transport(s)}))
 		got, err := p.Policies(t.Context())
 		want, wantErr := upgradeconfig.Select(all)
 		if errors.Is(err, upgradeconfig.ErrNoVersion) != (wantErr != nil && want == nil) {
 			t.Fatalf("error %v, and %v was expected", err, wantErr)
 		}
-		if diff := cmp.Diff(ids(want), ids(got)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, ids(want), ids(got))
 		for _, r := range s.Requests() {
 			if r.Method != http.MethodGet {
 				t.Errorf("a read made %s", r)
@@ -118,9 +114,7 @@ func TestDamagedAnswers(t *testing.T) {
 // type.
 func damaged(t *rapid.T, text string) string {
 	var document any
-	if err := json.Unmarshal([]byte(text), &document); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal([]byte(text), &document))
 	at := document
 	for {
 		var put func(v any)
@@ -154,9 +148,6 @@ func damaged(t *rapid.T, text string) string {
 		put(rapid.SampledFrom(others).Draw(t, "instead"))
 		break
 	}
-	data, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(json.Marshal(document))
 	return string(data)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
@@ -32,13 +33,9 @@ func TestPolicies(t *testing.T) {
 	s.Forget()
 
 	got, err = newProvider(t, s, ocm.Options{}).Policies(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []upgradeconfig.Policy{{ID: "p-7", State: "scheduled", NextRun: time.Date(2031, 2, 4, 3, 0, 0, 0, time.UTC), Spec: p7Spec}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	requests := s.Requests()
 	wantRequests := []ocmtest.Request{
 		{Method: "GET", Path: listPath, Query: url.Values{"search": {"external_id = '" + uuid + "'"}, "size": {"1"}}},
@@ -52,9 +49,7 @@ func TestPolicies(t *testing.T) {
 			"User-Agent": {"managed-upgrade-operator/v0.0.0 (" + runtime.GOOS + "/" + runtime.GOARCH + ")"},
 		}
 	}
-	if diff := cmp.Diff(wantRequests, requests); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, wantRequests, requests)
 }
 
 func TestRequestForm(t *testing.T) {
@@ -66,9 +61,7 @@ func TestRequestForm(t *testing.T) {
 	if seen.RequestURI != wantURI || seen.Host != "ocm.example" {
 		t.Errorf("%s %s, want %s", seen.Host, seen.RequestURI, wantURI)
 	}
-	if got := seen.Header.Get("Authorization"); got != "AccessToken "+uuid+":"+token {
-		t.Errorf("Authorization: %s", got)
-	}
+	checktest.Equal(t, "AccessToken "+uuid+":"+token, seen.Header.Get("Authorization"), "Authorization")
 	if got := seen.Header.Get("User-Agent"); !strings.HasPrefix(got, "managed-upgrade-operator/v0.0.0 (") {
 		t.Errorf("User-Agent: %s", got)
 	}
@@ -178,9 +171,7 @@ func TestConversion(t *testing.T) {
 			if err != nil || len(got) != 1 {
 				t.Fatal(got, err)
 			}
-			if diff := cmp.Diff(*tt.want, got[0].Spec); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, *tt.want, got[0].Spec)
 		})
 	}
 }
@@ -188,9 +179,7 @@ func TestConversion(t *testing.T) {
 func TestType(t *testing.T) {
 	for typ, want := range map[upgradeconfig.UpgradeType]upgradeconfig.UpgradeType{"": upgradeconfig.ARO, "OSD": upgradeconfig.OSD, "ARO": upgradeconfig.ARO} {
 		p, err := ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(newServer(p7))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if got, err := p.Policies(t.Context()); err != nil || got[0].Spec.Type != want {
 			t.Errorf("%q: %v, %v", typ, got, err)
 		}
@@ -200,9 +189,7 @@ func TestType(t *testing.T) {
 		c.ChannelGroup = ""
 		s.SetCluster(c)
 		p, err = ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(s)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if got, err := p.Policies(t.Context()); (err == nil) != (want == upgradeconfig.ARO) || err == nil && got[0].Spec.Desired.Channel != "stable-4.17" {
 			t.Errorf("%q, no channel group: %v, %v", typ, got, err)
 		}
@@ -271,12 +258,8 @@ func TestWhichCount(t *testing.T) {
 			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, ids(got)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(tt.faults, faults); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, ids(got))
+			checktest.Same(t, tt.faults, faults)
 			states := tt.states
 			if states == nil {
 				states = tt.want
@@ -285,9 +268,7 @@ func TestWhichCount(t *testing.T) {
 			for _, id := range states {
 				want = append(want, "GET /1a2b/upgrade_policies/"+id+"/state")
 			}
-			if diff := cmp.Diff(want, asked(s)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, asked(s))
 		})
 	}
 }
@@ -377,9 +358,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 		}
-		if pages != tt.pages {
-			t.Errorf("%+v: %d pages", tt, pages)
-		}
+		checktest.Equal(t, tt.pages, pages, "%+v: pages", tt)
 	}
 	for _, tt := range []struct{ n, limit, max int }{{1001, 0, 1000}, {3, 2, 2}} {
 		_, err := newProvider(t, newServer(many(tt.n)...), ocm.Options{MaxPolicies: tt.limit}).Policies(t.Context())
@@ -515,9 +494,7 @@ func TestHosted(t *testing.T) {
 		if tt.err != (err != nil) || !tt.err && (cmp.Diff([]string{"p-7", "cve"}, ids(got)) != "" || got[0].State != "scheduled") {
 			t.Errorf("%+v: %v, %v", tt, got, err)
 		}
-		if diff := cmp.Diff(tt.want, asked(s)); diff != "" {
-			t.Errorf("%+v: %s", tt, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%+v", tt), tt.want, asked(s))
 	}
 	for name, state := range map[string]any{"none": nil, "text": "scheduled", "empty": map[string]any{}, "null": map[string]any{"value": nil}} {
 		p := p7
@@ -540,12 +517,8 @@ func TestAgent(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
-	if diff := cmp.Diff(p7Spec, got[0].Spec); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"GET /", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state"}, asked(s)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, p7Spec, got[0].Spec)
+	checktest.Same(t, []string{"GET /", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state"}, asked(s))
 	for body, want := range map[string]error{
 		`{}`: ocm.ErrNoClusterID, `{"id":""}`: ocm.ErrNoClusterID, `null`: ocm.ErrNoClusterID,
 		`{"kind":"ClusterList","total":0,"items":[]}`: ocm.ErrNoClusterID,
@@ -618,13 +591,10 @@ func TestTransport(t *testing.T) {
 	cluster := store(t, ocmtest.Objects(uuid, token)[1]) // the ClusterVersion
 	var seen http.Header
 	inner := ocmtest.Transport(s)
-	p, err := ocm.New(cluster, ocm.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	p := must(ocm.New(cluster, ocm.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		seen = r.Header.Clone()
 		return inner.RoundTrip(r)
-	})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})}))
 	got, err := p.Policies(t.Context())
 	if err != nil || len(got) != 1 || seen.Get("Authorization") != "" {
 		t.Errorf("%v, %v, %v", got, err, seen)
@@ -656,10 +626,7 @@ func TestFromConfig(t *testing.T) {
 		if on {
 			c.FeatureGate.Enabled = []string{"ServiceLogNotification"}
 		}
-		p, err := build(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(build(t.Context(), c))
 		n := upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, &upgradeconfig.UpgradeConfig{Spec: p7Spec}, nil)
 		if err := p.(upgradeconfig.Notifier).Notify(t.Context(), n); err != nil || (len(s.ServiceLogs()) == 1) != on {
 			t.Errorf("service logs on %v: %v, %v", on, err, s.ServiceLogs())

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
@@ -91,24 +92,17 @@ func TestKeepsWhatBegins(t *testing.T) {
 // time alone comes too late once the phase is Upgrading.
 func TestEditedWhileStarting(t *testing.T) {
 	remove := func(w *site, _ upgradeconfig.Spec) {
-		if err := w.Delete(w.t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-			w.t.Fatal(err)
-		}
+		checktest.OK(w.t, w.Delete(w.t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 	}
 	replace := func(w *site, spec upgradeconfig.Spec) {
 		remove(w, spec)
-		if _, err := clusterapi.Create(w.t.Context(), w, object(spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
-			w.t.Fatal(err)
-		}
+		must(clusterapi.Create(w.t.Context(), w, object(spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
 	}
 	modify := func(w *site, f func(*upgradeconfig.UpgradeConfig)) {
-		_, err := clusterapi.Modify(w.t.Context(), w, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+		must(clusterapi.Modify(w.t.Context(), w, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
 			f(c)
 			return nil
-		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		}))
 	}
 	later := func(s upgradeconfig.Spec) upgradeconfig.Spec {
 		s.UpgradeAt = time.Now().Add(24 * time.Hour).Format(time.RFC3339)
@@ -121,12 +115,8 @@ func TestEditedWhileStarting(t *testing.T) {
 			w := newSite(t, nil)
 			spec := w.provider.policies[0].Spec
 			c := must(upgrade.New(upgrade.Options{API: w}))
-			if _, err := clusterapi.Create(t.Context(), w, object(spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(clusterapi.Create(t.Context(), w, object(spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
+			must(c.Sync(t.Context()))
 			time.Sleep(time.Hour + time.Second)
 			calls := 0
 			w.fault = func(_ string, do func() error) error {

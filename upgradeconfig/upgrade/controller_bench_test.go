@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
@@ -37,9 +38,7 @@ func BenchmarkPassNothingToDo(b *testing.B) {
 				if err == nil {
 					err = cluster.Load(u)
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, err)
 			}
 			controller := must(upgrade.New(upgrade.Options{API: cluster}))
 			b.ReportAllocs()

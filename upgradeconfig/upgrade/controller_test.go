@@ -25,6 +25,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -101,9 +102,7 @@ func (w *site) load(obj any) {
 	if err == nil {
 		err = w.Load(u)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	checktest.OK(w.t, err)
 }
 
 // reload puts an object in the place of what is stored.
@@ -113,9 +112,7 @@ func (w *site) reload(obj any) {
 	if err == nil {
 		err = w.Delete(w.t.Context(), u.GroupVersionKind(), clusterapi.Key(u.GetNamespace(), u.GetName()), clusterapi.DeleteOptions{})
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	checktest.OK(w.t, err)
 	w.load(obj)
 }
 
@@ -153,7 +150,7 @@ func (w *site) play() {
 		return
 	}
 	w.stage = stage
-	_, err := clusterapi.Modify(context.Background(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+	must(clusterapi.Modify(context.Background(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
 		cv.Status.Desired = configv1.Release{Version: target, Image: targetImage}
 		h := history([2]string{target, ""})[0]
 		h.Image = targetImage
@@ -164,17 +161,12 @@ func (w *site) play() {
 			cv.Status.History[0].State, cv.Status.History[0].CompletionTime = configv1.CompletedUpdate, &metav1.Time{Time: time.Now()}
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 	if stage == 1 {
 		return
 	}
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), w, clusterapi.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	checktest.OK(w.t, err)
 	for _, p := range pools {
 		pool := p
 		pool.Spec.Configuration.Name = "rendered-2"
@@ -183,13 +175,11 @@ func (w *site) play() {
 			pool.Status.UpdatedMachineCount, pool.Status.Configuration.Name = 3, "rendered-2"
 		}
 		for _, status := range []bool{false, true} {
-			if _, err := clusterapi.Modify(context.Background(), w, clusterapi.Key("", p.Name), clusterapi.ModifyOptions{Status: status}, func(m *mcfgv1.MachineConfigPool) error {
+			must(clusterapi.Modify(context.Background(), w, clusterapi.Key("", p.Name), clusterapi.ModifyOptions{Status: status}, func(m *mcfgv1.MachineConfigPool) error {
 				m.Spec, m.Status = pool.Spec, pool.Status
 				m.Status.ObservedGeneration = m.Generation
 				return nil
-			}); err != nil {
-				w.t.Fatal(err)
-			}
+			}))
 		}
 	}
 }
@@ -275,21 +265,15 @@ func TestController(t *testing.T) {
 				if e.Phase != upgradeconfig.PhaseUpgraded || e.PrecedingVersion != "4.20.2" || w.requested != 1 {
 					t.Errorf("%d requests, %+v", w.requested, e)
 				}
-				if diff := cmp.Diff(startedAndCompleted, w.provider.told); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, startedAndCompleted, w.provider.told)
 				want := []upgradeconfig.Phase{upgradeconfig.PhaseNew, upgradeconfig.PhasePending, upgradeconfig.PhaseUpgrading, upgradeconfig.PhaseUpgraded}
-				if diff := cmp.Diff(want, w.phases); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, w.phases)
 				steps, _ := upgrade.Steps(typ)
 				var got []upgradeconfig.ConditionType
 				for _, c := range slices.Backward(e.Conditions) {
 					got = append(got, c.Type)
 				}
-				if diff := cmp.Diff(steps, got); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, steps, got)
 				cv := version(t, w)
 				if cv.Spec.Channel != "stable-4.20" || cv.Spec.DesiredUpdate.Version != target || cv.Spec.DesiredUpdate.Image != "" {
 					t.Errorf("%s, %+v", cv.Spec.Channel, cv.Spec.DesiredUpdate)
@@ -382,9 +366,7 @@ func faultAt(t *testing.T, mode string, n int) (reached bool) {
 	if w.requested != 1 {
 		t.Errorf("the update was requested %d times", w.requested)
 	}
-	if diff := cmp.Diff(startedAndCompleted, w.provider.told); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, startedAndCompleted, w.provider.told)
 	return reached
 }
 
@@ -396,13 +378,9 @@ func TestKillSwitch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, nil)
 				m, c := w.operator(upgrade.Options{})
-				if _, err := m.Sync(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(m.Sync(t.Context()))
 				for range 3 {
-					if _, err := c.Sync(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must(c.Sync(t.Context()))
 				}
 				old := stored(t, w)
 				time.Sleep(time.Hour + time.Second)
@@ -511,13 +489,10 @@ func TestNotCommenced(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newSite(t, tt.spec)
 				if tt.cluster != nil {
-					_, err := clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+					must(clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
 						tt.cluster(cv)
 						return nil
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
+					}))
 				}
 				w.run(tt.o, 5*time.Hour, never)
 				e := w.entry()
@@ -530,9 +505,7 @@ func TestNotCommenced(t *testing.T) {
 				if tt.failed {
 					want, phase = append(want, upgradeconfig.StateFailed), upgradeconfig.PhaseFailed
 				}
-				if diff := cmp.Diff(want, w.provider.told); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, w.provider.told)
 				if e.Phase != phase || w.requested != 0 || e.IsTrue(upgradeconfig.FailedUpgrade) != tt.failed {
 					t.Errorf("%d requests, %+v", w.requested, e)
 				}
@@ -540,9 +513,7 @@ func TestNotCommenced(t *testing.T) {
 					t.Errorf("told %q", text)
 				}
 				breached := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == upgradeconfig.EventBreached })
-				if breached != tt.failed {
-					t.Errorf("breached: %v", breached)
-				}
+				checktest.Equal(t, tt.failed, breached, "breached")
 			})
 		})
 	}
@@ -625,9 +596,7 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("%s ago: %+v", ago, c)
 		}
 		w.run(o, 30*time.Minute, never)
-		if diff := cmp.Diff([]upgradeconfig.State{"StateStarted", "StateDelayed"}, w.provider.told); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, []upgradeconfig.State{"StateStarted", "StateDelayed"}, w.provider.told)
 	})
 }
 
@@ -654,12 +623,10 @@ func TestRequestTakenBack(t *testing.T) {
 			t.Fatalf("%d requests", w.requested)
 		}
 		w.playing = true
-		if _, err := clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		must(clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
 			cv.Spec.DesiredUpdate = nil
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		w.playing, cleared = false, true
 		w.run(o, 4*time.Hour, never)
 		if asked != 1 || w.entry().Phase != upgradeconfig.PhaseUpgraded || version(t, w).Spec.DesiredUpdate != nil {
@@ -699,12 +666,10 @@ func TestNotListed(t *testing.T) {
 		w := newSite(t, func(s *upgradeconfig.Spec) {
 			s.Desired = upgradeconfig.Update{Version: "4.19.9", Channel: "stable-4.19"}
 		})
-		if _, err := clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+		must(clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
 			cv.Status.History[0].Version = "4.19.1"
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if errs := w.run(upgrade.Options{}, 2*time.Hour, never); errs != nil || w.requested != 0 || w.entry().Phase != upgradeconfig.PhasePending {
 			t.Errorf("%v, %d requests, %+v", errs, w.requested, w.entry())
 		}
@@ -750,9 +715,7 @@ func TestAlerts(t *testing.T) {
 				if e.Type != upgradeconfig.EventPhase || data(e).Phase != upgradeconfig.PhaseUpgraded {
 					want = nil
 				}
-				if diff := cmp.Diff(want, data(e).Alerts); diff != "" {
-					t.Errorf("%s %s: %s", e.Type, data(e).Phase, diff)
-				}
+				checktest.SameIn(t, fmt.Sprintf("%s %s", e.Type, data(e).Phase), want, data(e).Alerts)
 			}
 			if w.entry().Phase != upgradeconfig.PhaseUpgraded {
 				t.Error(w.entry().Phase)
@@ -778,9 +741,7 @@ func TestServiceLogs(t *testing.T) {
 			if on {
 				want = []upgradeconfig.State{"StatePreHealthCheckSL", "StateStarted", "StateHealthCheckSL", "StateControlPlaneStartedSL", "StateControlPlaneFinishedSL", "StateWorkerPlaneFinishedSL", "StateCompleted"}
 			}
-			if diff := cmp.Diff(want, w.provider.told); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, w.provider.told)
 		})
 	}
 }
@@ -854,15 +815,10 @@ func TestImageMode(t *testing.T) {
 		w := newSite(t, func(s *upgradeconfig.Spec) { s.Desired = upgradeconfig.Update{Image: targetImage} })
 		o := upgrade.Options{Validate: upgradeconfig.ValidateOptions{ReleaseVersion: func(context.Context, string) (string, error) { return target, nil }}}
 		_, c := w.operator(o)
-		if _, err := clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
 		w.provider.policies[0].Spec.Desired.Version = target
 		for range 200 {
-			p, err := c.Sync(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(c.Sync(t.Context()))
 			if p.Phase == upgradeconfig.PhaseUpgraded {
 				break
 			}
@@ -885,12 +841,10 @@ func TestImageMode(t *testing.T) {
 func TestAlreadyCommenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, nil)
-		if _, err := clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		must(clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: target}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		o := upgrade.Options{
 			Preconditions: func(context.Context, *configv1.ClusterVersion, configv1.Release) error {
 				t.Error("preconditions of an update under way")
@@ -940,9 +894,7 @@ func TestControllerRun(t *testing.T) {
 		}
 		time.Sleep(90 * time.Second) // no look is due now
 		before := time.Now()
-		if _, err := clusterapi.Create(ctx, w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(ctx, w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
 		synctest.Wait()
 		if !time.Now().Equal(before) || w.entry().Phase != upgradeconfig.PhasePending {
 			t.Errorf("%s, %+v", time.Since(before), w.entry())
@@ -952,13 +904,11 @@ func TestControllerRun(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for _, status := range []bool{true, false} {
 			passes.Store(0)
-			if _, err := clusterapi.Modify(ctx, w, objectKey, clusterapi.ModifyOptions{Status: status}, func(c *upgradeconfig.UpgradeConfig) error {
+			must(clusterapi.Modify(ctx, w, objectKey, clusterapi.ModifyOptions{Status: status}, func(c *upgradeconfig.UpgradeConfig) error {
 				c.Status.History[0].PrecedingVersion = "4.20.1"
 				c.Labels = map[string]string{"a": "b"}
 				return nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			synctest.Wait()
 			if n := passes.Load(); (n == 0) != status {
 				t.Errorf("status %v: %d passes", status, n)
@@ -968,9 +918,7 @@ func TestControllerRun(t *testing.T) {
 		passes.Store(0)
 		other := object(w.provider.policies[0].Spec, upgradeconfig.Status{})
 		other.Name = "another"
-		if _, err := clusterapi.Create(ctx, w, other, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(clusterapi.Create(ctx, w, other, clusterapi.CreateOptions{}))
 		if synctest.Wait(); passes.Load() != 0 {
 			t.Errorf("%d passes", passes.Load())
 		}
@@ -982,9 +930,7 @@ func TestControllerRun(t *testing.T) {
 		}
 		// It is noticed when the object goes.
 		reads.Store(0)
-		if err := w.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, w.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 		if synctest.Wait(); reads.Load() == 0 {
 			t.Error("nobody looked")
 		}

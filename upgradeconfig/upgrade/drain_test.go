@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -36,9 +36,7 @@ func drainSite(t *testing.T, o memory.Options) *memory.Cluster {
 		if err == nil {
 			err = cluster.Load(u)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	yes, grace := true, int64(600)
 	for _, name := range []string{"stuck", "infra", "drained", "open", "timeless", "master", "control-plane"} {
@@ -98,10 +96,7 @@ func drainSite(t *testing.T, o memory.Options) *memory.Cluster {
 // gone are the pods that are not there any more.
 func gone(t *testing.T, cluster *memory.Cluster) (out []string) {
 	t.Helper()
-	pods, err := clusterapi.List[corev1.Pod](t.Context(), cluster, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := must(clusterapi.List[corev1.Pod](t.Context(), cluster, clusterapi.ListOptions{}))
 	for _, node := range []string{"control-plane", "drained", "infra", "master", "open", "stuck", "timeless"} {
 		for _, kind := range []string{"daemon", "done", "finalized", "job", "last", "old", "static", "system", "web"} {
 			if !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Name == node+"-"+kind }) {
@@ -157,9 +152,7 @@ func TestForcedDrain(t *testing.T) {
 				if err == nil {
 					err = cluster.Load(u)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				tt.drain.FromConfig = true
 			}
 			tt.drain.API, tt.drain.Clock = cluster, clocktesting.NewFakePassiveClock(cordonedAt.Add(tt.waited))
@@ -167,9 +160,7 @@ func TestForcedDrain(t *testing.T) {
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error %v", err)
 			}
-			if diff := cmp.Diff(tt.want, gone(t, cluster)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, gone(t, cluster))
 		})
 	}
 }
@@ -189,7 +180,5 @@ func TestForcedDrainGoesOn(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	want := []string{"infra-finalized", "infra-last", "infra-system", "infra-web", "stuck-finalized", "stuck-job", "stuck-last", "stuck-system", "stuck-web"}
-	if diff := cmp.Diff(want, gone(t, cluster)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, gone(t, cluster))
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -33,10 +34,7 @@ import (
 
 func loadPayload(t *testing.T, fsys fs.FS, image string) *manifest.Payload {
 	t.Helper()
-	p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))
 	return p
 }
 
@@ -45,13 +43,10 @@ func loadPayload(t *testing.T, fsys fs.FS, image string) *manifest.Payload {
 // drain has to be forced.
 func TestEndToEnd(t *testing.T) {
 	from, to := loadPayload(t, sample.From(), sample.FromImage), loadPayload(t, sample.To(), sample.ToImage)
-	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{}))
 	synctest.Test(t, func(t *testing.T) {
 		two, three := intstr.FromInt32(2), intstr.FromInt32(3)
-		cluster, err := simulation.New(simulation.Options{
+		cluster := must(simulation.New(simulation.Options{
 			Release:        payload.Release(from),
 			Pools:          []simulation.Pool{{Name: "worker", Nodes: 3}, {Name: "infra", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.20"},
@@ -59,25 +54,17 @@ func TestEndToEnd(t *testing.T) {
 				{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two},
 				{Namespace: "shop", Name: "stubborn", Replicas: 3, MinAvailable: &three},
 			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		cluster.Expect(payload.Release(to))
-		if _, err := cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		updater, err := clusterupdate.New(clusterupdate.Options{
+		must(cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}))
+		updater := must(clusterupdate.New(clusterupdate.Options{
 			API: cluster,
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{sample.FromImage: sample.From(), sample.ToImage: sample.To()}[r.Image], nil
 			}),
 			Graph:    graph.Static(g),
 			Verifier: signature.Insecure(),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 
 		start := time.Now()
 		at := start.Add(3 * time.Hour)
@@ -127,10 +114,7 @@ func TestEndToEnd(t *testing.T) {
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return cluster.Run(ctx) })
-		rolling, err := rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rolling := must(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))
 		group.Go(func() error { return rolling.Run(ctx) })
 		group.Go(func() error { return updater.Run(ctx) })
 		group.Go(func() error { return manager.Run(ctx) })
@@ -165,9 +149,7 @@ func TestEndToEnd(t *testing.T) {
 			t.Errorf("entry is %+v", e)
 		}
 		steps, _ := upgrade.Steps(upgradeconfig.OSD)
-		if len(e.Conditions) != len(steps) {
-			t.Errorf("%d conditions, want %d", len(e.Conditions), len(steps))
-		}
+		checktest.Equal(t, len(steps), len(e.Conditions), "conditions")
 		for i, s := range steps {
 			if got := e.Conditions[len(steps)-1-i]; got.Type != s || got.Status != "True" || got.CompleteTime == nil {
 				t.Errorf("condition %d is %+v, want %s", i, got, s)
@@ -207,9 +189,6 @@ func TestEndToEnd(t *testing.T) {
 
 func version(t *testing.T, r clusterapi.Reader) *configv1.ClusterVersion {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), r, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := must(clusterapi.Get[configv1.ClusterVersion](context.Background(), r, clusterapi.Key("", "version")))
 	return cv
 }

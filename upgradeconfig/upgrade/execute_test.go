@@ -14,6 +14,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
@@ -136,9 +137,7 @@ func TestWorkers(t *testing.T) {
 				cv.Status.History = history([2]string{target, "2000-01-01T01:00:00Z"}, [2]string{"4.20.2", "2000-01-01T00:00:00Z"})
 				w.reload(cv)
 				pools, err := clusterapi.List[mcfgv1.MachineConfigPool](t.Context(), w, clusterapi.ListOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				for i := range pools {
 					pools[i].Generation, pools[i].Status.ObservedGeneration = 3, 3
 					if tt.change != nil {
@@ -146,15 +145,11 @@ func TestWorkers(t *testing.T) {
 					}
 					w.reload(&pools[i])
 				}
-				if _, err := clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				must(clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
 				helped := 0
 				_, c := w.operator(upgrade.Options{Drain: func(_ context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
 					helped++
-					if after != 45*time.Minute {
-						t.Errorf("by force after %s", after)
-					}
+					checktest.Equal(t, 45*time.Minute, after, "by force after")
 					return tt.drain
 				}})
 				_, err = c.Sync(t.Context())
@@ -250,9 +245,7 @@ func TestStoredBeforeTold(t *testing.T) {
 				return nil
 			})}))
 
-		if _, err := m.Sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(m.Sync(t.Context()))
 		for start := time.Now(); time.Since(start) < 8*time.Hour; {
 			p, _ := c.Sync(t.Context())
 			time.Sleep(p.After)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
@@ -28,9 +29,7 @@ func TestOperatorHealth(t *testing.T) {
 		if err == nil {
 			err = cluster.Load(u)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	got, err := upgrade.OperatorHealth(cluster)(t.Context(), nil)
 	if diff := cmp.Diff([]string{"ClusterOperator console is not available", "ClusterOperator dns is degraded"}, got); diff != "" || err != nil {
@@ -45,9 +44,7 @@ func TestTwoControllers(t *testing.T) {
 		w := newSite(t, nil)
 		m, a := w.operator(upgrade.Options{})
 		_, b := w.operator(upgrade.Options{})
-		if _, err := m.Sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(m.Sync(t.Context()))
 		for range 200 {
 			p, _ := a.Sync(t.Context())
 			if q, _ := b.Sync(t.Context()); q.Phase == upgradeconfig.PhaseUpgraded {

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -38,9 +38,7 @@ func TestMetrics(t *testing.T) {
 		for _, s := range m.Samples() {
 			got = append(got, s.String())
 		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		checktest.Same(t, want, got)
 	}
 	check()
 	send(upgradeconfig.EventCreated, nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -51,9 +52,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		h := &hearing{}
 		pass := func() error {
 			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider}))
-			if _, err := m.Sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(m.Sync(t.Context()))
 			_, err := must(upgrade.New(upgrade.Options{
 				API: w, Notifier: h, ServiceLogs: true, Capacity: &upgradetest.Capacity{Fixed: true},
 				Health: func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
@@ -74,9 +73,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		}
 		passes(80 * time.Minute) // it begins after 60
 		want := []upgradeconfig.State{"StateStarted", "StateHealthCheckSL"}
-		if diff := cmp.Diff(want, h.heard); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, h.heard)
 		h.down = true
 		passes(20 * time.Minute) // a delay
 		if text := w.object().Annotations[annotationTold]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
@@ -85,15 +82,11 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		h.down = false
 		passes(5 * time.Minute)
 		want = append(want, upgradeconfig.StateDelayed)
-		if diff := cmp.Diff(want, h.heard); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, h.heard)
 		ill = false
 		passes(time.Hour)
 		want = append(want, upgradeconfig.StateScaleSkipped, upgradeconfig.StateControlPlaneStartedSL, upgradeconfig.StateControlPlaneFinishedSL, upgradeconfig.StateWorkerPlaneFinishedSL, upgradeconfig.StateCompleted)
-		if diff := cmp.Diff(want, h.heard); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, h.heard)
 		if text, ok := w.object().Annotations[annotationTold]; ok {
 			t.Errorf("after the end there is %s", text)
 		}
@@ -102,13 +95,10 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 
 func annotate(t *testing.T, api clusterapi.ReadWriter, text string) {
 	t.Helper()
-	_, err := clusterapi.Modify(t.Context(), api, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+	must(clusterapi.Modify(t.Context(), api, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
 		c.Annotations = map[string]string{annotationTold: text, "other": "stays"}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // A newer format is refused by its number; what is about another upgrade, or
@@ -150,9 +140,7 @@ func TestUninstall(t *testing.T) {
 		}
 		return do(ctx)
 	}}, false)
-	if err := upgrade.Uninstall(t.Context(), cluster); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, upgrade.Uninstall(t.Context(), cluster))
 	before := store(t, cluster, object(specA, underWay("4.20.3")))
 	annotate(t, cluster, `{"format":2}`)
 	fails = true
@@ -161,17 +149,11 @@ func TestUninstall(t *testing.T) {
 	}
 	fails, writes = false, 0
 	for range 2 {
-		if err := upgrade.Uninstall(t.Context(), cluster); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, upgrade.Uninstall(t.Context(), cluster))
 	}
-	if writes != 1 {
-		t.Errorf("%d writes, want one: the second time there is nothing to do", writes)
-	}
+	checktest.Equal(t, 1, writes, "writes")
 	c := stored(t, cluster)
-	if diff := cmp.Diff(map[string]string{"other": "stays"}, c.Annotations); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"other": "stays"}, c.Annotations)
 	if diff := cmp.Diff(before.Status, c.Status); diff != "" || c.Spec != specA {
 		t.Errorf("%+v\n%s", c.Spec, diff)
 	}
@@ -198,19 +180,13 @@ func TestProcessInVirtualTime(t *testing.T) {
 
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, m.Process())
 		defer v.Close()
-		if err := v.RunUntil(simulationStart.Add(5 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, v.RunUntil(simulationStart.Add(5*time.Minute)))
 		v.Wake("upgradeconfig-policies", "sync", reconcile.Key{Kind: "now"})
-		if err := v.RunUntil(simulationStart.Add(4 * time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, v.RunUntil(simulationStart.Add(4*time.Hour)))
 		return asked
 	}
 	first, second := play(), play()
-	if diff := cmp.Diff(first, second); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, first, second)
 	if len(first) < 4 || first[0] == time.Minute || first[0] < 54*time.Second || first[0] > 66*time.Second || first[1] != 5*time.Minute || first[2] < 59*time.Minute || first[2] > 71*time.Minute {
 		t.Errorf("asked after %v", first)
 	}

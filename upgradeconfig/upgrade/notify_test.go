@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
@@ -29,9 +30,7 @@ func TestAllowed(t *testing.T) {
 				to = append(to, string(s))
 			}
 		}
-		if got := strings.Join(to, " "); got != want[from] {
-			t.Errorf("from %s to %s, want %s", from, got, want[from])
-		}
+		checktest.Equal(t, want[from], strings.Join(to, " "), "from %s to", from)
 	}
 }
 
@@ -73,9 +72,7 @@ func TestDescribe(t *testing.T) {
 			e.Conditions = append(e.Conditions, upgradeconfig.Condition{Type: u, Status: "False", Message: "message of " + string(u)})
 		}
 		got := upgrade.Describe(tt.state, "V", e, []string{"A", "B"})
-		if got != tt.want {
-			t.Errorf("%s %v:\n%s\nwant\n%s", tt.state, tt.undone, got, tt.want)
-		}
+		checktest.Equal(t, tt.want, got, "%s %v", tt.state, tt.undone)
 		// The only way to tell the two apart that OCM calls delayed.
 		if tt.state != "StateDelayed" && strings.Contains(got, "retry") || tt.state == "StateDelayed" && !strings.Contains(got, "retry") {
 			t.Errorf("%s: %s", tt.state, got)

@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -80,13 +80,10 @@ func (h hooked) open() (out []string) {
 func (w *site) ask(u configv1.Update) {
 	w.playing = true
 	defer func() { w.playing = false }()
-	_, err := clusterversion.Modify(context.Background(), w, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
+	must(clusterversion.Modify(context.Background(), w, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		clusterversion.SetDesired(cv, u)
 		return true, nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
 // ways are the ways in which an upgrade ends before its time.
@@ -108,9 +105,7 @@ func (w *site) end(way string) {
 		if stored(w.t, w) == nil {
 			return
 		}
-		if err := w.Delete(context.Background(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}); err != nil {
-			w.t.Fatal(err)
-		}
+		checktest.OK(w.t, w.Delete(context.Background(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 	case "request cleared", "aimed elsewhere":
 		if version(w.t, w).Spec.DesiredUpdate == nil || w.stage > 0 {
 			return // it is on its way
@@ -126,12 +121,10 @@ func (w *site) end(way string) {
 		if stored(w.t, w) == nil {
 			return
 		}
-		if _, err := clusterapi.Modify(context.Background(), w, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
+		must(clusterapi.Modify(context.Background(), w, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
 			c.Spec.Desired = upgradeconfig.Update{Version: "4.20.8", Channel: "stable-4.20"}
 			return nil
-		}); err != nil {
-			w.t.Fatal(err)
-		}
+		}))
 	}
 }
 
@@ -233,24 +226,17 @@ func TestRequestGone(t *testing.T) {
 			h := newHooked(w)
 			o := upgrade.Options{Capacity: h, Maintenance: h}
 			m, c := w.operator(o)
-			if _, err := m.Sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(m.Sync(t.Context()))
 			pass := func() upgrade.Progress {
 				t.Helper()
-				p, err := c.Sync(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must(c.Sync(t.Context()))
 				time.Sleep(min(p.After, time.Minute))
 				return p
 			}
 			for w.requested == 0 {
 				pass()
 			}
-			if diff := cmp.Diff([]string{"capacity", "ControlPlane", "annotation"}, h.open()); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{"capacity", "ControlPlane", "annotation"}, h.open())
 			w.ask(u)
 			// Somebody who corrects himself within the time does no harm.
 			for range 3 {
@@ -272,9 +258,7 @@ func TestRequestGone(t *testing.T) {
 			if took := time.Since(gone); w.entry().Phase != upgradeconfig.PhaseFailed || took < 5*time.Minute || took > 8*time.Minute || h.open() != nil {
 				t.Errorf("after %s: %s, open are %v", took, w.entry().Phase, h.open())
 			}
-			if diff := cmp.Diff([]upgradeconfig.State{"StateStarted", "StateFailed"}, w.provider.told); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []upgradeconfig.State{"StateStarted", "StateFailed"}, w.provider.told)
 			if text := w.provider.texts[1]; !strings.Contains(text, "not asked to update to that version any more") {
 				t.Errorf("told %q", text)
 			}
@@ -300,21 +284,14 @@ func TestClosedBeforeTheNext(t *testing.T) {
 		}
 		o := upgrade.Options{Capacity: h, Maintenance: h}
 		m, c := w.operator(o)
-		if _, err := m.Sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(m.Sync(t.Context()))
 		for w.requested == 0 {
-			p, err := c.Sync(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(c.Sync(t.Context()))
 			time.Sleep(p.After)
 		}
 		down = true
 		w.end("moved")
-		if _, err := m.Sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(m.Sync(t.Context()))
 		for range 50 {
 			p, err := c.Sync(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "closing what the upgrade to 4.20.3 opened: alerts cannot be reached") || p.After > time.Minute {
@@ -328,10 +305,7 @@ func TestClosedBeforeTheNext(t *testing.T) {
 		down = false
 		closed := 0
 		for range 60 {
-			p, err := c.Sync(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(c.Sync(t.Context()))
 			time.Sleep(p.After)
 			w.play()
 		}
@@ -353,13 +327,10 @@ func TestOpenFormats(t *testing.T) {
 		`{`:            "annotation clusterupdate.github.io/upgrade-open of the ClusterVersion: unexpected end of JSON input",
 	} {
 		cluster := newCluster(t, memory.Options{}, false)
-		_, err := clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
+		must(clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
 			cv.Annotations = map[string]string{annotationOpen: text}
 			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if _, err := must(upgrade.New(upgrade.Options{API: cluster})).Sync(t.Context()); errText(err) != fault {
 			t.Errorf("%s: error %v", text, err)
 		}
@@ -397,10 +368,7 @@ func TestServiceLogsAreLate(t *testing.T) {
 				}
 				_, c := w.operator(o) // another process
 				for time.Since(start) < 6*time.Hour {
-					p, err := c.Sync(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must(c.Sync(t.Context()))
 					time.Sleep(p.After)
 				}
 				times := map[upgradeconfig.State]int{}

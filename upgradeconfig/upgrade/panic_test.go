@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -60,9 +61,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				}
 				var failed []error
 				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(clusterapi.Event) { panic("no paper") }}))
-				if _, err := m.Sync(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(m.Sync(t.Context()))
 				o.API, o.Notifier, o.Refresh = watched, m, m.Refresh
 				o.Observe = func(e clusterapi.Event) {
 					if e.Type == upgradeconfig.EventFailed {
@@ -79,9 +78,7 @@ func TestPanicsAreFailures(t *testing.T) {
 					w.play()
 				}
 				cancel()
-				if err := <-ended; !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				checktest.ErrorIs(t, context.Canceled, <-ended)
 				caught := new(clusterapi.PanicError)
 				if len(failed) == 0 || !errors.As(failed[0], &caught) || caught.Value != "no health" || len(caught.Stack) == 0 {
 					t.Errorf("failures: %v", failed)
@@ -128,15 +125,11 @@ func TestForcedDrainOfOneNode(t *testing.T) {
 			if err == nil {
 				err = cluster.Load(u)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 		}
 	}
 	drain := &upgrade.ForcedDrain{API: allPods{cluster}}
-	if err := drain.ForceDrain(t.Context(), nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, drain.ForceDrain(t.Context(), nil, 0))
 	pods, err := clusterapi.List[corev1.Pod](t.Context(), cluster, clusterapi.ListOptions{})
 	if err != nil || len(pods) != 1 || pods[0].Name != "web-other" {
 		t.Errorf("%v, %v", pods, err)

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
@@ -147,9 +148,7 @@ func TestNext(t *testing.T) {
 			if tt.entry == nil && d.Entry != nil && d.Entry.PrecedingVersion != "4.20.2" {
 				t.Errorf("preceding version is %q", d.Entry.PrecedingVersion)
 			}
-			if diff := cmp.Diff(before, c.Status.History); diff != "" {
-				t.Errorf("the object was changed: %s", diff)
-			}
+			checktest.SameIn(t, "the object was changed", before, c.Status.History)
 		})
 	}
 }
@@ -213,12 +212,8 @@ func TestNextStep(t *testing.T) {
 		}
 		return out
 	}
-	if diff := cmp.Diff(slices.Concat(steps[1:5], steps[6:]), all(false)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(steps[6:], all(true)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, slices.Concat(steps[1:5], steps[6:]), all(false))
+	checktest.Same(t, steps[6:], all(true))
 }
 
 func TestStepConditions(t *testing.T) {
@@ -231,9 +226,7 @@ func TestStepConditions(t *testing.T) {
 		t.Helper()
 		want.Type = step
 		got, _ := e.Condition(step)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, got)
 	}
 	if !upgrade.StartStep(&e, step, clock(0).Time) || upgrade.StartStep(&e, step, clock(1).Time) {
 		t.Error("a step starts once")

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 )
@@ -31,9 +31,7 @@ func TestDue(t *testing.T) {
 		{"days late", "2031-02-01T02:00:00Z", time.Hour, upgrade.Schedule{Ready: true, Breached: true}},
 		{"no window", "2031-02-04T02:59:59Z", 0, upgrade.Schedule{Ready: true, Breached: true}},
 	} {
-		if diff := cmp.Diff(tt.want, upgrade.Due(tt.upgradeAt, now, tt.timeOut)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, upgrade.Due(tt.upgradeAt, now, tt.timeOut))
 	}
 }
 
@@ -125,9 +123,7 @@ func TestVersions(t *testing.T) {
 		{"latest is not first", "4.1.0", history([2]string{"4.1.0", "2030-01-01T00:00:00Z"}, [2]string{"4.0.9", "2030-01-03T00:00:00Z"}), "4.2.0", "4.1.0", "4.0.9"},
 	} {
 		cv := &configv1.ClusterVersion{Status: configv1.ClusterVersionStatus{Desired: configv1.Release{Version: tt.at}, History: tt.history}}
-		if got := upgrade.PrecedingVersion(tt.desired, cv); got != tt.preceding {
-			t.Errorf("%s: preceding %s, want %s", tt.name, got, tt.preceding)
-		}
+		checktest.Equal(t, tt.preceding, upgrade.PrecedingVersion(tt.desired, cv), "%s: preceding", tt.name)
 		if got, _ := upgradeconfig.CurrentVersion(cv); got != tt.current {
 			t.Errorf("%s: current %s, want %s", tt.name, got, tt.current)
 		}
@@ -167,9 +163,7 @@ func TestRequest(t *testing.T) {
 		if got := upgrade.Request(tt.desired, cv); got != (tt.want != nil) {
 			t.Errorf("%s: %v", tt.name, got)
 		}
-		if diff := cmp.Diff(tt.want, cv.Spec.DesiredUpdate); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, cv.Spec.DesiredUpdate)
 	}
 }
 
@@ -193,8 +187,6 @@ func TestCheckUpgradeable(t *testing.T) {
 			Conditions: []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: tt.status, Reason: "Blocked", Message: "ack it"}},
 		}}
 		s := upgradeconfig.Spec{Desired: upgradeconfig.Update{Version: tt.desired}, UpgradeAt: "2031-02-04T04:00:00+01:00"}
-		if got := errText(upgrade.CheckUpgradeable(s, cv)); got != tt.want {
-			t.Errorf("%s to %s: %s", tt.current, tt.desired, got)
-		}
+		checktest.Equal(t, tt.want, errText(upgrade.CheckUpgradeable(s, cv)), "%s to %s", tt.current, tt.desired)
 	}
 }

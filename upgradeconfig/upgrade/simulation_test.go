@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
@@ -599,14 +600,10 @@ func TestSimulationIsDeterministic(t *testing.T) {
 	run := func(seed uint64) []string {
 		s := simulateUpgrades(seed, 2, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour})
 		defer s.Close()
-		if err := s.run(2 * time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, s.run(2*time.Hour))
 		return slices.Concat(s.lines(10_000), s.Faults())
 	}
 	for _, seed := range []uint64{1, 2} {
-		if diff := cmp.Diff(run(seed), run(seed)); diff != "" {
-			t.Errorf("seed %d:\n%s", seed, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("seed %d", seed), run(seed), run(seed))
 	}
 }

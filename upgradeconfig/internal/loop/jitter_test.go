@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 	"pgregory.net/rapid"
 )
@@ -35,13 +36,9 @@ func TestJitter(t *testing.T) {
 	}
 	never := func(int64) int64 { t.Error("asked for a random number"); return 0 }
 	for _, factor := range []float64{0, -0.1, math.NaN(), math.Inf(-1)} {
-		if got := loop.Jitter(time.Hour, factor, never); got != time.Hour {
-			t.Errorf("factor %v: %v", factor, got)
-		}
+		checktest.Equal(t, time.Hour, loop.Jitter(time.Hour, factor, never), "factor %v", factor)
 	}
-	if got := loop.Jitter(0, 0.1, never); got != 0 {
-		t.Errorf("of nothing: %v", got)
-	}
+	checktest.Equal(t, 0, loop.Jitter(0, 0.1, never), "of nothing")
 }
 
 func TestJitterStaysInside(t *testing.T) {

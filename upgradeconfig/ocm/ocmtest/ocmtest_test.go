@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm/ocmtest"
 )
 
@@ -41,21 +42,13 @@ func newServer() *ocmtest.Server {
 func ask(t *testing.T, s http.Handler, method, path, body string, header ...string) (int, any) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://ocm.example"+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := ocmtest.Transport(s).RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := checktest.Must(ocmtest.Transport(s).RoundTrip(r))
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Must(io.ReadAll(resp.Body))
 	var d any
 	if err := json.Unmarshal(data, &d); err != nil {
 		return resp.StatusCode, string(data)
@@ -301,10 +294,7 @@ func TestTransport(t *testing.T) {
 	// A client that closes early lets the handler go.
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://ocm.example/", nil)
-		resp, err := ocmtest.Transport(http.HandlerFunc(slowBody)).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := checktest.Must(ocmtest.Transport(http.HandlerFunc(slowBody)).RoundTrip(r))
 		resp.Body.Close()
 	})
 }
@@ -315,13 +305,8 @@ func TestServed(t *testing.T) {
 	s.Fail(ocmtest.Fault{Cut: true}, ocmtest.Fault{Abort: true, Always: true})
 	server := httptest.NewServer(s)
 	defer server.Close()
-	resp, err := http.Get(server.URL + clusters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Error(err)
-	}
+	resp := checktest.Must(http.Get(server.URL + clusters))
+	checktest.ErrorIs(t, io.ErrUnexpectedEOF, checktest.Err(io.ReadAll(resp.Body)))
 	resp.Body.Close()
 	if _, err := http.Get(server.URL + clusters); err == nil {
 		t.Error("not broken off")

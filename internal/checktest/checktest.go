@@ -1,0 +1,90 @@
+// Package checktest has the checks that nearly every test makes.
+package checktest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// T is what testing.T, testing.B, testing.F and rapid.T share.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+}
+
+// OK ends the test if there is an error.
+func OK(t T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Same fails the test, which continues, with the difference of two values if there is one.
+func Same(t T, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// SameIn is Same whose failure names what differs.
+func SameIn(t T, what string, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("%s: -want +got\n%s", what, diff)
+	}
+}
+
+// Must returns what a call returned, and panics if that is an error.
+func Must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Equal fails the test, which continues, if two values differ. The format and
+// its arguments name them.
+func Equal[V comparable](t T, want, got V, format string, args ...any) {
+	t.Helper()
+	if got == want {
+		return
+	}
+	text := "%s: got %v, want %v"
+	if _, isText := any(got).(string); isText {
+		text = "%s: got %q, want %q"
+	}
+	t.Errorf(text, fmt.Sprintf(format, args...), got, want)
+}
+
+// Err returns a call's error alone.
+func Err[V any](_ V, err error) error { return err }
+
+// Good fails the test, which continues, if there is an error.
+func Good(t T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// ErrorIs fails the test, which continues, if an error is not the wanted one.
+func ErrorIs(t T, want, err error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("error is %v, want %v", err, want)
+	}
+}
+
+// ErrorHas fails the test, which continues, if there is no error or its text lacks another.
+func ErrorHas(t T, text string, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("error is %v, want one with %q", err, text)
+	}
+}
