@@ -42,7 +42,7 @@ var rooms = map[string][]string{
 	"signature/sigstore":            {"signature"},
 	"mcp":                           nil,
 	"mcp/rollout":                   {"mcp"},
-	"mcp/rollout/nodeaction":        {"mcp", "mcp/rollout", "mcp/plan"},
+	"mcp/rollout/nodeaction":        {"mcp/plan"},
 	"mcp/rollout/rhel":              {"mcp/rollout/nodeaction"},
 	"mcp/rollout/bootloader":        {"mcp/rollout/nodeaction"},
 	"mcp/rollout/vmhardware":        {"mcp/rollout/nodeaction"},

@@ -17,9 +17,6 @@
 // Of the nodes whose turn it is, [Options.OrderByBudgets] takes those first that
 // budgets let drain soonest.
 //
-// In both modes a [NodeDrain] empties a node by the same evictions for who takes it
-// out of service for another reason: package nodeaction does.
-//
 // # Hooks
 //
 // In mode Drive, [Options.Hooks] run around the update of each node, whoever

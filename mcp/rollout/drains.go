@@ -169,8 +169,7 @@ type drainer struct {
 	ctx        context.Context
 	now        time.Time
 	node, pool string
-	placeErr   error      // why the node is in no pool
-	alone      *NodeDrain // whose drain it is, if no daemon has asked for it
+	placeErr   error // why the node is in no pool
 }
 
 // advance goes on with the attempt under way, and begins one where the node is
@@ -321,11 +320,6 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 // if somebody uncordoned it, pods may have come back, and that change queues
 // the node again.
 func (x *drainer) fulfilled() error {
-	if x.alone != nil {
-		x.attempt, x.alone.drained = nil, true
-		x.tellDrained()
-		return nil
-	}
 	if ran, err := x.hookedDrained(); !ran {
 		return err
 	}

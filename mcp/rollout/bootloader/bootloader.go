@@ -16,9 +16,9 @@ import (
 type Options struct {
 	// Hosts runs commands on the nodes; required.
 	Hosts nodeaction.Hosts
-	// Reboot drains and restarts each node after its boot loader was updated, so
-	// that the update is in effect. The zero value leaves that to the next restart
-	// and disturbs no node.
+	// Reboot restarts each node after its boot loader was updated, so that the update
+	// is in effect. The zero value leaves that to the next restart and disturbs no
+	// node.
 	Reboot bool
 }
 
@@ -39,14 +39,6 @@ func New(o Options) (*Action, error) {
 
 // Name implements [nodeaction.Action].
 func (a *Action) Name() string { return name }
-
-// Disruption implements [nodeaction.Action]: none, unless nodes are restarted.
-func (a *Action) Disruption(*corev1.Node) nodeaction.Disruption {
-	if a.o.Reboot {
-		return nodeaction.Drain
-	}
-	return nodeaction.None
-}
 
 // Needed implements [nodeaction.Checker].
 func (a *Action) Needed(ctx context.Context, n *corev1.Node) (bool, error) {

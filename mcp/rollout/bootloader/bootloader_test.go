@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/bootloader"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 // newWorld has a master whose boot loader is to be adopted, a worker whose loader
 // can be updated, and one where it is up to date.
 func newWorld() (*actiontest.World, hosttest.Hosts) {
-	w := actiontest.New("bootloader-4-18", actiontest.Node("m0", "master"), actiontest.Node("w0", "worker"), actiontest.Node("w1", "worker"),
+	w := actiontest.New(actiontest.Node("m0", "master"), actiontest.Node("w0", "worker"), actiontest.Node("w1", "worker"),
 		actiontest.Pod("web", "w0"))
 	hosts := hosttest.Hosts{
 		"m0": {Name: "m0", Adoptable: newLoader},
@@ -47,13 +46,34 @@ func newWorld() (*actiontest.World, hosttest.Hosts) {
 	return w, hosts
 }
 
-func options(t testing.TB, o bootloader.Options) nodeaction.Options {
+func newAction(t testing.TB, o bootloader.Options) *bootloader.Action {
 	t.Helper()
 	a, err := bootloader.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return nodeaction.Options{Action: a, Selector: labels.Everything()}
+	return a
+}
+
+// newPlan does the action to all nodes, and cordons and drains them if they are
+// restarted.
+func newPlan(reboot bool) plan.Plan {
+	p := plan.Plan{Version: plan.Format, ID: "loaders", Kind: "Custom"}
+	for _, node := range []string{"m0", "w0", "w1"} {
+		step := func(id string, kind plan.StepKind) {
+			p.Steps = append(p.Steps, plan.Step{ID: id + "-" + node, Kind: kind, Args: plan.Args{Node: node}})
+		}
+		if reboot {
+			step("cordon", plan.Cordon)
+			step("drain", plan.Drain)
+		}
+		step("update", plan.Hook)
+		p.Steps[len(p.Steps)-1].Args.Action = "update"
+		if reboot {
+			step("uncordon", plan.Uncordon)
+		}
+	}
+	return p
 }
 
 func updated(hosts hosttest.Hosts) error {
@@ -70,29 +90,21 @@ func updated(hosts hosttest.Hosts) error {
 func TestTranscript(t *testing.T) {
 	w, hosts := newWorld()
 	w.Say("# Boot loaders are updated, and take effect whenever the hosts restart. No node is cordoned.")
-	w.Start(0, reconcile.Faults{}, options(t, bootloader.Options{Hosts: hosts}))
-	if err := w.Play(time.Hour); err != nil {
+	err := w.Play(0, reconcile.Faults{}, time.Hour, newAction(t, bootloader.Options{Hosts: hosts}), plan.Options{Plan: newPlan(false)})
+	if err := errors.Join(err, updated(hosts)); err != nil {
 		t.Fatal(err)
-	}
-	if err := updated(hosts); err != nil || !w.Done {
-		t.Error(err, w.Done)
 	}
 	lines := w.Lines
 	for _, name := range []string{"m0", "w0", "w1"} {
 		lines = append(lines, fmt.Sprintf("          # on host %s: %s", name, strings.Join(hosts[name].Log(), "; ")))
 	}
-	if w.Ran("m0") == nil || w.Ran("w1") != nil {
-		t.Errorf("hooks %v, %v", w.Ran("m0"), w.Ran("w1"))
-	}
 	w, hosts = newWorld()
 	w.Lines = append(lines, "")
 	w.Say("# In another cluster, nodes are drained and restarted so that the update takes effect.")
-	w.Start(0, reconcile.Faults{}, options(t, bootloader.Options{Hosts: hosts, Reboot: true}))
-	if err := w.Play(time.Hour); err != nil {
+	a := newAction(t, bootloader.Options{Hosts: hosts, Reboot: true})
+	err = w.Play(0, reconcile.Faults{}, time.Hour, a, plan.Options{Plan: newPlan(true)})
+	if err := errors.Join(err, updated(hosts)); err != nil {
 		t.Fatal(err)
-	}
-	if err := updated(hosts); err != nil || !w.Done {
-		t.Error(err, w.Done)
 	}
 	want := []string{"systemd-run --quiet --unit=clusterupdate-bootupctl-update.service --remain-after-exit -- bootupctl update", "systemctl reboot"}
 	if diff := cmp.Diff(want, hosts["w0"].Log()); diff != "" {
@@ -104,15 +116,20 @@ func TestTranscript(t *testing.T) {
 func TestSimulation(t *testing.T) {
 	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
 		w, hosts := newWorld()
-		return w.Storm(seed, only, options(t, bootloader.Options{Hosts: hosts, Reboot: seed%2 == 0}), func() error { return updated(hosts) })
+		reboot := seed%2 == 0
+		a := newAction(t, bootloader.Options{Hosts: hosts, Reboot: reboot})
+		return w.Storm(seed, only, a, newPlan(reboot), func() error { return updated(hosts) })
 	})
 }
 
 func TestCrashAtEachCall(t *testing.T) {
 	actiontest.CrashAtEachCall(t, func() (*actiontest.World, func() error) {
 		w, hosts := newWorld()
-		w.Start(0, reconcile.Faults{}, options(t, bootloader.Options{Hosts: hosts}))
-		return w, func() error { return updated(hosts) }
+		return w, func() error {
+			a := newAction(t, bootloader.Options{Hosts: hosts})
+			err := w.Play(0, reconcile.Faults{}, time.Hour, a, plan.Options{Plan: newPlan(false)})
+			return errors.Join(err, updated(hosts))
+		}
 	})
 }
 
@@ -122,7 +139,7 @@ func TestFailures(t *testing.T) {
 		host  string
 		set   func(h *hosttest.Host)
 		mend  func(h *hosttest.Host)
-		halts string // "": it goes on by itself
+		halts string // "": it continues by itself
 	}{
 		{name: "no bootupd", host: "m0", set: fail(hosttest.Failure{Command: "bootupctl status", Status: 127, Stderr: "command not found"}), halts: "bootupctl status: exit status 127: command not found"},
 		{name: "not understood", host: "w0", set: func(h *hosttest.Host) { h.BootLoader, h.BootUpdate = "x\n  Update: Maybe", "" },
@@ -138,30 +155,21 @@ func TestFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w, hosts := newWorld()
 			tt.set(hosts[tt.host])
-			o := options(t, bootloader.Options{Hosts: hosts})
-			w.Start(0, reconcile.Faults{}, o)
-			if err := w.Play(6 * time.Hour); err != nil {
-				t.Fatal(err)
-			}
-			if (tt.halts == "") != w.Done {
-				t.Fatalf("done %v, last failure %v", w.Done, w.Last)
-			}
-			if !w.Done {
-				failed, _ := errors.AsType[*nodeaction.FailedError](w.Last)
-				if failed == nil || failed.Node != tt.host || !strings.Contains(failed.Error(), tt.halts) {
-					t.Fatalf("it halts with %v", w.Last)
+			a := newAction(t, bootloader.Options{Hosts: hosts})
+			err := w.Play(0, reconcile.Faults{}, 6*time.Hour, a, plan.Options{Plan: newPlan(false)})
+			if tt.halts != "" {
+				said := strings.Join(w.Lines, "\n")
+				if err == nil || err.Error() != "the plan is Failed" || !strings.Contains(said, "step update-"+tt.host) || !strings.Contains(said, tt.halts) {
+					t.Fatalf("%v\n%s", err, said)
 				}
 				hosts[tt.host].Mend()
 				if tt.mend != nil {
 					tt.mend(hosts[tt.host])
 				}
-				w.Start(0, reconcile.Faults{}, o)
-				if err := w.Play(6 * time.Hour); err != nil {
-					t.Fatal(err)
-				}
+				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, a, plan.Options{Plan: newPlan(false), Resume: true})
 			}
-			if err := updated(hosts); err != nil || !w.Done {
-				t.Errorf("after it was mended: %v, done %v, %v", err, w.Done, w.Last)
+			if err := errors.Join(err, updated(hosts)); err != nil {
+				t.Error(err)
 			}
 			started := 0
 			for _, line := range hosts["w0"].Log() {

@@ -5,8 +5,8 @@
 // What was installed with OpenShift 4.4 or earlier has to be
 // adopted: bootupctl adopt-and-update. What can be updated is: bootupctl update.
 // A host where neither is the case is skipped. The update is in effect when the
-// host is restarted, whenever that is, so nodes are neither cordoned nor drained;
-// [Options.Reboot] restarts them at once, and then they are.
+// host is restarted, whenever that is, so a plan need neither cordon nor drain its node; with
+// [Options.Reboot] the action restarts it at once, and then the plan has to.
 //
 // An update that is interrupted can leave a host unable to start. So hosts go one
 // by one, bootupctl runs detached from the connection, and it is looked at

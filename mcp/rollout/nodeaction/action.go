@@ -15,14 +15,11 @@ import (
 type Action interface {
 	// Name is a short word for records, such as "rhel".
 	Name() string
-	// Disruption says what has to happen to a node before the action. It must
-	// always say the same of a node.
-	Disruption(n *corev1.Node) Disruption
 	// Step does one thing that is due and returns. n is the node as it was just
 	// read, and progress what the last Step returned, "" at first. It is called
 	// again after a crash, so what it does must be safe to do twice. An error is
-	// tried again for [Options.RetryLimit]; one that is [Permanent] halts the run
-	// at once.
+	// tried again for 30 minutes; one that is [Permanent] fails the plan's step at
+	// once.
 	Step(ctx context.Context, n *corev1.Node, progress string) (Step, error)
 }
 
@@ -45,22 +42,12 @@ type Step struct {
 	// Waiting says what the node waits for, for people: "its host to come back".
 	Waiting string
 	// Person: it waits for somebody to do something, so it may take any time. Else
-	// waiting longer than [Options.StallLimit] halts the run.
+	// waiting for an hour without progress fails the plan's step.
 	Person bool
 }
 
 // maxProgress is the most bytes of [Step].Progress.
 const maxProgress = 4 << 10
-
-// Disruption is what becomes of a node while it is acted on.
-type Disruption string
-
-// The disruptions.
-const (
-	None   Disruption = "None"   // the node stays in service
-	Cordon Disruption = "Cordon" // it gets no new pods; those that run there stay
-	Drain  Disruption = "Drain"  // it is cordoned, and its pods leave
-)
 
 // permanentError is an error that trying again does not mend.
 type permanentError struct{ error }
@@ -95,14 +82,4 @@ func Started(n *corev1.Node, before string) (started bool, waiting string) {
 		}
 	}
 	return false, "the node to become Ready"
-}
-
-// IsControlPlane reports whether a node has the role master or control-plane.
-func IsControlPlane(n *corev1.Node) bool {
-	for _, role := range []string{"master", "control-plane"} {
-		if _, ok := n.Labels["node-role.kubernetes.io/"+role]; ok {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,60 +29,38 @@ func Confirm(ctx context.Context, api clusterapi.ReadWriter, action, node string
 // value counts but an empty one.
 func ConfirmAnnotation(action string) string { return confirmPrefix + action }
 
+const confirmPrefix = clusterapi.AnnotationPrefix + "confirmed."
+
 // Confirmed reports whether a person has confirmed that an action has been done
 // to a node.
 func Confirmed(n *corev1.Node, action string) bool {
 	return n.Annotations[ConfirmAnnotation(action)] != ""
 }
 
-// Uninstall removes what runs, [Func], [PlanAction], [Updater] and [Confirm] keep in
-// a cluster, for after the last one has ended: their annotations of nodes, and the
-// ConfigMap of the namespace; an empty one means openshift-config. It goes on
-// where a node cannot be changed; its error joins those of all.
-func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string) error {
-	if namespace == "" {
-		namespace = defaultNamespace
-	}
+// Uninstall removes what [PlanAction] and [Confirm] keep in a cluster, for after the
+// last plan has ended: their annotations of nodes. It continues where a node cannot be
+// changed; its error joins those of all.
+func Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
 	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, n := range nodes {
-		if !hasOurs(n) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(n.Annotations)), isOurs) {
 			continue
 		}
 		_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", n.Name), modify, func(n *corev1.Node) error {
-			for name := range n.Annotations {
-				if isOurs(name) {
-					delete(n.Annotations, name)
-				}
-			}
+			maps.DeleteFunc(n.Annotations, func(name, _ string) bool { return isOurs(name) })
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
 		}
 	}
-	gvk, err := clusterapi.KindOf[corev1.ConfigMap]()
-	if err != nil {
-		return err
-	}
-	if err := api.Delete(ctx, gvk, clusterapi.Key(namespace, configMapName), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		errs = append(errs, err)
-	}
 	return errors.Join(errs...)
 }
 
-func hasOurs(n *corev1.Node) bool {
-	for name := range n.Annotations {
-		if isOurs(name) {
-			return true
-		}
-	}
-	return false
-}
-
 func isOurs(annotation string) bool {
-	return strings.HasPrefix(annotation, recordPrefix) || strings.HasPrefix(annotation, confirmPrefix) || strings.HasPrefix(annotation, progressPrefix)
+	return strings.HasPrefix(annotation, confirmPrefix) || strings.HasPrefix(annotation, progressPrefix)
 }

@@ -1,54 +1,23 @@
-// Package nodeaction does something to the nodes of a cluster, one after the
-// other: what a machine-config daemon does not do, such as updating the packages
-// of a RHEL host, the virtual hardware of a machine, or a boot loader.
+// Package nodeaction does something to nodes of a cluster in the steps of a plan:
+// what a machine-config daemon does not do, such as updating the packages of a RHEL
+// host, the virtual hardware of a machine, or a boot loader.
 //
-// An [Action] says what. The packages rhel, vmhardware and bootloader have one
-// each. There are three ways to have it done:
+// An [Action] is what is done to one node, step by step. The packages rhel,
+// vmhardware and bootloader have one each. [PlanAction] makes it an action of a plan
+// (package plan), whose other steps cordon the node, drain it, run hooks and put the
+// node back.
 //
-//   - A [Run] does the whole of it, beside the cluster's own machine-config
-//     controller: it takes nodes out of service, drains them, does the action and
-//     puts them back.
-//   - [PlanAction] makes it an action of a plan, whose other steps cordon and
-//     drain. [Func] makes it a plain function of a node for who does that himself;
-//     [StepNode] is one round of it.
-//   - [Updater] makes it an [mcp.NodeUpdater], for a rollout in mode Drive.
+// # Stopping, failing and continuing
 //
-// # The way of a node
+// How far an action is stands in an annotation of the node. So the plan's runner can
+// be stopped or crash anywhere, and the next one continues there: an action that a
+// step has done is never done again for it.
 //
-//	phase         what happens                                     then
-//	Checking      does the node need it? (if the action can tell)  not: Done
-//	PreCordon     the hook runs                                    the node is cordoned
-//	Draining      pods leave by evictions; budgets are honoured
-//	PreUpgrade    the hook runs
-//	Acting        the action, step by step
-//	PreUncordon   the hook runs                                    the node is uncordoned
-//	PostUpgrade   the hook runs
-//	Done
-//
-// The hooks are those of package rollout. What is cordoned and drained is the
-// action's to say ([Disruption]). A node that was cordoned before stays so.
-//
-// # Which node next
-//
-// The nodes of the control plane come first and one by one: one is begun only
-// while all others are Ready, schedulable and not being updated, whoever acts on
-// them. Compute nodes follow, as many at a time as [Options.Parallel] says; ones
-// that are not Ready count, but may be begun themselves. A node that another run
-// has begun and not finished is left alone.
-//
-// # Stopping, failing and going on
-//
-// All that a run needs is in the cluster: in an annotation of each node
-// ([Annotation], [Record]), and in the ConfigMap clusterupdate-node-actions, which is changed
-// on condition of what was read and decides which nodes are taken. So it can be
-// stopped or crash anywhere, and another Run of the same ID goes on: a finished
-// node is never touched again, and what was under way is done again or gone on
-// with. For how long an action has been failing begins anew then.
-//
-// A hook that fails, an error of the action that is [Permanent] or lasts too
-// long, and an action that does not move any more halt the run: the node stays
-// as it is, cordoned, and no other is begun. Once the cause is mended, another Run
-// tries the same thing again. Drains never give up and never force.
+// An error of the action that is [Permanent] or lasts too long, and an action that
+// does not move any more, fail the step: the plan stops, and the node stays as it is,
+// cordoned. Once the cause is mended, the plan is resumed and tries the same thing
+// again. If an action waits for a person, that person says by [Confirm] that it is
+// done.
 //
 // [Uninstall] removes what stays on nodes.
 //
@@ -64,8 +33,7 @@
 // # Limits
 //
 //	limit                          default  field  past it
-//	text of an event               32 KiB   -      says how many bytes are left out
-//	progress of an action          4 KiB    -      halts the run
+//	progress of an action          4 KiB    -      fails the step
 //
 // Sources: the OpenShift documentation on updating a cluster that includes RHEL
 // compute machines, on updating hardware on nodes running on vSphere, and on

@@ -11,15 +11,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 )
 
 // firmware is an action that takes two minutes.
 type firmware struct{}
 
-func (firmware) Name() string                                  { return "firmware" }
-func (firmware) Disruption(*corev1.Node) nodeaction.Disruption { return nodeaction.Drain }
+func (firmware) Name() string { return "firmware" }
 func (firmware) Step(_ context.Context, n *corev1.Node, progress string) (nodeaction.Step, error) {
 	if progress == "" {
 		fmt.Println("    flashing", n.Name)
@@ -28,58 +27,45 @@ func (firmware) Step(_ context.Context, n *corev1.Node, progress string) (nodeac
 	return nodeaction.Step{Done: true}, nil
 }
 
-// A run flashes the firmware of two nodes, with a hook before each is put back. In
-// virtual time; with a real cluster, Run takes the place of the driver.
+// A plan flashes the firmware of a node. In virtual time; with a real cluster, the
+// runner's Run takes the place of the driver.
 func Example() {
 	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	cluster := memory.NewOpenShift(memory.Options{Clock: clock})
-	for _, name := range []string{"worker-0", "worker-1"} {
-		n := &corev1.Node{}
-		n.Name = name
-		if _, err := clusterapi.Create(context.Background(), cluster, n, clusterapi.CreateOptions{}); err != nil {
-			log.Fatal(err)
-		}
+	n := &corev1.Node{}
+	n.Name = "worker-0"
+	if _, err := clusterapi.Create(context.Background(), cluster, n, clusterapi.CreateOptions{}); err != nil {
+		log.Fatal(err)
 	}
-	run, err := nodeaction.New(nodeaction.Options{
-		ID:     "firmware-2026-01",
-		Action: firmware{},
-		Nodes:  []string{"worker-0", "worker-1"},
-		Hooks: rollout.Hooks{PreUncordon: func(_ context.Context, node string) error {
-			fmt.Println("    testing", node)
-			return nil
+	node := plan.Args{Node: n.Name}
+	runner, err := plan.New(plan.Options{
+		Plan: plan.Plan{Version: plan.Format, ID: "firmware", Kind: "Custom", Steps: []plan.Step{
+			{ID: "cordon", Kind: plan.Cordon, Args: node},
+			{ID: "drain", Kind: plan.Drain, Args: node},
+			{ID: "flash", Kind: plan.Hook, Args: plan.Args{Node: n.Name, Action: "flash"}},
+			{ID: "uncordon", Kind: plan.Uncordon, Args: node},
 		}},
+		Actions: map[string]plan.Action{"flash": nodeaction.PlanAction(firmware{})},
 		Observe: func(e clusterapi.Event) { fmt.Println(e.Message) },
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, run.Process())
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, runner.Process())
 	defer v.Close()
 	if err := v.RunUntil(v.Now().Add(time.Hour)); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
-	// node worker-0 is begun
-	// node worker-0: Draining
-	// node worker-0 is drained
-	// node worker-0: PreUpgrade
-	// node worker-0: Acting
+	// step cordon: cordon node worker-0
+	// step cordon is done
+	// step drain: drain node worker-0
+	// step drain is done
+	// step flash: call flash for node worker-0
 	//     flashing worker-0
-	// node worker-0 waits for its firmware
-	// node worker-0: PreUncordon
-	//     testing worker-0
-	// node worker-0: PostUpgrade
-	// node worker-0 is finished
-	// node worker-1 is begun
-	// node worker-1: Draining
-	// node worker-1 is drained
-	// node worker-1: PreUpgrade
-	// node worker-1: Acting
-	//     flashing worker-1
-	// node worker-1 waits for its firmware
-	// node worker-1: PreUncordon
-	//     testing worker-1
-	// node worker-1: PostUpgrade
-	// node worker-1 is finished
-	// all nodes are finished
+	// step flash waits: node worker-0 waits for its firmware
+	// step flash is done
+	// step uncordon: uncordon node worker-0, if this plan cordoned it
+	// step uncordon is done
+	// plan firmware is Finished
 }

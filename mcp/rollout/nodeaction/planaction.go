@@ -12,21 +12,27 @@ import (
 )
 
 // PlanAction makes an action one that the steps of a plan name: it does the
-// action to the node of the step, which other steps cordon and drain as the
-// action's Disruption says. How far it is stands in the annotation
+// action to the node of the step, which other steps cordon and drain if the action
+// needs that. How far it is stands in the annotation
 // clusterupdate.github.io/progress.NAME of the node, so another runner goes on there. The
 // annotation stays, so that no runner does again what it did not hear the end of,
 // until the action is next done to the node or [Uninstall] removes it.
 //
-// It fails the step as a [Run] with zero limits would halt: at once where an error
-// is [Permanent], once errors have lasted for 30 minutes, or when nothing has moved
+// It fails the step at once if an error is [Permanent], once errors have lasted for 30 minutes, or when nothing has moved
 // for an hour. A step of the action that takes more than 10 minutes is an error. It
 // is safe for concurrent use if the action is.
 func PlanAction(a Action) plan.Action {
 	return &planAction{action: a, steps: map[[2]string]planned{}}
 }
 
-const atOnce = time.Second // of an outcome, whose zero means a plan's default
+const (
+	atOnce = time.Second // of an outcome, whose zero means a plan's default
+
+	retry      = 30 * time.Second
+	retryLimit = 30 * time.Minute
+	stallLimit = time.Hour
+	stepLimit  = 10 * time.Minute
+)
 
 type planAction struct {
 	action Action
@@ -51,7 +57,7 @@ func (p *planAction) Do(ctx context.Context, c plan.Call) (plan.Outcome, error) 
 	id := fmt.Sprintf("plan %s, step %s of %s", c.Plan, c.Step.ID, c.Started.UTC().Format(time.RFC3339Nano))
 	limited, cancel := reconcile.WithTimeout(ctx, stepLimit)
 	defer cancel()
-	step, err := StepNode(limited, c.API, p.action, id, node)
+	step, err := takeStep(limited, c.API, p.action, id, node)
 	if ctx.Err() != nil {
 		return plan.Outcome{}, cmp.Or(err, ctx.Err())
 	}
@@ -97,4 +103,12 @@ func (p *planAction) note(c plan.Call, step Step, err error) planned {
 	}
 	p.steps[key] = s
 	return s
+}
+
+// stalled is the error of an action that does not move any more.
+func stalled(waited time.Duration, waiting string) error {
+	if waiting != "" {
+		waiting = "; it waits for " + waiting
+	}
+	return fmt.Errorf("nothing has moved for %s%s", waited.Truncate(time.Second), waiting)
 }

@@ -2,10 +2,9 @@
 // packages, after the cluster has been updated: what OpenShift documents as the
 // playbook upgrade.yml of openshift-ansible.
 //
-// An [Action] does it to one node, and a [nodeaction.Run] to all, strictly one
-// after the other: PreCordon hook, cordon and drain, PreUpgrade hook, the update,
-// PreUncordon hook, uncordon, PostUpgrade hook. The update itself, over
-// [nodeaction.Hosts]:
+// An [Action] does it to one node, over [nodeaction.Hosts]. A plan (plan.PlanRHEL) has
+// it done to all, strictly one after the other, with hooks, cordon and drain around it.
+// The action:
 //
 //  1. The host must have RHEL 8.6 or later; RHEL 7 has to be replaced.
 //  2. firewalld is stopped and disabled.
@@ -17,8 +16,8 @@
 //  6. The host is restarted, once, and its node has to become Ready and report
 //     that kubelet.
 //
-// Each part can be done again, so what was interrupted is gone on with. A command
-// that fails halts the run, and the node stays cordoned.
+// Each part can be done again, so what was interrupted is continued. A command
+// that fails stops the plan, and the node stays cordoned.
 //
 // RHEL compute machines are deprecated, and gone from OpenShift 4.19 on.
 //

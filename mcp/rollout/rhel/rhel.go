@@ -83,9 +83,6 @@ func New(o Options) (*Action, error) {
 // Name implements [nodeaction.Action].
 func (a *Action) Name() string { return name }
 
-// Disruption implements [nodeaction.Action]: the node is drained.
-func (a *Action) Disruption(*corev1.Node) nodeaction.Disruption { return nodeaction.Drain }
-
 // The progress of an update: which part comes next.
 const (
 	prepare  = ""        // the release, the firewall, the repositories

@@ -1,7 +1,6 @@
 package rhel_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,13 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
@@ -31,9 +28,7 @@ func newHost(name string) *hosttest.Host {
 		Packages: map[string]string{"rhocp-4.17-for-rhel-8-x86_64-rpms": "v1.30.7", "rhocp-4.18-for-rhel-8-x86_64-rpms": "v1.31.4"}}
 }
 
-// newWorld has three hosts whose nodes go with them, and a pod on each.
-func newWorld() (*actiontest.World, hosttest.Hosts) { return worldOf(3) }
-
+// worldOf has hosts whose nodes go with them, and a pod on each.
 func worldOf(n int, objs ...any) (*actiontest.World, hosttest.Hosts) {
 	hosts := hosttest.Hosts{}
 	for i := range n {
@@ -43,7 +38,7 @@ func worldOf(n int, objs ...any) (*actiontest.World, hosttest.Hosts) {
 		objs = append(objs, node, actiontest.Pod("web-"+name, name))
 		hosts[name] = newHost(name)
 	}
-	w := actiontest.New("rhel-4-18", objs...)
+	w := actiontest.New(objs...)
 	for _, h := range hosts {
 		h.Long, h.Boot = 3*time.Minute, 2*time.Minute
 		h.After = func(d time.Duration, f func()) { w.Clock.AfterFunc(d, f) }
@@ -67,10 +62,6 @@ func newAction(t testing.TB, hosts nodeaction.Hosts) *rhel.Action {
 	return a
 }
 
-func options(a nodeaction.Action) nodeaction.Options {
-	return nodeaction.Options{Action: a, Selector: labels.SelectorFromSet(labels.Set{"node-role.kubernetes.io/worker": ""})}
-}
-
 // updated says what of the hosts is not as it should be after the update.
 func updated(hosts hosttest.Hosts) error {
 	for name, h := range hosts {
@@ -90,179 +81,8 @@ func updated(hosts hosttest.Hosts) error {
 	return nil
 }
 
-// The transcript: three hosts, of which the second one's hook fails.
-func TestTranscript(t *testing.T) {
-	w, hosts := newWorld()
-	a := newAction(t, hosts)
-	w.FailHook = func(hook rollout.Hook, node string) error {
-		if hook == rollout.HookPreUncordon && node == "w1" {
-			return errors.New("the storage is not back")
-		}
-		return nil
-	}
-	w.Say("# Three RHEL 8.6 compute machines are to be updated to OpenShift 4.18.")
-	w.Start(0, reconcile.Faults{}, options(a))
-	if err := w.Play(2 * time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if failed := (*rollout.HookError)(nil); !errors.As(w.Last, &failed) || failed.Node != "w1" || failed.Hook != rollout.HookPreUncordon {
-		t.Errorf("the run ended with %v", w.Last)
-	}
-	if !w.NodeOf("w1").Spec.Unschedulable || len(hosts["w2"].Log()) > 0 {
-		t.Error("the node is not left cordoned, or the next one was begun")
-	}
-	record, _, err := nodeaction.RecordOf(w.NodeOf("w1"), w.ID)
-	if err != nil || record.Failed != "hook PreUncordon failed: the storage is not back" {
-		t.Errorf("%+v, %v", record, err)
-	}
-	w.Say("# Node w1 stays cordoned, and w2 is not begun. The storage is repaired, and the run begun again.")
-	w.FailHook = nil
-	w.Start(0, reconcile.Faults{}, options(a))
-	if err := w.Play(2 * time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	if err := updated(hosts); err != nil || !w.Done {
-		t.Error(err, w.Done)
-	}
-	for _, name := range []string{"w0", "w1", "w2"} {
-		w.Say("# On host %s:\n            %s", name, strings.Join(hosts[name].Log(), "\n            "))
-	}
-	w.Golden(t, "transcript.txt")
-}
-
-// Whatever goes wrong with the cluster's API or the program, all hosts are updated
-// one by one, and none twice.
-func TestSimulation(t *testing.T) {
-	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
-		w, hosts := newWorld()
-		return w.Storm(seed, only, options(newAction(t, hosts)), func() error { return updated(hosts) })
-	})
-}
-
-// Wherever the program crashes, before or after a call took effect, the next one
-// finishes, and no host is restarted twice.
-func TestCrashAtEachCall(t *testing.T) {
-	actiontest.CrashAtEachCall(t, func() (*actiontest.World, func() error) {
-		w, hosts := worldOf(2)
-		w.Start(0, reconcile.Faults{}, options(newAction(t, hosts)))
-		return w, func() error { return updated(hosts) }
-	})
-}
-
-// What may go wrong on a host, and what becomes of it: it halts the run there, or
-// is tried again. After it is mended, another run finishes.
-func TestFailures(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		set    func(h *hosttest.Host)
-		halts  string // "": it goes on by itself
-		mend   func(h *hosttest.Host)
-		phase  string
-		reboot bool // the host is restarted once more to mend it
-	}{
-		{name: "the firewall cannot be stopped", set: fail("systemctl disable", 1, "Access denied"), halts: "systemctl disable --now firewalld.service: exit status 1: Access denied"},
-		{name: "not registered", set: fail("subscription-manager repos --list-enabled", 1, "This system has no repositories available"), halts: "This system has no repositories available"},
-		{name: "no such repository", set: func(h *hosttest.Host) { delete(h.Packages, "rhocp-4.18-for-rhel-8-x86_64-rpms") },
-			mend:  func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.31.4" },
-			halts: "'rhocp-4.18-for-rhel-8-x86_64-rpms' does not match a valid repository ID"},
-		{name: "yum fails", set: fail("unit yum", 1, ""), halts: "yum --assumeyes update cri-o openshift-clients openshift-hyperkube openshift-kubelet: exit status 1: the last lines of the journal"},
-		{name: "yum cannot be started", set: fail("systemd-run", 1, "Failed to start transient service unit"), halts: "Failed to start transient service unit"},
-		{name: "yum brings the wrong kubelet", set: func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.30.9" },
-			mend:  func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.31.4" },
-			halts: "the packages were updated, and the kubelet is v1.30.9; 1.31 is expected"},
-		{name: "the reboot is refused", set: fail("systemctl reboot", 1, "Call to Reboot failed"), halts: "systemctl reboot: exit status 1: Call to Reboot failed"},
-		{name: "the host does not come back", set: func(h *hosttest.Host) { h.NeverBack = true },
-			mend:  func(h *hosttest.Host) { h.NeverBack = false; h.Start() },
-			halts: "nothing has moved for 1h0m0s; it waits for its host to come back"},
-		{name: "RHEL 7", set: func(h *hosttest.Host) { h.Release = strings.ReplaceAll(release86, "8.6", "7.9") },
-			mend:  func(h *hosttest.Host) { h.Release = release86 },
-			halts: "cannot be updated in place: replace the machine by one with RHEL 8.6 or later"},
-		{name: "the host does not answer", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true}) }, halts: "connection lost"},
-		{name: "it does not answer for some minutes", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true, Times: 20}) }},
-		{name: "the connection is lost while packages are updated", set: func(h *hosttest.Host) {
-			h.Fail(hosttest.Failure{Command: "systemd-run", Lost: true, Ran: true, Times: 1})
-		}},
-		{name: "it is lost when the repositories have been switched", set: func(h *hosttest.Host) {
-			h.Fail(hosttest.Failure{Command: "subscription-manager repos --disable", Lost: true, Ran: true, Times: 1})
-		}},
-		{name: "it is lost at the reboot", set: func(h *hosttest.Host) {
-			h.Fail(hosttest.Failure{Command: "systemctl reboot", Lost: true, Ran: true, Times: 1})
-		}},
-		{name: "it is lost before the reboot", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Command: "systemctl reboot", Lost: true, Times: 1}) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w, hosts := newWorld()
-			tt.set(hosts["w0"])
-			o := options(newAction(t, hosts))
-			w.Start(0, reconcile.Faults{}, o)
-			if err := w.Play(6 * time.Hour); err != nil {
-				t.Fatal(err)
-			}
-			if (tt.halts == "") != w.Done {
-				t.Fatalf("done %v, last failure %v", w.Done, w.Last)
-			}
-			if !w.Done {
-				if w.Last == nil || !strings.Contains(w.Last.Error(), tt.halts) {
-					t.Errorf("it halts with %v, want %s", w.Last, tt.halts)
-				}
-				if failed := (*nodeaction.FailedError)(nil); !errors.As(w.Last, &failed) || failed.Node != "w0" || failed.Phase != "Acting" {
-					t.Errorf("%#v", w.Last)
-				}
-				if !w.NodeOf("w0").Spec.Unschedulable || len(hosts["w1"].Log()) > 0 {
-					t.Error("the node is not left cordoned, or the next one was begun")
-				}
-				hosts["w0"].Mend()
-				if tt.mend != nil {
-					tt.mend(hosts["w0"])
-				}
-				w.Start(0, reconcile.Faults{}, o)
-				if err := w.Play(6 * time.Hour); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := updated(hosts); err != nil || !w.Done {
-				t.Errorf("after it was mended: %v, done %v, %v", err, w.Done, w.Last)
-			}
-		})
-	}
-}
-
 func fail(command string, status int, stderr string) func(h *hosttest.Host) {
 	return func(h *hosttest.Host) { h.Fail(hosttest.Failure{Command: command, Status: status, Stderr: stderr}) }
-}
-
-// As a function, for plans that cordon and drain by themselves.
-func TestFunc(t *testing.T) {
-	w, hosts := newWorld()
-	for _, h := range hosts {
-		h.After = nil
-		h.Changed = func(h *hosttest.Host) {
-			if !h.Down() {
-				w.SetNode(h.Name, true, h.BootID(), h.Running)
-			}
-		}
-	}
-	hosts["w0"].Fail(hosttest.Failure{Command: "systemctl reboot", Status: 1, Times: 1})
-	update := nodeaction.Func(w.Cluster, newAction(t, hosts), "")
-	ctx := reconcile.WithClock(t.Context(), instant{w.Clock})
-	if err := update(ctx, "w0"); err == nil || w.NodeOf("w0").Annotations["clusterupdate.github.io/progress.rhel"] == "" {
-		t.Errorf("the reboot fails: %v", err)
-	}
-	for name := range hosts {
-		if err := update(ctx, name); err != nil {
-			t.Error(err)
-		}
-		if _, left := w.NodeOf(name).Annotations["clusterupdate.github.io/progress.rhel"]; left {
-			t.Error("the progress is still there")
-		}
-	}
-	hosts["w0"].Mend()
-	if got := hosts["w0"].Running; got != "v1.31.4" {
-		t.Errorf("kubelet %s", got)
-	}
-	if err := update(context.Background(), "nobody"); err == nil {
-		t.Error("a node that there is not")
-	}
 }
 
 // planned is a world in which a plan updates two hosts.
@@ -280,7 +100,7 @@ func planned(t testing.TB) (*actiontest.World, hosttest.Hosts, plan.Plan) {
 func TestPlan(t *testing.T) {
 	w, hosts, p := planned(t)
 	hosts["w1"].Fail(hosttest.Failure{Lost: true, Times: 5})
-	if err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p}); err != nil {
+	if err := w.Play(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p}); err != nil {
 		t.Fatal(err)
 	}
 	if err := updated(hosts); err != nil {
@@ -294,44 +114,68 @@ func TestPlan(t *testing.T) {
 	w.Golden(t, "plan.txt")
 }
 
-// What lasts, or cannot pass, fails the step. The node stays cordoned, the next
-// one is not begun, and the plan goes on when it is resumed.
-func TestPlanFails(t *testing.T) {
+// What may go wrong on a host, and what becomes of it: the step fails, the node stays
+// cordoned and the next one is not begun, or it is tried again. After it is mended, the
+// plan is resumed and finishes.
+func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		set, mend func(h *hosttest.Host)
-		text      string
-		after     time.Duration // since the action began
+		name  string
+		set   func(h *hosttest.Host)
+		halts string // "": it continues by itself
+		mend  func(h *hosttest.Host)
+		after time.Duration // since the action began
 	}{
-		{name: "the host does not answer", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true}) },
-			text: "connection lost", after: 30 * time.Minute},
+		{name: "the firewall cannot be stopped", set: fail("systemctl disable", 1, "Access denied"), halts: "systemctl disable --now firewalld.service: exit status 1: Access denied"},
+		{name: "not registered", set: fail("subscription-manager repos --list-enabled", 1, "This system has no repositories available"), halts: "This system has no repositories available"},
+		{name: "no such repository", set: func(h *hosttest.Host) { delete(h.Packages, "rhocp-4.18-for-rhel-8-x86_64-rpms") },
+			mend:  func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.31.4" },
+			halts: "'rhocp-4.18-for-rhel-8-x86_64-rpms' does not match a valid repository ID"},
+		{name: "yum fails", set: fail("unit yum", 1, ""), halts: "yum --assumeyes update cri-o openshift-clients openshift-hyperkube openshift-kubelet: exit status 1: the last lines of the journal"},
+		{name: "yum cannot be started", set: fail("systemd-run", 1, "Failed to start transient service unit"), halts: "Failed to start transient service unit"},
+		{name: "yum brings the wrong kubelet", set: func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.30.9" },
+			mend:  func(h *hosttest.Host) { h.Packages["rhocp-4.18-for-rhel-8-x86_64-rpms"] = "v1.31.4" },
+			halts: "the packages were updated, and the kubelet is v1.30.9; 1.31 is expected"},
+		{name: "the reboot is refused", set: fail("systemctl reboot", 1, "Call to Reboot failed"), halts: "systemctl reboot: exit status 1: Call to Reboot failed"},
+		{name: "the host does not come back", set: func(h *hosttest.Host) { h.NeverBack = true },
+			mend:  func(h *hosttest.Host) { h.NeverBack = false; h.Start() },
+			halts: "; it waits for its host to come back", after: time.Hour},
 		{name: "RHEL 7", set: func(h *hosttest.Host) { h.Release = strings.ReplaceAll(release86, "8.6", "7.9") },
-			mend: func(h *hosttest.Host) { h.Release = release86 }, text: "replace the machine by one with RHEL 8.6 or later"},
-		{name: "it does not come back", set: func(h *hosttest.Host) { h.NeverBack = true },
-			mend: func(h *hosttest.Host) { h.NeverBack = false; h.Start() },
-			text: "; it waits for its host to come back", after: time.Hour},
+			mend:  func(h *hosttest.Host) { h.Release = release86 },
+			halts: "cannot be updated in place: replace the machine by one with RHEL 8.6 or later"},
+		{name: "the host does not answer", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true}) }, halts: "connection lost", after: 30 * time.Minute},
+		{name: "it does not answer for some minutes", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Lost: true, Times: 20}) }},
+		{name: "the connection is lost while packages are updated", set: func(h *hosttest.Host) {
+			h.Fail(hosttest.Failure{Command: "systemd-run", Lost: true, Ran: true, Times: 1})
+		}},
+		{name: "it is lost when the repositories have been switched", set: func(h *hosttest.Host) {
+			h.Fail(hosttest.Failure{Command: "subscription-manager repos --disable", Lost: true, Ran: true, Times: 1})
+		}},
+		{name: "it is lost at the reboot", set: func(h *hosttest.Host) {
+			h.Fail(hosttest.Failure{Command: "systemctl reboot", Lost: true, Ran: true, Times: 1})
+		}},
+		{name: "it is lost before the reboot", set: func(h *hosttest.Host) { h.Fail(hosttest.Failure{Command: "systemctl reboot", Lost: true, Times: 1}) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, hosts, p := planned(t)
 			tt.set(hosts["w0"])
-			err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p})
-			if said := strings.Join(w.Lines, "\n"); err == nil || err.Error() != "the plan is Failed" || !strings.Contains(said, tt.text) {
-				t.Fatalf("%v\n%s", err, said)
+			err := w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, hosts), plan.Options{Plan: p})
+			if tt.halts != "" {
+				if said := strings.Join(w.Lines, "\n"); err == nil || err.Error() != "the plan is Failed" || !strings.Contains(said, tt.halts) {
+					t.Fatalf("%v\n%s", err, said)
+				}
+				if took := w.Now().Sub(mcptest.Epoch); took < tt.after || took > tt.after+10*time.Minute {
+					t.Errorf("it failed after %s, not some minutes after %s", took, tt.after)
+				}
+				if !w.NodeOf("w0").Spec.Unschedulable || len(hosts["w1"].Log()) > 0 {
+					t.Error("the node is not left cordoned, or the next one was begun")
+				}
+				hosts["w0"].Mend()
+				if tt.mend != nil {
+					tt.mend(hosts["w0"])
+				}
+				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, hosts), plan.Options{Plan: p, Resume: true})
 			}
-			if took := w.Now().Sub(mcptest.Epoch); took < tt.after || took > tt.after+10*time.Minute {
-				t.Errorf("it failed after %s, not some minutes after %s", took, tt.after)
-			}
-			if !w.NodeOf("w0").Spec.Unschedulable || len(hosts["w1"].Log()) > 0 {
-				t.Error("the node is not left cordoned, or the next one was begun")
-			}
-			hosts["w0"].Mend()
-			if tt.mend != nil {
-				tt.mend(hosts["w0"])
-			}
-			if err := w.PlayPlan(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p, Resume: true}); err != nil {
-				t.Fatal(err)
-			}
-			if err := updated(hosts); err != nil {
+			if err := errors.Join(err, updated(hosts)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -340,9 +184,21 @@ func TestPlanFails(t *testing.T) {
 
 // Whatever goes wrong with the cluster's API or the program, the plan updates all
 // hosts one by one, and none twice.
-func TestSimulationPlan(t *testing.T) {
+func TestSimulation(t *testing.T) {
 	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
 		w, hosts, p := planned(t)
-		return w.StormPlan(seed, only, newAction(t, hosts), p, func() error { return updated(hosts) })
+		return w.Storm(seed, only, newAction(t, hosts), p, func() error { return updated(hosts) })
+	})
+}
+
+// Wherever the program crashes, before or after a call took effect, the next one
+// finishes, and no host is restarted twice.
+func TestCrashAtEachCall(t *testing.T) {
+	actiontest.CrashAtEachCall(t, func() (*actiontest.World, func() error) {
+		w, hosts, p := planned(t)
+		return w, func() error {
+			err := w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, hosts), plan.Options{Plan: p})
+			return errors.Join(err, updated(hosts))
+		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Without a client for the machines, the action tells a person what to do. A
-// nodeaction.Run shows this in its events and on the node.
+// plan shows this in its events and its record.
 func Example() {
 	upgrade, err := vmhardware.New(vmhardware.Options{Version: 19})
 	if err != nil {
@@ -20,8 +20,6 @@ func Example() {
 	}
 	n := &corev1.Node{}
 	n.Name, n.Status.NodeInfo.BootID = "master-0", "f3b1"
-	n.Labels = map[string]string{"node-role.kubernetes.io/master": ""}
-	fmt.Println("disruption:", upgrade.Disruption(n))
 	var step nodeaction.Step
 	for range 2 {
 		if step, err = upgrade.Step(context.Background(), n, step.Progress); err != nil {
@@ -30,6 +28,5 @@ func Example() {
 	}
 	fmt.Println("it waits for", step.Waiting)
 	// Output:
-	// disruption: Cordon
 	// it waits for somebody to upgrade the hardware of the virtual machine of node master-0: shut down its guest (do not power it off), upgrade its compatibility to hardware version 19 or later, power it on, and annotate the node with clusterupdate.github.io/confirmed.vmhardware=true
 }

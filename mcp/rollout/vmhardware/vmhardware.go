@@ -90,15 +90,6 @@ func New(o Options) (*Action, error) {
 // Name implements [nodeaction.Action].
 func (a *Action) Name() string { return name }
 
-// Disruption implements [nodeaction.Action]: a node of the control plane is
-// cordoned, another one is drained too.
-func (a *Action) Disruption(n *corev1.Node) nodeaction.Disruption {
-	if nodeaction.IsControlPlane(n) {
-		return nodeaction.Cordon
-	}
-	return nodeaction.Drain
-}
-
 // Needed implements [nodeaction.Checker]. It finds out what stands in the way
 // before anything is done to the node. Where a person does the work, it is always
 // needed: nothing tells.
@@ -152,7 +143,7 @@ func (a *Action) Step(ctx context.Context, n *corev1.Node, progress string) (nod
 	case !driven:
 		return nodeaction.Step{}, nodeaction.Permanent(fmt.Errorf("the recorded progress is not known: %q", progress))
 	case a.o.Machines == nil:
-		return nodeaction.Step{}, nodeaction.Permanent(errors.New("an earlier run began this with a client for the virtual machines, and there is none now"))
+		return nodeaction.Step{}, nodeaction.Permanent(errors.New("an earlier runner began this with a client for the virtual machines, and there is none now"))
 	}
 	s, err := a.state(ctx, n)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"log"
 	"net/url"
 
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/vmhardware"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/vsphere"
 )
 
-// A run that upgrades the virtual hardware of three masters through vCenter. Its
-// Options need the cluster's API, too; then Run does it.
+// The action of a plan that upgrades the virtual hardware of nodes through vCenter.
 func Example() {
 	machines, err := vsphere.New(vsphere.Options{
 		URL: "https://vcenter.example/sdk",
@@ -27,7 +27,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = nodeaction.New(nodeaction.Options{ID: "hardware-15", Action: upgrade, Nodes: []string{"master-0", "master-1", "master-2"}})
-	fmt.Println(err)
-	// Output: <nil>
+	o := plan.Options{Actions: map[string]plan.Action{"upgrade": nodeaction.PlanAction(upgrade)}}
+	fmt.Println(len(o.Actions))
+	// Output: 1
 }

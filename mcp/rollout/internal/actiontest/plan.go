@@ -37,10 +37,10 @@ func (w *World) State() plan.Cluster {
 	return c
 }
 
-// PlayPlan runs a plan, whose every action is the same one of package nodeaction
+// Play runs a plan, whose every action is the same one of package nodeaction
 // and named "update", under faults until it ends, fails or a limit is over, and
 // returns what must not have been. The world says what happens.
-func (w *World) PlayPlan(seed uint64, f reconcile.Faults, limit time.Duration, a nodeaction.Action, o plan.Options) error {
+func (w *World) Play(seed uint64, f reconcile.Faults, limit time.Duration, a nodeaction.Action, o plan.Options) error {
 	o.Actions = map[string]plan.Action{"update": nodeaction.PlanAction(a)}
 	o.Observe = func(e clusterapi.Event) { w.Say("%-11s %s", e.Type, e.Message) }
 	r, err := plan.New(o)
@@ -75,10 +75,12 @@ func (w *World) PlayPlan(seed uint64, f reconcile.Faults, limit time.Duration, a
 	}
 }
 
-// StormPlan plays a plan under one seed in which much goes wrong. It is the
+// Storm plays a plan under one seed in which much goes wrong. It is the
 // body of a simulation test.
-func (w *World) StormPlan(seed uint64, only map[string]bool, a nodeaction.Action, p plan.Plan, atEnd func() error) ([]string, error) {
-	err := w.PlayPlan(seed, storm(only), 24*time.Hour, a, plan.Options{Plan: p})
+func (w *World) Storm(
+	seed uint64, only map[string]bool, a nodeaction.Action, p plan.Plan, atEnd func() error,
+) ([]string, error) {
+	err := w.Play(seed, storm(only), 24*time.Hour, a, plan.Options{Plan: p})
 	if err == nil {
 		err = atEnd()
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 )
 
@@ -27,12 +26,6 @@ type World struct {
 	*reconcile.Virtual
 	Cluster *memory.Cluster
 	Clock   *reconcile.Clock
-	// Parallel is how many compute nodes may be out of service at a time.
-	Parallel int
-	// ID is that of the run.
-	ID string
-	// FailHook returns the error of a hook; nil: none fails.
-	FailHook func(hook rollout.Hook, node string) error
 	// CrashAt is the call of the cluster's API, counted from 1, at which the program
 	// crashes, before it took effect or CrashAfter; 0: none.
 	CrashAt    int
@@ -41,19 +34,13 @@ type World struct {
 	Calls int
 	// Lines are what happened, with the time since the beginning.
 	Lines []string
-	// Last is the last failure that was told, nil once all is done.
-	Last error
-	// Done: all nodes are finished.
-	Done bool
 
 	cursor   clusterapi.Cursor
 	down     map[string]bool
-	finished map[string]string
-	hooks    map[string][]rollout.Hook
+	finished map[string]string // by node: what is recorded of the action that was done
 	wrong    []error
-	own      bool      // the world's own call is under way
-	dead     bool      // the program crashes
-	failed   time.Time // when Last was told
+	own      bool // the world's own call is under way
+	dead     bool // the program crashes
 }
 
 // Node returns a Ready node of a role.
@@ -79,9 +66,8 @@ func Pod(name, node string) *corev1.Pod {
 }
 
 // New returns a world with objects, in which nothing happens yet.
-func New(id string, objs ...any) *World {
-	w := &World{ID: id, Clock: reconcile.NewClock(mcptest.Epoch), Parallel: 1,
-		down: map[string]bool{}, finished: map[string]string{}, hooks: map[string][]rollout.Hook{}}
+func New(objs ...any) *World {
+	w := &World{Clock: reconcile.NewClock(mcptest.Epoch), down: map[string]bool{}, finished: map[string]string{}}
 	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.Clock, Intercept: w.intercept})
 	for _, o := range objs {
 		u, err := clusterapi.ToUnstructured(o)
@@ -94,26 +80,6 @@ func New(id string, objs ...any) *World {
 	}
 	w.cursor = w.Cluster.Follow()
 	return w
-}
-
-// Start begins a run, whose ID, hooks and observer are the world's. Called again
-// it stops the run and begins another one of the same ID.
-func (w *World) Start(seed uint64, f reconcile.Faults, o nodeaction.Options) {
-	o.ID, o.Observe = w.ID, w.observe
-	o.Hooks = w.Hooks()
-	r, err := nodeaction.New(o)
-	if err != nil {
-		panic(err)
-	}
-	order := reconcile.InOrder
-	if seed%2 == 1 {
-		order = reconcile.Random
-	}
-	if w.Virtual != nil {
-		w.Virtual.Close()
-	}
-	w.Last, w.Done = nil, false
-	w.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: w.Cluster, Clock: w.Clock, Seed: seed, Order: order, Faults: f}, r.Process())
 }
 
 // Say adds a line.
@@ -148,46 +114,6 @@ func (w *World) alone(call func()) {
 	w.own = true
 	call()
 }
-
-func (w *World) observe(e clusterapi.Event) {
-	w.Say("%-11s %s", e.Type, e.Message)
-	switch e.Type {
-	case nodeaction.EventFailed:
-		w.Last, w.failed = e.Err, w.Clock.Now()
-	case nodeaction.EventDone:
-		w.Done = true
-	}
-}
-
-// Hooks are hooks that check their order and what they find.
-func (w *World) Hooks() rollout.Hooks {
-	hook := func(name rollout.Hook) func(context.Context, string) error {
-		return func(ctx context.Context, node string) error { return w.hook(ctx, name, node) }
-	}
-	return rollout.Hooks{PreCordon: hook(rollout.HookPreCordon), PreUpgrade: hook(rollout.HookPreUpgrade),
-		PreUncordon: hook(rollout.HookPreUncordon), PostUpgrade: hook(rollout.HookPostUpgrade)}
-}
-
-var hookOrder = []rollout.Hook{rollout.HookPreCordon, rollout.HookPreUpgrade, rollout.HookPreUncordon, rollout.HookPostUpgrade}
-
-func (w *World) hook(ctx context.Context, name rollout.Hook, node string) error {
-	w.Say("hook %s of node %s", name, node)
-	ran := w.hooks[node]
-	if at := slices.Index(hookOrder, name); len(ran) > 0 && ran[len(ran)-1] != name && (at == 0 || ran[len(ran)-1] != hookOrder[at-1]) || len(ran) == 0 && at > 0 {
-		w.wrong = append(w.wrong, fmt.Errorf("hook %s of node %s came after %v", name, node, ran))
-	}
-	w.hooks[node] = append(ran, name)
-	if w.finished[node] != "" {
-		w.wrong = append(w.wrong, fmt.Errorf("hook %s of node %s, which is finished", name, node))
-	}
-	if w.FailHook != nil {
-		return w.FailHook(name, node)
-	}
-	return reconcile.Sleep(ctx, 5*time.Second)
-}
-
-// Ran are the hooks that ran for a node.
-func (w *World) Ran(node string) []rollout.Hook { return w.hooks[node] }
 
 // SetNode changes the status of a node, as its kubelet and the node controller do.
 func (w *World) SetNode(name string, ready bool, boot, kubelet string) {
@@ -225,33 +151,6 @@ func (w *World) NodeOf(name string) (n *corev1.Node) {
 // Wrong reports something that must not be.
 func (w *World) Wrong(err error) { w.wrong = append(w.wrong, err) }
 
-// Play lets time pass until the run is done, or a minute after it has halted, or a
-// limit is over, and
-// returns what must not have been.
-func (w *World) Play(limit time.Duration) error {
-	end := w.Now().Add(limit)
-	for !w.Done {
-		at, ok := w.Next()
-		if w.Last != nil && at.After(w.failed.Add(time.Minute)) {
-			break
-		}
-		if !ok || at.After(end) {
-			break
-		}
-		if _, err := w.Step(); err != nil {
-			return err
-		}
-		if w.dead {
-			w.dead = false
-			w.Crash("node action " + w.ID)
-		}
-		if err := w.look(); err != nil {
-			return fmt.Errorf("after %s: %w", w.Now().Sub(mcptest.Epoch), err)
-		}
-	}
-	return w.look()
-}
-
 func (w *World) look() error {
 	for c, ok := w.cursor.Next(); ok; c, ok = w.cursor.Next() {
 		if c.New == nil || c.New.Kind().Kind != "Node" {
@@ -261,27 +160,23 @@ func (w *World) look() error {
 		if err != nil {
 			return err
 		}
-		record := n.Annotations[nodeaction.Annotation(w.ID)]
-		if old := w.finished[n.Name]; old != "" && (old != record || n.Spec.Unschedulable) {
-			return fmt.Errorf("node %s was finished and is touched again: %s, unschedulable %v", n.Name, record, n.Spec.Unschedulable)
-		}
-		if strings.Contains(record, `"phase":"Done"`) {
-			w.finished[n.Name] = record
+		for name, progress := range n.Annotations {
+			if !strings.HasPrefix(name, clusterapi.AnnotationPrefix+"progress.") {
+				continue
+			}
+			if old := w.finished[n.Name]; old != "" && old != progress {
+				return fmt.Errorf("node %s was finished and is touched again: %s", n.Name, progress)
+			}
+			if strings.Contains(progress, `"done":`) {
+				w.finished[n.Name] = progress
+			}
 		}
 		ready, _ := nodeaction.Started(n, "")
 		delete(w.down, n.Name)
 		if !ready || n.Spec.Unschedulable {
 			w.down[n.Name] = true
 		}
-		control, compute := 0, 0
-		for name := range w.down {
-			if strings.HasPrefix(name, "m") {
-				control++
-			} else {
-				compute++
-			}
-		}
-		if control > 1 || compute > w.Parallel || control > 0 && compute > 0 {
+		if len(w.down) > 1 {
 			return fmt.Errorf("out of service at a time: %v", slices.Sorted(maps.Keys(w.down)))
 		}
 	}

@@ -1,0 +1,141 @@
+package nodeaction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+)
+
+// progressAnnotation returns the name of the annotation on nodes in which
+// [PlanAction] keeps how far an action is.
+func progressAnnotation(action string) string { return progressPrefix + action }
+
+const progressPrefix = clusterapi.AnnotationPrefix + "progress."
+
+// progress is the value of a progressAnnotation, as JSON.
+type progress struct {
+	Version  int    `json:"version"`
+	Progress string `json:"progress,omitempty"`
+	Begun    bool   `json:"begun,omitempty"` // the action was found to be needed
+	Done     string `json:"done,omitempty"`  // for this id
+}
+
+const progressVersion = 1
+
+// ErrVersion says that the progress on a node was written by a newer version of this
+// library.
+var ErrVersion = errors.New("the record has a newer format")
+
+// errGoneOn says that a step was taken from what a node does not say any more: it
+// was read late, or another program has gone on with the action.
+var errGoneOn = errors.New("another program has gone on with the action")
+
+// takeStep takes the next step of an action that is done to a node for an id, and
+// records it. Where the node does not say any more what the step was taken from, the
+// step is not recorded, and the next one is due.
+func takeStep(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
+	step, err := stepNode(ctx, api, a, id, name)
+	if errors.Is(err, errGoneOn) {
+		return Step{Progress: step.Progress, After: atOnce}, nil
+	}
+	if err != nil {
+		return Step{}, err // what is not recorded is not done
+	}
+	return step, nil
+}
+
+func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
+	n, err := clusterapi.Get[corev1.Node](ctx, api, clusterapi.Key("", name))
+	if err != nil {
+		return Step{}, err
+	}
+	was, err := progressOf(n, a)
+	if err != nil {
+		return Step{}, err
+	}
+	if was.Done == id {
+		return Step{Done: true}, nil
+	}
+	if c, ok := a.(Checker); ok && !was.Begun {
+		needed, err := c.Needed(ctx, n)
+		if err != nil {
+			return Step{}, err
+		}
+		// Recorded before anything is done: once something is, the action may not be
+		// needed any more, though it has not ended.
+		step := Step{Done: !needed}
+		n, err = record(ctx, api, n, a, id, step)
+		if err != nil || step.Done {
+			return step, err
+		}
+	}
+	step, err := a.Step(ctx, n, was.Progress)
+	if err != nil {
+		return Step{}, err
+	}
+	if len(step.Progress) > maxProgress {
+		return Step{}, Permanent(fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded",
+			len(step.Progress), maxProgress))
+	}
+	_, err = record(ctx, api, n, a, id, step)
+	return step, err
+}
+
+// record writes what came of a step, if the node's annotation is still as n has
+// it: a program that was slow does not write over the work of the one that went on.
+func record(
+	ctx context.Context, api clusterapi.ClusterAPI, n *corev1.Node, a Action, id string, step Step,
+) (*corev1.Node, error) {
+	annotation := progressAnnotation(a.Name())
+	now := progress{Version: progressVersion, Progress: step.Progress, Begun: true}
+	if step.Done {
+		now = progress{Version: progressVersion, Done: id}
+	}
+	value, err := json.Marshal(now)
+	if err != nil {
+		return nil, err
+	}
+	was, next := n.Annotations[annotation], string(value)
+	return clusterapi.Modify(ctx, api, clusterapi.Key("", n.Name), modify, func(n *corev1.Node) error {
+		if is := n.Annotations[annotation]; is != was && is != next {
+			return errGoneOn
+		}
+		annotate(n, annotation, next)
+		if step.Done {
+			delete(n.Annotations, ConfirmAnnotation(a.Name()))
+		}
+		return nil
+	})
+}
+
+// progressOf reads how far an action is with a node.
+func progressOf(n *corev1.Node, a Action) (progress, error) {
+	var was progress
+	annotation := progressAnnotation(a.Name())
+	value := n.Annotations[annotation]
+	if value == "" {
+		return was, nil
+	}
+	if err := json.Unmarshal([]byte(value), &was); err != nil {
+		return was, fmt.Errorf("node %s: annotation %s: %w", n.Name, annotation, err)
+	}
+	if was.Version > progressVersion {
+		return was, fmt.Errorf("node %s: annotation %s: %w: version %d; this program knows 1 to %d",
+			n.Name, annotation, ErrVersion, was.Version, progressVersion)
+	}
+	return was, nil
+}
+
+func annotate(n *corev1.Node, name, value string) {
+	if n.Annotations == nil {
+		n.Annotations = map[string]string{}
+	}
+	n.Annotations[name] = value
+}
+
+var modify = clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerRollout}
