@@ -124,8 +124,6 @@ func Class(err error) string {
 		return "NoMatch"
 	case apierrors.IsNotFound(err): // some have a code and no reason
 		return "NotFound"
-	case apierrors.IsInternalError(err):
-		return "InternalError"
 	case reason != metav1.StatusReasonUnknown:
 		return string(reason)
 	}
