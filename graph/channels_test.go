@@ -54,17 +54,13 @@ func TestCompareVersions(t *testing.T) {
 			checktest.Equal(t, stdcmp.Compare(i, j), graph.CompareVersions(a, b), "%q to %q", a, b)
 		}
 	}
-	if graph.CompareVersions("4.1.0+a", "4.1.0+b") != 0 {
-		t.Error("a build takes part")
-	}
+	checktest.Equal(t, 0, graph.CompareVersions("4.1.0+a", "4.1.0+b"), "a build takes part")
 }
 
 func TestOfferedChannels(t *testing.T) {
 	r := configv1.Release{Channels: []string{"stable-4.10", "fast-4.9", "stable-4.9"}}
 	checktest.Same(t, []string{"fast-4.9", "stable-4.9", "stable-4.10"}, graph.OfferedChannels(r))
-	if r.Channels[0] != "stable-4.10" {
-		t.Error("the release was changed")
-	}
+	checktest.Equal(t, "stable-4.10", r.Channels[0], "the release was changed")
 }
 
 func TestGraphChannels(t *testing.T) {

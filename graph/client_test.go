@@ -362,12 +362,8 @@ func TestClientConditional(t *testing.T) {
 		return g
 	}
 	first := fetch("a", clusterID)
-	if fetch("a", clusterID) != first {
-		t.Error("304 did not give the copy")
-	}
-	if fetch("a", "11111111-2222-4333-8444-555555555555") != first {
-		t.Error("another cluster got another copy")
-	}
+	checktest.Equal(t, first, fetch("a", clusterID), "304 did not give the copy")
+	checktest.Equal(t, first, fetch("a", "11111111-2222-4333-8444-555555555555"), "another cluster got another copy")
 	if fetch("b", clusterID) == first {
 		t.Error("another channel got the copy")
 	}

@@ -89,9 +89,7 @@ func TestNewOfNodes(t *testing.T) {
 	whole := graphtest.Sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0 4.1.0>4.2.0:A", map[string]string{"4.1.1": "a,b"})
 	part, err := graph.New(graph.Data{Nodes: []graph.Node{whole.Node(0), whole.Node(1)}, Edges: [][2]int{{0, 1}}}, graph.DecodeOptions{})
 	checktest.OK(t, err)
-	if part.Node(1).Version != whole.Node(1).Version {
-		t.Error("the version was copied")
-	}
+	checktest.Equal(t, whole.Node(1).Version, part.Node(1).Version, "the version was copied")
 	checktest.Same(t, encodePlainly(t, part), string(part.AppendJSON(nil)))
 }
 
@@ -121,9 +119,7 @@ func TestFirstQuestionAtOnce(t *testing.T) {
 		}()
 	}
 	for range 8 {
-		if problem := <-results; problem != "" {
-			t.Error(problem)
-		}
+		checktest.Equal(t, "", <-results, "value")
 	}
 }
 

@@ -145,9 +145,7 @@ func TestClientCancelsWhatNobodyWaitsFor(t *testing.T) {
 		}
 		wg.Wait()
 		synctest.Wait()
-		if cancelled.Load() != 1 {
-			t.Error("the exchange goes on")
-		}
+		checktest.Equal(t, 1, cancelled.Load(), "the exchange goes on")
 		if _, err := c.Fetch(t.Context(), query); err != nil || count.Load() != 2 {
 			t.Errorf("%d downloads, error %v", count.Load(), err)
 		}
@@ -215,29 +213,27 @@ func TestClientRetries(t *testing.T) {
 		{name: "broken connection", answers: []func(*http.Request) (*http.Response, error){
 			func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }}, took: time.Second, asked: 2},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				asked := 0
-				c := &graph.Client{Retries: max(tt.retries, 0), DisableRetries: tt.retries < 0, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-					if asked++; asked <= len(tt.answers) {
-						return tt.answers[asked-1](r)
-					}
-					return answer(r, 200, oneNode), nil
-				})}
-				ctx := t.Context()
-				if tt.timeout > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, tt.timeout)
-					defer cancel()
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			asked := 0
+			c := &graph.Client{Retries: max(tt.retries, 0), DisableRetries: tt.retries < 0, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if asked++; asked <= len(tt.answers) {
+					return tt.answers[asked-1](r)
 				}
-				start := time.Now()
-				_, err := c.Fetch(ctx, query)
-				took := time.Since(start)
-				synctest.Wait()
-				if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || took != tt.took || asked != tt.asked {
-					t.Errorf("%d requests in %s: %v", asked, took, err)
-				}
-			})
+				return answer(r, 200, oneNode), nil
+			})}
+			ctx := t.Context()
+			if tt.timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, tt.timeout)
+				defer cancel()
+			}
+			start := time.Now()
+			_, err := c.Fetch(ctx, query)
+			took := time.Since(start)
+			synctest.Wait()
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || took != tt.took || asked != tt.asked {
+				t.Errorf("%d requests in %s: %v", asked, took, err)
+			}
 		})
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -73,24 +72,22 @@ func TestStoreAttacks(t *testing.T) {
 			checktest.Good(t, checktest.Err(signature.NewVerifier(rings, store).Verify(t.Context(), digestA)))
 		}
 	})
-	t.Run("a hanging list of config maps does not starve others", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			start := time.Now()
-			hang := hangingReader{}
-			_, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
-			if err != nil || time.Since(start) != 30*time.Second {
-				t.Errorf("after %s: %v", time.Since(start), err)
-			}
-			_, err = signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: hang, Timeout: time.Second}).Verify(t.Context(), digestA)
-			if err == nil || !strings.Contains(signature.Chain(err), "unable to list config maps in") || time.Since(start) != 31*time.Second {
-				t.Errorf("after %s: %v", time.Since(start), err)
-			}
-			// What a ClusterVersion demands cannot be gone around, but it ends.
-			_, err = signature.NewVerifier(rings, &cluster.ClusterVersionStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
-			if err == nil || !strings.Contains(signature.Chain(err), "unable to read spec.signatureStores") || time.Since(start) != 61*time.Second {
-				t.Errorf("after %s: %v", time.Since(start), err)
-			}
-		})
+	checktest.Bubble(t, "a hanging list of config maps does not starve others", func(t *testing.T) {
+		start := time.Now()
+		hang := hangingReader{}
+		_, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
+		if err != nil || time.Since(start) != 30*time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		_, err = signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: hang, Timeout: time.Second}).Verify(t.Context(), digestA)
+		if err == nil || !strings.Contains(signature.Chain(err), "unable to list config maps in") || time.Since(start) != 31*time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		// What a ClusterVersion demands cannot be gone around, but it ends.
+		_, err = signature.NewVerifier(rings, &cluster.ClusterVersionStore{Reader: hang}, signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)
+		if err == nil || !strings.Contains(signature.Chain(err), "unable to read spec.signatureStores") || time.Since(start) != 61*time.Second {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
 	})
 }
 

@@ -187,19 +187,17 @@ func TestPersistRetries(t *testing.T) {
 		{"conflicts without an end", conflict, 100, 5, false},
 		{"another failure", errors.New("down"), 1, 1, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := &writes{fail: func(n int, _ memory.Call) error {
-					if n <= tt.times {
-						return tt.err
-					}
-					return nil
-				}}
-				err := newPersister(cluster.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
-				if (err == nil) != tt.ok || w.n() != tt.writes || !tt.ok && !errors.Is(err, tt.err) {
-					t.Errorf("%d writes: %v", w.n(), err)
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			w := &writes{fail: func(n int, _ memory.Call) error {
+				if n <= tt.times {
+					return tt.err
 				}
-			})
+				return nil
+			}}
+			err := newPersister(cluster.PersistOptions{API: w.cluster(), Signatures: found(map[string][][]byte{digestA: {[]byte("a")}})}).Save(t.Context())
+			if (err == nil) != tt.ok || w.n() != tt.writes || !tt.ok && !errors.Is(err, tt.err) {
+				t.Errorf("%d writes: %v", w.n(), err)
+			}
 		})
 	}
 
@@ -258,9 +256,7 @@ func TestPersisterRuns(t *testing.T) {
 		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `level=WARN msg="Unable to save signatures: down"`) {
 			t.Error(got)
 		}
-		if len(persisted(t, api).BinaryData) != 4 {
-			t.Error("the last write is missing")
-		}
+		checktest.Equal(t, 4, len(persisted(t, api).BinaryData), "the last write is missing")
 	})
 
 	// A last write that hangs does not keep the program.

@@ -492,9 +492,7 @@ func TestPersisterSurvives(t *testing.T) {
 		if err := p.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || asked < 3 {
 			t.Errorf("%v after %d", err, asked)
 		}
-		if len(persisted(t, hang).BinaryData) != 1 {
-			t.Error("nothing saved")
-		}
+		checktest.Equal(t, 1, len(persisted(t, hang).BinaryData), "nothing saved")
 	})
 }
 

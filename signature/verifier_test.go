@@ -225,17 +225,15 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 		"serial":   func(s signature.Store) signature.Store { return signature.Serial(s, signature.MemoryStore{}) },
 		"parallel": func(s signature.Store) signature.Store { return signature.Parallel(s, signature.MemoryStore{}) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				hang := &fakeStore{name: "hang", items: []any{time.Hour, k.message(msg{})}}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				start := time.Now()
-				_, err := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, store(hang)).Verify(ctx, digestA)
-				if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
-					t.Errorf("%v after %s: %v", err, time.Since(start), errors.Unwrap(err))
-				}
-			})
+		checktest.Bubble(t, name, func(t *testing.T) {
+			hang := &fakeStore{name: "hang", items: []any{time.Hour, k.message(msg{})}}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			_, err := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, store(hang)).Verify(ctx, digestA)
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
+				t.Errorf("%v after %s: %v", err, time.Since(start), errors.Unwrap(err))
+			}
 		})
 	}
 

@@ -91,33 +91,31 @@ func TestWeek(t *testing.T) {
 		{"at once", unchanged, func(o *upgradeconfig.ManagerOptions) { o.AtOnce = true }, 0, time.Hour, 168},
 		{"late", unchanged, func(o *upgradeconfig.ManagerOptions) { o.FirstSync = 2 * time.Hour }, 2 * time.Hour, time.Hour, 166},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, false)
-				s := newSource(specA)
-				m := b.manager(s, func(o *upgradeconfig.ManagerOptions) {
-					o.Rand = tt.rand
-					if tt.set != nil {
-						tt.set(o)
-					}
-				})
-				run(t, m, week-time.Nanosecond)
-				want := []time.Duration{tt.first}
-				for range tt.syncs - 1 {
-					want = append(want, tt.wait)
-				}
-				if d := cmp.Diff(want, s.waits()); d != "" {
-					t.Errorf("%d syncs, want %d; waits (-want +got):\n%s", len(s.asked), tt.syncs, d)
-				}
-				verbs := []string{getIt, createIt}
-				for range tt.syncs - 1 {
-					verbs = append(verbs, getIt)
-				}
-				b.calls.want(t, verbs...)
-				if len(b.events) != tt.syncs+1 || b.events[1].Type != upgradeconfig.EventSynced || data(b.events[1]).Policy != "p-4.20.3" {
-					t.Errorf("%d events", len(b.events))
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			b := newBench(t, false)
+			s := newSource(specA)
+			m := b.manager(s, func(o *upgradeconfig.ManagerOptions) {
+				o.Rand = tt.rand
+				if tt.set != nil {
+					tt.set(o)
 				}
 			})
+			run(t, m, week-time.Nanosecond)
+			want := []time.Duration{tt.first}
+			for range tt.syncs - 1 {
+				want = append(want, tt.wait)
+			}
+			if d := cmp.Diff(want, s.waits()); d != "" {
+				t.Errorf("%d syncs, want %d; waits (-want +got):\n%s", len(s.asked), tt.syncs, d)
+			}
+			verbs := []string{getIt, createIt}
+			for range tt.syncs - 1 {
+				verbs = append(verbs, getIt)
+			}
+			b.calls.want(t, verbs...)
+			if len(b.events) != tt.syncs+1 || b.events[1].Type != upgradeconfig.EventSynced || data(b.events[1]).Policy != "p-4.20.3" {
+				t.Errorf("%d events", len(b.events))
+			}
 		})
 	}
 }
@@ -396,42 +394,40 @@ func TestCancel(t *testing.T) {
 		{name: "configuration", set: fromConfig, after: 90 * time.Second},
 		{name: "deletion", provider: policies(specB), set: none, after: 100 * time.Second, current: object(specA, upgradeconfig.Status{})},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, false)
-				if tt.current != nil {
-					c := *tt.current
-					c.Finalizers = []string{"example.com/wait"}
-					b.store(t, &c)
-				}
-				m := b.manager(tt.provider, tt.set)
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error)
-				if tt.after == 0 {
-					cancel()
-				}
-				go func() { done <- m.Run(ctx) }()
-				time.Sleep(tt.after)
-				if tt.after > 0 {
-					if err := m.Run(ctx); err == nil || ctx.Err() != nil {
-						t.Errorf("a second Run: %v", err)
-					}
-				}
-				now := time.Now()
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			b := newBench(t, false)
+			if tt.current != nil {
+				c := *tt.current
+				c.Finalizers = []string{"example.com/wait"}
+				b.store(t, &c)
+			}
+			m := b.manager(tt.provider, tt.set)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			if tt.after == 0 {
 				cancel()
-				if err := <-done; err != context.Canceled {
-					t.Errorf("%v", err)
+			}
+			go func() { done <- m.Run(ctx) }()
+			time.Sleep(tt.after)
+			if tt.after > 0 {
+				if err := m.Run(ctx); err == nil || ctx.Err() != nil {
+					t.Errorf("a second Run: %v", err)
 				}
-				if d := time.Since(now); d != 0 {
-					t.Errorf("it took %v", d)
+			}
+			now := time.Now()
+			cancel()
+			if err := <-done; err != context.Canceled {
+				t.Errorf("%v", err)
+			}
+			if d := time.Since(now); d != 0 {
+				t.Errorf("it took %v", d)
+			}
+			checktest.Equal(t, context.Canceled, m.Run(ctx), "run once more")
+			for _, e := range b.events {
+				if errors.Is(e.Err, context.Canceled) {
+					t.Errorf("being stopped is not a failure: %+v", e)
 				}
-				checktest.Equal(t, context.Canceled, m.Run(ctx), "run once more")
-				for _, e := range b.events {
-					if errors.Is(e.Err, context.Canceled) {
-						t.Errorf("being stopped is not a failure: %+v", e)
-					}
-				}
-			})
+			}
 		})
 	}
 }

@@ -134,9 +134,7 @@ func TestCacheBusy(t *testing.T) {
 		t.Error(err)
 	}
 	close(finish)
-	if got := <-done; got != "true" {
-		t.Error(got)
-	}
+	checktest.Equal(t, "true", <-done, "value")
 }
 
 func TestCacheConcurrent(t *testing.T) {

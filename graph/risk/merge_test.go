@@ -248,7 +248,5 @@ func TestAcceptedNote(t *testing.T) {
 	if got := risk.AcceptedNote("Note", "i", []string{"A"}); got != "Note; It is exposed to the risks [A] which were all explicitly accepted by the cluster administrator." {
 		t.Error(got)
 	}
-	if got := risk.AcceptedNote("Note", "i", nil); got != "Note" {
-		t.Error(got)
-	}
+	checktest.Equal(t, "Note", risk.AcceptedNote("Note", "i", nil), "value")
 }

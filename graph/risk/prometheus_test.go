@@ -177,9 +177,7 @@ func TestPrometheusRepeatsTheToken(t *testing.T) {
 		`{"status":"` + token + `"}`, token, `{"status":"success","data":"` + token + `"}`,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("Authorization") != "Bearer "+token {
-				t.Error("no token")
-			}
+			checktest.Equal(t, "Bearer "+token, r.Header.Get("Authorization"), "no token")
 			fmt.Fprint(w, body)
 		}))
 		defer server.Close()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -87,4 +89,10 @@ func ErrorHas(t T, text string, err error) {
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("error is %v, want one with %q", err, text)
 	}
+}
+
+// Bubble runs a subtest in virtual time.
+func Bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

@@ -188,9 +188,7 @@ func TestImages(t *testing.T) {
 	served.asked = nil
 	list(t.Context(), sources["store"], digestA)
 	checktest.Same(t, []string{tagOf(digestA), "blob", "blob", "referrers", strings.TrimSuffix(tagOf(digestA), ".sig")}, served.asked)
-	if s := sources["store"].String(); s != "repository registry.example/o/rel" {
-		t.Error(s)
-	}
+	checktest.Equal(t, "repository registry.example/o/rel", sources["store"].String(), "value")
 }
 
 func TestSourcesRefuse(t *testing.T) {

@@ -100,36 +100,34 @@ func zipped(text string) string {
 func TestNothingReadsAsNoPolicy(t *testing.T) {
 	for name, tt := range badAnswers() {
 		for _, path := range []string{"/clusters", "/upgrade_policies", "/state"} {
-			t.Run(name+" "+path, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					s := newServer(p7)
-					fault := tt.fault
-					fault.Path, fault.Always = path, true
-					s.Fail(fault)
-					cluster := newCluster(t)
-					p := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
-					object := &upgradeconfig.UpgradeConfig{Spec: p7Spec}
-					object.Namespace, object.Name = upgradeconfig.DefaultNamespace, upgradeconfig.Name
-					stored, err := clusterapi.Create(t.Context(), cluster, object, clusterapi.CreateOptions{})
-					checktest.OK(t, err)
+			checktest.Bubble(t, name+" "+path, func(t *testing.T) {
+				s := newServer(p7)
+				fault := tt.fault
+				fault.Path, fault.Always = path, true
+				s.Fail(fault)
+				cluster := newCluster(t)
+				p := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
+				object := &upgradeconfig.UpgradeConfig{Spec: p7Spec}
+				object.Namespace, object.Name = upgradeconfig.DefaultNamespace, upgradeconfig.Name
+				stored, err := clusterapi.Create(t.Context(), cluster, object, clusterapi.CreateOptions{})
+				checktest.OK(t, err)
 
-					m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: p}))
-					result, err := m.Sync(t.Context())
-					if err == nil || !errors.Is(err, upgradeconfig.ErrRetrievePolicies) || result.Changed {
-						t.Fatalf("%+v, %v", result, err)
+				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: p}))
+				result, err := m.Sync(t.Context())
+				if err == nil || !errors.Is(err, upgradeconfig.ErrRetrievePolicies) || result.Changed {
+					t.Fatalf("%+v, %v", result, err)
+				}
+				after, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, clusterapi.Key(object.Namespace, object.Name))
+				if err != nil || after.ResourceVersion != stored.ResourceVersion {
+					t.Errorf("the object was touched: %v", err)
+				}
+				tries := 0
+				for _, r := range s.Requests() {
+					if strings.HasSuffix(r.Path, path) {
+						tries++
 					}
-					after, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), cluster, clusterapi.Key(object.Namespace, object.Name))
-					if err != nil || after.ResourceVersion != stored.ResourceVersion {
-						t.Errorf("the object was touched: %v", err)
-					}
-					tries := 0
-					for _, r := range s.Requests() {
-						if strings.HasSuffix(r.Path, path) {
-							tries++
-						}
-					}
-					checktest.Equal(t, max(tt.tries, 1), tries, "tries")
-				})
+				}
+				checktest.Equal(t, max(tt.tries, 1), tries, "tries")
 			})
 		}
 	}

@@ -255,33 +255,31 @@ var startedAndCompleted = []upgradeconfig.State{upgradeconfig.StateStarted, upgr
 
 func TestController(t *testing.T) {
 	for _, typ := range []upgradeconfig.UpgradeType{upgradeconfig.OSD, upgradeconfig.ARO} {
-		t.Run(string(typ), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, func(s *upgradeconfig.Spec) { s.Type = typ })
-				if errs := w.run(upgrade.Options{}, 6*time.Hour, never); errs != nil {
-					t.Error(errs)
-				}
-				e := w.entry()
-				if e.Phase != upgradeconfig.PhaseUpgraded || e.PrecedingVersion != "4.20.2" || w.requested != 1 {
-					t.Errorf("%d requests, %+v", w.requested, e)
-				}
-				checktest.Same(t, startedAndCompleted, w.provider.told)
-				want := []upgradeconfig.Phase{upgradeconfig.PhaseNew, upgradeconfig.PhasePending, upgradeconfig.PhaseUpgrading, upgradeconfig.PhaseUpgraded}
-				checktest.Same(t, want, w.phases)
-				steps, _ := upgrade.Steps(typ)
-				var got []upgradeconfig.ConditionType
-				for _, c := range slices.Backward(e.Conditions) {
-					got = append(got, c.Type)
-				}
-				checktest.Same(t, steps, got)
-				cv := version(t, w)
-				if cv.Spec.Channel != "stable-4.20" || cv.Spec.DesiredUpdate.Version != target || cv.Spec.DesiredUpdate.Image != "" {
-					t.Errorf("%s, %+v", cv.Spec.Channel, cv.Spec.DesiredUpdate)
-				}
-				if e.WorkerStartTime.Sub(e.StartTime.Time) < 10*time.Minute || e.WorkerCompleteTime.Sub(e.StartTime.Time) < 20*time.Minute {
-					t.Errorf("times are %+v", e)
-				}
-			})
+		checktest.Bubble(t, string(typ), func(t *testing.T) {
+			w := newSite(t, func(s *upgradeconfig.Spec) { s.Type = typ })
+			if errs := w.run(upgrade.Options{}, 6*time.Hour, never); errs != nil {
+				t.Error(errs)
+			}
+			e := w.entry()
+			if e.Phase != upgradeconfig.PhaseUpgraded || e.PrecedingVersion != "4.20.2" || w.requested != 1 {
+				t.Errorf("%d requests, %+v", w.requested, e)
+			}
+			checktest.Same(t, startedAndCompleted, w.provider.told)
+			want := []upgradeconfig.Phase{upgradeconfig.PhaseNew, upgradeconfig.PhasePending, upgradeconfig.PhaseUpgrading, upgradeconfig.PhaseUpgraded}
+			checktest.Same(t, want, w.phases)
+			steps, _ := upgrade.Steps(typ)
+			var got []upgradeconfig.ConditionType
+			for _, c := range slices.Backward(e.Conditions) {
+				got = append(got, c.Type)
+			}
+			checktest.Same(t, steps, got)
+			cv := version(t, w)
+			if cv.Spec.Channel != "stable-4.20" || cv.Spec.DesiredUpdate.Version != target || cv.Spec.DesiredUpdate.Image != "" {
+				t.Errorf("%s, %+v", cv.Spec.Channel, cv.Spec.DesiredUpdate)
+			}
+			if e.WorkerStartTime.Sub(e.StartTime.Time) < 10*time.Minute || e.WorkerCompleteTime.Sub(e.StartTime.Time) < 20*time.Minute {
+				t.Errorf("times are %+v", e)
+			}
 		})
 	}
 }
@@ -374,56 +372,54 @@ func faultAt(t *testing.T, mode string, n int) (reached bool) {
 // does not start.
 func TestKillSwitch(t *testing.T) {
 	for _, withdraw := range []string{"removed", "moved", "provider down", "no provider"} {
-		t.Run(withdraw, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, nil)
-				m, c := w.operator(upgrade.Options{})
-				must(m.Sync(t.Context()))
-				for range 3 {
-					must(c.Sync(t.Context()))
+		checktest.Bubble(t, withdraw, func(t *testing.T) {
+			w := newSite(t, nil)
+			m, c := w.operator(upgrade.Options{})
+			must(m.Sync(t.Context()))
+			for range 3 {
+				must(c.Sync(t.Context()))
+			}
+			old := stored(t, w)
+			time.Sleep(time.Hour + time.Second)
+			switch withdraw {
+			case "removed":
+				w.provider.policies = nil
+			case "moved":
+				w.provider.policies[0].Spec.UpgradeAt = time.Now().Add(time.Hour).Format(time.RFC3339)
+			case "provider down":
+				w.fault = func(request string, do func() error) error {
+					if request == "Policies" {
+						return errors.New("down")
+					}
+					return do()
 				}
-				old := stored(t, w)
-				time.Sleep(time.Hour + time.Second)
-				switch withdraw {
-				case "removed":
-					w.provider.policies = nil
-				case "moved":
-					w.provider.policies[0].Spec.UpgradeAt = time.Now().Add(time.Hour).Format(time.RFC3339)
-				case "provider down":
-					w.fault = func(request string, do func() error) error {
-						if request == "Policies" {
-							return errors.New("down")
-						}
-						return do()
-					}
-				case "no provider":
-					c = must(upgrade.New(upgrade.Options{API: w, Notifier: w.provider}))
+			case "no provider":
+				c = must(upgrade.New(upgrade.Options{API: w, Notifier: w.provider}))
+			}
+			p, err := c.Sync(t.Context())
+			got := stored(t, w)
+			switch withdraw {
+			case "removed":
+				if got != nil || err != nil {
+					t.Errorf("%v, %+v", err, got)
 				}
-				p, err := c.Sync(t.Context())
-				got := stored(t, w)
-				switch withdraw {
-				case "removed":
-					if got != nil || err != nil {
-						t.Errorf("%v, %+v", err, got)
-					}
-				case "moved":
-					if err != nil || got.UID == old.UID || len(got.Status.History) != 0 {
-						t.Errorf("%v, %+v", err, got)
-					}
-				case "provider down":
-					if err == nil || !strings.Contains(err.Error(), "down") || p.Phase != upgradeconfig.PhasePending || p.After != time.Minute {
-						t.Errorf("%v, %+v", err, p)
-					}
-				case "no provider":
-					if err != nil || p.Phase != upgradeconfig.PhaseUpgrading || w.requested != 1 {
-						t.Errorf("%v, %+v, %d requests", err, p, w.requested)
-					}
-					return
+			case "moved":
+				if err != nil || got.UID == old.UID || len(got.Status.History) != 0 {
+					t.Errorf("%v, %+v", err, got)
 				}
-				if w.requested != 0 || len(w.provider.told) != 0 {
-					t.Errorf("%d requests, told %v", w.requested, w.provider.told)
+			case "provider down":
+				if err == nil || !strings.Contains(err.Error(), "down") || p.Phase != upgradeconfig.PhasePending || p.After != time.Minute {
+					t.Errorf("%v, %+v", err, p)
 				}
-			})
+			case "no provider":
+				if err != nil || p.Phase != upgradeconfig.PhaseUpgrading || w.requested != 1 {
+					t.Errorf("%v, %+v, %d requests", err, p, w.requested)
+				}
+				return
+			}
+			if w.requested != 0 || len(w.provider.told) != 0 {
+				t.Errorf("%d requests, told %v", w.requested, w.provider.told)
+			}
 		})
 	}
 }
@@ -485,36 +481,34 @@ func TestNotCommenced(t *testing.T) {
 			step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
 		{name: "no window", o: upgrade.Options{Health: fail("A"), TimeOut: reconcile.Never}, step: "ClusterHealthyBeforeUpgrade", message: "the cluster is not healthy: A", text: "delay as health alerts are firing"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, tt.spec)
-				if tt.cluster != nil {
-					must(clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-						tt.cluster(cv)
-						return nil
-					}))
-				}
-				w.run(tt.o, 5*time.Hour, never)
-				e := w.entry()
-				c, _ := e.Condition(tt.step)
-				if c.Status != "False" || !strings.Contains(c.Message, tt.message) {
-					t.Errorf("%+v", c)
-				}
-				want := []upgradeconfig.State{upgradeconfig.StateStarted, upgradeconfig.StateDelayed}
-				phase := upgradeconfig.PhaseUpgrading
-				if tt.failed {
-					want, phase = append(want, upgradeconfig.StateFailed), upgradeconfig.PhaseFailed
-				}
-				checktest.Same(t, want, w.provider.told)
-				if e.Phase != phase || w.requested != 0 || e.IsTrue(upgradeconfig.FailedUpgrade) != tt.failed {
-					t.Errorf("%d requests, %+v", w.requested, e)
-				}
-				if text := w.provider.texts[len(w.provider.texts)-1]; !strings.Contains(text, tt.text) {
-					t.Errorf("told %q", text)
-				}
-				breached := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == upgradeconfig.EventBreached })
-				checktest.Equal(t, tt.failed, breached, "breached")
-			})
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			w := newSite(t, tt.spec)
+			if tt.cluster != nil {
+				must(clusterapi.Modify(t.Context(), w, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
+					tt.cluster(cv)
+					return nil
+				}))
+			}
+			w.run(tt.o, 5*time.Hour, never)
+			e := w.entry()
+			c, _ := e.Condition(tt.step)
+			if c.Status != "False" || !strings.Contains(c.Message, tt.message) {
+				t.Errorf("%+v", c)
+			}
+			want := []upgradeconfig.State{upgradeconfig.StateStarted, upgradeconfig.StateDelayed}
+			phase := upgradeconfig.PhaseUpgrading
+			if tt.failed {
+				want, phase = append(want, upgradeconfig.StateFailed), upgradeconfig.PhaseFailed
+			}
+			checktest.Same(t, want, w.provider.told)
+			if e.Phase != phase || w.requested != 0 || e.IsTrue(upgradeconfig.FailedUpgrade) != tt.failed {
+				t.Errorf("%d requests, %+v", w.requested, e)
+			}
+			if text := w.provider.texts[len(w.provider.texts)-1]; !strings.Contains(text, tt.text) {
+				t.Errorf("told %q", text)
+			}
+			breached := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == upgradeconfig.EventBreached })
+			checktest.Equal(t, tt.failed, breached, "breached")
 		})
 	}
 }
@@ -717,9 +711,7 @@ func TestAlerts(t *testing.T) {
 				}
 				checktest.SameIn(t, fmt.Sprintf("%s %s", e.Type, data(e).Phase), want, data(e).Alerts)
 			}
-			if w.entry().Phase != upgradeconfig.PhaseUpgraded {
-				t.Error(w.entry().Phase)
-			}
+			checktest.Equal(t, upgradeconfig.PhaseUpgraded, w.entry().Phase, "w.entry().Phase")
 		})
 	}
 }
@@ -761,20 +753,18 @@ func TestControllerFromConfig(t *testing.T) {
 		{name: "negative", config: "upgradeWindow: {timeOut: -1}", err: "config upgrade window time out is invalid"},
 		{name: "negative trigger", config: "upgradeWindow: {delayTrigger: -1}", err: "config upgrade window delay trigger is invalid"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, nil)
-				m := &corev1.ConfigMap{Data: map[string]string{"config.yaml": tt.config}}
-				m.Namespace, m.Name = upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config"
-				w.load(m)
-				errs := w.run(upgrade.Options{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
-				if len(errs) == 0 || errs[0] != tt.err {
-					t.Errorf("%v", errs)
-				}
-				if diff := cmp.Diff(tt.told, w.provider.told); diff != "" || w.entry().Phase != tt.phase {
-					t.Errorf("%q %s", w.entry().Phase, diff)
-				}
-			})
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			w := newSite(t, nil)
+			m := &corev1.ConfigMap{Data: map[string]string{"config.yaml": tt.config}}
+			m.Namespace, m.Name = upgradeconfig.DefaultNamespace, "managed-upgrade-operator-config"
+			w.load(m)
+			errs := w.run(upgrade.Options{FromConfig: true, Preconditions: refuse}, 4*time.Hour, never)
+			if len(errs) == 0 || errs[0] != tt.err {
+				t.Errorf("%v", errs)
+			}
+			if diff := cmp.Diff(tt.told, w.provider.told); diff != "" || w.entry().Phase != tt.phase {
+				t.Errorf("%q %s", w.entry().Phase, diff)
+			}
 		})
 	}
 }

@@ -129,38 +129,36 @@ func TestWorkers(t *testing.T) {
 		}},
 		{name: "drain fails", drain: errors.New("no pods"), change: func(p *mcfgv1.MachineConfigPool) { p.Status.UpdatedMachineCount = 0 }, err: "no pods"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, func(s *upgradeconfig.Spec) { s.PDBForceDrainTimeout = 45 })
-				cv := version(t, w)
-				cv.Spec.DesiredUpdate = &configv1.Update{Version: target}
-				cv.Status.History = history([2]string{target, "2000-01-01T01:00:00Z"}, [2]string{"4.20.2", "2000-01-01T00:00:00Z"})
-				w.reload(cv)
-				pools, err := clusterapi.List[mcfgv1.MachineConfigPool](t.Context(), w, clusterapi.ListOptions{})
-				checktest.OK(t, err)
-				for i := range pools {
-					pools[i].Generation, pools[i].Status.ObservedGeneration = 3, 3
-					if tt.change != nil {
-						tt.change(&pools[i])
-					}
-					w.reload(&pools[i])
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			w := newSite(t, func(s *upgradeconfig.Spec) { s.PDBForceDrainTimeout = 45 })
+			cv := version(t, w)
+			cv.Spec.DesiredUpdate = &configv1.Update{Version: target}
+			cv.Status.History = history([2]string{target, "2000-01-01T01:00:00Z"}, [2]string{"4.20.2", "2000-01-01T00:00:00Z"})
+			w.reload(cv)
+			pools, err := clusterapi.List[mcfgv1.MachineConfigPool](t.Context(), w, clusterapi.ListOptions{})
+			checktest.OK(t, err)
+			for i := range pools {
+				pools[i].Generation, pools[i].Status.ObservedGeneration = 3, 3
+				if tt.change != nil {
+					tt.change(&pools[i])
 				}
-				must(clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
-				helped := 0
-				_, c := w.operator(upgrade.Options{Drain: func(_ context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
-					helped++
-					checktest.Equal(t, 45*time.Minute, after, "by force after")
-					return tt.drain
-				}})
-				_, err = c.Sync(t.Context())
-				e := w.entry()
-				if !e.IsTrue(upgradeconfig.ControlPlaneUpgraded) || e.IsTrue(upgradeconfig.WorkerNodesUpgraded) != tt.done || (helped == 0) != tt.done || (e.WorkerCompleteTime != nil) != tt.done || errText(err) != tt.err {
-					t.Errorf("%v, helped %d times, %+v", err, helped, e)
-				}
-				if step, _ := e.Condition(upgradeconfig.WorkerNodesUpgraded); !strings.HasSuffix(step.Message, tt.open) {
-					t.Errorf("message %q, want one that ends with %q", step.Message, tt.open)
-				}
-			})
+				w.reload(&pools[i])
+			}
+			must(clusterapi.Create(t.Context(), w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))
+			helped := 0
+			_, c := w.operator(upgrade.Options{Drain: func(_ context.Context, _ *upgradeconfig.UpgradeConfig, after time.Duration) error {
+				helped++
+				checktest.Equal(t, 45*time.Minute, after, "by force after")
+				return tt.drain
+			}})
+			_, err = c.Sync(t.Context())
+			e := w.entry()
+			if !e.IsTrue(upgradeconfig.ControlPlaneUpgraded) || e.IsTrue(upgradeconfig.WorkerNodesUpgraded) != tt.done || (helped == 0) != tt.done || (e.WorkerCompleteTime != nil) != tt.done || errText(err) != tt.err {
+				t.Errorf("%v, helped %d times, %+v", err, helped, e)
+			}
+			if step, _ := e.Condition(upgradeconfig.WorkerNodesUpgraded); !strings.HasSuffix(step.Message, tt.open) {
+				t.Errorf("message %q, want one that ends with %q", step.Message, tt.open)
+			}
 		})
 	}
 }
@@ -180,14 +178,12 @@ func TestCapacity(t *testing.T) {
 		{"too late, before the delay", true, &upgradetest.Capacity{Ready: 2 * time.Hour, TimeOut: 5 * time.Minute}, startedAndCompleted}, // Started to Skipped is not allowed
 		{"too late, after the delay", true, &upgradetest.Capacity{Ready: 2 * time.Hour, TimeOut: 40 * time.Minute}, []upgradeconfig.State{"StateStarted", "StateDelayed", "StateSkipped", "StateCompleted"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = tt.reserve })
-				w.run(upgrade.Options{Capacity: tt.capacity}, 6*time.Hour, never)
-				if diff := cmp.Diff(tt.want, w.provider.told); diff != "" || w.entry().Phase != upgradeconfig.PhaseUpgraded {
-					t.Errorf("%s %s", w.entry().Phase, diff)
-				}
-			})
+		checktest.Bubble(t, tt.name, func(t *testing.T) {
+			w := newSite(t, func(s *upgradeconfig.Spec) { s.CapacityReservation = tt.reserve })
+			w.run(upgrade.Options{Capacity: tt.capacity}, 6*time.Hour, never)
+			if diff := cmp.Diff(tt.want, w.provider.told); diff != "" || w.entry().Phase != upgradeconfig.PhaseUpgraded {
+				t.Errorf("%s %s", w.entry().Phase, diff)
+			}
 		})
 	}
 }

@@ -337,9 +337,7 @@ func TestOpenFormats(t *testing.T) {
 		if err := upgrade.Uninstall(t.Context(), cluster); err == nil || !strings.Contains(err.Error(), annotationOpen) {
 			t.Errorf("uninstalled although something may be open: %v", err)
 		}
-		if version(t, cluster).Annotations[annotationOpen] != text {
-			t.Error("the annotation was changed")
-		}
+		checktest.Equal(t, text, version(t, cluster).Annotations[annotationOpen], "the annotation was changed")
 	}
 }
 
@@ -348,42 +346,40 @@ func TestOpenFormats(t *testing.T) {
 func TestServiceLogsAreLate(t *testing.T) {
 	logs := []upgradeconfig.State{"StateControlPlaneStartedSL", "StateControlPlaneFinishedSL", "StateWorkerPlaneFinishedSL"}
 	for name, until := range map[string]time.Duration{"during the upgrade": 75 * time.Minute, "after its end": 5 * time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, nil)
-				start := time.Now()
-				w.fault = func(request string, do func() error) error {
-					if strings.HasSuffix(request, "SL") && time.Since(start) < until {
-						return errors.New("503")
-					}
-					return do()
+		checktest.Bubble(t, name, func(t *testing.T) {
+			w := newSite(t, nil)
+			start := time.Now()
+			w.fault = func(request string, do func() error) error {
+				if strings.HasSuffix(request, "SL") && time.Since(start) < until {
+					return errors.New("503")
 				}
-				o := upgrade.Options{ServiceLogs: true}
-				if errs := w.run(o, 6*time.Hour, never); errs != nil {
-					t.Error(errs)
+				return do()
+			}
+			o := upgrade.Options{ServiceLogs: true}
+			if errs := w.run(o, 6*time.Hour, never); errs != nil {
+				t.Error(errs)
+			}
+			e := w.entry()
+			if e.Phase != upgradeconfig.PhaseUpgraded || e.CompleteTime.Sub(e.StartTime.Time) > 30*time.Minute {
+				t.Errorf("the upgrade took from %s to %s", e.StartTime, e.CompleteTime)
+			}
+			_, c := w.operator(o) // another process
+			for time.Since(start) < 6*time.Hour {
+				p := must(c.Sync(t.Context()))
+				time.Sleep(p.After)
+			}
+			times := map[upgradeconfig.State]int{}
+			for _, s := range w.provider.told {
+				times[s]++
+			}
+			for _, s := range append(logs, startedAndCompleted...) {
+				if times[s] != 1 {
+					t.Errorf("%s was told %d times", s, times[s])
 				}
-				e := w.entry()
-				if e.Phase != upgradeconfig.PhaseUpgraded || e.CompleteTime.Sub(e.StartTime.Time) > 30*time.Minute {
-					t.Errorf("the upgrade took from %s to %s", e.StartTime, e.CompleteTime)
-				}
-				_, c := w.operator(o) // another process
-				for time.Since(start) < 6*time.Hour {
-					p := must(c.Sync(t.Context()))
-					time.Sleep(p.After)
-				}
-				times := map[upgradeconfig.State]int{}
-				for _, s := range w.provider.told {
-					times[s]++
-				}
-				for _, s := range append(logs, startedAndCompleted...) {
-					if times[s] != 1 {
-						t.Errorf("%s was told %d times", s, times[s])
-					}
-				}
-				if text, ok := w.object().Annotations[annotationTold]; ok {
-					t.Errorf("left is %s", text)
-				}
-			})
+			}
+			if text, ok := w.object().Annotations[annotationTold]; ok {
+				t.Errorf("left is %s", text)
+			}
 		})
 	}
 }

@@ -47,49 +47,47 @@ func (b *brokenWatch) Watch(ctx context.Context, gvk schema.GroupVersionKind, o 
 // end the program. The step of the hook has failed, and is tried again.
 func TestPanicsAreFailures(t *testing.T) {
 	for name, goWrong := range map[string]func(){"panic": func() { panic("no way") }, "Goexit": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newSite(t, nil)
-				watched := &brokenWatch{ClusterAPI: w, goWrong: goWrong}
-				o := upgrade.Options{}
-				calls := 0
-				o.Health = func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
-					if calls++; calls == 1 {
-						panic("no health")
-					}
-					return nil, nil
+		checktest.Bubble(t, name, func(t *testing.T) {
+			w := newSite(t, nil)
+			watched := &brokenWatch{ClusterAPI: w, goWrong: goWrong}
+			o := upgrade.Options{}
+			calls := 0
+			o.Health = func(context.Context, *upgradeconfig.UpgradeConfig) ([]string, error) {
+				if calls++; calls == 1 {
+					panic("no health")
 				}
-				var failed []error
-				m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(clusterapi.Event) { panic("no paper") }}))
-				must(m.Sync(t.Context()))
-				o.API, o.Notifier, o.Refresh = watched, m, m.Refresh
-				o.Observe = func(e clusterapi.Event) {
-					if e.Type == upgradeconfig.EventFailed {
-						failed = append(failed, e.Err)
-					}
-					panic("no paper")
+				return nil, nil
+			}
+			var failed []error
+			m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: w, Provider: w.provider, Observe: func(clusterapi.Event) { panic("no paper") }}))
+			must(m.Sync(t.Context()))
+			o.API, o.Notifier, o.Refresh = watched, m, m.Refresh
+			o.Observe = func(e clusterapi.Event) {
+				if e.Type == upgradeconfig.EventFailed {
+					failed = append(failed, e.Err)
 				}
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- must(upgrade.New(o)).Run(ctx) }()
-				for range 120 {
-					time.Sleep(time.Minute)
-					synctest.Wait()
-					w.play()
-				}
-				cancel()
-				checktest.ErrorIs(t, context.Canceled, <-ended)
-				caught := new(clusterapi.PanicError)
-				if len(failed) == 0 || !errors.As(failed[0], &caught) || caught.Value != "no health" || len(caught.Stack) == 0 {
-					t.Errorf("failures: %v", failed)
-				}
-				if phase := stored(t, w).Status.Phase(target); phase != upgradeconfig.PhaseUpgraded {
-					t.Errorf("%s after the failures", phase)
-				}
-				if watched.watches.Load() < 2 {
-					t.Error("the watch was not begun again")
-				}
-			})
+				panic("no paper")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- must(upgrade.New(o)).Run(ctx) }()
+			for range 120 {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				w.play()
+			}
+			cancel()
+			checktest.ErrorIs(t, context.Canceled, <-ended)
+			caught := new(clusterapi.PanicError)
+			if len(failed) == 0 || !errors.As(failed[0], &caught) || caught.Value != "no health" || len(caught.Stack) == 0 {
+				t.Errorf("failures: %v", failed)
+			}
+			if phase := stored(t, w).Status.Phase(target); phase != upgradeconfig.PhaseUpgraded {
+				t.Errorf("%s after the failures", phase)
+			}
+			if watched.watches.Load() < 2 {
+				t.Error("the watch was not begun again")
+			}
 		})
 	}
 }

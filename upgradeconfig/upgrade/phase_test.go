@@ -254,7 +254,5 @@ func TestStepConditions(t *testing.T) {
 	if c, _ := e.Condition(upgradeconfig.FailedUpgrade); e.Phase != upgradeconfig.PhaseFailed || c.Status != "True" || c.Reason != "Upgrade failed" || c.Message != "FailedUpgrade notification sent" {
 		t.Errorf("%s, %+v", e.Phase, c)
 	}
-	if e.Conditions[0].Type != upgradeconfig.FailedUpgrade {
-		t.Error("the newest condition is not first")
-	}
+	checktest.Equal(t, upgradeconfig.FailedUpgrade, e.Conditions[0].Type, "the newest condition is not first")
 }
