@@ -389,31 +389,6 @@ func TestDropContent(t *testing.T) {
 	}
 }
 
-func TestCatalogSources(t *testing.T) {
-	files := fstest.MapFS{"a": {Data: []byte(goodCatalog)}}
-	source := catalog.FS(files, catalog.Options{})
-	first, err := source.Contents(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := source.Contents(t.Context())
-	if err != nil || first != second {
-		t.Errorf("read again: %v", err)
-	}
-	if again, err := olm.Loaded(first).Contents(t.Context()); err != nil || again != first {
-		t.Errorf("loaded: %v", err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	retried := catalog.FS(files, catalog.Options{})
-	if _, err := retried.Contents(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	if _, err := retried.Contents(t.Context()); err != nil {
-		t.Errorf("after a failure: %v", err)
-	}
-}
-
 func TestNewContents(t *testing.T) {
 	c := catalog.New(catalog.Blobs{
 		Packages: []catalog.PackageBlob{{Name: "p", DefaultChannel: "c"}},
