@@ -47,8 +47,8 @@ const (
 	HookPostUpgrade Hook = "PostUpgrade"
 )
 
-// Of returns the hook of a name; nil: there is none. Its errors are the hook's.
-func (h Hooks) Of(name Hook) func(ctx context.Context, node string) error {
+// of returns the hook of a name; nil: there is none. Its errors are the hook's.
+func (h Hooks) of(name Hook) func(ctx context.Context, node string) error {
 	switch name {
 	case HookPreCordon:
 		return h.PreCordon
@@ -137,7 +137,7 @@ type nodeHook struct {
 // hooked reports whether a hook has run for the update of a node to config, and
 // begins it where it has not.
 func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error) {
-	if x.o.Hooks.Of(hook) == nil {
+	if x.o.Hooks.of(hook) == nil {
 		return true, nil
 	}
 	record, err := hooksOf(n, config)
@@ -234,7 +234,7 @@ func (r *drainsReconciler) job(node string, d *nodeDrain, h *nodeHook) reconcile
 	return reconcile.Job{
 		ID: h,
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
-			return nil, r.Rollout.o.Hooks.Of(h.hook)(ctx, node)
+			return nil, r.Rollout.o.Hooks.of(h.hook)(ctx, node)
 		},
 		Done: func(_ any, err error) []reconcile.Wake {
 			r.mu.Lock()

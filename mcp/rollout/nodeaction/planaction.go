@@ -14,7 +14,7 @@ import (
 // PlanAction makes an action one that the steps of a plan name: it does the
 // action to the node of the step, which other steps cordon and drain if the action
 // needs that. How far it is stands in the annotation
-// clusterupdate.github.io/progress.NAME of the node, so another runner goes on there. The
+// clusterupdate.github.io/progress.NAME of the node, so another runner continues there. The
 // annotation stays, so that no runner does again what it did not hear the end of,
 // until the action is next done to the node or [Uninstall] removes it.
 //

@@ -32,8 +32,8 @@ const progressVersion = 1
 var ErrVersion = errors.New("the record has a newer format")
 
 // errGoneOn says that a step was taken from what a node does not say any more: it
-// was read late, or another program has gone on with the action.
-var errGoneOn = errors.New("another program has gone on with the action")
+// was read late, or another program has continued the action.
+var errGoneOn = errors.New("another program has continued the action")
 
 // takeStep takes the next step of an action that is done to a node for an id, and
 // records it. Where the node does not say any more what the step was taken from, the

@@ -323,14 +323,6 @@ func (h *Host) Start() {
 	h.changed()
 }
 
-// Stop takes a host down.
-func (h *Host) Stop() {
-	h.mu.Lock()
-	h.down = true
-	h.mu.Unlock()
-	h.changed()
-}
-
 func (h *Host) changed() {
 	if h.Changed != nil {
 		h.Changed(h)
