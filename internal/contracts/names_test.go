@@ -35,8 +35,7 @@ var keptNames = map[string]string{
 	"mcp/Exactly":                        "a program gives it to the options of a package",
 
 	// The data of an event, by type assertion.
-	"EventData":                        "the data of an event, by type assertion",
-	"mcp/rollout/nodeaction/EventData": "the data of an event, by type assertion",
+	"EventData": "the data of an event, by type assertion",
 
 	// An optional ability, found by type assertion.
 	"clusterapi/reconcile/Lister":        "an optional ability, found by type assertion",
@@ -95,7 +94,6 @@ var keptNames = map[string]string{
 	"olm/install/ReadSnapshot":              "the decision without the loop around it",
 	"olm/install/ReadSnapshots":             "the decision without the loop around it",
 	"olm/install/ReadCompatibility":         "the decision without the loop around it",
-	"olm/MaxOpenShiftVersion":               "the decision without the loop around it",
 	"olm/Prevented":                         "the decision without the loop around it",
 	"olm/LegacyBundle":                      "the decision without the loop around it",
 	"olm/ReadInstalled":                     "the decision without the loop around it",
@@ -107,7 +105,6 @@ var keptNames = map[string]string{
 	"mcp/plan/CanarySizes":        "programs keep a plan as data",
 	"mcp/plan/Decode":             "programs keep a plan as data",
 	"mcp/plan/Encode":             "programs keep a plan as data",
-	"mcp/plan/Format":             "programs keep a plan as data",
 	"mcp/plan/List":               "programs keep a plan as data",
 	"mcp/plan/Load":               "programs keep a plan as data",
 	"mcp/plan/WriteProgress":      "programs keep a plan as data",
@@ -119,9 +116,7 @@ var keptNames = map[string]string{
 	"graph/graphdata/List":                  "programs read it from files or a cluster",
 	"graph/graphdata/Subset":                "programs read it from files or a cluster",
 	"graph/graphdata/WriteArchive":          "programs read it from files or a cluster",
-	"olm/catalog/FS":                        "programs read it from files or a cluster",
 	"olm/catalog/New":                       "programs read it from files or a cluster",
-	"olm/catalog/NewPicture":                "programs read it from files or a cluster",
 	"clusterapi/view/WriteColumns":          "programs read it from files or a cluster",
 	"signature/cluster/ClusterVersionStore": "programs read it from files or a cluster",
 	"signature/cluster/ReadConfig":          "programs read it from files or a cluster",
@@ -135,12 +130,8 @@ var keptNames = map[string]string{
 	"preconditions/remedy/MultiArch":         "what mends a finding",
 	"preconditions/remedy/Preflight":         "what mends a finding",
 
-	// The host actions go with their module.
-	"mcp/rollout/nodeaction/Confirm":  "the host actions go with their module",
-	"mcp/rollout/nodeaction/Func":     "the host actions go with their module",
-	"mcp/rollout/nodeaction/RecordOf": "the host actions go with their module",
-	"mcp/rollout/nodeaction/StepNode": "the host actions go with their module",
-	"mcp/rollout/nodeaction/Updater":  "the host actions go with their module",
+	// An action of hosts that a person carries out.
+	"mcp/rollout/nodeaction/Confirm": "an action of hosts that a person carries out",
 }
 
 // TestNamesAreUsed: a top level name is exported if another package, a nested
