@@ -29,7 +29,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -37,9 +37,9 @@ import (
 // definitionOf returns a definition of ClusterVersion as a release ships it.
 func definitionOf(t testing.TB, age string) *unstructured.Unstructured {
 	t.Helper()
-	data := must.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "definitions", "clusterversion-"+age+".yaml")))(t)
+	data := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "definitions", "clusterversion-"+age+".yaml")))(t)
 	u := &unstructured.Unstructured{}
-	must.Do(t, yaml.Unmarshal(data, &u.Object))
+	checktest.OK(t, yaml.Unmarshal(data, &u.Object))
 	annotations := u.GetAnnotations()
 	delete(annotations, "release.openshift.io/feature-set") // the sample's cluster has the default one
 	u.SetAnnotations(annotations)
@@ -131,7 +131,7 @@ func aged(t testing.TB, age string) *unstructured.Unstructured {
 func withDefinition(t testing.TB, release fs.FS, definition *unstructured.Unstructured) fs.FS {
 	t.Helper()
 	out := fstest.MapFS{}
-	must.Do(t, fs.WalkDir(release, ".", func(path string, d fs.DirEntry, err error) error {
+	checktest.OK(t, fs.WalkDir(release, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -139,7 +139,7 @@ func withDefinition(t testing.TB, release fs.FS, definition *unstructured.Unstru
 		out[path] = &fstest.MapFile{Data: data}
 		return err
 	}))
-	data := must.Get(yaml.Marshal(definition.Object))(t)
+	data := checktest.Get(yaml.Marshal(definition.Object))(t)
 	out["release-manifests/0000_00_cluster-version-operator_01_clusterversions.crd.yaml"] = &fstest.MapFile{Data: data}
 	return out
 }
@@ -260,10 +260,10 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 // define replaces the definition of ClusterVersion.
 func (s *sampleTest) define(definition *unstructured.Unstructured) {
 	s.Helper()
-	stored := must.Get(s.Get(s.Context(), definition.GroupVersionKind(), clusterapi.Key("", definition.GetName())))(s)
+	stored := checktest.Get(s.Get(s.Context(), definition.GroupVersionKind(), clusterapi.Key("", definition.GetName())))(s)
 	u := definition.DeepCopy()
 	u.SetResourceVersion(stored.GetResourceVersion())
-	must.Get(s.Update(s.Context(), u, clusterapi.UpdateOptions{}))(s)
+	checktest.Get(s.Update(s.Context(), u, clusterapi.UpdateOptions{}))(s)
 }
 
 // wantCapabilities compares those of the status with what the definition accepts.

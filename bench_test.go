@@ -20,7 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -55,16 +55,16 @@ func wholeUpdate(b *testing.B, fromFS, toFS fs.FS, o simulation.Options) {
 	for b.Loop() {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 		o.Clock = clock
-		cluster := must.Get(simulation.New(o))(b)
+		cluster := checktest.Get(simulation.New(o))(b)
 		cluster.Expect(next)
-		updater := must.Get(clusterupdate.New(clusterupdate.Options{
+		updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: cluster,
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
 			}),
 			Graph: source, Verifier: signature.Insecure(), Clock: clock,
 		}))(b)
-		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(b)
+		nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(b)
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), nodes.Process(), updater.Process())
 		if err := v.RunUntil(v.Now().Add(10 * time.Minute)); err != nil { // the cluster is kept as it is
 			b.Fatal(err)
@@ -76,7 +76,7 @@ func wholeUpdate(b *testing.B, fromFS, toFS fs.FS, o simulation.Options) {
 			if v.Now().After(limit) {
 				b.Fatal("the cluster was not updated within a day")
 			}
-			must.Do(b, v.RunUntil(v.Now().Add(time.Minute)))
+			checktest.OK(b, v.RunUntil(v.Now().Add(time.Minute)))
 		}
 		v.Close()
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -59,7 +59,7 @@ func branchedReleases(t *testing.T) []*toyRelease {
 		files := maps.Clone(r.files.(fstest.MapFS))
 		last := string(files["release-manifests/0000_90_config_00_config.yaml"].Data)
 		files["release-manifests/0000_50_extra_00_config.yaml"] = &fstest.MapFile{Data: []byte(strings.Replace(last, "name: last", "name: extra", 1))}
-		p := must.Get(manifest.Load(t.Context(), files, manifest.LoadOptions{Image: r.Image, Filter: manifest.DefaultFilter()}))(t)
+		p := checktest.Get(manifest.Load(t.Context(), files, manifest.LoadOptions{Image: r.Image, Filter: manifest.DefaultFilter()}))(t)
 		releases[i] = &toyRelease{Release: r.Release, files: files, payload: p}
 	}
 	return releases
@@ -87,7 +87,7 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 				h.testCluster = newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
 					cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
 				})
-				u := must.Get(clusterupdate.New(clusterupdate.Options{
+				u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 					API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Workers: 4,
 				}))(t)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -136,20 +136,20 @@ func TestCalledOffPassVirtual(t *testing.T) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
 		})}
 		clock := reconcile.NewClock(toyStart)
-		u := must.Get(clusterupdate.New(clusterupdate.Options{
+		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Workers: 4,
 		}))(t)
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: h, Clock: clock, Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{Slow: 0.3, Late: 0.2}}, u.Process())
 		begun := func(version string) bool {
 			return slices.ContainsFunc(h.calls(0), func(call string) bool { return call[:len(version)] == version })
 		}
-		must.Do(t, v.RunWhile(time.Hour, func() bool { return !begun("1.0.1") }))
+		checktest.OK(t, v.RunWhile(time.Hour, func() bool { return !begun("1.0.1") }))
 		h.request(t, configv1.Update{Version: "1.0.2"})
 		if err := v.RunWhile(time.Hour, func() bool { return !begun("1.0.2") }); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		n := len(h.calls(0))
-		must.Do(t, v.RunUntil(v.Now().Add(20*time.Minute)))
+		checktest.OK(t, v.RunUntil(v.Now().Add(20*time.Minute)))
 		for _, call := range h.calls(n) {
 			if call[:5] != "1.0.2" {
 				t.Errorf("seed %d: %s was applied at the same time as 1.0.2", seed, call)

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -315,8 +315,8 @@ func TestGatesOfTheNewRelease(t *testing.T) {
 			{Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}}},
 			{Version: sample.ToVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "A"}, {Name: "B"}}},
 		}
-		u := must.Get(clusterapi.ToUnstructured(fg))(s)
-		must.Do(s, s.Load(u))
+		u := checktest.Get(clusterapi.ToUnstructured(fg))(s)
+		checktest.OK(s, s.Load(u))
 		s.running(func() {
 			time.Sleep(time.Minute)
 			s.request(s, configv1.Update{Version: sample.ToVersion})
@@ -363,18 +363,18 @@ func TestRecreated(t *testing.T) {
 		s.wantHistory(completedHistory)
 		gvk := configv1.GroupVersion.WithKind("ClusterVersion")
 		orphan := clusterapi.DeleteOptions{Propagation: metav1.DeletePropagationOrphan} // it owns its own definition
-		must.Do(s, s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan))
+		checktest.OK(s, s.Delete(context.Background(), gvk, clusterapi.Key("", "version"), orphan))
 		if _, err := s.u.Sync(s.Context()); err == nil {
 			s.Error("no error without a cluster version")
 		}
 		cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
 		cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
-		must.Get(clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}))(s)
+		checktest.Get(clusterapi.Create(context.Background(), s.Cluster, cv, clusterapi.CreateOptions{}))(s)
 		if r := s.syncs(3); !r.Done {
 			s.Errorf("%+v", r)
 		}
 		s.wantHistory("4.21.1 Completed")
-		ns := must.Get(s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator")))(s)
+		ns := checktest.Get(s.Get(context.Background(), namespaces, clusterapi.Key("", "openshift-etcd-operator")))(s)
 		owners := ns.GetOwnerReferences()
 		if len(owners) == 0 || owners[len(owners)-1].UID != s.version(s).UID {
 			s.Errorf("owners are %+v", owners)

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -191,7 +191,7 @@ func TestUpgradeableOfThisPass(t *testing.T) {
 			if call.Verb != "UpdateStatus" || call.GVK.Kind != "ClusterVersion" {
 				return
 			}
-			cv := must.Get(clusterapi.FromUnstructured[configv1.ClusterVersion](call.Object))(s)
+			cv := checktest.Get(clusterapi.FromUnstructured[configv1.ClusterVersion](call.Object))(s)
 			progressing := strings.HasPrefix(condition(cv, configv1.OperatorProgressing), "True")
 			if updating := strings.Contains(condition(cv, configv1.OperatorUpgradeable), "ClusterVersionUpdating"); updating != progressing {
 				s.Errorf("Progressing is %q, Upgradeable %q", condition(cv, configv1.OperatorProgressing), condition(cv, configv1.OperatorUpgradeable))
@@ -266,7 +266,7 @@ func TestWaitsInOnePass(t *testing.T) {
 func TestSubmittedUpdate(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
-		must.Get(clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}))(s)
+		checktest.Get(clusterversion.Submit(s.Context(), s.Cluster, clusterversion.UpdateRequest{ToLatest: true}))(s)
 		s.syncs(20)
 		s.wantHistory(completedHistory)
 		_, err := clusterversion.Submit(s.Context(), s.Cluster, clusterversion.RollbackRequest{})

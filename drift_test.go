@@ -20,7 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -81,12 +81,12 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}
-	u := must.Get(clusterupdate.New(o))(t)
+	u := checktest.Get(clusterupdate.New(o))(t)
 	r.u = u
 	v.Cluster, v.Clock = r.c.Cluster, clock
 	r.Virtual = reconcile.NewVirtual(v, u.Process())
 	t.Cleanup(r.Close)
-	must.Do(t, r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }))
+	checktest.OK(t, r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }))
 	return r
 }
 
@@ -187,7 +187,7 @@ func TestDriftRepaired(t *testing.T) {
 	for _, e := range r.events {
 		p.Updater(e)
 		if dataOf(e).Pass != nil && dataOf(e).Pass.Type == runlevel.EventDrifted {
-			raw := must.Get(json.Marshal(e))(t)
+			raw := checktest.Get(json.Marshal(e))(t)
 			drifted += string(raw)
 		}
 	}
@@ -212,7 +212,7 @@ func TestDriftAndCrash(t *testing.T) {
 		r.plant()
 		end := r.Now().Add(5 * time.Minute)
 		for range n {
-			must.Get(r.Step())(t)
+			checktest.Get(r.Step())(t)
 		}
 		over = r.Now().After(end)
 		r.Crash("updater")

@@ -29,8 +29,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -41,7 +41,7 @@ import (
 // twoNodeGraph has one edge.
 func twoNodeGraph(t testing.TB, from, to *manifest.Payload) graph.Source {
 	t.Helper()
-	g := must.Get(graph.New(graph.Data{
+	g := checktest.Get(graph.New(graph.Data{
 		Nodes: []graph.Node{
 			{Version: semver.MustParse(from.Release.Version), Image: from.Release.Image},
 			{Version: semver.MustParse(to.Release.Version), Image: to.Release.Image},
@@ -79,7 +79,7 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 	}
 	synctest.Test(t, func(t *testing.T) {
 		two := intstr.FromInt32(2)
-		cluster := must.Get(simulation.New(simulation.Options{
+		cluster := checktest.Get(simulation.New(simulation.Options{
 			Release:        payload.Release(from),
 			Pools:          []simulation.Pool{{Name: "worker", Nodes: 4}, {Name: "infra", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.21"},
@@ -87,7 +87,7 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 		}))(t)
 		cluster.Expect(payload.Release(to))
 		order := newOrderCheck(to, toFS)
-		updater := must.Get(clusterupdate.New(clusterupdate.Options{
+		updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: cluster,
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
 				return map[string]fs.FS{from.Release.Image: fromFS, to.Release.Image: toFS}[r.Image], nil
@@ -97,7 +97,7 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 			ApplyMode: mode,
 			Observe:   order.observe,
 		}))(t)
-		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
+		nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
@@ -122,7 +122,7 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 		if err := group.Wait(); err != nil {
 			t.Error(err)
 		}
-		cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), cluster, clusterapi.Key("", "version")))(t)
+		cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), cluster, clusterapi.Key("", "version")))(t)
 		want := fmt.Sprintf("%s Completed, %s Completed", to.Release.Version, from.Release.Version)
 		if got := historyOf(cv); got != want {
 			for _, c := range cv.Status.Conditions {
@@ -140,11 +140,11 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 // updated reports whether the update has completed, on every node too.
 func updated(t testing.TB, c clusterapi.ClusterAPI, r configv1.Release) bool {
 	t.Helper()
-	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c, clusterapi.Key("", "version")))(t)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c, clusterapi.Key("", "version")))(t)
 	if newest := cv.Status.History[0]; newest.Version != r.Version || newest.State != configv1.CompletedUpdate {
 		return false
 	}
-	pools := must.Get(clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), c, clusterapi.ListOptions{}))(t)
+	pools := checktest.Get(clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), c, clusterapi.ListOptions{}))(t)
 	for _, p := range pools {
 		if p.Status.Configuration.Name != p.Spec.Configuration.Name || p.Status.UpdatedMachineCount != p.Status.MachineCount {
 			return false
@@ -157,7 +157,7 @@ func updated(t testing.TB, c clusterapi.ClusterAPI, r configv1.Release) bool {
 // the shop stays open.
 func down(t *testing.T, c clusterapi.ClusterAPI) {
 	t.Helper()
-	nodes := must.Get(clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{}))(t)
+	nodes := checktest.Get(clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{}))(t)
 	out := map[string][]string{}
 	for _, n := range nodes {
 		pool, _, _ := strings.Cut(n.Name, "-")
@@ -170,7 +170,7 @@ func down(t *testing.T, c clusterapi.ClusterAPI) {
 			t.Errorf("pool %s: %v are out at once", pool, names)
 		}
 	}
-	pods := must.Get(clusterapi.List[corev1.Pod](context.Background(), c, clusterapi.ListOptions{Namespace: "shop"}))(t)
+	pods := checktest.Get(clusterapi.List[corev1.Pod](context.Background(), c, clusterapi.ListOptions{Namespace: "shop"}))(t)
 	ready := 0
 	for _, p := range pods {
 		for _, cond := range p.Status.Conditions {
@@ -187,7 +187,7 @@ func down(t *testing.T, c clusterapi.ClusterAPI) {
 // checkNodes proves that every node runs the release.
 func checkNodes(t *testing.T, c clusterapi.ClusterAPI, r configv1.Release) {
 	t.Helper()
-	nodes := must.Get(clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{}))(t)
+	nodes := checktest.Get(clusterapi.List[corev1.Node](context.Background(), c, clusterapi.ListOptions{}))(t)
 	if len(nodes) != 9 {
 		t.Errorf("%d nodes", len(nodes))
 	}

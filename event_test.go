@@ -16,7 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -38,14 +38,14 @@ func TestEventJSON(t *testing.T) {
 		{Type: clusterupdate.EventCompleted, Message: "Done applying 4.21.1", Data: &clusterupdate.EventData{Release: to}},
 	} {
 		e.Time, e.Subject = time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), "release 4.21.1"
-		line := must.Get(json.Marshal(e))(t)
+		line := checktest.Get(json.Marshal(e))(t)
 		b.Write(append(line, '\n'))
 	}
 	golden := filepath.Join("testdata", "events.jsonl")
 	if *update {
-		must.Do(t, os.WriteFile(golden, b.Bytes(), 0o644))
+		checktest.OK(t, os.WriteFile(golden, b.Bytes(), 0o644))
 	}
-	want := must.Get(os.ReadFile(golden))(t)
+	want := checktest.Get(os.ReadFile(golden))(t)
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

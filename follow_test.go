@@ -22,7 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -36,7 +36,7 @@ func TestFollowFaults(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	for seed := range seeds(8, 2) {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-		cluster := must.Get(simulation.New(simulation.Options{
+		cluster := checktest.Get(simulation.New(simulation.Options{
 			Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
 			ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
 		}))(t)
@@ -49,11 +49,11 @@ func TestFollowFaults(t *testing.T) {
 			},
 		}, cluster.Process())
 		defer v.Close()
-		u := must.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
-		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
+		u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
+		nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
 		var last *view.Status
 		told := 0
-		follow := must.Get(clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: to, Observe: func(s *view.Status, err error) {
+		follow := checktest.Get(clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: to, Observe: func(s *view.Status, err error) {
 			if last, told = s, told+1; (s == nil) == (err == nil) {
 				t.Errorf("seed %d: told %v and %v", seed, s, err)
 			}
@@ -61,12 +61,12 @@ func TestFollowFaults(t *testing.T) {
 		v.Add(u.Process())
 		v.Add(nodes.Process())
 		v.Add(follow)
-		must.Do(t, v.RunUntil(v.Now().Add(time.Minute)))
+		checktest.OK(t, v.RunUntil(v.Now().Add(time.Minute)))
 		modify(t, cluster, false, func(cv *configv1.ClusterVersion) {
 			cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
 		})
-		must.Do(t, v.RunUntil(v.Now().Add(3*time.Hour)))
-		want := must.Get(clusterupdate.ReadStatus(t.Context(), cluster, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
+		checktest.OK(t, v.RunUntil(v.Now().Add(3*time.Hour)))
+		want := checktest.Get(clusterupdate.ReadStatus(t.Context(), cluster, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
 		if !last.Same(want) {
 			t.Errorf("seed %d: told %s, is %s", seed, last, want)
 		}
@@ -74,7 +74,7 @@ func TestFollowFaults(t *testing.T) {
 			t.Errorf("seed %d: %s, told %d times", seed, want, told)
 		}
 		was := told
-		must.Do(t, v.RunUntil(v.Now().Add(time.Hour)))
+		checktest.OK(t, v.RunUntil(v.Now().Add(time.Hour)))
 		if told != was {
 			t.Errorf("seed %d: told %d times that nothing changed", seed, told-was)
 		}
@@ -105,7 +105,7 @@ func follow(t *testing.T, o memory.Options, change func(*clusterupdate.FollowOpt
 	if change != nil {
 		change(&options)
 	}
-	p := must.Get(clusterupdate.FollowProcess(options))(t)
+	p := checktest.Get(clusterupdate.FollowProcess(options))(t)
 	f.Add(p)
 	return f
 }
@@ -119,14 +119,14 @@ func (f *followed) atRest(t *testing.T) {
 		&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Status: configv1.ClusterVersionStatus{Conditions: conditions}},
 		&configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd", Annotations: map[string]string{"include.release.openshift.io/x": "true"}}},
 	} {
-		u := must.Get(clusterapi.ToUnstructured(obj))(t)
-		must.Do(t, f.Load(u))
+		u := checktest.Get(clusterapi.ToUnstructured(obj))(t)
+		checktest.OK(t, f.Load(u))
 	}
 }
 
 func (f *followed) advance(t *testing.T, d time.Duration) {
 	t.Helper()
-	must.Do(t, f.RunUntil(f.Now().Add(d)))
+	checktest.OK(t, f.RunUntil(f.Now().Add(d)))
 }
 
 // setProgressing makes the cluster begin or end an update.
@@ -245,15 +245,15 @@ func TestFollowOptions(t *testing.T) {
 func TestReadStatus(t *testing.T) {
 	f := follow(t, memory.Options{}, nil)
 	f.atRest(t)
-	bad := must.Get(clusterapi.ToUnstructured(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}))(t)
+	bad := checktest.Get(clusterapi.ToUnstructured(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}))(t)
 	bad.Object["spec"] = map[string]any{"unschedulable": "perhaps"}
-	must.Do(t, f.Load(bad))
-	s := must.Get(clusterupdate.ReadStatus(t.Context(), f.Cluster, clusterupdate.StatusOptions{Now: f.Now()}))(t)
+	checktest.OK(t, f.Load(bad))
+	s := checktest.Get(clusterupdate.ReadStatus(t.Context(), f.Cluster, clusterupdate.StatusOptions{Now: f.Now()}))(t)
 	if len(s.Unknown) != 1 || s.Unknown[0].Kind != "Node" || !strings.Contains(s.Unknown[0].Reason, "bad: ") {
 		t.Errorf("unknown: %+v", s.Unknown)
 	}
 	var out, errOut strings.Builder
-	must.Do(t, s.WriteText(&out, &errOut, view.StatusText{}))
+	checktest.OK(t, s.WriteText(&out, &errOut, view.StatusText{}))
 	if !strings.HasPrefix(out.String(), "The control plane is not updating. Whether nodes are is unknown: Node: bad: ") {
 		t.Error(out.String())
 	}

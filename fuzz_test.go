@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // lifeOf has an Updater look after a cluster with a ClusterVersion of this spec and
@@ -31,7 +31,7 @@ func lifeOf(t testing.TB, releases []*toyRelease, spec, status any) (*configv1.C
 		return nil, nil // an API server would not have it either
 	}
 	clock := reconcile.NewClock(toyStart)
-	updater := must.Get(clusterupdate.New(clusterupdate.Options{
+	updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: cluster, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Interval: time.Minute,
 		Own: releases[0].payload.Release,
 	}))(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestHealsWhileWaiting: what somebody deletes comes back though an operator is
@@ -40,18 +40,18 @@ func TestHealsWhileWaiting(t *testing.T) {
 			})
 			c.hold[tc.waits] = tc.update
 			clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-			u := must.Get(clusterupdate.New(clusterupdate.Options{
+			u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 				API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
 			}))(t)
 			v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: 1}, u.Process())
 			defer v.Close()
 			run := func(d time.Duration) {
 				t.Helper()
-				must.Do(t, v.RunUntil(v.Now().Add(d)))
+				checktest.OK(t, v.RunUntil(v.Now().Add(d)))
 			}
 			run(10 * time.Minute)
 			if !tc.update {
-				must.Get(clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", tc.waits), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+				checktest.Get(clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", tc.waits), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 					for i := range co.Status.Conditions {
 						if co.Status.Conditions[i].Type == configv1.OperatorDegraded {
 							co.Status.Conditions[i].Status = configv1.ConditionTrue
@@ -62,7 +62,7 @@ func TestHealsWhileWaiting(t *testing.T) {
 				run(10 * time.Minute)
 			}
 			key := clusterapi.Key("openshift-etcd-operator", "etcd-operator")
-			must.Do(t, c.Delete(ctx, deployment, key, clusterapi.DeleteOptions{}))
+			checktest.OK(t, c.Delete(ctx, deployment, key, clusterapi.DeleteOptions{}))
 			run(20 * time.Minute)
 			if _, err := c.Get(ctx, deployment, key); err != nil {
 				t.Errorf("after 20 minutes: %v", err)

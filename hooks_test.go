@@ -21,7 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // marking is a hook that marks an object before an update and takes the mark
@@ -77,7 +77,7 @@ func newMarkedCluster(t *testing.T, releases []*toyRelease, update *configv1.Upd
 		cv.Spec.DesiredUpdate = update
 	})}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
-	must.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+	checktest.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
 	return c
 }
 
@@ -109,7 +109,7 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 	c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
 	clock := reconcile.NewClock(toyStart)
 	var events []clusterapi.Event
-	u := must.Get(clusterupdate.New(clusterupdate.Options{
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
 		Observe: func(e clusterapi.Event) {
@@ -343,7 +343,7 @@ func TestHookHangs(t *testing.T) {
 	releases := toyReleases(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
-		u := must.Get(clusterupdate.New(clusterupdate.Options{
+		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{&hangingHook{}},
 		}))(t)
 		ctx, cancel := context.WithCancel(t.Context())

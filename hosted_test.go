@@ -15,8 +15,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -41,8 +41,8 @@ func hostedCluster(t *testing.T, topology configv1.TopologyMode, readFails *erro
 		}
 		return do(ctx)
 	}}, cvtest.Requestable())
-	u := must.Get(clusterapi.ToUnstructured(infrastructureOf(topology)))(t)
-	must.Do(t, api.Load(u))
+	u := checktest.Get(clusterapi.ToUnstructured(infrastructureOf(topology)))(t)
+	checktest.OK(t, api.Load(u))
 	return api, &writes
 }
 
@@ -66,7 +66,7 @@ func TestHosted(t *testing.T) {
 		"Run":  func(u *clusterupdate.Updater, ctx context.Context) error { return u.Run(ctx) },
 		"Sync": func(u *clusterupdate.Updater, ctx context.Context) error { _, err := u.Sync(ctx); return err },
 	} {
-		u := must.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure()}))(t)
+		u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure()}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		if err := run(u, ctx); !errors.Is(err, clusterversion.ErrHostedControlPlane) || ctx.Err() != nil {
 			t.Errorf("%s: %v", name, err)
@@ -92,7 +92,7 @@ func TestNotHosted(t *testing.T) {
 		t.Errorf("not readable: %v", err)
 	}
 	from := loadSample(t, sample.From(), sample.FromImage)
-	u := must.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(), Own: from.Release}))(t)
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(), Own: from.Release}))(t)
 	if _, err := u.Sync(t.Context()); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("an Updater that does not know: %v", err)
 	}

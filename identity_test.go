@@ -13,7 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -22,7 +22,7 @@ import (
 // TestIdentity: a signature counts for the release that it was made for, if
 // the Updater is told to look, and its event says what it was made for.
 func TestIdentity(t *testing.T) {
-	key := must.Get(signaturetest.NewKey(signaturetest.KeyOptions{}))(t)
+	key := checktest.Get(signaturetest.NewKey(signaturetest.KeyOptions{}))(t)
 	digest := signature.Digest(sample.ToImage)
 	byVersion, byImage := configv1.Update{Version: sample.ToVersion}, configv1.Update{Image: sample.ToImage}
 	forced := byImage
@@ -46,7 +46,7 @@ func TestIdentity(t *testing.T) {
 		{"another version of an image that is forced", "quay.example/release:4.20.9", signature.Identity{Version: true}, forced, "", "as quay.example/release:4.20.9"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			message := must.Get(key.SignRelease(digest, tt.reference, signaturetest.Shape{}))(t)
+			message := checktest.Get(key.SignRelease(digest, tt.reference, signaturetest.Shape{}))(t)
 			prepare := signedBy(t, key, t.TempDir())
 			withSample(t, func(o *clusterupdate.Options) {
 				prepare(o)
@@ -55,8 +55,8 @@ func TestIdentity(t *testing.T) {
 					o.Graph = nil // which knows the version
 				}
 			}, func(s *sampleTest) {
-				found := must.Get(cluster.ConfigMap(digest, [][]byte{message}))(s)
-				must.Get(clusterapi.Create(context.Background(), s.Cluster, found, clusterapi.CreateOptions{}))(s)
+				found := checktest.Get(cluster.ConfigMap(digest, [][]byte{message}))(s)
+				checktest.Get(clusterapi.Create(context.Background(), s.Cluster, found, clusterapi.CreateOptions{}))(s)
 				s.sync()
 				s.request(s, tt.request)
 				r := s.sync()

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestInstallUnderFaults: a cluster without a history is installed and updated,
@@ -28,7 +28,7 @@ func TestInstallUnderFaults(t *testing.T) {
 		if seed%2 == 0 {
 			o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
 		}
-		u := must.Get(clusterupdate.New(o))(t)
+		u := checktest.Get(clusterupdate.New(o))(t)
 		f := reconcile.Faults{Before: 0.05, After: 0.1, Conflict: 0.1, Slow: 0.05, Stale: 0.1, Late: 0.3, Double: 0.2, Merge: 0.3, Outage: 0.1, ClockBack: 0.2}
 		if seed%4 == 0 {
 			f.Crash = 0.002

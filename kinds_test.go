@@ -19,7 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -92,14 +92,14 @@ func TestKindsRead(t *testing.T) {
 	read := &readKinds{kinds: map[schema.GroupVersionKind]bool{}}
 	api := noted{c.Cluster, read}
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	u := must.Get(clusterupdate.New(clusterupdate.Options{
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(),
 		Clock: clock,
 	}))(t)
-	nodes := must.Get(rollout.New(rollout.Options{API: c.Cluster, Mode: rollout.Drive}))(t)
+	nodes := checktest.Get(rollout.New(rollout.Options{API: c.Cluster, Mode: rollout.Drive}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock}, read.process(u.Process()), read.process(nodes.Process()))
 	defer v.Close()
-	must.Do(t, v.RunWhile(12*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
+	checktest.OK(t, v.RunWhile(12*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
 	checkApplied(t, c, to)
 	if diff := cmp.Diff(before, everything(t, base)); diff != "" {
 		t.Errorf("the base changed: %s", diff)

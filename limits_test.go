@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 func TestLimits(t *testing.T) {
@@ -27,7 +27,7 @@ func TestLimits(t *testing.T) {
 				if err != nil || len(operators) == 0 {
 					s.Fatal(err)
 				}
-				must.Get(clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", operators[0].Name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+				checktest.Get(clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", operators[0].Name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 					co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 						Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Held", Message: long, LastTransitionTime: metav1.Now()})
 					return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -233,7 +233,7 @@ func TestHistoryLostByAProcess(t *testing.T) {
 		},
 		"status and operators": func(s *sampleTest) {
 			for _, op := range s.next {
-				must.Do(s, s.Delete(s.Context(), configv1.GroupVersion.WithKind("ClusterOperator"), clusterapi.Key("", op.Name), clusterapi.DeleteOptions{}))
+				checktest.OK(s, s.Delete(s.Context(), configv1.GroupVersion.WithKind("ClusterOperator"), clusterapi.Key("", op.Name), clusterapi.DeleteOptions{}))
 			}
 			s.loseStatus()
 		},

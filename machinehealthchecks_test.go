@@ -18,8 +18,8 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 )
 
@@ -82,7 +82,7 @@ func healthCheck(name string, condition corev1.NodeConditionType, annotations ma
 // setPool brings a pool to be updated or not.
 func (c *guardedCluster) setPool(t testing.TB, name string, updated bool) {
 	t.Helper()
-	must.Get(clusterapi.Modify(context.Background(), c.testCluster.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+	checktest.Get(clusterapi.Modify(context.Background(), c.testCluster.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 		status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}
 		p.Status.ObservedGeneration = p.Generation
 		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{
@@ -106,13 +106,13 @@ func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uin
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
 		&mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "master"}}, &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}},
 	} {
-		u := must.Get(clusterapi.ToUnstructured(o))(t)
-		must.Do(t, c.Load(u))
+		u := checktest.Get(clusterapi.ToUnstructured(o))(t)
+		checktest.OK(t, c.Load(u))
 	}
 	c.setPool(t, "master", true)
 	c.setPool(t, "worker", true)
 	clock := reconcile.NewClock(toyStart)
-	u := must.Get(clusterupdate.New(clusterupdate.Options{
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 		Hooks: []clusterupdate.Hook{clusterupdate.PauseMachineHealthChecks(h)}, Interval: 5 * time.Minute,
 	}))(t)
@@ -155,11 +155,11 @@ func TestPauseMachineHealthChecks(t *testing.T) {
 			updating = true
 			c.setPool(t, "worker", false)
 			// One that is made meanwhile is paused too.
-			must.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}))(t)
+			checktest.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}))(t)
 		}
 		return historyOf(c.version(t)) == updatedHistory
 	})
-	must.Do(t, v.RunUntil(v.Now().Add(30*time.Minute)))
+	checktest.OK(t, v.RunUntil(v.Now().Add(30*time.Minute)))
 	want := map[string]string{"active": `paused "" for ` + image, "later": `paused "" for ` + image, "others": `paused "theirs"`, "termination": ""}
 	if diff := cmp.Diff(want, c.healthChecks()); diff != "" {
 		t.Errorf("while the workers are updated: %s\n%s", diff, strings.Join(seen, "\n"))
@@ -169,7 +169,7 @@ func TestPauseMachineHealthChecks(t *testing.T) {
 		t.Errorf("Progressing is %s", text)
 	}
 	c.setPool(t, "worker", true)
-	must.Do(t, v.RunUntil(v.Now().Add(10*time.Minute)))
+	checktest.OK(t, v.RunUntil(v.Now().Add(10*time.Minute)))
 	if diff := cmp.Diff(map[string]string{"active": "", "later": "", "others": `paused "theirs"`, "termination": ""}, c.healthChecks()); diff != "" {
 		t.Errorf("in the end: %s", diff)
 	}
@@ -240,7 +240,7 @@ func TestPauseMachineHealthChecksWayOut(t *testing.T) {
 	t.Run("left behind", func(t *testing.T) {
 		c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{})
 		left := healthCheck("left", corev1.NodeReady, map[string]string{annotationPaused: "", annotationPausedFor: "gone"})
-		must.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, left, clusterapi.CreateOptions{}))(t)
+		checktest.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, left, clusterapi.CreateOptions{}))(t)
 		modify(t, c.testCluster.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = nil })
 		c.setPool(t, "worker", false) // of no interest to an update that is gone
 		c.until(t, v, func() bool { return c.healthChecks()["left"] == "" })

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 )
 
 func at(seconds int64) metav1.Time { return metav1.Unix(seconds, 0) }
@@ -151,10 +151,10 @@ func TestReadMetrics(t *testing.T) {
 	api := cvtest.Cluster(t, memory.Options{}, measured())
 	for _, o := range []any{&configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "dns"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "openshift-install"}, Data: map[string]string{"version": "v1", "invoker": "user"}}} {
-		u := must.Get(clusterapi.ToUnstructured(o))(t)
-		must.Do(t, api.Load(u))
+		u := checktest.Get(clusterapi.ToUnstructured(o))(t)
+		checktest.OK(t, api.Load(u))
 	}
-	got := must.Get(clusterupdate.ReadMetrics(t.Context(), api, clusterupdate.MetricsInput{Built: time.Unix(500, 0)}))(t)
+	got := checktest.Get(clusterupdate.ReadMetrics(t.Context(), api, clusterupdate.MetricsInput{Built: time.Unix(500, 0)}))(t)
 	var text []string
 	for _, s := range got {
 		text = append(text, s.String())

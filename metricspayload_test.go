@@ -18,7 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -35,7 +35,7 @@ func payloadTasks(t testing.TB, names ...string) []*manifest.Task {
 			kind = "apiVersion: config.openshift.io/v1, kind: ClusterOperator"
 		}
 		text := fmt.Sprintf("{%s, metadata: {name: %s, namespace: n, annotations: {a: b}}}", kind, name)
-		ms := must.Get(manifest.Parse(fmt.Sprintf("0000_%02d_x_y.yaml", i), []byte(text), manifest.Limits{}))(t)
+		ms := checktest.Get(manifest.Parse(fmt.Sprintf("0000_%02d_x_y.yaml", i), []byte(text), manifest.Limits{}))(t)
 		all = append(all, ms...)
 	}
 	return manifest.NewTasks(all)
@@ -230,12 +230,12 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 	}
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	var p clusterupdate.PayloadProgress
-	u := must.Get(clusterupdate.New(clusterupdate.Options{
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock, Observe: p.Observe,
 	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: 1}, u.Process())
 	t.Cleanup(v.Close)
-	must.Do(t, v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
+	checktest.OK(t, v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
 	if failed != 13 {
 		t.Fatalf("%d attempts failed", failed)
 	}

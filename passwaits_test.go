@@ -16,7 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -40,7 +40,7 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 	w.c = newTestCluster(t, loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage), change)
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	clock := reconcile.NewClock(start)
-	u := must.Get(clusterupdate.New(clusterupdate.Options{
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: w.c.Cluster, Payloads: sampleSource(), Verifier: signature.Insecure(), Clock: clock, Workers: 1,
 		Interval: 8 * time.Minute,
 		Observe: func(e clusterapi.Event) {
@@ -60,7 +60,7 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 
 func (w *waitsTest) run(d time.Duration) {
 	w.Helper()
-	must.Do(w, w.v.RunUntil(w.v.Now().Add(d)))
+	checktest.OK(w, w.v.RunUntil(w.v.Now().Add(d)))
 }
 
 // taken returns when passes began since it was last called, since since.
@@ -75,7 +75,7 @@ func (w *waitsTest) taken(since time.Duration) (out []time.Duration) {
 func (w *waitsTest) operator(f func(*configv1.ClusterOperatorStatus)) {
 	w.Helper()
 	ctx := context.WithValue(w.Context(), reactionKey{}, true)
-	must.Get(clusterapi.Modify(ctx, w.c.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	checktest.Get(clusterapi.Modify(ctx, w.c.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		f(&co.Status)
 		return nil
 	}))(w)
@@ -179,7 +179,7 @@ func TestReportOfAnInstallation(t *testing.T) {
 	})
 	w.operator(dnsDegraded(configv1.ConditionTrue))
 	w.run(time.Minute)
-	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), w.c.Cluster, clusterapi.Key("", "version")))(t)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), w.c.Cluster, clusterapi.Key("", "version")))(t)
 	if n := len(w.taken(0)); n != 1 || historyOf(cv) != "4.20.3 Completed" {
 		t.Errorf("after %d passes the history is %s", n, historyOf(cv))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // phases bring a cluster to each phase of its life, with the history that it has then.
@@ -28,7 +28,7 @@ var phases = []struct {
 		modify(s, s.Cluster, true, func(cv *configv1.ClusterVersion) {
 			cv.Status.History = []configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: sample.FromVersion, Image: sample.FromImage, StartedTime: metav1.Now()}}
 		})
-		must.Get(clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+		checktest.Get(clusterapi.Modify(s.Context(), s.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 			co.Status.Versions, co.Status.Conditions = nil, nil
 			return nil
 		}))(s)
@@ -46,7 +46,7 @@ var phases = []struct {
 func modify(t testing.TB, api clusterapi.ClusterAPI, status bool, f func(*configv1.ClusterVersion)) {
 	t.Helper()
 	o := clusterapi.ModifyOptions{Status: status}
-	must.Get(clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), o, func(cv *configv1.ClusterVersion) error {
+	checktest.Get(clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), o, func(cv *configv1.ClusterVersion) error {
 		f(cv)
 		return nil
 	}))(t)
@@ -97,7 +97,7 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 				})
 				goOn()
 				key := clusterapi.Key(deployment.Namespace, deployment.Name)
-				must.Get(clusterapi.Modify(s.Context(), s.Cluster, key, clusterapi.ModifyOptions{}, func(d *appsv1.Deployment) error {
+				checktest.Get(clusterapi.Modify(s.Context(), s.Cluster, key, clusterapi.ModifyOptions{}, func(d *appsv1.Deployment) error {
 					seven := int32(7)
 					d.Spec.Replicas = &seven
 					return nil
@@ -130,7 +130,7 @@ func TestCapabilitiesAndOverridesInEveryPhase(t *testing.T) {
 // anyDeployment is one that the cluster has from its release: of the operator of etcd.
 func anyDeployment(s *sampleTest) appsv1.Deployment {
 	s.Helper()
-	all := must.Get(clusterapi.List[appsv1.Deployment](s.Context(), s.Cluster, clusterapi.ListOptions{}))(s)
+	all := checktest.Get(clusterapi.List[appsv1.Deployment](s.Context(), s.Cluster, clusterapi.ListOptions{}))(s)
 	for _, d := range all {
 		if strings.Contains(d.Namespace, "etcd") {
 			return d

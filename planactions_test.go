@@ -21,8 +21,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -35,21 +35,21 @@ func TestPlanUpdate(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	for seed := range seeds(6, 2) {
 		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-		cluster := must.Get(simulation.New(simulation.Options{
+		cluster := checktest.Get(simulation.New(simulation.Options{
 			Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 4}},
 			ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
 		}))(t)
 		cluster.Expect(payload.Release(to))
-		updater := must.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
-		nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(t)
+		updater := checktest.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
+		nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(t)
 		faults := reconcile.Faults{}
 		if seed > 0 {
 			faults = reconcile.Faults{Before: 0.05, After: 0.05, Conflict: 0.05, Stale: 0.05, Late: 0.2, Crash: 0.01, Until: 2 * time.Hour, Processes: []string{"plan canary"}}
 		}
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: seed, Faults: faults}, cluster.Process(), nodes.Process(), updater.Process())
 		defer v.Close()
-		must.Do(t, v.RunUntil(v.Now().Add(10*time.Minute)))
-		state := must.Get(plan.ReadCluster(t.Context(), cluster))(t)
+		checktest.OK(t, v.RunUntil(v.Now().Add(10*time.Minute)))
+		state := checktest.Get(plan.ReadCluster(t.Context(), cluster))(t)
 		canary, _, err := plan.PlanCanary(state, plan.CanaryOptions{ID: "canary", Version: sample.ToVersion, Sizes: []int{1, 2}})
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestPlanUpdate(t *testing.T) {
 			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: "ClusterIdle"}},
 		}}}, canary.Steps...)
 		checks := clusterupdate.PreflightOptions{Checks: preconditions.Operator()}
-		runner := must.Get(plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{
+		runner := checktest.Get(plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{
 			"preflight": clusterupdate.PlanChecks{Options: checks}, string(plan.UpdateCluster): clusterupdate.PlanUpdate{Checks: &checks},
 		}}))(t)
 		v.Add(runner.Process())
@@ -175,7 +175,7 @@ func TestPlanChecks(t *testing.T) {
 	ask := func(checks ...preconditions.Check) plan.Outcome {
 		t.Helper()
 		a := clusterupdate.PlanChecks{Options: clusterupdate.PreflightOptions{Checks: checks}}
-		named := must.Get(a.Do(t.Context(), plan.Call{API: api, Step: plan.Step{Kind: plan.Gate, Args: plan.Args{Parameters: map[string]string{"version": "4.20.4"}}}}))(t)
+		named := checktest.Get(a.Do(t.Context(), plan.Call{API: api, Step: plan.Step{Kind: plan.Gate, Args: plan.Args{Parameters: map[string]string{"version": "4.20.4"}}}}))(t)
 		a.To.Version = "4.20.4"
 		own, err := a.Do(t.Context(), plan.Call{API: api, Step: plan.Step{Kind: plan.CheckAll}})
 		if err != nil || own != named {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -157,7 +157,7 @@ func TestPreflight(t *testing.T) {
 	end := semver.MustParse("4.22.0")
 	o := clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}, Payloads: sampleSource(), Plan: preconditions.ControlPlaneOnly, PlanTarget: end}
 	for _, target := range []configv1.Release{{Version: sample.ToVersion}, {Image: sample.ToImage}} {
-		must.Get(clusterupdate.Preflight(t.Context(), cluster, target, o))(t)
+		checktest.Get(clusterupdate.Preflight(t.Context(), cluster, target, o))(t)
 		if seen.TargetImage != sample.ToImage || seen.Target.String() != sample.ToVersion || seen.TargetPayload == nil || seen.CurrentPayload == nil ||
 			seen.Plan != preconditions.ControlPlaneOnly || seen.PlanTarget != end || seen.TargetPayload.Release.Version != sample.ToVersion || seen.CurrentPayload.Release.Version != from.Release.Version {
 			t.Errorf("%+v: the checks saw %+v", target, seen.Transition)

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
@@ -75,7 +75,7 @@ func TestChecksRunAgain(t *testing.T) {
 				tt.blocks = func(int) bool { return false }
 			}
 			var asked, blocked []string
-			u := must.Get(clusterupdate.New(clusterupdate.Options{
+			u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 				API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
 				Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
 				Observe: func(e clusterapi.Event) {

@@ -22,8 +22,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -34,38 +34,38 @@ import (
 func TestStatusOfRecording(t *testing.T) {
 	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	cluster := must.Get(simulation.New(simulation.Options{
+	cluster := checktest.Get(simulation.New(simulation.Options{
 		Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
 		ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
 	}))(t)
 	cluster.Expect(payload.Release(to))
-	u := must.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
-	nodes := must.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
+	nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), u.Process(), nodes.Process())
 	defer v.Close()
-	must.Do(t, v.RunUntil(v.Now().Add(time.Minute)))
-	must.Get(clusterversion.Submit(t.Context(), cluster, clusterversion.UpdateRequest{To: sample.ToVersion}))(t)
+	checktest.OK(t, v.RunUntil(v.Now().Add(time.Minute)))
+	checktest.Get(clusterversion.Submit(t.Context(), cluster, clusterversion.UpdateRequest{To: sample.ToVersion}))(t)
 	looks := 6
 	if israce.Enabled {
 		looks = 2
 	}
 	seen := map[string]bool{}
 	for i := range looks {
-		must.Do(t, v.RunUntil(v.Now().Add(100*time.Second)))
+		checktest.OK(t, v.RunUntil(v.Now().Add(100*time.Second)))
 		dir := filepath.Join(t.TempDir(), "recording")
-		must.Do(t, dump.Record(t.Context(), cluster, dir, dump.RecordOptions{Clock: clock}))
-		recording := must.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
+		checktest.OK(t, dump.Record(t.Context(), cluster, dir, dump.RecordOptions{Clock: clock}))
+		recording := checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
 		if now := recording.Time(); !now.Equal(v.Now()) || len(recording.Problems()) > 0 {
 			t.Errorf("look %d: time %s, problems %v", i, now, recording.Problems())
 		}
 		text := func(r clusterapi.Reader) string {
 			t.Helper()
-			s := must.Get(clusterupdate.ReadStatus(t.Context(), r, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
+			s := checktest.Get(clusterupdate.ReadStatus(t.Context(), r, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
 			for _, chain := range s.Waits {
 				seen[chain[0].Runlevel] = true
 			}
 			var out bytes.Buffer
-			must.Do(t, s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}))
+			checktest.OK(t, s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}))
 			return out.String()
 		}
 		live := text(cluster)
@@ -90,7 +90,7 @@ func TestRecordedStatusAssumed(t *testing.T) {
 		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
 		"mcp": "machineconfiguration.openshift.io/machineconfigpools/m", "node": "core/nodes/n",
 	} {
-		data := must.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml")))(t)
+		data := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml")))(t)
 		tree["must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+at+".yaml"] = &fstest.MapFile{Data: data}
 	}
 	for _, tc := range []struct {
@@ -100,10 +100,10 @@ func TestRecordedStatusAssumed(t *testing.T) {
 		{"core/nodes/n", "warning: MachineConfigPool: assumed to be recorded completely\n"},
 	} {
 		delete(tree, "must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+tc.drop+".yaml")
-		recording := must.Get(dump.Open(t.Context(), tree, dump.Options{}))(t)
-		status := must.Get(clusterupdate.ReadStatus(t.Context(), recording, clusterupdate.StatusOptions{Now: recording.Time()}))(t)
+		recording := checktest.Get(dump.Open(t.Context(), tree, dump.Options{}))(t)
+		status := checktest.Get(clusterupdate.ReadStatus(t.Context(), recording, clusterupdate.StatusOptions{Now: recording.Time()}))(t)
 		var text strings.Builder
-		must.Do(t, status.WriteText(io.Discard, &text, view.StatusText{}))
+		checktest.OK(t, status.WriteText(io.Discard, &text, view.StatusText{}))
 		if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {
 			t.Errorf("without %q: %s", tc.drop, text.String())
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -65,13 +65,13 @@ func (s *sampleTest) restart(change func(*clusterupdate.Options)) {
 	if change != nil {
 		change(&o)
 	}
-	u := must.Get(clusterupdate.New(o))(s)
+	u := checktest.Get(clusterupdate.New(o))(s)
 	s.u = u
 }
 
 func (s *sampleTest) sync() clusterupdate.Result {
 	s.Helper()
-	r := must.Get(s.u.Sync(s.Context()))(s)
+	r := checktest.Get(s.u.Sync(s.Context()))(s)
 	return r
 }
 
@@ -121,7 +121,7 @@ func (s *sampleTest) saw(typ clusterapi.EventType) (out []string) {
 // block makes the cluster not upgradeable to another minor version.
 func (s *sampleTest) block() {
 	s.Helper()
-	must.Get(clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "etcd"), clusterapi.ModifyOptions{Status: true},
+	checktest.Get(clusterapi.Modify(context.Background(), s.Cluster, clusterapi.Key("", "etcd"), clusterapi.ModifyOptions{Status: true},
 		func(co *configv1.ClusterOperator) error {
 			co.Status.Conditions = append(co.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 				Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Defrag", Message: "etcd must be defragmented first", LastTransitionTime: metav1.Unix(0, 0),
@@ -311,7 +311,7 @@ func TestBadPayloads(t *testing.T) {
 // objects tells whether workloads have changed.
 func (s *sampleTest) objects() string {
 	s.Helper()
-	list := must.Get(s.List(context.Background(), deployments, clusterapi.ListOptions{}))(s)
+	list := checktest.Get(s.List(context.Background(), deployments, clusterapi.ListOptions{}))(s)
 	var b strings.Builder
 	for _, o := range list.Items {
 		fmt.Fprintln(&b, o.GetNamespace(), o.GetName(), o.GetResourceVersion())
@@ -484,7 +484,7 @@ func TestNoHistory(t *testing.T) {
 func reportVersion(t testing.TB, api clusterapi.ClusterAPI, name, version string) {
 	t.Helper()
 	ctx := context.WithValue(context.Background(), reactionKey{}, true)
-	must.Get(clusterapi.Modify(ctx, api, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	checktest.Get(clusterapi.Modify(ctx, api, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		co.Status.Versions = slices.DeleteFunc(co.Status.Versions, func(v configv1.OperandVersion) bool { return v.Name == "operator" })
 		if version != "" {
 			co.Status.Versions = append(co.Status.Versions, configv1.OperandVersion{Name: "operator", Version: version})
@@ -577,7 +577,7 @@ func (s *sampleTest) reportAll(name string) {
 	s.Helper()
 	for _, op := range s.next {
 		if op.Name == name {
-			must.Do(s, s.report(context.WithValue(context.Background(), reactionKey{}, true), op))
+			checktest.OK(s, s.report(context.WithValue(context.Background(), reactionKey{}, true), op))
 		}
 	}
 }

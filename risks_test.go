@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // riskGraph is the sample's graph with other rules for its conditional update.
@@ -34,7 +34,7 @@ func riskGraph(t testing.TB, rules ...string) *countingSource {
 		t.Fatal("the sample's graph has no risks")
 	}
 	text = text[:at] + `"risks": [` + strings.Join(risks, ",") + `]}]}`
-	g := must.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
+	g := checktest.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
 	return &countingSource{Source: fixedSource{g}}
 }
 
@@ -210,7 +210,7 @@ func TestAcceptedRiskInRequest(t *testing.T) {
 		g, _ := riskGraph(t, "a").Fetch(context.Background(), graph.Query{})
 		// The one conditional update is that to the release that there is.
 		text := strings.ReplaceAll(string(g.AppendJSON(nil)), `"to":"4.21.0"`, `"to":"4.21.1"`)
-		g = must.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
+		g = checktest.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
 		o.Graph, o.Risks, o.Interval = &countingSource{Source: fixedSource{g}}, m, time.Hour
 	}
 	withSample(t, prepare, func(s *sampleTest) {

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestQuiet: a cluster that is as wanted is only read.
@@ -35,7 +35,7 @@ func TestQuiet(t *testing.T) {
 		s.sync()
 		before := s.version(t).ResourceVersion
 		ns := clusterapi.Key("", "openshift-etcd-operator")
-		object := must.Get(s.Get(context.Background(), namespaces, ns))(t)
+		object := checktest.Get(s.Get(context.Background(), namespaces, ns))(t)
 		for range 3 {
 			time.Sleep(10 * time.Minute)
 			if r := s.sync(); !r.Done || r.Failure != nil {
@@ -114,8 +114,8 @@ func TestArchitecture(t *testing.T) {
 					fg.Status.FeatureGates = []configv1.FeatureGateDetails{{
 						Version: sample.FromVersion, Enabled: []configv1.FeatureGateAttributes{{Name: "ImageStreamImportMode"}},
 					}}
-					u := must.Get(clusterapi.ToUnstructured(fg))(t)
-					must.Do(t, s.Load(u))
+					u := checktest.Get(clusterapi.ToUnstructured(fg))(t)
+					checktest.OK(t, s.Load(u))
 				}
 				s.sync()
 				want := configv1.ClusterVersionArchitecture("")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // timely are files that may start goroutines or timers of their own, besides the
@@ -46,7 +46,7 @@ var engines = []string{
 // reads the real time.
 func TestTimersAreTheEngines(t *testing.T) {
 	seen, read := map[string]bool{}, map[string]bool{}
-	must.Do(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	checktest.OK(t, filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestTrackerOverARestart: an operator is slow after 30 minutes, also where the
@@ -42,7 +42,7 @@ func TestTrackerOverARestart(t *testing.T) {
 			c.hold["beta"] = true
 			clock := reconcile.NewClock(toyStart)
 			start := func(tracker []byte) (*clusterupdate.Updater, *reconcile.Virtual) {
-				u := must.Get(clusterupdate.New(clusterupdate.Options{
+				u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 					API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Tracker: tracker,
 					Interval: 30 * time.Second,
 				}))(t)
@@ -51,7 +51,7 @@ func TestTrackerOverARestart(t *testing.T) {
 			failing := func() string { return condition(c.version(t), clusterversion.ConditionFailing) }
 			run := func(v *reconcile.Virtual, d time.Duration) {
 				t.Helper()
-				must.Do(t, v.RunUntil(v.Now().Add(d)))
+				checktest.OK(t, v.RunUntil(v.Now().Add(d)))
 			}
 			u, v := start(nil)
 			run(v, time.Second) // from then on it is awaited
@@ -62,7 +62,7 @@ func TestTrackerOverARestart(t *testing.T) {
 			if got := failing(); got != "False :" {
 				t.Fatalf("after %s Failing is %s", tc.before, got)
 			}
-			saved := must.Get(u.Tracker())(t)
+			saved := checktest.Get(u.Tracker())(t)
 			v.Close()
 			if !tc.save {
 				saved = nil
@@ -91,7 +91,7 @@ func TestTrackerOverARestart(t *testing.T) {
 func degrade(t *testing.T, c *testCluster, operator string) {
 	t.Helper()
 	ctx := context.WithValue(t.Context(), reactionKey{}, true)
-	must.Get(clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", operator), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	checktest.Get(clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", operator), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "1.0.1"}}
 		co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
 			{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: metav1.Unix(0, 0)},

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -25,7 +25,7 @@ import (
 // signedBy serves the sample, whose first release trusts a key.
 func signedBy(t *testing.T, key *signaturetest.Key, store string) func(*clusterupdate.Options) {
 	t.Helper()
-	public := must.Get(key.Armored())(t)
+	public := checktest.Get(key.Armored())(t)
 	text := fmt.Sprintf(`apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -48,9 +48,9 @@ data:
 // TestSignaturesAreKept: a signature that verified a release is kept in the
 // cluster, and counts there when it is found nowhere else.
 func TestSignaturesAreKept(t *testing.T) {
-	key := must.Get(signaturetest.NewKey(signaturetest.KeyOptions{}))(t)
+	key := checktest.Get(signaturetest.NewKey(signaturetest.KeyOptions{}))(t)
 	digest := signature.Digest(sample.ToImage)
-	message := must.Get(key.SignRelease(digest, "quay.example/release:1", signaturetest.Shape{}))(t)
+	message := checktest.Get(key.SignRelease(digest, "quay.example/release:1", signaturetest.Shape{}))(t)
 	signed := signedBy(t, key, t.TempDir())
 	prepare := func(o *clusterupdate.Options) {
 		signed(o)
@@ -59,11 +59,11 @@ func TestSignaturesAreKept(t *testing.T) {
 	withSample(t, prepare, func(s *sampleTest) {
 		t := s.T
 		ctx := context.Background()
-		found := must.Get(cluster.ConfigMap(digest, [][]byte{message}))(t)
-		must.Get(clusterapi.Create(ctx, s.Cluster, found, clusterapi.CreateOptions{}))(t)
+		found := checktest.Get(cluster.ConfigMap(digest, [][]byte{message}))(t)
+		checktest.Get(clusterapi.Create(ctx, s.Cluster, found, clusterapi.CreateOptions{}))(t)
 		remove := func(name string) {
 			t.Helper()
-			must.Do(t, s.Delete(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(cluster.ConfigMapNamespace, name), clusterapi.DeleteOptions{}))
+			checktest.OK(t, s.Delete(ctx, corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key(cluster.ConfigMapNamespace, name), clusterapi.DeleteOptions{}))
 		}
 		kept := func() bool {
 			t.Helper()
@@ -114,23 +114,23 @@ func TestSignaturesAreKept(t *testing.T) {
 		remove(cluster.PersistedName)
 		bundle := &corev1.ConfigMap{}
 		bundle.Namespace, bundle.Name = cluster.ConfigMapNamespace, "trusted-ca-bundle"
-		must.Get(clusterapi.Create(ctx, s.Cluster, bundle, clusterapi.CreateOptions{}))(t)
+		checktest.Get(clusterapi.Create(ctx, s.Cluster, bundle, clusterapi.CreateOptions{}))(t)
 		attempt(clusterupdate.RetrievePayload)
 	})
 }
 
 // TestRunKeepsSignatures: Run keeps what it verified at its end at the latest.
 func TestRunKeepsSignatures(t *testing.T) {
-	key := must.Get(signaturetest.NewKey(signaturetest.KeyOptions{}))(t)
+	key := checktest.Get(signaturetest.NewKey(signaturetest.KeyOptions{}))(t)
 	digest := signature.Digest(sample.ToImage)
-	message := must.Get(key.SignRelease(digest, "quay.example/release:1", signaturetest.Shape{}))(t)
+	message := checktest.Get(key.SignRelease(digest, "quay.example/release:1", signaturetest.Shape{}))(t)
 	withSample(t, signedBy(t, key, t.TempDir()), func(s *sampleTest) {
 		t := s.T
 		found, err := cluster.ConfigMap(digest, [][]byte{message})
 		if err != nil {
 			t.Fatal(err)
 		}
-		must.Get(clusterapi.Create(context.Background(), s.Cluster, found, clusterapi.CreateOptions{}))(t)
+		checktest.Get(clusterapi.Create(context.Background(), s.Cluster, found, clusterapi.CreateOptions{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- s.u.Run(ctx) }()

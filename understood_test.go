@@ -18,7 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // newerAPI is a cluster whose definition of a ClusterVersion has more fields and
@@ -93,7 +93,7 @@ func TestNotUnderstood(t *testing.T) {
 						}
 						// What the cluster runs is kept all the same.
 						key := clusterapi.Key("openshift-dns-operator", "dns-operator")
-						must.Do(s, s.Delete(s.Context(), deployments, key, clusterapi.DeleteOptions{}))
+						checktest.OK(s, s.Delete(s.Context(), deployments, key, clusterapi.DeleteOptions{}))
 						time.Sleep(time.Hour)
 						s.sync()
 						if _, err := s.Get(s.Context(), deployments, key); err != nil {

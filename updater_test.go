@@ -22,8 +22,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -53,13 +53,13 @@ func sampleSource() manifest.PayloadSource {
 
 func sampleGraph(t testing.TB) graph.Source {
 	t.Helper()
-	g := must.Get(graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{}))(t)
+	g := checktest.Get(graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{}))(t)
 	return graph.Static(g)
 }
 
 func loadSample(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 	t.Helper()
-	p := must.Get(manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))(t)
+	p := checktest.Get(manifest.Load(context.Background(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))(t)
 	return p
 }
 
@@ -118,17 +118,17 @@ func newTestCluster(t testing.TB, from, to *manifest.Payload, change func(*confi
 	if change != nil {
 		change(cv)
 	}
-	u := must.Get(clusterapi.ToUnstructured(cv))(t)
-	must.Do(t, c.Load(u))
+	u := checktest.Get(clusterapi.ToUnstructured(cv))(t)
+	checktest.OK(t, c.Load(u))
 	for _, op := range from.Operators() {
-		must.Do(t, c.report(ctx, op))
+		checktest.OK(t, c.report(ctx, op))
 	}
 	for _, name := range []string{"admin-acks", "admin-gates"} {
 		ns := map[string]string{"admin-acks": "openshift-config", "admin-gates": "openshift-config-managed"}[name]
 		cm := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": ns},
 		}}
-		must.Get(c.Create(ctx, cm, clusterapi.CreateOptions{}))(t)
+		checktest.Get(c.Create(ctx, cm, clusterapi.CreateOptions{}))(t)
 	}
 	return c
 }
@@ -194,7 +194,7 @@ func (c *testCluster) request(t testing.TB, u configv1.Update) {
 
 func (c *testCluster) version(t testing.TB) *configv1.ClusterVersion {
 	t.Helper()
-	cv := must.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version")))(t)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version")))(t)
 	return cv
 }
 
@@ -222,7 +222,7 @@ func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTestCluster(t, from, to, nil)
 		order := newOrderCheck(to, sample.To())
-		u := must.Get(clusterupdate.New(clusterupdate.Options{
+		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Observe: order.observe,
 		}))(t)
 		// Nothing is asked for: the lists are filled, the release is kept.

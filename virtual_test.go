@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -30,7 +30,7 @@ func virtualUpdate(t *testing.T, from, to *manifest.Payload, seed uint64, faults
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	order := newOrderCheck(to, sample.To())
 	var events strings.Builder
-	u := must.Get(clusterupdate.New(clusterupdate.Options{
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
 		Observe: func(e clusterapi.Event) {
 			order.observe(e)

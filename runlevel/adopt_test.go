@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const operatorManager = "cluster-version-operator"
@@ -96,10 +96,10 @@ func TestAdoption(t *testing.T) {
 			c := newTakeover(t)
 			c.run(Options{API: writtenAs{defaulting{c.Cluster}, manager}, Mode: ApplyMerge}, mounting)
 			sidecar := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, labels: {mine: x}}, spec: {template: {spec: {containers: [{name: sidecar, image: "s:1"}]}}}}`)
-			must.Get(c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
+			checktest.Get(c.Cluster.Apply(t.Context(), sidecar, clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
 			u := c.get(mounting)
-			must.Do(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
-			must.Get(c.Cluster.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}))(t)
+			checktest.OK(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
+			checktest.Get(c.Cluster.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}))(t)
 
 			if diff := cmp.Diff([]string{"Get Deployment ns/d", "Update Deployment ns/d", "Apply Deployment ns/d"}, c.ours(unmounted)); diff != "" {
 				t.Error(diff)
@@ -208,7 +208,7 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 	c := newTakeover(t)
 	c.ours(definition)
 	operator := object(t, text("old"))
-	must.Get(c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
+	checktest.Get(c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
 	c.run(Options{API: c.calledCluster, State: Reconciling}, text("new"))
 	u := c.get(text("old"))
 	if diff := cmp.Diff(map[string]string{"new": "x"}, u.GetAnnotations()); diff != "" {
@@ -275,10 +275,10 @@ func TestAdoptionWatched(t *testing.T) {
 	const text = `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1"}}`
 	w := watch(t, tasksOf(t, text))
 	u := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {x: "1", old: "1"}}`)
-	must.Get(w.c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
+	checktest.Get(w.c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
 	w.tell()
 	w.settled()
-	got := must.Get(w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
+	got := checktest.Get(w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
 	if diff := cmp.Diff(map[string]string{"x": "1"}, dataOf(got)); diff != "" || len(w.told()) > 0 {
 		t.Errorf("%s, told %v", diff, w.told())
 	}

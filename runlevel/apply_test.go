@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -58,7 +58,7 @@ func TestCreateOnly(t *testing.T) {
 func TestCreateOnlyExistingIsNotChecked(t *testing.T) {
 	text := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, annotations: {release.openshift.io/create-only: "true"}}, spec: {}}`
 	failed := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, status: {conditions: [{type: ReplicaFailure, status: "True"}]}}`)
-	must.Do(t, once(t, newFake(failed), Options{}, text))
+	checktest.OK(t, once(t, newFake(failed), Options{}, text))
 }
 
 func TestOwners(t *testing.T) {
@@ -89,7 +89,7 @@ func TestOwners(t *testing.T) {
 			}
 			api := newFake()
 			text := fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: obj, annotations: {%s}, ownerReferences: [%s]}}", annotations, c.refs)
-			must.Do(t, once(t, api, Options{Owner: c.owner}, text))
+			checktest.OK(t, once(t, api, Options{Owner: c.owner}, text))
 			if diff := cmp.Diff(c.want, api.get("Namespace", "obj").GetOwnerReferences()); diff != "" {
 				t.Fatal(diff)
 			}
@@ -102,7 +102,7 @@ func TestStatusAndServerMetadataAreNotApplied(t *testing.T) {
 	var applied *unstructured.Unstructured
 	api.after = func(_ string, stored *unstructured.Unstructured) { applied = stored.DeepCopy() }
 	tasks := tasksOf(t, `{apiVersion: example.com/v1, kind: Thing, metadata: {name: obj, creationTimestamp: null, generation: 3, labels: {a: b}}, spec: {x: 1}, status: {y: 2}}`)
-	must.Get(Run(t.Context(), tasks, Options{API: api}))(t)
+	checktest.Get(Run(t.Context(), tasks, Options{API: api}))(t)
 	want := map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Thing", "spec": map[string]any{"x": int64(1)},
 		"metadata": map[string]any{"name": "obj", "labels": map[string]any{"a": "b"}, "annotations": map[string]any{}, "uid": "uid-obj", "resourceVersion": "1"},
@@ -142,7 +142,7 @@ spec:
 			tr := NewTracker(nil)
 			for range 2 { // one warning only, however many passes
 				tasks := tasksOf(t, c.text)
-				must.Get(Run(t.Context(), tasks, Options{API: newFake(), Tracker: tr, State: Reconciling, Observe: func(e clusterapi.Event) {
+				checktest.Get(Run(t.Context(), tasks, Options{API: newFake(), Tracker: tr, State: Reconciling, Observe: func(e clusterapi.Event) {
 					if e.Type == EventWarning {
 						warnings = append(warnings, e.Message)
 						if progressOf(e).Task != tasks[0] {
@@ -172,7 +172,7 @@ func TestUnknownFieldsAreRemovedAndNothingElse(t *testing.T) {
 	}
 	api := newFake()
 	text := fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: obj, namespace: ns}, spec: {%s selector: {a.b: c}, ports: [%s]}}", fields.String(), list.String())
-	must.Do(t, once(t, api, Options{}, text))
+	checktest.OK(t, once(t, api, Options{}, text))
 	spec := api.get("Service", "ns/obj").Object["spec"].(map[string]any)
 	ports := spec["ports"].([]any)
 	if len(spec) != 2 || len(ports) != 250 || len(ports[249].(map[string]any)) != 2 {
@@ -284,7 +284,7 @@ func TestCRDThenItsResource(t *testing.T) {
 		}
 		tasks := tasksOf(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: d}}",
 			"{apiVersion: example.com/v1, kind: Thing, metadata: {name: obj}}")
-		must.Get(Run(t.Context(), tasks, Options{API: api}))(t)
+		checktest.Get(Run(t.Context(), tasks, Options{API: api}))(t)
 		want := []string{"Apply CustomResourceDefinition d", "Apply CustomResourceDefinition d", "Apply Thing obj", "Apply Thing obj"}
 		if diff := cmp.Diff(want, api.writes()); diff != "" {
 			t.Fatal(diff)
@@ -502,7 +502,7 @@ func TestDeletionTexts(t *testing.T) {
 		for kind, want := range kinds {
 			text := fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: obj, namespace: ns, annotations: {release.openshift.io/delete: "true"}}}`, group, kind)
 			tr := NewTracker(nil)
-			must.Do(t, once(t, newFake(object(t, text)), Options{Tracker: tr}, text))
+			checktest.OK(t, once(t, newFake(object(t, text)), Options{Tracker: tr}, text))
 			if diff := cmp.Diff([]string{want + ` "ns/obj"`}, tr.PendingDeletions()); diff != "" {
 				t.Errorf("%s: %s", group, diff)
 			}
@@ -525,7 +525,7 @@ func TestDeletionIsSubjectToInclusion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api, tr := newFake(object(t, text), object(t, other)), NewTracker(nil)
-			must.Do(t, once(t, api, Options{Tracker: tr, Filter: manifest.Filter{Capabilities: c.caps}}, text))
+			checktest.OK(t, once(t, api, Options{Tracker: tr, Filter: manifest.Filter{Capabilities: c.caps}}, text))
 			if diff := cmp.Diff(c.want, api.writes()); diff != "" {
 				t.Error(diff)
 			}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -59,7 +59,7 @@ func TestApplyMergeReleases(t *testing.T) {
 			c := newCalled(t)
 			api := defaulting{c.Cluster}
 			for _, release := range tt.releases {
-				p := must.Get(manifest.Load(t.Context(), release, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(t)
+				p := checktest.Get(manifest.Load(t.Context(), release, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(t)
 				for _, co := range operatorsAt(t, p) {
 					if old, err := c.Get(t.Context(), co.GroupVersionKind(), clusterapi.KeyOf(co)); err == nil {
 						old.Object["status"] = co.Object["status"]

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -69,10 +69,10 @@ func TestModesDiffer(t *testing.T) {
 				}
 			}
 			run(mergeDeployment, mergeConfigMap)
-			must.Get(c.Apply(t.Context(), object(t, foreignPod), clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
+			checktest.Get(c.Apply(t.Context(), object(t, foreignPod), clusterapi.ApplyOptions{FieldManager: "someone"}))(t)
 			run(mergeDeployment, strings.Replace(mergeConfigMap, "ours: x", "", 1))
-			d := must.Get(c.Get(t.Context(), deployments1, clusterapi.Key("ns", "d")))(t)
-			cm := must.Get(c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
+			d := checktest.Get(c.Get(t.Context(), deployments1, clusterapi.Key("ns", "d")))(t)
+			cm := checktest.Get(c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
 			if n := len(containers(d)); n != want.containers || cm.GetLabels()["ours"] != want.label {
 				t.Errorf("%d containers, labels %v", n, cm.GetLabels())
 			}

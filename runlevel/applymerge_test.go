@@ -16,8 +16,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -46,7 +46,7 @@ func newCalled(t testing.TB, loaded ...string) *calledCluster {
 		return do(ctx)
 	}})
 	for _, text := range loaded {
-		must.Do(t, c.Load(object(t, text)))
+		checktest.OK(t, c.Load(object(t, text)))
 	}
 	return c
 }

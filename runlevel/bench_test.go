@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -22,7 +22,7 @@ func oneEach(b *testing.B, n int) []*manifest.Manifest {
 			"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": fmt.Sprintf("c%d", i), "namespace": "ns", "annotations": map[string]any{}},
 		}}
-		m := must.Get(manifest.New(fmt.Sprintf("0000_%04d_c%05d_x.yaml", i/100, i), obj))(b)
+		m := checktest.Get(manifest.New(fmt.Sprintf("0000_%04d_c%05d_x.yaml", i/100, i), obj))(b)
 		ms[i] = m
 	}
 	return ms
@@ -112,7 +112,7 @@ func BenchmarkTrim(b *testing.B) {
 	w := watch(b, reconciled(b, 3))
 	w.settled()
 	for _, task := range w.tasks {
-		u := must.Get(w.c.Get(b.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object())))(b)
+		u := checktest.Get(w.c.Get(b.Context(), task.Manifest.GVK(), clusterapi.KeyOf(task.Manifest.Object())))(b)
 		b.Run(u.GetKind(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -129,7 +129,7 @@ func TestDefinedByCluster(t *testing.T) {
 			// somebody updates the definition
 			u := c.get(tt.cluster)
 			u.Object["spec"] = object(t, strings.Replace(tt.cluster, oneField, twoFields, 1)).Object["spec"]
-			must.Get(c.Cluster.Update(t.Context(), u, clusterapi.UpdateOptions{}))(t)
+			checktest.Get(c.Cluster.Update(t.Context(), u, clusterapi.UpdateOptions{}))(t)
 			c.pass(Options{}, texts...)
 			if diff := cmp.Diff(any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf)); diff != "" {
 				t.Error(diff)

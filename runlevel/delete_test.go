@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestDeletionEnds plays passes over manifests that delete an object, apply it, or
@@ -80,7 +81,7 @@ func TestDeletionEnds(t *testing.T) {
 			}
 			api, tracker := newFake(exists...), NewTracker(nil)
 			if tt.saved != "" {
-				must.Do(t, json.Unmarshal([]byte(tt.saved), tracker))
+				checktest.OK(t, json.Unmarshal([]byte(tt.saved), tracker))
 			}
 			for i, p := range tt.passes {
 				api.calls = nil
@@ -101,9 +102,9 @@ func TestDeletionEnds(t *testing.T) {
 					t.Errorf("pass %d: pending (-want +got):\n%s", i+1, diff)
 				}
 				// What is saved is what is known.
-				data := must.Get(json.Marshal(tracker))(t)
+				data := checktest.Get(json.Marshal(tracker))(t)
 				tracker = NewTracker(nil)
-				must.Do(t, json.Unmarshal(data, tracker))
+				checktest.OK(t, json.Unmarshal(data, tracker))
 			}
 		})
 	}

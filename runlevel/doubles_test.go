@@ -20,7 +20,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -185,7 +185,7 @@ func TestFormerManagersAreGivenUp(t *testing.T) {
 	apply := func(r *doubleRun, manager, data string) {
 		t.Helper()
 		u := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: "+data+"}")
-		must.Get(r.api.API.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: manager}))(t)
+		checktest.Get(r.api.API.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: manager}))(t)
 	}
 	for name, c := range map[string]struct {
 		texts []string
@@ -255,7 +255,7 @@ func TestDoublesWithCreateOnly(t *testing.T) {
 			}
 			// the user's own value stays
 			u.Object["data"].(map[string]any)["user"] = "mine"
-			must.Get(r.api.API.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "user"}))(t)
+			checktest.Get(r.api.API.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "user"}))(t)
 			if writes := r.pass(Updating, c.texts...); len(writes) > 0 || dataOf(r.get("v1", "ConfigMap", "c"))["user"] != "mine" {
 				t.Errorf("after a change by the user: %q", writes)
 			}
@@ -290,7 +290,7 @@ func TestDoublesWithDelete(t *testing.T) {
 func TestDoubleClusterOperators(t *testing.T) {
 	r := newDoubleRun(t)
 	co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, spec: {}, status: {conditions: [{type: Available, status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z'}, {type: Degraded, status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z'}], versions: [{name: a, version: '1'}]}}")
-	must.Do(t, r.api.API.(*memory.Cluster).Load(co))
+	checktest.OK(t, r.api.API.(*memory.Cluster).Load(co))
 	text := "0000_10_%s_1.yaml: {apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {%s: x, both: %s}}, spec: {}, status: {versions: [{name: %s, version: '1'}]}}"
 	texts := []string{fmt.Sprintf(text, "a", "a", "a", "a"), fmt.Sprintf(text, "b", "b", "b", "a")}
 	if diff := cmp.Diff([]string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(Reconciling, texts...)); diff != "" {
@@ -336,8 +336,8 @@ func TestDoublesFailAndVanish(t *testing.T) {
 	c := newMemory()
 	for _, enabled := range [][]string{{"A", "B"}, {"A"}, {"B"}} {
 		o := Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
-		must.Get(Run(t.Context(), manifest.NewTasks(ms), o))(t)
-		u := must.Get(c.Get(t.Context(), ms[0].GVK(), clusterapi.Key("ns", "c")))(t)
+		checktest.Get(Run(t.Context(), manifest.NewTasks(ms), o))(t)
+		u := checktest.Get(c.Get(t.Context(), ms[0].GVK(), clusterapi.Key("ns", "c")))(t)
 		if got := slices.Sorted(maps.Keys(dataOf(u))); len(got) != len(enabled) || len(got) == 1 && got[0] != map[string]string{"A": "k0", "B": "k1"}[enabled[0]] {
 			t.Errorf("with %v: %v", enabled, got)
 		}
@@ -386,7 +386,7 @@ func TestRealDoubles(t *testing.T) {
 	t.Parallel()
 	set, f := "TechPreviewNoUpgrade", manifest.DefaultFilter()
 	f.FeatureSet = &set
-	p := must.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
+	p := checktest.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
 	count := map[manifest.Identity]int{}
 	for _, m := range p.Manifests {
 		count[m.Identity()]++
@@ -396,7 +396,7 @@ func TestRealDoubles(t *testing.T) {
 		t.Fatalf("doubles: %v", count)
 	}
 	c := newMemory()
-	must.Do(t, c.Load(operatorsAt(t, p)...))
+	checktest.OK(t, c.Load(operatorsAt(t, p)...))
 	api := &counting{API: c, t: t}
 	tr := NewTracker(nil)
 	for i, state := range []State{Updating, Reconciling, Reconciling, Updating} {
@@ -415,7 +415,7 @@ func TestRealDoubles(t *testing.T) {
 			t.Errorf("pass %d: %q", i, api.writes)
 		}
 	}
-	ns := must.Get(c.Get(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}").GroupVersionKind(), clusterapi.Key("", "openshift-insights")))(t)
+	ns := checktest.Get(c.Get(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: x}}").GroupVersionKind(), clusterapi.Key("", "openshift-insights")))(t)
 	if l := ns.GetLabels(); l["pod-security.kubernetes.io/enforce"] != "privileged" || l["openshift.io/cluster-monitoring"] != "true" {
 		t.Errorf("labels %v", l)
 	}

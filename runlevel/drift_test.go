@@ -22,7 +22,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -70,7 +70,7 @@ func watchIn(t testing.TB, mode Mode, tasks []*manifest.Task, loaded ...*unstruc
 		}
 		return do(ctx)
 	}})
-	must.Do(t, w.c.Load(loaded...))
+	checktest.OK(t, w.c.Load(loaded...))
 	w.api = w.c
 	w.tracker = NewTracker(w.clock)
 	w.begin()
@@ -236,7 +236,7 @@ func (w *watched) remove(kind schema.GroupVersionKind, namespace, name string) {
 
 func set(t testing.TB, u *unstructured.Unstructured, value any, path ...string) {
 	t.Helper()
-	must.Do(t, unstructured.SetNestedField(u.Object, value, path...))
+	checktest.OK(t, unstructured.SetNestedField(u.Object, value, path...))
 }
 
 // container returns a container of the Deployment.
@@ -475,7 +475,7 @@ func manyFields(t testing.TB) *watched {
 		data[fmt.Sprintf("k%03d", i)] = "x"
 	}
 	data["k000"] = strings.Repeat("x", 5000)
-	raw := must.Get(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "ns"}, "data": data}))(t)
+	raw := checktest.Get(json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "ns"}, "data": data}))(t)
 	w := watch(t, tasksOf(t, string(raw)))
 	w.settled()
 	w.change(configMaps1, "ns", "c", func(u *unstructured.Unstructured) {

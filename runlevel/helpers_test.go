@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -22,7 +22,7 @@ import (
 // is skipped.
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw := must.Get(yaml.YAMLToJSON([]byte(text)))(t)
+	raw := checktest.Get(yaml.YAMLToJSON([]byte(text)))(t)
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(raw); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
@@ -36,7 +36,7 @@ func newManifest(t testing.TB, file, text string) *manifest.Manifest {
 	if obj.GetAnnotations() == nil {
 		obj.SetAnnotations(map[string]string{})
 	}
-	m := must.Get(manifest.New(file, obj))(t)
+	m := checktest.Get(manifest.New(file, obj))(t)
 	return m
 }
 

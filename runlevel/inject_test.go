@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const proxied = `
@@ -195,7 +196,7 @@ data:
 						CipherSuites               []string
 					}
 				}
-				must.Do(t, yaml.Unmarshal([]byte(data[key]), &config))
+				checktest.OK(t, yaml.Unmarshal([]byte(data[key]), &config))
 				s.Min, s.Ciphers = config.ServingInfo.MinTLSVersion, len(config.ServingInfo.CipherSuites)
 				if s.Ciphers > 0 {
 					s.First = config.ServingInfo.CipherSuites[0]

@@ -17,7 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -47,7 +47,7 @@ func TestForeignChangesAreNoDrift(t *testing.T) {
 			w.change(configMaps1, "ns", "once", func(u *unstructured.Unstructured) { set(t, u, "z", "data", "a") })
 		},
 		"status": func(w *watched) {
-			must.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+			checktest.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 				co.Status.Conditions[0].Message = "new"
 				return nil
 			}))(t)
@@ -86,7 +86,7 @@ func TestLedgerJudges(t *testing.T) {
 		for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 			t.Run(name+" "+mode.String(), func(t *testing.T) {
 				w := newDriftIn(t, mode)
-				u := must.Get(w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object)))(t)
+				u := checktest.Get(w.c.Get(t.Context(), tc.kind, clusterapi.Key(tc.namespace, tc.object)))(t)
 				if u.Object["status"] = tc.status; tc.status == nil {
 					u.SetDeletionTimestamp(&metav1.Time{Time: w.clock.Now()})
 				}
@@ -153,7 +153,7 @@ func TestLedgerConfiguration(t *testing.T) {
 	manifests := tasksOf(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns, annotations: {config.openshift.io/inject-proxy: a}}, spec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, image: i}]}}}}`)
 	w := watch(t, manifests, object(t, `{apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster}, status: {httpProxy: one}}`))
 	w.settled()
-	must.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{Status: true}, func(p *configv1.Proxy) error {
+	checktest.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "cluster"), clusterapi.ModifyOptions{Status: true}, func(p *configv1.Proxy) error {
 		p.Status.HTTPProxy = "two"
 		return nil
 	}))(t)
@@ -168,7 +168,7 @@ func TestLedgerConfiguration(t *testing.T) {
 // another process of ours has created again is another one.
 func TestLedgerGone(t *testing.T) {
 	w := newDrift(t)
-	u := must.Get(w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
+	u := checktest.Get(w.c.Get(t.Context(), configMaps1, clusterapi.Key("ns", "c")))(t)
 	last := w.kept(clusterapi.NewObject(u))
 	w.remove(configMaps1, "ns", "c")
 	w.tracker.Gone(last)
@@ -183,7 +183,7 @@ func TestLedgerGone(t *testing.T) {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
 	u.SetAnnotations(map[string]string{})
-	must.Get(w.c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}))(t)
+	checktest.Get(w.c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}))(t)
 	w.tell()
 	if calls := w.pass(Reconciling); len(calls) != 2 || len(w.told()) != 1 || !w.told()[0].Recreated {
 		t.Errorf("calls %v, told %+v", calls, w.told())
@@ -213,7 +213,7 @@ func TestLedgerOperatorGone(t *testing.T) {
 	if diff := cmp.Diff([]string{"ClusterOperator o was deleted"}, told); diff != "" {
 		t.Error(diff)
 	}
-	must.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+	checktest.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		good, err := clusterapi.FromUnstructured[configv1.ClusterOperator](object(t, goodOperator))
 		if err == nil {
 			co.Status = good.Status

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -136,7 +136,7 @@ func TestLimits(t *testing.T) {
 		{Limit: "warnings remembered by a Tracker", Default: 4096, Bytes: 400 * MiB, Run: func(t *testing.T) int64 {
 			tr := NewTracker(nil)
 			warnings := func(tasks []*manifest.Task) (n int) {
-				must.Get(Run(t.Context(), tasks, Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e clusterapi.Event) {
+				checktest.Get(Run(t.Context(), tasks, Options{API: discarding{newFake()}, Tracker: tr, Workers: 1, Observe: func(e clusterapi.Event) {
 					if e.Type == EventWarning {
 						n++
 					}
@@ -181,7 +181,7 @@ func TestLimits(t *testing.T) {
 				now.Add(-1)
 				return nil
 			}
-			must.Get(Run(t.Context(), parallel, Options{Applier: ApplierFunc(apply)}))(t)
+			checktest.Get(Run(t.Context(), parallel, Options{Applier: ApplierFunc(apply)}))(t)
 			return most.Load()
 		}},
 	})

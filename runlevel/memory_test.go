@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A real payload goes onto a cluster that enforces schemas, and reconciling it
@@ -22,7 +22,7 @@ func TestRealPayloadOnMemory(t *testing.T) {
 	p := loadReal(t, "payload-4.18.15")
 	tasks := p.Tasks()
 	c := memory.NewOpenShift(memory.Options{})
-	must.Do(t, c.Load(operatorsAt(t, p)...))
+	checktest.OK(t, c.Load(operatorsAt(t, p)...))
 	tr := NewTracker(nil)
 	pass := func(state State) {
 		t.Helper()
@@ -82,7 +82,7 @@ func BenchmarkUnchangedPass(b *testing.B) {
 		}
 		return do(ctx)
 	}})
-	must.Do(b, c.Load(operatorsAt(b, p)...))
+	checktest.OK(b, c.Load(operatorsAt(b, p)...))
 	tr := NewTracker(nil)
 	pass := func(state State, mode Mode) {
 		b.Helper()

@@ -18,7 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func cond(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) configv1.ClusterOperatorStatusCondition {
@@ -186,7 +186,7 @@ func TestPrecreatedRelatedObjectsWithoutName(t *testing.T) {
 	for _, mode := range []Mode{ApplyServerSide, ApplyMerge} {
 		c := memory.NewOpenShift(memory.Options{})
 		_, _ = Run(t.Context(), tasksOf(t, m), Options{API: c, Mode: mode, Backoff: &Backoff{Steps: 1}})
-		co := must.Get(c.Get(t.Context(), operators1, clusterapi.Key("", "co")))(t)
+		co := checktest.Get(c.Get(t.Context(), operators1, clusterapi.Key("", "co")))(t)
 		related, _, _ := unstructured.NestedSlice(co.Object, "status", "relatedObjects")
 		if diff := cmp.Diff(want, related); diff != "" {
 			t.Errorf("%s: %s", mode, diff)
@@ -229,7 +229,7 @@ func TestPrecreationToleratesConflict(t *testing.T) {
 
 func TestReconcilingMergesMetadataOnly(t *testing.T) {
 	api := newFake(coObject(t, "2", "True"))
-	must.Get(Run(t.Context(), tasksOf(t, coManifest), Options{API: api, State: Reconciling}))(t)
+	checktest.Get(Run(t.Context(), tasksOf(t, coManifest), Options{API: api, State: Reconciling}))(t)
 	co := api.get("ClusterOperator", "co")
 	if co.GetAnnotations()["note"] != "new" {
 		t.Errorf("annotations %v", co.GetAnnotations())

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -71,7 +71,7 @@ func TestWrap(t *testing.T) {
 		"{apiVersion: v1, kind: Namespace, metadata: {name: first}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: first}}",
 		coManifest,
 	}
-	must.Do(t, once(t, api, Options{Wrap: wrap, SkipChecks: true, Workers: 1}, texts...))
+	checktest.OK(t, once(t, api, Options{Wrap: wrap, SkipChecks: true, Workers: 1}, texts...))
 	if diff := cmp.Diff([]string{"co Precreating <nil>", "first Updating refused", "c Updating <nil>", "co Updating <nil>"}, seen); diff != "" {
 		t.Error(diff)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -46,7 +46,7 @@ func newScripted(t *testing.T, stay bool, files ...string) (*Pass, *script, *rec
 	s := &script{fail: map[string]error{}}
 	clock := reconcile.NewClock(passStart)
 	var events []string
-	p := must.Get(NewPass(configMaps(t, files...), Options{
+	p := checktest.Get(NewPass(configMaps(t, files...), Options{
 		Applier: s, Clock: clock, Stay: stay,
 		Observe: func(e clusterapi.Event) { events = append(events, string(e.Type)) },
 	}))(t)
@@ -155,7 +155,7 @@ func TestStalledNodesTakeNoPlace(t *testing.T) {
 		files = append(files, fmt.Sprintf("0000_10_c%02d_1.yaml", i))
 		s.fail[files[i]] = fatal("stuck")
 	}
-	p := must.Get(NewPass(configMaps(t, files...), Options{Applier: s, Workers: 3, Stay: true}))(t)
+	p := checktest.Get(NewPass(configMaps(t, files...), Options{Applier: s, Workers: 3, Stay: true}))(t)
 	todo, last := p.Start(), Step{}
 	if len(todo) != 3 {
 		t.Errorf("%d nodes begin, want 3", len(todo))
@@ -265,7 +265,7 @@ func TestPassInVirtualTime(t *testing.T) {
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1})
 	var pass *Pass
 	v.Add(reconcile.Process{Name: "pass", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		pass = must.Get(NewPass(tasks, Options{API: api, Clock: clock, Stay: true,
+		pass = checktest.Get(NewPass(tasks, Options{API: api, Clock: clock, Stay: true,
 			Observe: func(e clusterapi.Event) {
 				if e.Type == EventTaskDone {
 					applied[progressOf(e).Task.Manifest.Filename]++
@@ -275,7 +275,7 @@ func TestPassInVirtualTime(t *testing.T) {
 	}})
 	report := func(name string) {
 		t.Helper()
-		must.Get(clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
+		checktest.Get(clusterapi.Modify(t.Context(), cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 			co.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "v2"}}
 			co.Status.Conditions = nil
 			for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{"Available": "True", "Degraded": "False"} {
@@ -288,7 +288,7 @@ func TestPassInVirtualTime(t *testing.T) {
 	}
 	run := func(d time.Duration) {
 		t.Helper()
-		must.Do(t, v.RunUntil(v.Now().Add(d)))
+		checktest.OK(t, v.RunUntil(v.Now().Add(d)))
 	}
 	run(time.Hour)
 	if res, err := pass.Result(); err == nil || res.Done != 1 {
@@ -321,7 +321,7 @@ func TestTrackerIsSaved(t *testing.T) {
 	clock := reconcile.NewClock(passStart)
 	tracker := NewTracker(clock)
 	tracker.StartCO("etcd")
-	data := must.Get(json.Marshal(tracker))(t)
+	data := checktest.Get(json.Marshal(tracker))(t)
 	if want := `{"version":1,"operators":{"etcd":"2026-01-02T03:04:05Z"}}`; string(data) != want {
 		t.Errorf("saved as %s, want %s", data, want)
 	}
@@ -364,7 +364,7 @@ func TestTrackerIsSaved(t *testing.T) {
 // A clock that was set back does not make an operator's wait negative.
 func TestTrackerClockSetBack(t *testing.T) {
 	tracker := NewTracker(reconcile.NewClock(passStart))
-	must.Do(t, json.Unmarshal([]byte(`{"version":1,"operators":{"etcd":"2026-01-02T05:00:00Z"}}`), tracker))
+	checktest.OK(t, json.Unmarshal([]byte(`{"version":1,"operators":{"etcd":"2026-01-02T05:00:00Z"}}`), tracker))
 	if since, _ := tracker.COStart("etcd"); !since.Equal(passStart) {
 		t.Errorf("etcd is awaited since %v, want now", since)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -30,7 +30,7 @@ func TestPrecreationInEveryPass(t *testing.T) {
 					}
 					return nil
 				}}
-				must.Get(Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt, Workers: 1}))(t)
+				checktest.Get(Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt, Workers: 1}))(t)
 				if diff := cmp.Diff(want, r.log); diff != "" {
 					t.Error(diff)
 				}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -48,7 +48,7 @@ func TestProfilesOnMemory(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%s/%s/%s/%s", tt.payload, tt.profile, tt.featureSet, tt.capabilities, tt.state), func(t *testing.T) {
 			f := manifest.DefaultFilter()
 			f.Profile, f.FeatureSet = &tt.profile, &tt.featureSet
-			p := must.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.payload)), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
+			p := checktest.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.payload)), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
 			capabilities := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: configv1.ClusterVersionCapabilitySet(tt.capabilities)}, nil, nil)
 			profilePass(t, p, tt.state, manifest.Filter{Gates: sets.New[string](), Capabilities: &capabilities})
 		})
@@ -83,11 +83,11 @@ func profilePass(t *testing.T, p *manifest.Payload, state State, f manifest.Filt
 	}})
 	if p.Release.Version == "4.17.30" { // whose OLM is not yet of v1; no manifest defines it
 		olm := schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1alpha1", Kind: "OLM"}
-		must.Get(c.Apply(t.Context(), memory.Definition(olm, "Cluster"), clusterapi.ApplyOptions{FieldManager: "test"}))(t)
+		checktest.Get(c.Apply(t.Context(), memory.Definition(olm, "Cluster"), clusterapi.ApplyOptions{FieldManager: "test"}))(t)
 	}
 	operators := *p
 	operators.Manifests = included
-	must.Do(t, c.Load(operatorsAt(t, &operators)...))
+	checktest.OK(t, c.Load(operatorsAt(t, &operators)...))
 	others := notIncluded(p, excluded)
 	all, old := append(included, others...), sets.New[manifest.Identity]() // what earlier releases have left
 	for _, m := range all {
@@ -96,7 +96,7 @@ func profilePass(t *testing.T, p *manifest.Payload, state State, f manifest.Filt
 		}
 	}
 	ready = true
-	res := must.Get(Run(t.Context(), p.Tasks(), Options{
+	res := checktest.Get(Run(t.Context(), p.Tasks(), Options{
 		API: c, State: state, Filter: f, Backoff: &Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"},
 	}))(t)
 	if res.Done != len(included) || res.Skipped != len(excluded) || res.Total != len(p.Manifests) || res.Report != nil {

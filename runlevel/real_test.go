@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -26,7 +26,7 @@ func loadReal(tb testing.TB, name string) *manifest.Payload {
 			Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
 		})
 	}))
-	p := must.Get(load.(func() (*manifest.Payload, error))())(tb)
+	p := checktest.Get(load.(func() (*manifest.Payload, error))())(tb)
 	return p
 }
 
@@ -43,7 +43,7 @@ func operatorsAt(t testing.TB, p *manifest.Payload) []*unstructured.Unstructured
 		}
 		co := object(t, "{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: x}, status: {conditions: [{type: Available, status: 'True'}, {type: Degraded, status: 'False'}]}}")
 		co.SetName(op.Name)
-		must.Do(t, unstructured.SetNestedSlice(co.Object, versions, "status", "versions"))
+		checktest.OK(t, unstructured.SetNestedSlice(co.Object, versions, "status", "versions"))
 		objs = append(objs, co)
 	}
 	return objs
@@ -104,5 +104,5 @@ func TestRealPayloadStuckOperator(t *testing.T) {
 			t.Errorf("%s was not done", task)
 		}
 	}
-	must.Do(t, g.Validate())
+	checktest.OK(t, g.Validate())
 }

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -63,7 +63,7 @@ func TestRunOrder(t *testing.T) {
 	} {
 		t.Run(string(c.state), func(t *testing.T) {
 			r := &recorder{}
-			res := must.Get(Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1}))(t)
+			res := checktest.Get(Run(t.Context(), configMaps(t, files...), Options{Applier: r, State: c.state, Attempt: c.attempt, Workers: 1}))(t)
 			if diff := cmp.Diff(c.want, r.log); diff != "" {
 				t.Fatal(diff)
 			}
@@ -105,7 +105,7 @@ func TestRunWorkers(t *testing.T) {
 					return nil
 				}
 				o := Options{Applier: ApplierFunc(apply), State: c.state, Workers: c.workers}
-				must.Get(Run(t.Context(), configMaps(t, files...), o))(t)
+				checktest.Get(Run(t.Context(), configMaps(t, files...), o))(t)
 				if most.Load() != c.want {
 					t.Fatalf("%d at once, want %d", most.Load(), c.want)
 				}
@@ -147,7 +147,7 @@ func TestRunSkipsExcludedAndDoesNotCountThem(t *testing.T) {
 	tasks := configMaps(t, "0000_10_a_1", "0000_10_a_2")
 	bare := newManifest(t, "0000_10_a_3", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
 	bare.Object().SetAnnotations(nil)
-	again := must.Get(manifest.New("0000_10_a_3", bare.Object()))(t)
+	again := checktest.Get(manifest.New("0000_10_a_3", bare.Object()))(t)
 	tasks = manifest.NewTasks([]*manifest.Manifest{tasks[0].Manifest, tasks[1].Manifest, again})
 	filter := manifest.Filter{Overrides: []configv1.ComponentOverride{{Kind: "ConfigMap", Name: "0000_10_a_1", Namespace: "ns", Unmanaged: true}}}
 	r := &recorder{}

@@ -42,6 +42,17 @@ func SameIn(t T, what string, want, got any, options ...cmp.Option) {
 	}
 }
 
+// Get returns a function that returns v, or ends the test if err is not nil:
+//
+//	p := checktest.Get(manifest.Load(ctx, files, o))(t)
+func Get[V any](v V, err error) func(T) V {
+	return func(t T) V {
+		t.Helper()
+		OK(t, err)
+		return v
+	}
+}
+
 // Must returns what a call returned, and panics if that is an error.
 func Must[V any](v V, err error) V {
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
@@ -36,7 +36,7 @@ func TestWrongTypes(t *testing.T) {
 	} {
 		good := object(t, tc.text)
 		good = &unstructured.Unstructured{Object: map[string]any{"apiVersion": good.GetAPIVersion(), "kind": good.GetKind(), "metadata": map[string]any{"name": "o"}}}
-		raw := must.Get(good.MarshalJSON())(t)
+		raw := checktest.Get(good.MarshalJSON())(t)
 		if got := mergeError(t, tc.text, string(raw)); !strings.Contains(got, "the object in the cluster: "+tc.want) {
 			t.Errorf("%s, want %s", got, tc.want)
 		}

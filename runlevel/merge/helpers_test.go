@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
@@ -107,7 +107,7 @@ func at(t testing.TB, value any, path string) string {
 			value = l[i]
 		}
 	}
-	raw := must.Get(json.Marshal(value))(t)
+	raw := checktest.Get(json.Marshal(value))(t)
 	return string(raw)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
@@ -17,7 +17,7 @@ import (
 
 func loadReal(tb testing.TB, name string) *manifest.Payload {
 	tb.Helper()
-	p := must.Get(manifest.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), name)), manifest.LoadOptions{
+	p := checktest.Get(manifest.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), name)), manifest.LoadOptions{
 		Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
 	}))(tb)
 	return p

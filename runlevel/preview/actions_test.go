@@ -8,7 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -55,7 +55,7 @@ status: {versions: [{name: operator, version: "2"}, {name: c, version: "1.2"}]}`
 		t.Run(tt.name, func(t *testing.T) {
 			c := cluster(t, tt.cluster)
 			tasks := manifest.NewTasks(manifestsOf(t, tt.manifests))
-			p := must.Get(preview.Run(t.Context(), tasks, preview.Options{Reader: c, Filter: tt.filter}))(t)
+			p := checktest.Get(preview.Run(t.Context(), tasks, preview.Options{Reader: c, Filter: tt.filter}))(t)
 			if len(p.Changes) != 1 {
 				t.Fatalf("%d changes", len(p.Changes))
 			}
@@ -92,7 +92,7 @@ func TestExcludedOnLoading(t *testing.T) {
 		v := manifest.Verdict{Rule: "Profile", Reason: []string{"one", "two"}[i]}
 		p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: v})
 	}
-	got := must.Get(preview.Run(t.Context(), p.Tasks(), preview.Options{Reader: cluster(t, ""), Payload: p}))(t)
+	got := checktest.Get(preview.Run(t.Context(), p.Tasks(), preview.Options{Reader: cluster(t, ""), Payload: p}))(t)
 	if len(got.Changes) != 2 || got.Changes[0].Action != preview.Create || got.Changes[1].Action != "Excluded" || got.Changes[1].Reason != "Profile: two" {
 		t.Errorf("%+v", got.Changes)
 	}

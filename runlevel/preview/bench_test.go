@@ -9,7 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
@@ -48,7 +48,7 @@ func BenchmarkPreview(b *testing.B) {
 	o := preview.Options{Reader: c, Payload: target, Running: old, Owner: owner}
 	b.ReportAllocs()
 	for b.Loop() {
-		p := must.Get(preview.Run(b.Context(), target.Tasks(), o))(b)
+		p := checktest.Get(preview.Run(b.Context(), target.Tasks(), o))(b)
 		if p.Count(preview.Update) != 129 {
 			b.Fatalf("%d updates", p.Count(preview.Update))
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -49,9 +49,9 @@ func TestCheck(t *testing.T) {
 			if gvk == proxy {
 				key = clusterapi.Key("", name)
 			}
-			live := must.Get(c.Get(t.Context(), gvk, key))(t)
+			live := checktest.Get(c.Get(t.Context(), gvk, key))(t)
 			change(live)
-			must.Get(c.Update(t.Context(), live, clusterapi.UpdateOptions{}))(t)
+			checktest.Get(c.Update(t.Context(), live, clusterapi.UpdateOptions{}))(t)
 		}
 	}
 	set := func(path ...string) func(*unstructured.Unstructured) {
@@ -59,13 +59,13 @@ func TestCheck(t *testing.T) {
 	}
 	remove := func(name string) func(*testing.T, *memory.Cluster) {
 		return func(t *testing.T, c *memory.Cluster) {
-			must.Do(t, c.Delete(t.Context(), configMap, clusterapi.Key("ns", name), clusterapi.DeleteOptions{}))
+			checktest.OK(t, c.Delete(t.Context(), configMap, clusterapi.Key("ns", name), clusterapi.DeleteOptions{}))
 		}
 	}
 	create := func(name string) func(*testing.T, *memory.Cluster) {
 		return func(t *testing.T, c *memory.Cluster) {
 			u := objects(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: ns, annotations: {note: x}}, data: {a: b}}")[0]
-			must.Get(c.Create(t.Context(), u, clusterapi.CreateOptions{}))(t)
+			checktest.Get(c.Create(t.Context(), u, clusterapi.CreateOptions{}))(t)
 		}
 	}
 	for _, tt := range []struct {
@@ -85,14 +85,14 @@ func TestCheck(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := cluster(t, configured)
 			p := run(t, c, configuredRelease)
-			raw := must.Get(json.Marshal(p))(t)
+			raw := checktest.Get(json.Marshal(p))(t)
 			kept := &preview.Preview{}
-			must.Do(t, json.Unmarshal(raw, kept))
+			checktest.OK(t, json.Unmarshal(raw, kept))
 			for _, do := range tt.do {
 				do(t, c)
 			}
 			for _, p := range []*preview.Preview{p, kept} {
-				moved := must.Get(p.Check(t.Context(), c))(t)
+				moved := checktest.Get(p.Check(t.Context(), c))(t)
 				var got []string
 				for _, m := range moved {
 					got = append(got, m.Object.String()+" "+m.Reason)
@@ -117,10 +117,10 @@ func TestCheck(t *testing.T) {
 // A preview of JSON is what it was, but for the objects that Diff writes.
 func TestJSON(t *testing.T) {
 	p := run(t, cluster(t, configured), configuredRelease)
-	raw := must.Get(json.Marshal(p))(t)
+	raw := checktest.Get(json.Marshal(p))(t)
 	again := &preview.Preview{}
-	must.Do(t, json.Unmarshal(raw, again))
-	second := must.Get(json.Marshal(again))(t)
+	checktest.OK(t, json.Unmarshal(raw, again))
+	second := checktest.Get(json.Marshal(again))(t)
 	if diff := cmp.Diff(string(raw), string(second)); diff != "" {
 		t.Error(diff)
 	}
@@ -184,7 +184,7 @@ func TestServer(t *testing.T) {
 			}
 		},
 	}
-	p := must.Get(preview.Run(t.Context(), tasks, preview.Options{Reader: c, Server: s}))(t)
+	p := checktest.Get(preview.Run(t.Context(), tasks, preview.Options{Reader: c, Server: s}))(t)
 	got := make(map[string]*preview.Answer)
 	for _, change := range p.Changes {
 		if change.Server != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
@@ -21,7 +21,7 @@ import (
 func update(tb testing.TB, r clusterapi.Reader, running, target string) *preview.Preview {
 	tb.Helper()
 	from, to := payload(tb, "4.18.1", running), payload(tb, "4.19.0", target)
-	p := must.Get(preview.Run(tb.Context(), to.Tasks(), preview.Options{Reader: r, Running: from, Payload: to}))(tb)
+	p := checktest.Get(preview.Run(tb.Context(), to.Tasks(), preview.Options{Reader: r, Running: from, Payload: to}))(tb)
 	return p
 }
 
@@ -55,7 +55,7 @@ func TestStale(t *testing.T) {
 		t.Error(diff)
 	}
 	var text strings.Builder
-	must.Do(t, p.Text(&text, preview.TextOptions{}))
+	checktest.OK(t, p.Text(&text, preview.TextOptions{}))
 	for _, line := range []string{`= metadata.labels.b: "x" stays: not ours to remove; the version operator would not` + "\n", "stays: not ours to remove; the version operator would\n"} {
 		if !strings.Contains(text.String(), line) {
 			t.Errorf("%s is not in\n%s", line, &text)
@@ -70,7 +70,7 @@ func TestStale(t *testing.T) {
 	}
 
 	c = cluster(t, "")
-	must.Get(runlevel.Run(t.Context(), manifest.NewTasks(manifestsOf(t, running)), runlevel.Options{API: c}))(t)
+	checktest.Get(runlevel.Run(t.Context(), manifest.NewTasks(manifestsOf(t, running)), runlevel.Options{API: c}))(t)
 	p = update(t, c, running, target)
 	if got := changeOf(t, p, "Service ns/s"); len(got.Stale) > 0 || len(got.Fields) != 3 {
 		t.Errorf("stale %v, fields %v", got.Stale, got.Fields)
@@ -114,13 +114,13 @@ func TestDrift(t *testing.T) {
 	running := serviceOf("a: one", "app: one", "{name: p, port: 1, targetPort: 10}")
 	target := serviceOf("a: two", "app: one", "{name: p, port: 1, targetPort: 10}")
 	c := cluster(t, "")
-	must.Get(runlevel.Run(t.Context(), manifest.NewTasks(manifestsOf(t, running)), runlevel.Options{API: c}))(t)
-	live := must.Get(c.Get(t.Context(), objects(t, running)[0].GroupVersionKind(), clusterapi.Key("ns", "s")))(t)
+	checktest.Get(runlevel.Run(t.Context(), manifest.NewTasks(manifestsOf(t, running)), runlevel.Options{API: c}))(t)
+	live := checktest.Get(c.Get(t.Context(), objects(t, running)[0].GroupVersionKind(), clusterapi.Key("ns", "s")))(t)
 	_ = unstructured.SetNestedField(live.Object, "somebody", "metadata", "annotations", "note")
 	ports, _, _ := unstructured.NestedSlice(live.Object, "spec", "ports")
 	ports[0].(map[string]any)["targetPort"] = int64(99)
 	_ = unstructured.SetNestedSlice(live.Object, ports, "spec", "ports")
-	must.Get(c.Update(t.Context(), live, clusterapi.UpdateOptions{FieldManager: "kubectl-edit"}))(t)
+	checktest.Get(c.Update(t.Context(), live, clusterapi.UpdateOptions{FieldManager: "kubectl-edit"}))(t)
 	got := changeOf(t, update(t, c, running, target), "Service ns/s")
 	if diff := cmp.Diff([]string{"metadata.annotations.note", "metadata.labels.a", "spec.ports[port=1,protocol=TCP].targetPort"}, paths(got)); diff != "" {
 		t.Error(diff)
@@ -327,7 +327,7 @@ func TestDefinitions(t *testing.T) {
 {apiVersion: apiserver.openshift.io/v1, kind: APIRequestCount, metadata: {name: unused.v1.example.org}, status: {requestCount: 0, removedInRelease: "1.32"}}`
 	c := cluster(t, "")
 	counter := schema.GroupVersionKind{Group: "apiserver.openshift.io", Version: "v1", Kind: "APIRequestCount"}
-	must.Do(t, c.Load(append(objects(t, old+counts), memory.Definition(counter, "Cluster"))...))
+	checktest.OK(t, c.Load(append(objects(t, old+counts), memory.Definition(counter, "Cluster"))...))
 	p := update(t, c, thingDefinition, next) // to Kubernetes 1.32
 	got := changeOf(t, p, "CustomResourceDefinition things.example.com")
 	// An API server refuses to drop a version that stands in storedVersions.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -25,7 +25,7 @@ func objects(tb testing.TB, text string) []*unstructured.Unstructured {
 		if strings.TrimSpace(doc) == "" {
 			continue
 		}
-		raw := must.Get(yaml.YAMLToJSON([]byte(doc)))(tb)
+		raw := checktest.Get(yaml.YAMLToJSON([]byte(doc)))(tb)
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(raw); err != nil {
 			tb.Fatalf("%v in\n%s", err, doc)
@@ -39,7 +39,7 @@ func objects(tb testing.TB, text string) []*unstructured.Unstructured {
 func cluster(tb testing.TB, text string) *memory.Cluster {
 	tb.Helper()
 	c := memory.NewOpenShift(memory.Options{})
-	must.Do(tb, c.Load(objects(tb, "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"+text)...))
+	checktest.OK(tb, c.Load(objects(tb, "{apiVersion: v1, kind: Namespace, metadata: {name: ns}}\n---\n"+text)...))
 	return c
 }
 
@@ -57,7 +57,7 @@ func manifestsOf(tb testing.TB, text string) []*manifest.Manifest {
 		if obj.GetAnnotations() == nil {
 			obj.SetAnnotations(map[string]string{"note": "x"}) // without any it is excluded
 		}
-		m := must.Get(manifest.New(file, obj))(tb)
+		m := checktest.Get(manifest.New(file, obj))(tb)
 		out = append(out, m)
 	}
 	return out
@@ -72,7 +72,7 @@ func payload(tb testing.TB, version, text string) *manifest.Payload {
 // run previews manifests over a cluster.
 func run(tb testing.TB, r clusterapi.Reader, text string) *preview.Preview {
 	tb.Helper()
-	p := must.Get(preview.Run(tb.Context(), manifest.NewTasks(manifestsOf(tb, text)), preview.Options{Reader: r}))(tb)
+	p := checktest.Get(preview.Run(tb.Context(), manifest.NewTasks(manifestsOf(tb, text)), preview.Options{Reader: r}))(tb)
 	return p
 }
 

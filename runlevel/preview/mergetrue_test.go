@@ -14,8 +14,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -39,7 +39,7 @@ func TestMergeTrue(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			load := func(f fs.FS) *manifest.Payload {
-				p := must.Get(manifest.Load(t.Context(), f, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(t)
+				p := checktest.Get(manifest.Load(t.Context(), f, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(t)
 				return p
 			}
 			running, target := load(tt.from), load(tt.to)
@@ -59,7 +59,7 @@ func TestMergeTrue(t *testing.T) {
 			}
 			update(running)
 			meddled := meddle(t, c, running)
-			p := must.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: c, Mode: runlevel.ApplyMerge, Payload: target, Running: running, Owner: owner}))(t)
+			p := checktest.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: c, Mode: runlevel.ApplyMerge, Payload: target, Running: running, Owner: owner}))(t)
 			clear(written)
 			update(target)
 			drifted := 0
@@ -116,7 +116,7 @@ func meddle(t *testing.T, c *memory.Cluster, p *manifest.Payload) (n int) {
 			_ = unstructured.SetNestedSlice(u.Object, append(rules, map[string]any{"apiGroups": []any{""}, "resources": []any{"pods"}, "verbs": []any{"get"}}), "rules")
 			n++
 		}
-		must.Get(c.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "someone"}))(t)
+		checktest.Get(c.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "someone"}))(t)
 	}
 	return n
 }

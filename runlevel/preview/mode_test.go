@@ -14,7 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
@@ -24,7 +24,7 @@ import (
 func updateIn(tb testing.TB, mode runlevel.Mode, r clusterapi.Reader, running, target string) *preview.Preview {
 	tb.Helper()
 	from, to := payload(tb, "4.18.1", running), payload(tb, "4.19.0", target)
-	p := must.Get(preview.Run(tb.Context(), to.Tasks(), preview.Options{Reader: r, Mode: mode, Running: from, Payload: to}))(tb)
+	p := checktest.Get(preview.Run(tb.Context(), to.Tasks(), preview.Options{Reader: r, Mode: mode, Running: from, Payload: to}))(tb)
 	return p
 }
 
@@ -105,7 +105,7 @@ func TestModes(t *testing.T) {
 					t.Errorf("mode %s, assumed %q", p.Mode, p.Assumed)
 				}
 				var text strings.Builder
-				must.Do(t, p.Text(&text, preview.TextOptions{}))
+				checktest.OK(t, p.Text(&text, preview.TextOptions{}))
 				if got.Action == preview.Update && len(got.Stale) > 0 {
 					why := map[bool]string{true: "a merge does not remove it", false: "not ours to remove"}[merges]
 					if !strings.Contains(text.String(), "metadata.labels.b: \"x\" stays: "+why) {
@@ -134,7 +134,7 @@ func TestMergeUnknown(t *testing.T) {
 	s := &server{Cluster: memory.New(memory.Options{Base: c}), dry: true, refuse: map[string]error{"other": exists}}
 	actions := map[runlevel.Mode][]string{}
 	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
-		p := must.Get(preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), preview.Options{Reader: reader{c, notCollected, nil}, Mode: mode, Server: s}))(t)
+		p := checktest.Get(preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), preview.Options{Reader: reader{c, notCollected, nil}, Mode: mode, Server: s}))(t)
 		for _, c := range p.Changes {
 			actions[mode] = append(actions[mode], fmt.Sprint(c.Object, " ", c.Action, " ", c.After() != nil))
 			if mode == runlevel.ApplyMerge && c.Server != nil && !c.Server.NeedsOther {
@@ -180,7 +180,7 @@ func TestMergeServer(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "k", nil)
 	s := &server{Cluster: memory.New(memory.Options{Base: c}), dry: true, refuse: map[string]error{"k": refused}}
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {a: x}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: k, namespace: ns}, data: {a: x}}"
-	p := must.Get(preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), preview.Options{Reader: c, Mode: runlevel.ApplyMerge, Server: updated{s, c}}))(t)
+	p := checktest.Get(preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), preview.Options{Reader: c, Mode: runlevel.ApplyMerge, Server: updated{s, c}}))(t)
 	if got := changeOf(t, p, "ConfigMap ns/c"); got.Action != preview.Update || got.Server != nil {
 		t.Errorf("%s, the server %+v", got.Action, got.Server)
 	}
@@ -198,7 +198,7 @@ func TestAdoption(t *testing.T) {
 {apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ns}, data: {a: old, dropped: x}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns}, data: {a: old, dropped: x}}`) {
-		must.Get(c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: "cluster-version-operator"}))(t)
+		checktest.Get(c.Create(t.Context(), u, clusterapi.CreateOptions{FieldManager: "cluster-version-operator"}))(t)
 	}
 	text := "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: ns}, data: {a: x}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: ns}, data: {a: x}}"
 	for _, adopts := range []bool{true, false} {
@@ -208,7 +208,7 @@ func TestAdoption(t *testing.T) {
 		if !adopts {
 			o.Adopt, want = []string{}, want[:2]
 		}
-		p := must.Get(preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), o))(t)
+		p := checktest.Get(preview.Run(t.Context(), manifest.NewTasks(manifestsOf(t, text)), o))(t)
 		for _, name := range []string{"ConfigMap ns/one", "ConfigMap ns/two"} {
 			got := changeOf(t, p, name)
 			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), paths(got)); diff != "" || got.Server != nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/redact/redacttest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -23,20 +23,20 @@ func TestPlantedCredentials(t *testing.T) {
 	release := func(version, secret string, number int) string {
 		text := ""
 		for _, u := range redacttest.Objects(t, secret, number) {
-			raw := must.Get(yaml.Marshal(u.Object))(t)
+			raw := checktest.Get(yaml.Marshal(u.Object))(t)
 			text += "---\n" + string(raw)
 		}
 		return text
 	}
 	c := memory.New(memory.Options{Lenient: true})
 	ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "ns"}}}
-	must.Do(t, errors.Join(c.Load(ns), c.Load(redacttest.Objects(t, secrets[0], 1)...)))
+	checktest.OK(t, errors.Join(c.Load(ns), c.Load(redacttest.Objects(t, secrets[0], 1)...)))
 	for _, target := range []string{secrets[2], secrets[1]} { // the second: all that differs is drift
 		running, to := payload(t, "4.18.1", release("4.18.1", secrets[1], 1)), payload(t, "4.19.0", release("4.19.0", target, 2))
-		p := must.Get(preview.Run(t.Context(), to.Tasks(), preview.Options{Reader: c, Running: running, Payload: to}))(t)
+		p := checktest.Get(preview.Run(t.Context(), to.Tasks(), preview.Options{Reader: c, Running: running, Payload: to}))(t)
 		var text, diff strings.Builder
-		must.Do(t, errors.Join(p.Text(&text, preview.TextOptions{Unchanged: true}), p.Diff(&diff, preview.TextOptions{})))
-		raw := must.Get(json.Marshal(p))(t)
+		checktest.OK(t, errors.Join(p.Text(&text, preview.TextOptions{Unchanged: true}), p.Diff(&diff, preview.TextOptions{})))
+		raw := checktest.Get(json.Marshal(p))(t)
 		drifts := 0
 		for _, c := range p.Changes {
 			drifts += len(c.Drift)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -22,7 +22,7 @@ import (
 func loadReal(tb testing.TB, name string) *manifest.Payload {
 	tb.Helper()
 	dir := filepath.Join(testdata.Dir(tb), name)
-	p := must.Get(manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
+	p := checktest.Get(manifest.Load(context.Background(), os.DirFS(dir), manifest.LoadOptions{
 		Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter(),
 	}))(tb)
 	return p
@@ -62,7 +62,7 @@ func TestRealUpdate(t *testing.T) {
 	cursor := c.Follow()
 	defer cursor.Close()
 	o := preview.Options{Reader: c, Payload: target, Running: old, Owner: owner, Descriptions: true}
-	p := must.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
+	p := checktest.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
 	want := map[preview.Action]int{"Create": 26, "Update": 129, "Keep": 565 + 33, "Skip": 34, "Absent": 19, "Excluded": 34}
 	if diff := cmp.Diff(want, counts(p)); diff != "" {
 		t.Errorf("actions: %s", diff)
@@ -122,7 +122,7 @@ func TestRealSame(t *testing.T) {
 		}
 		p := loadReal(t, name)
 		o := preview.Options{Reader: apply(t, p), Payload: p, Running: p, Owner: owner}
-		got := must.Get(preview.Run(t.Context(), p.Tasks(), o))(t)
+		got := checktest.Get(preview.Run(t.Context(), p.Tasks(), o))(t)
 		for _, c := range got.Changes {
 			switch c.Action {
 			case "Keep", "Skip", "Absent", "Excluded", "Unmanaged":

@@ -17,8 +17,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
-	"github.com/clusterupdate/clusterupdate/internal/must"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
@@ -38,12 +38,12 @@ func TestRecorded(t *testing.T) {
 	for _, m := range slices.Concat(old.Manifests, target.Manifests) {
 		kinds[m.GVK()] = true
 	}
-	must.Do(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Kinds: slices.Collect(maps.Keys(kinds))}))
+	checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Kinds: slices.Collect(maps.Keys(kinds))}))
 	recording := open(t, dir)
 	text := func(r clusterapi.Reader) (*preview.Preview, string) {
-		p := must.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: r, Payload: target, Running: old, Owner: owner}))(t)
+		p := checktest.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: r, Payload: target, Running: old, Owner: owner}))(t)
 		var out strings.Builder
-		must.Do(t, p.Text(&out, preview.TextOptions{}))
+		checktest.OK(t, p.Text(&out, preview.TextOptions{}))
 		return p, out.String()
 	}
 	live, wanted := text(c)
@@ -61,7 +61,7 @@ func TestRecorded(t *testing.T) {
 
 func open(t *testing.T, dir string) *dump.Recording {
 	t.Helper()
-	r := must.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
+	r := checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
 	return r
 }
 
@@ -81,7 +81,7 @@ func TestRealDumps(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			recording := open(t, filepath.Join(testdata.Dir(t), "clusters", tt.name))
-			p := must.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: recording, Payload: target, Owner: owner}))(t)
+			p := checktest.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: recording, Payload: target, Owner: owner}))(t)
 			operators, _ := clusterapi.List[configv1.ClusterOperator](t.Context(), recording, clusterapi.ListOptions{})
 			collected := make(map[string]bool)
 			for _, o := range operators {
@@ -119,7 +119,7 @@ func TestCut(t *testing.T) {
 	for _, m := range old.Manifests { // of operators, and of Kubernetes itself
 		ns := m.Identity().Namespace
 		if _, err := c.Get(t.Context(), namespaces, clusterapi.Key("", ns)); ns != "" && apierrors.IsNotFound(err) {
-			must.Do(t, c.Load(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns}}}))
+			checktest.OK(t, c.Load(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns}}}))
 		}
 	}
 	for _, mode := range []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge} {
@@ -127,7 +127,7 @@ func TestCut(t *testing.T) {
 			continue // it takes long
 		}
 		o := preview.Options{Reader: c, Payload: target, Running: old, Owner: owner, Mode: mode}
-		whole := must.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
+		whole := checktest.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
 		actions := make(map[preview.Object]preview.Action)
 		kinds := make(map[string]bool)
 		for _, change := range whole.Changes {
@@ -147,7 +147,7 @@ func TestCut(t *testing.T) {
 				}
 			}
 			o.Reader = reader{c, missing, nil}
-			cut := must.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
+			cut := checktest.Get(preview.Run(t.Context(), target.Tasks(), o))(t)
 			unknown := 0
 			for _, change := range cut.Changes {
 				switch want := actions[change.Object]; {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterupdate/clusterupdate/internal/must"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
@@ -22,9 +22,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *updateGolden {
-		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
+		checktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want := must.Get(os.ReadFile(file))(t)
+	want := checktest.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (go test ./runlevel/preview -update writes it): %s", name, diff)
 	}
@@ -76,7 +76,7 @@ func scene(t *testing.T) *preview.Preview {
 	target = strings.Replace(target, "# 0000_30_d_2.yaml", "# 0000_30_d_2.yaml\n", 1)
 	from, to := payload(t, "4.18.1", running), payload(t, "4.19.0", target)
 	from.Images, to.Images = map[string]string{"c": "example.com/c:1", "gone": "x"}, map[string]string{"c": "example.com/c:2"}
-	p := must.Get(preview.Run(t.Context(), to.Tasks(), preview.Options{Reader: c, Running: from, Payload: to, Key: []byte("of these tests")}))(t)
+	p := checktest.Get(preview.Run(t.Context(), to.Tasks(), preview.Options{Reader: c, Running: from, Payload: to, Key: []byte("of these tests")}))(t)
 	return p
 }
 
@@ -87,7 +87,7 @@ func TestText(t *testing.T) {
 		"all.txt": {Unchanged: true}, "changed.txt": {}, "component.txt": {Component: "b"}, "kind.txt": {Kind: "Secret"},
 	} {
 		var sb strings.Builder
-		must.Do(t, p.Text(&sb, o))
+		checktest.OK(t, p.Text(&sb, o))
 		golden(t, name, sb.String())
 	}
 	if err := p.Text(failing{}, preview.TextOptions{}); err == nil {
@@ -99,7 +99,7 @@ func TestDiff(t *testing.T) {
 	p := scene(t)
 	for name, o := range map[string]preview.TextOptions{"all.diff": {}, "one.diff": {Kind: "ConfigMap", Context: 1}, "none.diff": {Kind: "ConfigMap", Context: -1}} {
 		var sb strings.Builder
-		must.Do(t, p.Diff(&sb, o))
+		checktest.OK(t, p.Diff(&sb, o))
 		golden(t, name, sb.String())
 	}
 	if err := p.Diff(failing{}, preview.TextOptions{}); err == nil {
@@ -111,8 +111,8 @@ func TestDiff(t *testing.T) {
 func TestNoCredentials(t *testing.T) {
 	p := scene(t)
 	var text, diff strings.Builder
-	must.Do(t, errors.Join(p.Text(&text, preview.TextOptions{Unchanged: true}), p.Diff(&diff, preview.TextOptions{})))
-	raw := must.Get(json.Marshal(p))(t)
+	checktest.OK(t, errors.Join(p.Text(&text, preview.TextOptions{Unchanged: true}), p.Diff(&diff, preview.TextOptions{})))
+	raw := checktest.Get(json.Marshal(p))(t)
 	for name, s := range map[string]string{"text": text.String(), "diff": diff.String(), "JSON": string(raw)} {
 		for _, secret := range []string{"hunter2", "hunter3", "aHVudGVyMg", "aHVudGVyMw"} {
 			if strings.Contains(s, secret) {
@@ -135,7 +135,7 @@ func TestDeterministic(t *testing.T) {
 	for range 5 {
 		var sb strings.Builder
 		p := scene(t)
-		must.Do(t, p.Text(&sb, preview.TextOptions{Unchanged: true}))
+		checktest.OK(t, p.Text(&sb, preview.TextOptions{Unchanged: true}))
 		if first == "" {
 			first = sb.String()
 		}
