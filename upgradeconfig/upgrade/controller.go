@@ -27,16 +27,16 @@ type Options struct {
 	// API is the cluster. If it is a [clusterapi.Watcher], changes of the
 	// UpgradeConfig have their effect at once.
 	API clusterapi.ReadWriter
-	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
-	// and [Name].
+	// Namespace and Name of the UpgradeConfig; empty means
+	// [upgradeconfig.DefaultNamespace] and [upgradeconfig.Name].
 	Namespace, Name string
 
 	// Refresh brings the UpgradeConfig in step with its provider once more,
 	// right before an upgrade starts, and says whether they differed:
-	// [Manager.Refresh]. [ErrNotConfigured] counts as no difference. Nil: an
+	// [upgradeconfig.Manager.Refresh]. [upgradeconfig.ErrNotConfigured] counts as no difference. Nil: an
 	// upgrade starts without.
 	Refresh func(ctx context.Context) (differs bool, err error)
-	// Notifier hears how the upgrade goes; a [Manager] passes it on to its provider.
+	// Notifier hears how the upgrade goes; an [upgradeconfig.Manager] passes it on to its provider.
 	// Nil means the log. A notification is stored as due before it is sent, and as
 	// sent after: it is sent at least once, and twice only if the process or a write
 	// failed in between, or two Controllers run.

@@ -6,8 +6,8 @@
 // wanted, and then the steps are taken: tell the provider, check the cluster's
 // health, reserve capacity, write spec.desiredUpdate of the ClusterVersion, wait
 // for the control plane and the worker nodes, and clean up. What a step needs
-// from outside the cluster is a hook ([Capacity], [Check], [Maintenance],
-// [Drain]). The update itself is the work of the cluster's version operator and
+// from outside the cluster is a hook ([Capacity], a check, [Maintenance],
+// a drain). The update itself is the work of the cluster's version operator and
 // machine-config controller. A manager of package upgradeconfig asks the provider
 // ([upgradeconfig.Manager.Refresh]) and tells it how the upgrade goes
 // ([upgradeconfig.Manager.Notify]).

@@ -25,7 +25,7 @@ var (
 )
 
 // Request asks a cluster for an update as an administrator does, and follows it.
-// Whatever updates the cluster, a [clusterupdate.Updater] or its own operators, runs
+// Whatever updates the cluster, an Updater or its own operators, runs
 // elsewhere.
 type Request struct {
 	API     clusterapi.ClusterAPI
