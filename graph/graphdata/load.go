@@ -22,7 +22,7 @@ type LoadOptions struct {
 	// problem of the tree.
 	Compat bool
 	// InternalChannels reads the directory internal-channels too. It is not in
-	// published archives, and no graph is built from it: only [Lint] looks at it.
+	// published archives, and no graph is built from it: only package maintain looks at it.
 	InternalChannels bool
 	// Limits bound what is read.
 	Limits Limits
