@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // baselines are the capabilities that each set adds to the one before.

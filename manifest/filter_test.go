@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // annotated makes a manifest of a kind "group/Kind" with annotations, nil for

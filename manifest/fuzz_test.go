@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,6 +13,26 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
+
+// fileName is the pattern of file names that the version operator documents.
+var fileName = regexp.MustCompile(`^0000_(\d+)_([a-zA-Z0-9]+(-[a-zA-Z0-9]+)*?)_`)
+
+// FuzzParseName: runlevel and component are what the documented pattern finds.
+func FuzzParseName(f *testing.F) {
+	for _, name := range []string{"0000_50_dns_x.yaml", "0000_50_a-b_", "0000_50_a--b_x", "0000_5_-a_x", "0000__a_x", "0001_50_a_x", "0000_50_a", "0000_٣_a_x", "0000_50_a\n_x", "x"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		level, component, ok := manifest.ParseName(name)
+		match := fileName.FindStringSubmatch(name)
+		if ok != (match != nil) {
+			t.Fatalf("%q: %v, by the pattern %q", name, ok, match)
+		}
+		if ok && (level != match[1] || component != match[2]) || !ok && level+component != "" {
+			t.Errorf("%q: level %q, component %q, by the pattern %q", name, level, component, match)
+		}
+	})
+}
 
 // FuzzImageReferences: whatever the file is, it is an error or it names images;
 // these, written as an ImageStream, read as the same.

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // tasks makes a task for each short name: "10_a" is 0000_10_a_0.yaml; a name

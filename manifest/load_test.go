@@ -10,9 +10,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // payload returns the smallest payload with more files, whose own take

@@ -293,3 +293,42 @@ func TestContextWithinAFile(t *testing.T) {
 		})
 	}
 }
+
+// FuzzTemplate: whatever a template is, a load ends within its limits, and
+// what it renders is what text/template alone does.
+func FuzzTemplate(f *testing.F) {
+	for _, source := range []string{
+		"{{.ReleaseImage}}", "{{range $k, $v := .Images}}{{$k}}{{break}}{{end}}", `{{printf "%5s" .ClusterProfile | html}}`,
+		"{{range 9000000000000}}{{end}}", `{{define "a"}}{{template "a"}}{{end}}{{template "a"}}`, `{{"}}"}}`, "{{/* }} */}}", `{{if and true (lt 1 2)}}{{else}}{{end}}`,
+	} {
+		f.Add(source)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		source = "^" + source + "$"
+		if !printable(source) || !strings.Contains(source, "{{") {
+			return
+		}
+		limits := manifest.Limits{TemplateSteps: 2_000, FileSize: 1 << 16}
+		p, err := manifest.Load(t.Context(), payload(own("x: |\n  "+source)), manifest.LoadOptions{Image: "i", Limits: limits})
+		if err != nil || len(p.Manifests) == 0 {
+			return
+		}
+		parsed, err := template.New("own.yaml").Parse(source)
+		if err != nil {
+			t.Fatalf("%q: rendered, but text/template says %v", source, err)
+		}
+		var out bytes.Buffer
+		data := templateData{"i", manifest.DefaultProfile, map[string]string{"a-b": "example.com/ab@sha256:2", "cli": "example.com/cli@sha256:1"}}
+		if err := parsed.Execute(&out, data); err != nil {
+			t.Fatalf("%q: rendered, but text/template says %v", source, err)
+		}
+		want := strings.ReplaceAll(out.String(), "manifest_test.templateData", "manifest.templateData")
+		if got := p.Manifests[0].Object().Object["x"]; printable(want) && got != want+"\n" {
+			t.Errorf("%q: %q\nwant %q", source, got, want)
+		}
+	})
+}
+
+func printable(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 var update = flag.Bool("update", false, "write the wanted results in testdata")

@@ -39,3 +39,11 @@ func TestParseProperty(t *testing.T) {
 		agree(t, rapid.StringMatching(`v?[0-9]{0,21}(\.[0-9]{1,2}){0,3}(-[0-9a-c.-]{0,24})?(\+[0-9a.-]{0,3})?`).Draw(t, "version"))
 	})
 }
+
+// FuzzParse: what parses, and as what, is as the operator has it.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"4.21.1", "4.21.0-rc.3", "4.2.1-0.nightly-2019-10-09-203001+b", "4.02.1", "4.2.1-01", "v4.2.1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) { agree(t, s) })
+}
