@@ -223,7 +223,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- roll.Run(ctx) }()
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute + time.Millisecond) // between two lists
 			if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 				p.Status.Configuration.Name = "N"
 				return nil
