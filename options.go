@@ -35,7 +35,7 @@ type Options struct {
 	Graph graph.Source
 	// Risks judges the risks of conditional updates. Nil: only risks that
 	// always apply are judged, others are Unknown. It is asked through a
-	// [graph.PromQLCache], unless it is one.
+	// [risk.Cache], unless it is one.
 	Risks graph.RiskMatcher
 	// Alerts that fire become risks of every update, where the feature gate
 	// ClusterUpdateAcceptRisks is on; they are read whenever updates are

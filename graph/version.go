@@ -13,7 +13,7 @@ import (
 // ParseVersion parses a strict SemVer 2 version: three numeric parts, no
 // leading v, no leading zeros, optionally a pre-release and a build. Nothing is
 // trimmed or completed. Two versions that differ in their build alone compare
-// as equal. Errors are those of [semver.StrictNewVersion], or say that s is empty or
+// as equal. Errors are those of semver.StrictNewVersion, or say that s is empty or
 // a number too large.
 func ParseVersion(s string) (*semver.Version, error) {
 	if s == "" {

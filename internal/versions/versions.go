@@ -12,7 +12,7 @@ import (
 // Parse parses a strict SemVer 2 version, as OpenShift's operators do: three
 // numbers, no leading v, no leading zeros, optionally a pre-release and a build.
 // Numbers have 64 bits, in pre-releases too. Errors are those of
-// [semver.StrictNewVersion], or name the number that is too large.
+// semver.StrictNewVersion, or name the number that is too large.
 func Parse(s string) (*semver.Version, error) {
 	v, err := semver.StrictNewVersion(s)
 	if err != nil {
