@@ -115,7 +115,11 @@ func (p Preflight) Finish(ctx context.Context, api clusterapi.ClusterAPI) error 
 		return err
 	}
 	for _, o := range all {
-		if o.Annotations[annotationPreflightFor] != p.target() {
+		target, err := readMark(o, annotationPreflightFor)
+		if err != nil {
+			return fmt.Errorf("PreflightValidationOCP %s: %w", o.Name, err)
+		}
+		if target != p.target() {
 			continue
 		}
 		if err := p.delete(ctx, api, gvk, o); err != nil {
@@ -188,7 +192,7 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 	o := &operators.PreflightValidation{Spec: spec, ObjectMeta: metav1.ObjectMeta{
 		Name: "clusterupdate-" + hex.EncodeToString(sum[:6]),
 	}}
-	annotate(o, annotationPreflightFor, p.target())
+	annotate(o, annotationPreflightFor, markFor(p.target()))
 	u, err := clusterapi.ToUnstructured(o)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -154,6 +155,31 @@ func TestPreflightOfOthers(t *testing.T) {
 	}
 	if _, err := api.Get(t.Context(), preflightKind, clusterapi.Key("", "theirs")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The mark of a preflight has a format: Finish knows it, and refuses a later one.
+func TestPreflightMark(t *testing.T) {
+	for _, tt := range []struct {
+		mark, err string
+		gone      bool
+	}{
+		{`{"version":1,"for":"` + image + `"}`, "", true},
+		{`{"version":1,"for":"another"}`, "", false},
+		{`{"version":2,"for":"` + image + `"}`, "PreflightValidationOCP ours: annotation clusterupdate.github.io/preflight-for is of format 2, and 1 is the last that is known", false},
+		{image, "PreflightValidationOCP ours: annotation clusterupdate.github.io/preflight-for: ", false},
+	} {
+		ours := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kmm.sigs.x-k8s.io/v1beta2", "kind": "PreflightValidationOCP",
+			"metadata": map[string]any{"name": "ours", "annotations": map[string]any{"clusterupdate.github.io/preflight-for": tt.mark}}, "spec": map[string]any{"releaseImage": image}}}
+		api := forkOf(t, nil, clusterVersion("4.18.5"), preflightCRD("releaseImage"), ours)
+		err := remedy.Preflight{Image: image}.Finish(t.Context(), api)
+		if (err == nil) != (tt.err == "") || err != nil && !strings.HasPrefix(err.Error(), tt.err) {
+			t.Errorf("%s: error %v, want %q", tt.mark, err, tt.err)
+		}
+		_, err = api.Get(t.Context(), preflightKind, clusterapi.Key("", "ours"))
+		if gone := apierrors.IsNotFound(err); gone != tt.gone {
+			t.Errorf("%s: the object is gone: %t, want %t", tt.mark, gone, tt.gone)
+		}
 	}
 }
 
