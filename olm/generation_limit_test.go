@@ -1,6 +1,7 @@
 package olm_test
 
 import (
+	"encoding/json"
 	"errors"
 	"runtime"
 	"strings"
@@ -50,5 +51,22 @@ func TestReadGenerationIsStrict(t *testing.T) {
 		if _, err := olm.ReadGeneration(t.Context(), []byte(text), nil); err == nil || len(err.Error()) > bounded.MaxErrors+1000 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
+	}
+}
+
+// TestReadGenerationOfAnOlderVersion: what an older version wrote is read, by the one
+// engine.
+func TestReadGenerationOfAnOlderVersion(t *testing.T) {
+	g, err := olm.Resolve(t.Context(), olm.Snapshot{Namespace: "a"}, olm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(string(text), `"options":{`, `"options":{"greedy":true`, 1)
+	if read, err := olm.ReadGeneration(t.Context(), []byte(old), nil); err != nil || read.String() != g.String() {
+		t.Errorf("%s: %v", old, err)
 	}
 }
