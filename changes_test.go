@@ -17,6 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -426,12 +429,9 @@ func TestFlakyAPI(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		s.sync()
 		var reads atomic.Int64
-		s.fault = func(call memory.Call) error {
-			if own := call.Verb == "Get" && call.GVK.Kind == "ClusterVersion"; own && reads.Add(1)%7 == 0 {
-				return errors.New("connection refused")
-			}
-			return nil
-		}
+		s.restart(func(o *clusterupdate.Options) {
+			o.API = &failingReads{ClusterAPI: s.Cluster, fails: func() bool { return reads.Add(1)%5 == 0 }}
+		})
 		s.onCall(func(call memory.Call) {
 			if call.Verb == "Apply" {
 				time.Sleep(time.Second)
@@ -446,6 +446,19 @@ func TestFlakyAPI(t *testing.T) {
 		}
 		s.wantHistory(completedHistory)
 	})
+}
+
+// failingReads fails to read the ClusterVersion now and then.
+type failingReads struct {
+	clusterapi.ClusterAPI
+	fails func() bool
+}
+
+func (f *failingReads) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if gvk.Kind == "ClusterVersion" && f.fails() {
+		return nil, errors.New("connection refused")
+	}
+	return f.ClusterAPI.Get(ctx, gvk, key)
 }
 
 // TestLastStatus: a Run that is stopped tells how far its pass had come.

@@ -30,7 +30,7 @@ func infrastructureOf(topology configv1.TopologyMode) *configv1.Infrastructure {
 func hostedCluster(t *testing.T, topology configv1.TopologyMode, readFails *error) (*memory.Cluster, *[]string) {
 	t.Helper()
 	var writes []string
-	api := cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	api := clusterOf(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 		switch call.Verb {
 		case "Get", "List", "Watch":
 			if readFails != nil && *readFails != nil && call.GVK.Kind == "Infrastructure" {

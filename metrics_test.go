@@ -148,7 +148,7 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestReadMetrics(t *testing.T) {
-	api := cvtest.Cluster(t, memory.Options{}, measured())
+	api := clusterOf(t, memory.Options{}, measured())
 	for _, o := range []any{&configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "dns"}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "openshift-install"}, Data: map[string]string{"version": "v1", "invoker": "user"}}} {
 		u := checktest.Get(clusterapi.ToUnstructured(o))(t)

@@ -103,7 +103,7 @@ func TestPlanUpdateAnswers(t *testing.T) {
 		{name: "blocked", cv: cvtest.Requestable(), version: "4.20.4", action: clusterupdate.PlanUpdate{Checks: &clusterupdate.PreflightOptions{Checks: []preconditions.Check{blocking{}}}}, err: "it is Tuesday"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			api := cvtest.Cluster(t, memory.Options{}, tt.cv)
+			api := clusterOf(t, memory.Options{}, tt.cv)
 			out, err := tt.action.Do(t.Context(), plan.Call{API: api, Step: plan.Step{ID: "update", Kind: plan.UpdateCluster, Args: plan.Args{Version: tt.version, Image: tt.image}}})
 			if tt.err != "" {
 				if refused := (*clusterversion.RefusedError)(nil); !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.err) {
@@ -115,7 +115,7 @@ func TestPlanUpdateAnswers(t *testing.T) {
 			if out.Done != tt.done || !strings.Contains(out.Text, tt.waits) || tt.waits == "" && out.Text != "" {
 				t.Errorf("%+v", out)
 			}
-			got := cvtest.Stored(t, api).Spec.DesiredUpdate
+			got := storedVersion(t, api).Spec.DesiredUpdate
 			if (got == nil) != (tt.asked == nil) || got != nil && (got.Version != tt.asked.Version || got.Image != tt.asked.Image) {
 				t.Errorf("asked for %+v, want %+v", got, tt.asked)
 			}
@@ -136,7 +136,7 @@ func TestPlanActionsWithoutAPI(t *testing.T) {
 		} {
 			t.Run(name+" "+verb, func(t *testing.T) {
 				faults := 1
-				api := cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+				api := clusterOf(t, memory.Options{Intercept: func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
 					if c.Verb != verb || faults == 0 {
 						return do(ctx)
 					}
@@ -171,7 +171,7 @@ func (blocking) Run(context.Context, *preconditions.Input) ([]preconditions.Find
 }
 
 func TestPlanChecks(t *testing.T) {
-	api := cvtest.Cluster(t, memory.Options{}, cvtest.Requestable())
+	api := clusterOf(t, memory.Options{}, cvtest.Requestable())
 	ask := func(checks ...preconditions.Check) plan.Outcome {
 		t.Helper()
 		a := clusterupdate.PlanChecks{Options: clusterupdate.PreflightOptions{Checks: checks}}

@@ -72,8 +72,8 @@ func TestSubmitChecked(t *testing.T) {
 		{name: "refused before", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.99.0"}, refused: "not one of the possible targets"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			api := cvtest.Cluster(t, memory.Options{}, tt.cv)
-			before := cvtest.Stored(t, api)
+			api := clusterOf(t, memory.Options{}, tt.cv)
+			before := storedVersion(t, api)
 			var seen preconditions.Input
 			runs := 0
 			_, report, err := clusterupdate.SubmitChecked(t.Context(), api, tt.request, clusterupdate.PreflightOptions{
@@ -85,7 +85,7 @@ func TestSubmitChecked(t *testing.T) {
 			if tt.target != "" && (seen.Target.String() != tt.target || seen.Kind != tt.kind || seen.Now.IsZero()) {
 				t.Errorf("the check saw %s, %s at %s", seen.Target, seen.Kind, seen.Now)
 			}
-			after := cvtest.Stored(t, api)
+			after := storedVersion(t, api)
 			if tt.refused != "" {
 				refused := new(clusterversion.RefusedError)
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.refused) || tt.runs > 0 && refused.Reason != clusterversion.RefusedPreconditions {
@@ -121,7 +121,7 @@ func TestSubmitCheckedConflict(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var api *memory.Cluster
 			raced := false
-			api = cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			api = clusterOf(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 				if call.Verb == "Update" && !raced {
 					raced = true
 					if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
@@ -139,7 +139,7 @@ func TestSubmitCheckedConflict(t *testing.T) {
 				clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}}); err != nil {
 				t.Fatal(err)
 			}
-			if got := cvtest.Stored(t, api).Spec.DesiredUpdate.Version; runs != tt.runs || got != seen.Target.String() {
+			if got := storedVersion(t, api).Spec.DesiredUpdate.Version; runs != tt.runs || got != seen.Target.String() {
 				t.Errorf("%d runs, the last for %s, written %s", runs, seen.Target, got)
 			}
 		})
@@ -175,4 +175,28 @@ func TestPreflight(t *testing.T) {
 	if _, err := clusterupdate.Preflight(t.Context(), memory.NewOpenShift(memory.Options{}), configv1.Release{}, o); err == nil || !strings.Contains(err.Error(), "reading the ClusterVersion") {
 		t.Errorf("no ClusterVersion: %v", err)
 	}
+}
+
+// clusterOf returns a cluster that has cv alone.
+func clusterOf(t testing.TB, o memory.Options, cv *configv1.ClusterVersion) *memory.Cluster {
+	t.Helper()
+	u, err := clusterapi.ToUnstructured(cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := memory.NewOpenShift(o)
+	if err := api.Load(u); err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// storedVersion reads the ClusterVersion.
+func storedVersion(t testing.TB, api clusterapi.Reader) *configv1.ClusterVersion {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cv
 }

@@ -415,12 +415,12 @@ func TestRequestsWithoutClusterVersion(t *testing.T) {
 // requestCluster is a cluster with a ClusterVersion.
 func TestSubmit(t *testing.T) {
 	t.Run("stored", func(t *testing.T) {
-		api := cvtest.Cluster(t, memory.Options{}, cvtest.Requestable())
+		api := clusterOf(t, memory.Options{}, cvtest.Requestable())
 		got, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{To: "4.20.4"})
 		if err != nil || got.Out != "Requested update to 4.20.4\n" {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		stored := cvtest.Stored(t, api)
+		stored := storedVersion(t, api)
 		if diff := cmp.Diff(&configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4)}, stored.Spec.DesiredUpdate); diff != "" {
 			t.Error(diff)
 		}
@@ -429,17 +429,17 @@ func TestSubmit(t *testing.T) {
 		}
 	})
 	t.Run("nothing to change", func(t *testing.T) {
-		api := cvtest.Cluster(t, memory.Options{}, cvtest.Requestable())
-		before := cvtest.Stored(t, api)
+		api := clusterOf(t, memory.Options{}, cvtest.Requestable())
+		before := storedVersion(t, api)
 		got, err := clusterversion.Submit(t.Context(), api, clusterversion.UpdateRequest{Clear: true})
-		if err != nil || got.ClusterVersion != nil || cvtest.Stored(t, api).ResourceVersion != before.ResourceVersion {
+		if err != nil || got.ClusterVersion != nil || storedVersion(t, api).ResourceVersion != before.ResourceVersion {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	t.Run("decided again after a conflict", func(t *testing.T) {
 		var api *memory.Cluster
 		raced := false
-		api = cvtest.Cluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+		api = clusterOf(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 			if call.Verb == "Update" && !raced {
 				raced = true // somebody else was faster
 				if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
@@ -455,7 +455,7 @@ func TestSubmit(t *testing.T) {
 		if refused := new(clusterversion.RefusedError); !errors.As(err, &refused) || refused.Reason != clusterversion.RefusedClusterState {
 			t.Errorf("%v", err)
 		}
-		if cvtest.Stored(t, api).Spec.DesiredUpdate != nil {
+		if storedVersion(t, api).Spec.DesiredUpdate != nil {
 			t.Error("the update was requested all the same")
 		}
 	})
@@ -481,11 +481,11 @@ func TestSubmit(t *testing.T) {
 			if want == "Unable to cancel current rollout: " {
 				cvtest.Desired(configv1.Update{Version: "4.20.4"})(cv)
 			}
-			got, err := clusterversion.Submit(t.Context(), cvtest.Cluster(t, forbid("Update"), cv), r)
+			got, err := clusterversion.Submit(t.Context(), clusterOf(t, forbid("Update"), cv), r)
 			if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), strings.TrimSuffix(want, " ")) || got.Out != "" || got.ClusterVersion != nil {
 				t.Errorf("%+v, %v", got, err)
 			}
-			_, err = clusterversion.Submit(t.Context(), cvtest.Cluster(t, forbid("Get"), cv), r)
+			_, err = clusterversion.Submit(t.Context(), clusterOf(t, forbid("Get"), cv), r)
 			if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "reading the ClusterVersion: ") {
 				t.Errorf("%v", err)
 			}
@@ -618,4 +618,28 @@ func ExampleRollbackRequest() {
 	// Output:
 	// Requested rollback from 4.20.3 to 4.20.2
 	//  4.20.2 <nil>
+}
+
+// clusterOf returns a cluster that has cv alone.
+func clusterOf(t testing.TB, o memory.Options, cv *configv1.ClusterVersion) *memory.Cluster {
+	t.Helper()
+	u, err := clusterapi.ToUnstructured(cv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := memory.NewOpenShift(o)
+	if err := api.Load(u); err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// storedVersion reads the ClusterVersion.
+func storedVersion(t testing.TB, api clusterapi.Reader) *configv1.ClusterVersion {
+	t.Helper()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cv
 }

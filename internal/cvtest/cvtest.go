@@ -3,13 +3,9 @@ package cvtest
 
 import (
 	"fmt"
-	"testing"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 )
 
 // ImageOf is a release image by digest, of a repository.
@@ -72,28 +68,4 @@ func Desired(u configv1.Update) func(*configv1.ClusterVersion) {
 // WithoutUpdates removes all updates.
 func WithoutUpdates(cv *configv1.ClusterVersion) {
 	cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = nil, nil
-}
-
-// Cluster returns a cluster that has cv alone.
-func Cluster(t testing.TB, o memory.Options, cv *configv1.ClusterVersion) *memory.Cluster {
-	t.Helper()
-	u, err := clusterapi.ToUnstructured(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := memory.NewOpenShift(o)
-	if err := api.Load(u); err != nil {
-		t.Fatal(err)
-	}
-	return api
-}
-
-// Stored reads the ClusterVersion.
-func Stored(t testing.TB, api clusterapi.Reader) *configv1.ClusterVersion {
-	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cv
 }
