@@ -22,7 +22,7 @@ import (
 // oc-mirror. Each image and index that it names is looked at, by its digest, once; in a
 // mirror with the repository openshift/release or openshift/release-images, those
 // there whose tag ends in an architecture of releases. Layers are read from the topmost
-// down to the first one that holds release metadata; an image without any is no release,
+// down to the first one that holds release metadata; an image without any is not a release,
 // and passed over.
 //
 // The architecture is that of the image's configuration. An index of one image is a

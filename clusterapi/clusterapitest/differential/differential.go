@@ -177,7 +177,7 @@ func newDifferential(a, b clusterapi.ClusterAPI, o Options) (*differential, erro
 	d.kinds, d.definitions = readFile("d" + d.id + ".clusterupdate.github.io")
 	for _, name := range o.Kinds {
 		if !slices.Contains(Kinds(), name) {
-			return nil, fmt.Errorf("there is no kind %q: want some of %v", name, Kinds())
+			return nil, fmt.Errorf("unknown kind %q, want some of %v", name, Kinds())
 		}
 	}
 	d.kinds = slices.DeleteFunc(d.kinds, func(k *kind) bool { return len(o.Kinds) > 0 && !slices.Contains(o.Kinds, k.Name) })

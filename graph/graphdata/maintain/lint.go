@@ -98,13 +98,13 @@ var rules = []rule{
 	{"feeder-unknown", false, (*linter).feederUnknown},
 	// A channel is fed by itself.
 	{"feeder-cycle", false, (*linter).feederCycle},
-	// The delay of a feeder is no duration of weeks, or of days and hours.
+	// The delay of a feeder is not a duration of weeks, or of days and hours.
 	{"feeder-delay", false, (*linter).feederDelay},
 	// The errata of a feeder are other than public.
 	{"feeder-errata", false, (*linter).feederErrata},
 	// A feeder has neither a delay nor errata: nothing is ever promoted.
 	{"feeder-waits", true, (*linter).feederWaits},
-	// The filter of a feeder is no regular expression.
+	// The filter of a feeder is not a regular expression.
 	{"filter", false, (*linter).filterCompiles},
 	// A filter with alternatives means something else to the maintainers' script, which does not put it in parentheses.
 	{"filter-parentheses", true, (*linter).filterParentheses},
