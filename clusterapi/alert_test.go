@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
@@ -53,9 +52,7 @@ func TestDecodeAlerts(t *testing.T) {
 			if passed := strings.Contains(tt.err, "more than"); errors.As(err, new(*clusterapi.LimitError)) != passed {
 				t.Errorf("a limit error: %v", !passed)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 		})
 	}
 }

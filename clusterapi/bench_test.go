@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // BenchmarkModify changes one condition of a ClusterVersion, and begins an
@@ -24,10 +25,7 @@ func BenchmarkModify(b *testing.B) {
 					StartedTime: metav1.NewTime(time.Unix(int64(i), 0)),
 				})
 			}
-			u, err := clusterapi.ToUnstructured(cv)
-			if err != nil {
-				b.Fatal(err)
-			}
+			u := checktest.Get(clusterapi.ToUnstructured(cv))(b)
 			b.ReportAllocs()
 			for b.Loop() {
 				api := &fake{obj: u}
@@ -36,9 +34,7 @@ func BenchmarkModify(b *testing.B) {
 					cv.Status.History = append([]configv1.UpdateHistory{{State: configv1.PartialUpdate, Image: "new"}}, cv.Status.History...)
 					return nil
 				})
-				if err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, err)
 			}
 		})
 	}

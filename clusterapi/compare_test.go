@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func compareObject(tb testing.TB, text string) *unstructured.Unstructured {
 	tb.Helper()
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -86,9 +85,7 @@ properties:
 			for _, c := range clusterapi.Compare(compareObject(t, tt.old), compareObject(t, tt.new), schema) {
 				got = append(got, fmt.Sprintf("%s %v → %v", c.Path, c.Old, c.New))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 		})
 	}
 }
@@ -127,9 +124,7 @@ func TestCompareBothWays(t *testing.T) {
 func TestWithoutServerFields(t *testing.T) {
 	in := compareObject(t, "{kind: A, metadata: {name: x, uid: u, generation: 2, managedFields: [], labels: {a: b}}, spec: {}, status: {a: 1}}")
 	want := compareObject(t, "{kind: A, metadata: {name: x, labels: {a: b}}, spec: {}}")
-	if diff := cmp.Diff(want.Object, clusterapi.WithoutServerFields(in).Object); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want.Object, clusterapi.WithoutServerFields(in).Object)
 	if in.GetUID() != "u" || clusterapi.WithoutServerFields(nil) != nil {
 		t.Error("the argument was changed")
 	}

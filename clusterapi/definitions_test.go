@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // limitVersions changes the definition of ClusterVersion: versions in the history match pattern.
@@ -20,20 +21,12 @@ func limitVersions(t *testing.T, c *memory.Cluster, pattern string) {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 	u, err := c.Get(t.Context(), gvk, clusterapi.Key("", "clusterversions.config.openshift.io"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
 	err = unstructured.SetNestedField(versions[0].(map[string]any), pattern, "schema", "openAPIV3Schema", "properties", "status", "properties", "history", "items", "properties", "version", "pattern")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unstructured.SetNestedSlice(u.Object, versions, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	checktest.OK(t, unstructured.SetNestedSlice(u.Object, versions, "spec", "versions"))
+	checktest.OK(t, checktest.Err(c.Update(t.Context(), u, clusterapi.UpdateOptions{})))
 }
 
 // TestModifyFits: a definition is read once, and again when it is forgotten or the server
@@ -56,13 +49,8 @@ func TestModifyFits(t *testing.T) {
 	}})
 	load := &configv1.ClusterVersion{}
 	load.Name, load.Spec.ClusterID = "version", "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
-	u, err := clusterapi.ToUnstructured(load)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Get(clusterapi.ToUnstructured(load))(t)
+	checktest.OK(t, c.Load(u))
 	var d clusterapi.Definitions
 	ctx := context.WithValue(t.Context(), ours{}, true)
 	var last error

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/ocm"
 )
@@ -31,19 +32,12 @@ func behind(t *testing.T, proxy *configv1.ProxyStatus, bundle string) *memory.Cl
 	api := memory.NewOpenShift(memory.Options{})
 	if proxy != nil {
 		p := &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: *proxy}
-		u, err := clusterapi.ToUnstructured(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := api.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Get(clusterapi.ToUnstructured(p))(t)
+		checktest.OK(t, api.Load(u))
 	}
 	if bundle != "" {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "trusted-ca-bundle"}, Data: map[string]string{"ca-bundle.crt": bundle}}
-		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{})))
 	}
 	return api
 }
@@ -149,10 +143,7 @@ func TestClientsGoOutAsTheClusterDoes(t *testing.T) {
 	var proxied atomic.Int32
 	proxy := &configv1.ProxyStatus{HTTPSProxy: tunnel(t, secure.Listener.Addr().String(), &proxied)}
 	api := behind(t, proxy, pemOf(secure))
-	egress, err := clusterapi.ReadEgress(t.Context(), api)
-	if err != nil {
-		t.Fatal(err)
-	}
+	egress := checktest.Get(clusterapi.ReadEgress(t.Context(), api))(t)
 	transport := clusterapi.NewTransport(api)
 	defer (&http.Client{Transport: transport}).CloseIdleConnections()
 

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestEventForms(t *testing.T) {
@@ -34,13 +33,8 @@ func TestEventForms(t *testing.T) {
 		{"type alone", clusterapi.Event{Type: "Done"}, `{"type":"Done"}`, `{"event":{"type":"Done"}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := json.Marshal(tc.event)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.json, string(got)); diff != "" {
-				t.Errorf("JSON (-want +got):\n%s", diff)
-			}
+			got := checktest.Get(json.Marshal(tc.event))(t)
+			checktest.SameIn(t, "JSON", tc.json, string(got))
 			var out bytes.Buffer
 			bare := func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey && a.Value.String() == "step" {
@@ -49,9 +43,7 @@ func TestEventForms(t *testing.T) {
 				return a
 			}
 			slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{ReplaceAttr: bare})).Info("step", "event", tc.event)
-			if diff := cmp.Diff(tc.log+"\n", out.String()); diff != "" {
-				t.Errorf("log (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "log", tc.log+"\n", out.String())
 		})
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // FuzzFromUnstructured converts anything. An error names the object, and what
@@ -37,8 +37,6 @@ func FuzzFromUnstructured(f *testing.F) {
 				t.Errorf("an object differs from its copy: %v, %v", changed, err)
 			}
 		}
-		if diff := cmp.Diff(before.Object, u.Object); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, before.Object, u.Object)
 	})
 }

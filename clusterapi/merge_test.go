@@ -17,20 +17,16 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 func mergeObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := checktest.Get(yaml.YAMLToJSON([]byte(text)))(t)
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(raw); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, u.UnmarshalJSON(raw))
 	return u
 }
 
@@ -104,9 +100,7 @@ func scribble(v any) {
 // managers apply them one after the other: tried on parts of real manifests.
 func TestMergeIsServerSideApply(t *testing.T) {
 	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	byKind := make(map[string][]*unstructured.Unstructured)
 	for _, m := range p.Manifests {
 		switch kind := m.GVK().Kind; kind {

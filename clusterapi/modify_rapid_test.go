@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // sprinkle puts a field that no type knows into every map that has a string
@@ -102,9 +103,7 @@ func names(t *rapid.T, label string) []string {
 // remove an element nor change a key.
 func check[T any](t *rapid.T, obj *T, o clusterapi.ModifyOptions, change func(*T)) {
 	u, err := clusterapi.ToUnstructured(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	u.SetName("x")
 	var wanted int
 	for _, part := range []string{"spec", "status"} {
@@ -114,14 +113,11 @@ func check[T any](t *rapid.T, obj *T, o clusterapi.ModifyOptions, change func(*T
 	}
 	api := &fake{obj: u}
 	var result *T
-	got, err := clusterapi.Modify(context.Background(), api, clusterapi.KeyOf(u), o, func(typed *T) error {
+	got := checktest.Get(clusterapi.Modify(context.Background(), api, clusterapi.KeyOf(u), o, func(typed *T) error {
 		change(typed)
 		result = typed
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if n := surviving(t, any(api.obj.Object)); n != wanted {
 		t.Fatalf("%d of %d unknown fields survive in %v", n, wanted, api.obj.Object)
 	}
@@ -135,10 +131,7 @@ func check[T any](t *rapid.T, obj *T, o clusterapi.ModifyOptions, change func(*T
 }
 
 func mustConvert[T any](t *rapid.T, u *unstructured.Unstructured) *T {
-	out, err := clusterapi.FromUnstructured[T](u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := checktest.Get(clusterapi.FromUnstructured[T](u))(t)
 	return out
 }
 

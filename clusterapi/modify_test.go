@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // fake serves one object and counts its writes.
@@ -58,14 +58,9 @@ func (f *fake) write(verb string, u *unstructured.Unstructured) (*unstructured.U
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Get(yaml.YAMLToJSON([]byte(text)))(t)
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, u.UnmarshalJSON(data))
 	return u
 }
 
@@ -74,19 +69,10 @@ func modified[T any](t *testing.T, o clusterapi.ModifyOptions, before, want stri
 	t.Helper()
 	api := &fake{obj: object(t, before)}
 	got, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), o, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(object(t, want).Object, api.obj.Object); diff != "" {
-		t.Errorf("stored object (-want +got):\n%s", diff)
-	}
-	stored, err := clusterapi.FromUnstructured[T](api.obj)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(stored, got); diff != "" {
-		t.Errorf("result (-stored +got):\n%s", diff)
-	}
+	checktest.OK(t, err)
+	checktest.SameIn(t, "stored object", object(t, want).Object, api.obj.Object)
+	stored := checktest.Get(clusterapi.FromUnstructured[T](api.obj))(t)
+	checktest.SameIn(t, "result (-stored +got)", stored, got)
 }
 
 func TestModifyKeepsUnknownFields(t *testing.T) {
@@ -457,9 +443,7 @@ func testModifyWrites(t *testing.T, opts clusterapi.ModifyOptions, conflicts int
 	if calls != wantCalls {
 		t.Errorf("the function was called %d times, want %d", calls, wantCalls)
 	}
-	if diff := cmp.Diff(wantWrites, api.writes); diff != "" {
-		t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "writes", wantWrites, api.writes)
 	if len(api.writes) > 0 && api.obj.GetResourceVersion() != "5" {
 		t.Errorf("written with resourceVersion %q, want the one read", api.obj.GetResourceVersion())
 	}
@@ -525,9 +509,7 @@ func TestFromUnstructured(t *testing.T) {
 
 func TestToUnstructured(t *testing.T) {
 	u, err := clusterapi.ToUnstructured(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if got := u.GroupVersionKind(); got != (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) {
 		t.Errorf("kind %s", got)
 	}
@@ -535,10 +517,7 @@ func TestToUnstructured(t *testing.T) {
 	if o, err := clusterapi.ToUnstructured(named); err != nil || o.GetAPIVersion() != "example.com/v1" || o.GetKind() != "Own" {
 		t.Errorf("a kind that the object names: got %v, %v", o, err)
 	}
-	same, err := clusterapi.ToUnstructured(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	same := checktest.Get(clusterapi.ToUnstructured(u))(t)
 	same.SetName("changed")
 	if u.GetName() != "d" {
 		t.Error("the result shares the object")

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const maxLines = 200
@@ -17,40 +19,26 @@ const maxLines = 200
 // The doc comment and the usage of each example say its exit codes, it ends on
 // signals as all do, and it is short.
 func TestExamples(t *testing.T) {
-	mains, err := filepath.Glob("*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mains := checktest.Get(filepath.Glob("*/main.go"))(t)
 	if len(mains) < 5 {
 		t.Fatalf("%d examples", len(mains))
 	}
 	for _, main := range mains {
 		lines := 0
 		files, err := filepath.Glob(filepath.Join(filepath.Dir(main), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := checktest.Get(os.ReadFile(file))(t)
 			lines += bytes.Count(text, []byte("\n"))
 		}
 		if lines > maxLines {
 			t.Errorf("%s: %d lines, more than %d", filepath.Dir(main), lines, maxLines)
 		}
-		text, err := os.ReadFile(main)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), main, text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Get(os.ReadFile(main))(t)
+		parsed := checktest.Get(parser.ParseFile(token.NewFileSet(), main, text, parser.ParseComments))(t)
 		doc := strings.Join(strings.Fields(parsed.Doc.Text()), " ")
 		if !regexp.MustCompile(`The exit code is 0 .+, 1 .+, 2 when the command line is wrong(, 3 .+)?\.`).MatchString(doc) {
 			t.Errorf("%s: the doc comment does not say the exit codes", main)

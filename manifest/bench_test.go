@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -20,9 +21,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := manifest.Load(b.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		if len(p.Manifests) != 806 {
 			b.Fatalf("%d manifests", len(p.Manifests))
 		}
@@ -36,9 +35,7 @@ func BenchmarkLoadObjects(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		p, err := manifest.Load(b.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 		for _, m := range p.Manifests {
 			m.Object()
 		}
@@ -55,13 +52,8 @@ func BenchmarkLoadYAML(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, doc := range docs {
-			raw, err := yaml.YAMLToJSON(doc)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
-				b.Fatal(err)
-			}
+			raw := checktest.Get(yaml.YAMLToJSON(doc))(b)
+			checktest.OK(b, new(unstructured.Unstructured).UnmarshalJSON(raw))
 		}
 	}
 }
@@ -76,9 +68,7 @@ func BenchmarkLoadRatio(b *testing.B) {
 	docs := realDocuments(b)
 	fastest := func(best *time.Duration, f func() error) {
 		start := time.Now()
-		if err := f(); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, f())
 		if d := time.Since(start); *best == 0 || d < *best {
 			*best = d
 		}
@@ -127,9 +117,7 @@ func BenchmarkLoadJSON(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, raw := range raws {
-			if err := new(unstructured.Unstructured).UnmarshalJSON(raw); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, new(unstructured.Unstructured).UnmarshalJSON(raw))
 		}
 	}
 }
@@ -137,10 +125,7 @@ func BenchmarkLoadJSON(b *testing.B) {
 // realJSON is the JSON form of the real documents.
 func realJSON(b *testing.B) (raws [][]byte) {
 	for _, doc := range realDocuments(b) {
-		raw, err := yaml.YAMLToJSON(doc)
-		if err != nil {
-			b.Fatal(err)
-		}
+		raw := checktest.Get(yaml.YAMLToJSON(doc))(b)
 		raws = append(raws, raw)
 	}
 	return raws
@@ -150,14 +135,9 @@ func realJSON(b *testing.B) (raws [][]byte) {
 func realDocuments(b *testing.B) (docs [][]byte) {
 	b.Helper()
 	files, err := filepath.Glob(filepath.Join(testdata.Dir(b), "payload-4.18.15", "release-manifests", "*.y*ml"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	checktest.OK(b, err)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			b.Fatal(err)
-		}
+		data := checktest.Get(os.ReadFile(file))(b)
 		for doc := range bytes.SplitSeq(append([]byte("\n"), data...), []byte("\n---")) {
 			if raw, err := yaml.YAMLToJSON(doc); err == nil && len(raw) > len("null") {
 				docs = append(docs, doc)

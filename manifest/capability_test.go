@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -81,16 +82,12 @@ func TestResolveCapabilities(t *testing.T) {
 func TestImplicitlyEnabled(t *testing.T) {
 	m := func(name, annotations string) *manifest.Manifest {
 		list, err := manifest.Parse("f", []byte("apiVersion: g/v1\nkind: K\nmetadata: {name: "+name+", annotations: {"+annotations+"}}"), manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return list[0]
 	}
 	crd := func(annotations string) *manifest.Manifest {
 		list, err := manifest.Parse("f", []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crd, annotations: {"+annotations+"}}"), manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return list[0]
 	}
 	p := func(version string, manifests ...*manifest.Manifest) *manifest.Payload {
@@ -147,9 +144,7 @@ func TestImplicitlyEnabledOfDoubles(t *testing.T) {
 	caps := &manifest.Capabilities{Enabled: sets.New("On", "A", "B")}
 	current := &manifest.Payload{Manifests: []*manifest.Manifest{needs("A+On"), needs("B+On"), needs("Off")}}
 	update := &manifest.Payload{Manifests: []*manifest.Manifest{needs("X+A+On"), needs("Y+Off")}}
-	if diff := cmp.Diff([]string{"Off", "X", "Y"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps})); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"Off", "X", "Y"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps}))
 }
 
 // TestImplicitlyEnabledByMajorVersion: each payload's filter is its own major version.
@@ -177,9 +172,7 @@ func TestImplicitlyEnabledByMajorVersion(t *testing.T) {
 				return &manifest.Payload{Release: configv1.Release{Version: version}, Manifests: crd(major, capability)}
 			}
 			got := manifest.ImplicitlyEnabled(payload(tt.current, tt.currently, "On"), payload(tt.update, tt.needs, tt.asks), manifest.Filter{Capabilities: caps})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 		})
 	}
 }
@@ -219,16 +212,12 @@ func TestCostOfManyNames(t *testing.T) {
 	caps := &manifest.Capabilities{Enabled: sets.New(strings.Split(many, "+")...)}
 	current := &manifest.Payload{Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: many})}}
 	update := &manifest.Payload{Manifests: []*manifest.Manifest{annotated(t, "g/K", map[string]string{manifest.AnnotationCapability: many + "+New"})}}
-	if diff := cmp.Diff([]string{"New"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps})); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"New"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps}))
 
 	p := &manifest.Payload{}
 	add := func(apiVersion, kind string) {
 		m, err := manifest.New("0000_50_a_b.yaml", &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "a"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		p.Manifests = append(p.Manifests, m)
 	}
 	for range 10_000 {

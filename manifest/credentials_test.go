@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -44,9 +45,7 @@ spec:
 	const aws, gcp = "{kind: AWSProviderSpec}", "{kind: GCPProviderSpec}"
 	load := func(t *testing.T, manifests ...string) *manifest.Payload {
 		p, err := manifest.Load(t.Context(), testdata.Release("4.19.1", manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return p
 	}
 	without := manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("Build"), Enabled: sets.New[string]()}}
@@ -73,9 +72,7 @@ spec:
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := load(t, tt.manifests...).CredentialsRequests(tt.platform, tt.filter)
-			if diff := cmp.Diff(tt.want, requestNames(got)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, requestNames(got))
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -101,9 +98,7 @@ func TestRealCredentialsRequests(t *testing.T) {
 	for _, release := range []string{"payload-4.17.30", "payload-4.18.15"} {
 		dir := filepath.Join(testdata.Dir(t), release)
 		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		all, requests := 0, walkRequests(t, dir)
 		for _, platform := range []configv1.PlatformType{"AWS", "Azure", "GCP", "IBMCloud", "PowerVS", "Nutanix", "OpenStack", "VSphere"} {
 			kind := string(platform) + "ProviderSpec"
@@ -139,7 +134,7 @@ func TestRealCredentialsRequests(t *testing.T) {
 func walkRequests(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	out := make(map[string][]string)
-	err := filepath.WalkDir(filepath.Join(dir, "release-manifests"), func(path string, d fs.DirEntry, err error) error {
+	checktest.OK(t, filepath.WalkDir(filepath.Join(dir, "release-manifests"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -171,10 +166,7 @@ func walkRequests(t *testing.T, dir string) map[string][]string {
 			out[kind] = append(out[kind], fmt.Sprintf("%s/%s for %s/%s", r.Metadata.Namespace, r.Metadata.Name, r.Spec.SecretRef.Namespace, r.Spec.SecretRef.Name))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, names := range out {
 		slices.Sort(names)
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -40,10 +41,7 @@ func drawPayload(t *rapid.T, version string) *manifest.Payload {
 			object["spec"] = map[string]any{"list": []any{fmt.Sprint(rapid.IntRange(1, 3).Draw(t, "x"))}}
 		}
 		file := rapid.SampledFrom([]string{"0000_10_a_x.yaml", "0000_10_b_x.yaml", "0000_20_a_x.yaml", "x.yaml"}).Draw(t, "file")
-		m, err := manifest.New(file, &unstructured.Unstructured{Object: object})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := checktest.Get(manifest.New(file, &unstructured.Unstructured{Object: object}))(t)
 		m.Document = i + 1
 		if fate == "excluded" {
 			p.Excluded = append(p.Excluded, manifest.Exclusion{Manifest: m, Verdict: manifest.Verdict{Rule: "Profile", Reason: "not this one"}})
@@ -158,21 +156,14 @@ func TestDiffApplies(t *testing.T) {
 			t.Errorf("there: %+v, back: %+v", d, back)
 		}
 
-		data, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := checktest.Get(json.Marshal(d))(t)
 		var text strings.Builder
-		if err := d.WriteText(&text, manifest.DiffTextOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, d.WriteText(&text, manifest.DiffTextOptions{}))
 		if strings.Contains(string(data)+text.String(), "hunter") {
 			t.Errorf("shown: %s\n%s", data, text.String())
 		}
 		var again manifest.PayloadDiff
-		if err := json.Unmarshal(data, &again); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.Unmarshal(data, &again))
 		if second, err := json.Marshal(again); err != nil || string(second) != string(data) {
 			t.Errorf("%s\nread and written: %s %v", data, second, err)
 		}

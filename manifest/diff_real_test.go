@@ -10,17 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 func realPayload(tb testing.TB, name string) *manifest.Payload {
 	tb.Helper()
-	p, err := manifest.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), name)),
-		manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := checktest.Get(manifest.Load(tb.Context(), os.DirFS(filepath.Join(testdata.Dir(tb), name)),
+		manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(tb)
 	return p
 }
 
@@ -56,9 +54,7 @@ func TestDiffOfRealPayloads(t *testing.T) {
 		"added": 16, "included": 10, "removed": 1, "orphans": 1, "excluded": 0, "changed": 163, "moved": 0, "unchanged": 598,
 		"deletes": 0, "no deletes": 13, "images": 157, "schemas": 69, "fields of schemas": 648, "descriptions": 2479,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	wantKinds := map[string]int{
 		"ClusterOperator": 33, "ClusterRole": 7, "ConfigMap": 11, "Console": 1, "CredentialsRequest": 1, "CustomResourceDefinition": 64,
 		"Deployment": 34, "ImageStream": 9, "PrometheusRule": 1, "Role": 1, "Service": 1,
@@ -105,9 +101,7 @@ func naive(t *testing.T, p *manifest.Payload) map[string]any {
 	out := map[string]any{}
 	for _, m := range p.Manifests {
 		var object map[string]any
-		if err := json.Unmarshal(m.Raw, &object); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.Unmarshal(m.Raw, &object))
 		metadata := object["metadata"].(map[string]any)
 		if _, deleted := metadata["annotations"].(map[string]any)["release.openshift.io/delete"]; deleted {
 			continue

@@ -13,16 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // diffReleases are the two releases of testdata/diff.
 func diffReleases(t *testing.T) (old, new *manifest.Payload, archive string) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/diff/releases.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Get(os.ReadFile("testdata/diff/releases.txtar"))(t)
 	_, all := unpack(string(data))
 	part := func(prefix string) *manifest.Payload {
 		files := map[string]string{}
@@ -31,10 +29,7 @@ func diffReleases(t *testing.T) (old, new *manifest.Payload, archive string) {
 				files[name] = data
 			}
 		}
-		p, err := load(t, payload(files))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := checktest.Get(load(t, payload(files)))(t)
 		return p
 	}
 	return part("old/"), part("new/"), string(data)
@@ -47,23 +42,17 @@ var diffKey = []byte("of these tests")
 func TestDiffText(t *testing.T) {
 	old, new, archive := diffReleases(t)
 	var got strings.Builder
-	if err := manifest.Diff(old, new, manifest.DiffOptions{Key: diffKey}).WriteText(&got, manifest.DiffTextOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, manifest.Diff(old, new, manifest.DiffOptions{Key: diffKey}).WriteText(&got, manifest.DiffTextOptions{}))
 	got.WriteString("-- text with schemas, descriptions and images --\n")
 	if err := manifest.Diff(old, new, manifest.DiffOptions{Descriptions: true, Key: diffKey}).WriteText(&got, manifest.DiffTextOptions{Schemas: true, Images: true}); err != nil {
 		t.Fatal(err)
 	}
 	input, want, _ := strings.Cut(archive, "-- text --\n")
 	if *update {
-		if err := os.WriteFile("testdata/diff/releases.txtar", []byte(input+"-- text --\n"+got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile("testdata/diff/releases.txtar", []byte(input+"-- text --\n"+got.String()), 0o644))
 		return
 	}
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got.String())
 }
 
 // TestDiffLists: each object of the releases is in the lists it belongs to.
@@ -110,9 +99,7 @@ func TestDiffLists(t *testing.T) {
 		"changed": {"widgets.example.com", "key", "dns", "dns", "w", "plain"}, "moved": {"20 dns 30 network", "   "},
 		"deletes": {"deleted", "never-there"}, "no deletes": {"gone-long-ago", "returns"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if d.Unchanged != 2 { // same, whose labels are empty, and the first twice
 		t.Errorf("%d unchanged", d.Unchanged)
 	}
@@ -123,9 +110,7 @@ func TestDiffLists(t *testing.T) {
 		{Name: "dns", Old: "example.com/dns@sha256:1", New: "example.com/dns@sha256:2"},
 		{Name: "gone", Old: "example.com/gone@sha256:1"}, {Name: "new", New: "example.com/new@sha256:1"},
 	}
-	if diff := cmp.Diff(images, d.Images); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, images, d.Images)
 }
 
 // TestDiffSchemas: fields of schemas are told by version, with descriptions only
@@ -139,9 +124,7 @@ func TestDiffSchemas(t *testing.T) {
 		for _, f := range crd.Fields {
 			fields = append(fields, f.Path)
 		}
-		if diff := cmp.Diff([]string{"spec.versions[name=v1alpha1].served", "spec.versions[name=v1beta1]", "spec.versions[name=v2]"}, fields); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, []string{"spec.versions[name=v1alpha1].served", "spec.versions[name=v1beta1]", "spec.versions[name=v2]"}, fields)
 		var got []string
 		for _, s := range crd.Schemas {
 			for _, f := range s.Fields {
@@ -169,14 +152,9 @@ func TestDiffSchemas(t *testing.T) {
 func TestDiffHidesCredentials(t *testing.T) {
 	old, new, _ := diffReleases(t)
 	d := manifest.Diff(old, new, manifest.DiffOptions{Descriptions: true})
-	data, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Get(json.Marshal(d))(t)
 	var text strings.Builder
-	if err := d.WriteText(&text, manifest.DiffTextOptions{Schemas: true}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, d.WriteText(&text, manifest.DiffTextOptions{Schemas: true}))
 	for _, out := range []string{string(data), text.String()} {
 		if i := strings.Index(out, "hunter"); i >= 0 {
 			t.Errorf("shown: %s", out[max(i-200, 0):i+10])
@@ -211,9 +189,7 @@ func TestDiffRestricts(t *testing.T) {
 			fmt.Sprintf(`      ~ stringData["ca.crt"]: %q -> %q`, secret[1].Old, secret[1].New)}},
 	} {
 		var text strings.Builder
-		if err := d.WriteText(&text, tt.o); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, d.WriteText(&text, tt.o))
 		_, rest, _ := strings.Cut(text.String(), "changed\n") // of the counts
 		_, rest, _ = strings.Cut(rest, "\n\n")
 		var lines []string
@@ -249,12 +225,9 @@ func TestDiffPairs(t *testing.T) {
 			p := &manifest.Payload{}
 			for _, f := range list {
 				name, value, _ := strings.Cut(f[1], " ")
-				m, err := manifest.New("0000_50_a_"+f[0], &unstructured.Unstructured{Object: map[string]any{
+				m := checktest.Get(manifest.New("0000_50_a_"+f[0], &unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "annotations": map[string]any{}}, "data": map[string]any{"x": value},
-				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}}))(t)
 				p.Manifests = append(p.Manifests, m)
 			}
 			return p
@@ -305,9 +278,7 @@ func TestDiffFieldText(t *testing.T) {
 	} {
 		d := &manifest.PayloadDiff{Changed: []manifest.DiffObject{{Fields: []clusterapi.FieldChange{{Path: "f", Old: tt.old, New: tt.new}}}}}
 		var text strings.Builder
-		if err := d.WriteText(&text, manifest.DiffTextOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, d.WriteText(&text, manifest.DiffTextOptions{}))
 		var got []string
 		for line := range strings.Lines(text.String()) {
 			if line, ok := strings.CutPrefix(line, "      "); ok {
@@ -364,9 +335,7 @@ func TestImageChanges(t *testing.T) {
 	old := &manifest.Payload{Images: map[string]string{"same": "a", "gone": "b", "other": "c"}}
 	new := &manifest.Payload{Images: map[string]string{"same": "a", "come": "d", "other": "e"}}
 	want := []manifest.ImageChange{{Name: "come", New: "d"}, {Name: "gone", Old: "b"}, {Name: "other", Old: "c", New: "e"}}
-	if diff := cmp.Diff(want, manifest.ImageChanges(old, new)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, manifest.ImageChanges(old, new))
 	if got := manifest.ImageChanges(nil, nil); got != nil {
 		t.Error(got)
 	}

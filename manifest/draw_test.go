@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -28,15 +27,11 @@ func TestMermaid(t *testing.T) {
   n4 --> n5
   n5 --> n0
 `
-	if diff := cmp.Diff(want, updating(list("10_a 10_b 10_job 20_c 20_d")).Mermaid()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, updating(list("10_a 10_b 10_job 20_c 20_d")).Mermaid())
 	const long = `flowchart TD
   n0["configmap a (1 of 7)<br>configmap b (2 of 7)<br>configmap c (3 of 7)<br>configmap d (4 of 7)<br>configmap e (5 of 7)<br>and 2 more"]
 `
-	if diff := cmp.Diff(long, updating(list("a b c d e f g")).Mermaid()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, long, updating(list("a b c d e f g")).Mermaid())
 }
 
 // TestMermaidOfRealPayload: the picture of a real release stays within the 50,000

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -25,10 +26,7 @@ func annotated(t testing.TB, kind string, annotations map[string]string) *manife
 		}
 		u.Object["metadata"].(map[string]any)["annotations"] = m
 	}
-	m, err := manifest.New("f", u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := checktest.Get(manifest.New("f", u))(t)
 	return m
 }
 
@@ -161,9 +159,7 @@ func TestOverrides(t *testing.T) {
 	}
 	inNamespace := annotated(t, "g/K", map[string]string{})
 	global, err := manifest.New("f", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "g/v1", "kind": "K", "metadata": map[string]any{"name": "n", "annotations": map[string]any{}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	tests := []struct {
 		m         *manifest.Manifest
 		overrides []configv1.ComponentOverride

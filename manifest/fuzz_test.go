@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -60,16 +60,11 @@ func FuzzImageReferences(f *testing.F) {
 		for name, pull := range p.Images {
 			stream.Spec.Tags = append(stream.Spec.Tags, imagev1.TagReference{Name: name, From: &corev1.ObjectReference{Kind: "DockerImage", Name: pull}})
 		}
-		written, err := json.Marshal(stream)
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := checktest.Get(json.Marshal(stream))(t)
 		again, err := load(written)
 		if err != nil {
 			t.Fatalf("%s: %v", written, err)
 		}
-		if diff := cmp.Diff(p.Images, again.Images); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, p.Images, again.Images)
 	})
 }

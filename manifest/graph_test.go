@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -204,9 +205,7 @@ func TestGraphExample(t *testing.T) {
   4 -> 5;
   5 -> 0;
 }`
-	if diff := cmp.Diff(want, g.DOT()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, g.DOT())
 	if got := manifest.UpdateGraph(list("x y")).DOT(); !strings.Contains(got, `0 [ label="configmap x (1 of 2)\nconfigmap y (2 of 2)" shape="box" ];`) {
 		t.Error(got)
 	}
@@ -242,9 +241,7 @@ func TestGraphShapes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		g := updating(list(tt.tasks))
-		if err := g.Validate(); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, g.Validate())
 		if diff := cmp.Diff(tt.want, shape(g)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
@@ -258,17 +255,13 @@ func TestGraphInvariants(t *testing.T) {
 	word := rapid.SampledFrom([]string{"10_a", "10_a", "10_b", "10_c", "20_a", "20_b", "30_a", "x", "10_job", "20_job", "10_beta"})
 	rapid.Check(t, func(t *rapid.T) {
 		input := tasks(rapid.SliceOfN(word, 0, 40).Draw(t, "tasks")...)
-		if err := manifest.NewGraph(input, manifest.OneNode).Validate(); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, manifest.NewGraph(input, manifest.OneNode).Validate())
 		strict := rapid.Bool().Draw(t, "strict")
 		g := manifest.FlatGraph(input)
 		if strict {
 			g = manifest.UpdateGraph(input)
 		}
-		if err := g.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, g.Validate())
 		home := make(map[*manifest.Task]int)
 		for i, n := range g.Nodes {
 			for _, task := range n.Tasks {
@@ -385,10 +378,8 @@ func TestTaskString(t *testing.T) {
 		got = append(got, task.String())
 	}
 	got = append(got, m.String(), noFile.String(), nameless.String())
-	if diff := cmp.Diff([]string{`daemonset "ns/n" (1 of 2)`, `k "f.yaml" (2 of 2)`,
-		`Filename: "f.yaml" Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Filename: "f.yaml" Group: "" Kind: "K" Name: ""`}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{`daemonset "ns/n" (1 of 2)`, `k "f.yaml" (2 of 2)`,
+		`Filename: "f.yaml" Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Group: "" Kind: "DaemonSet" Namespace: "ns" Name: "n"`, `Filename: "f.yaml" Group: "" Kind: "K" Name: ""`}, got)
 }
 
 func BenchmarkGraph(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -18,17 +19,14 @@ import (
 // their files.
 func inclusionRelease(t *testing.T) *manifest.Payload {
 	t.Helper()
-	p, err := load(t, payload(map[string]string{
+	p := checktest.Get(load(t, payload(map[string]string{
 		"manifests/0000_20_b_own.yaml": object("own", included),
 		"release-manifests/0000_10_a_1.yaml": object("plain", included) + "---\n" + object("other", "note: none") + "---\n" + object("console", included+", capability.openshift.io/name: Console") +
 			"---\n" + object("gone", included+`, release.openshift.io/delete: "true"`),
 		"release-manifests/0000_10_a_2.yaml": object("preview", included+", release.openshift.io/feature-set: TechPreviewNoUpgrade") + "---\n" + object("\"odd\\nname\"", included),
 		"release-manifests/0000_30_c_1.yaml": object("mine", included),
 		"release-manifests/bare.json":        `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "bare", "namespace": "n"}}`,
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	return p
 }
 
@@ -55,14 +53,10 @@ Annotations  ConfigMap n/bare     bare.json           no annotations
 `
 	text := func(o manifest.InclusionTextOptions) string {
 		var out strings.Builder
-		if err := in.WriteText(&out, o); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, in.WriteText(&out, o))
 		return out.String()
 	}
-	if diff := cmp.Diff(want, text(manifest.InclusionTextOptions{})); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, text(manifest.InclusionTextOptions{}))
 	summary := want[strings.LastIndex(want, "\n\n")+2:]
 	for _, tt := range []struct {
 		o     manifest.InclusionTextOptions
@@ -80,14 +74,9 @@ Annotations  ConfigMap n/bare     bare.json           no annotations
 	if got := text(manifest.InclusionTextOptions{Component: "none"}); got != summary {
 		t.Errorf("nothing is shown: %s", got)
 	}
-	data, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Get(json.Marshal(in))(t)
 	var read manifest.Inclusion
-	if err := json.Unmarshal(data, &read); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(data, &read))
 	if diff := cmp.Diff(in, &read, cmpopts.IgnoreFields(manifest.JudgedManifest{}, "Manifest")); diff != "" {
 		t.Errorf("read again: %s", diff)
 	}
@@ -110,9 +99,7 @@ func TestOperatorsAreNotDeleted(t *testing.T) {
 			"release-manifests/0000_10_a_1.yaml": kind("config.openshift.io/v1", "ClusterOperator", "a", "", annotations, "status: {versions: [{name: operator, version: 4.20.1}]}"),
 			"release-manifests/0000_10_a_2.yaml": kind("config.openshift.io/v2", "ClusterOperator", "a", "", annotations, ""), // of another version, like any kind
 		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return p
 	}
 	p := release(`release.openshift.io/delete: "true"`)
@@ -120,9 +107,7 @@ func TestOperatorsAreNotDeleted(t *testing.T) {
 	for _, m := range p.Inclusion(manifest.Filter{}).Manifests {
 		deletes = append(deletes, m.Deletes)
 	}
-	if diff := cmp.Diff([]bool{false, true}, deletes); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []bool{false, true}, deletes)
 	d := manifest.Diff(release(""), p, manifest.DiffOptions{})
 	if len(d.Changed) != 1 || len(d.Removed) != 1 || len(d.DeletesAdded) != 1 || d.DeletesAdded[0].File != "0000_10_a_2.yaml" {
 		t.Errorf("%+v", d)
@@ -151,9 +136,7 @@ func (refusing) Write([]byte) (int, error) { return 0, errRefused }
 func TestClusterFilter(t *testing.T) {
 	load := func(annotations string) *manifest.Payload {
 		p, err := load(t, payload(map[string]string{"release-manifests/0000_10_a_1.yaml": object("a", annotations)}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return p
 	}
 	old, next := load(included), load(included+", capability.openshift.io/name: Console")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -147,10 +148,7 @@ func TestKeptMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fsys := payload(map[string]string{"release-manifests/a.yaml": data})
 			before := heap()
-			p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := checktest.Get(manifest.Load(t.Context(), fsys, manifest.LoadOptions{Limits: limits}))(t)
 			m := p.Excluded[0].Manifest
 			m.Object()
 			kept := heap() - before

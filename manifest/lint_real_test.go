@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -65,20 +66,15 @@ func TestLintOfRealPayloads(t *testing.T) {
 		t.Run(tt.dir+tt.featureSet, func(t *testing.T) {
 			f := manifest.DefaultFilter()
 			f.FeatureSet = &tt.featureSet
-			p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.dir)),
-				manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := checktest.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.dir)),
+				manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
 			got := map[string]int{}
 			findings := manifest.Lint(p, manifest.Filter{})
 			for _, f := range findings {
 				got[f.Rule]++
 				t.Log(f)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 			if diff := cmp.Diff(findings, manifest.Lint(p, manifest.Filter{})); diff != "" {
 				t.Errorf("the second time: %s", diff)
 			}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -207,10 +208,7 @@ func TestLint(t *testing.T) {
 					}
 					all[name] = data
 				}
-				p, err := load(t, payload(all))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := checktest.Get(load(t, payload(all)))(t)
 				for _, f := range manifest.Lint(p, manifest.Filter{}) {
 					if f.Rule == tt.rule {
 						out = append(out, f.File+": "+f.Message)
@@ -218,9 +216,7 @@ func TestLint(t *testing.T) {
 				}
 				return out
 			}
-			if diff := cmp.Diff(tt.want, found(tt.files)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, found(tt.files))
 			if got := found(tt.near); got != nil {
 				t.Errorf("near miss: %q", got)
 			}
@@ -241,18 +237,14 @@ func TestLint(t *testing.T) {
 // TestLintFinding: a finding says where it is, in data and in text.
 func TestLintFinding(t *testing.T) {
 	p, err := load(t, payload(map[string]string{"release-manifests/x.yaml": configMap1("z", "", "") + "---\n" + kind("v1", "Service", "s", "ns", `release.openshift.io/delete: "\n"`, "")}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []manifest.Finding{
 		{Rule: "file-name", Severity: "Warning", File: "x.yaml", Message: "the name has no runlevel and component, as in 0000_50_dns_namespace.yaml"},
 		{Rule: "delete-value", Severity: "Error", File: "x.yaml", Document: 2, Identity: manifest.Identity{Kind: "Service", Namespace: "ns", Name: "s"},
 			Message: `release.openshift.io/delete is "\n", not true`},
 	}
 	got := manifest.Lint(p, manifest.Filter{})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	texts := []string{
 		"Warning: x.yaml: the name has no runlevel and component, as in 0000_50_dns_namespace.yaml (file-name)",
 		`Error: x.yaml, document 2: Service ns/s: release.openshift.io/delete is "\n", not true (delete-value)`,
@@ -274,22 +266,17 @@ func TestLintFinding(t *testing.T) {
 // TestLintFilter: what a pass excludes is not applied, and capabilities that a
 // cluster knows are known.
 func TestLintFilter(t *testing.T) {
-	p, err := load(t, payload(map[string]string{
+	p := checktest.Get(load(t, payload(map[string]string{
 		"release-manifests/0000_50_a_x.yaml": configMap1("a", "", ""),
 		"release-manifests/0000_50_a_y.yaml": configMap1("a", "capability.openshift.io/name: Flying", ""),
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	rules := func(f manifest.Filter) (out []string) {
 		for _, f := range manifest.Lint(p, f) {
 			out = append(out, f.Rule)
 		}
 		return out
 	}
-	if diff := cmp.Diff([]string{"capability", "duplicate"}, rules(manifest.Filter{})); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"capability", "duplicate"}, rules(manifest.Filter{}))
 	flying := &manifest.Capabilities{Known: sets.New("Flying"), Enabled: sets.New[string]()}
 	if got := rules(manifest.Filter{Capabilities: flying}); got != nil {
 		t.Errorf("with a filter: %q", got)
@@ -349,9 +336,7 @@ func TestLintOrderAgreesWithGraph(t *testing.T) {
 				got[f.File] = true
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, got)
 	})
 }
 
@@ -361,8 +346,6 @@ func newManifest(t *rapid.T, file, version, kind, name, namespace string) *manif
 		metadata["namespace"] = namespace
 	}
 	m, err := manifest.New(file, &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "metadata": metadata}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return m
 }

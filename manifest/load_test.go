@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -111,23 +112,15 @@ func TestLoadRelease(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p, err := manifest.Load(t.Context(), metadata(tt.metadata), manifest.LoadOptions{Image: "i", Architecture: "s390x"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		tt.want.Version, tt.want.Image = "4.20.1", "i"
 		if diff := cmp.Diff(tt.want, p.Release); diff != "" || len(p.Warnings) != tt.warnings {
 			t.Errorf("%s: %s %v", tt.metadata, diff, p.Warnings)
 		}
-		if diff := cmp.Diff([][]string{{"x", "4.19.1"}, {"4.20.2"}}, [][]string{p.Previous, p.Next}); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, [][]string{{"x", "4.19.1"}, {"4.20.2"}}, [][]string{p.Previous, p.Next})
 		var free map[string]any
-		if err := json.Unmarshal([]byte(tt.metadata), &free); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(free, p.Metadata); diff != "" {
-			t.Error(diff)
-		}
+		checktest.OK(t, json.Unmarshal([]byte(tt.metadata), &free))
+		checktest.Same(t, free, p.Metadata)
 	}
 }
 
@@ -137,10 +130,7 @@ func TestLoadImages(t *testing.T) {
 		if data != "" {
 			files["release-manifests/image-references"] = data
 		}
-		p, err := load(t, payload(files))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := checktest.Get(load(t, payload(files)))(t)
 		if image, err := p.Image("cli"); err != nil || image != "example.com/cli@sha256:1" {
 			t.Error(image, err)
 		}
@@ -165,10 +155,7 @@ func TestLoadTemplates(t *testing.T) {
 		"release-manifests/0000_1_a_c.yaml":  object("bad", included+", b: 5"),
 		"release-manifests/0000_1_a_c2.yaml": object("list", included) + "---\n" + object("bad2", included+", b: yes"),
 	})
-	p, err := load(t, fsys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Get(load(t, fsys))(t)
 	want := map[string]any{
 		"a": "example.com/release@sha256:abc", "b": manifest.DefaultProfile, "c": "<no value>", "d": "", "e": "example.com/ab@sha256:2", "f": "example.com/cli@sha256:1",
 	}
@@ -176,9 +163,7 @@ func TestLoadTemplates(t *testing.T) {
 	for key := range want {
 		got[key] = p.Manifests[0].Object().Object[key]
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if p.Manifests[1].Object().Object["a"] != "x" || p.Manifests[2].Object().Object["a"] != "{{.ReleaseImage}}" {
 		t.Error(p.Manifests[1].Object(), p.Manifests[2].Object())
 	}
@@ -193,13 +178,11 @@ func TestLoadTemplates(t *testing.T) {
 			t.Error(w)
 		}
 	}
-	if diff := cmp.Diff([]string{
+	checktest.Same(t, []string{
 		"manifests/0_hyphen.yaml 0", "manifests/1.yaml 0", "manifests/1.yaml 0", "manifests/2_field.yaml 0", "manifests/3_unclosed.yaml 0",
 		"manifests/4_range.yaml 0", "manifests/5_text.yaml 0", "manifests/6_undefined.yaml 0",
 		"release-manifests/0000_1_a_c.yaml 1", "release-manifests/0000_1_a_c2.yaml 2",
-	}, places); diff != "" {
-		t.Error(diff)
-	}
+	}, places)
 }
 
 func TestLoadFaults(t *testing.T) {
@@ -223,9 +206,7 @@ func TestLoadFaults(t *testing.T) {
 	for _, f := range fault.Faults {
 		places = append(places, f.Position())
 	}
-	if diff := cmp.Diff([]string{"manifests/0.yaml, document 1", "release-manifests/a.yaml, document 3", "release-manifests/c.yaml, document 2", "release-manifests/unreadable.yml"}, places); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"manifests/0.yaml, document 1", "release-manifests/a.yaml, document 3", "release-manifests/c.yaml, document 2", "release-manifests/unreadable.yml"}, places)
 	for _, want := range []string{
 		"Error loading manifests from example.com/release@sha256:abc: [parse 0.yaml: error parsing: error unmarshaling JSON: ",
 		`, parse a.yaml: duplicate resource: (Group: "example.com" Kind: "K" Name: "a"), parse c.yaml: error parsing: error converting YAML to JSON: yaml: line 2: `,
@@ -304,13 +285,8 @@ func TestLoadFilters(t *testing.T) {
 	})
 	f := manifest.DefaultFilter()
 	plain, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f})
-	if err != nil {
-		t.Fatal(err)
-	}
-	later, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f, Workers: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	later := checktest.Get(manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: f, Workers: 7}))(t)
 	for _, filter := range []manifest.Filter{{Capabilities: &manifest.Capabilities{}}, {Overrides: []configv1.ComponentOverride{{Group: "example.com", Kind: "K", Name: "capable", Unmanaged: true}}}} {
 		if included, excluded := later.Included(filter); len(included) != 1 || len(excluded) != 1 || excluded[0].Manifest.Identity().Name != "capable" {
 			t.Errorf("%d included, excluded: %v", len(included), excluded)
@@ -351,10 +327,7 @@ func TestLoadOrder(t *testing.T) {
 		files[name] = object(fmt.Sprint("m", i), included)
 	}
 	for _, fsys := range []fs.FS{payload(files), shuffled{payload(files)}} {
-		p, err := load(t, fsys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := checktest.Get(load(t, fsys))(t)
 		var got []string
 		for _, m := range p.Manifests {
 			got = append(got, m.Identity().Name)
@@ -372,9 +345,7 @@ func TestTemplatesKnowTheProfile(t *testing.T) {
 	for want, profile := range map[string]*string{manifest.DefaultProfile: nil, other: &other} {
 		fsys := payload(map[string]string{"manifests/a.yaml": object("a", `include.release.openshift.io/{{.ClusterProfile}}: "true"`) + "profile: {{.ClusterProfile}}\n"})
 		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: manifest.LoadFilter{Profile: profile}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if len(p.Manifests) != 1 || p.Manifests[0].Object().Object["profile"] != want {
 			t.Errorf("%s: %v, %v", want, p.Manifests, p.Excluded)
 		}

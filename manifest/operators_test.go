@@ -3,6 +3,8 @@ package manifest_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestOperators(t *testing.T) {
@@ -10,17 +12,14 @@ func TestOperators(t *testing.T) {
 	workload := func(api, kind, name string) string {
 		return "apiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: " + name + ", annotations: {" + included + "}}\n"
 	}
-	p, err := load(t, payload(map[string]string{
+	p := checktest.Get(load(t, payload(map[string]string{
 		"release-manifests/0000_70_dns-operator_01.yaml":  workload("apps/v1", "Deployment", "d") + "---\n" + workload("v1", "Service", "s"),
 		"release-manifests/0000_70_dns-operator_02.yaml":  co,
 		"release-manifests/0000_60_dns-operator_01.yaml":  workload("batch/v1", "Job", "j") + "---\n" + strings.Replace(workload("apps/v1", "DaemonSet", "gone"), "{include", "{release.openshift.io/delete: 'true', include", 1),
 		"release-manifests/0000_80_dns-operator_01.yaml":  workload("apps/v1", "StatefulSet", "later"),
 		"release-manifests/0000_80_other-operator_1.yaml": workload("apps/v1", "DaemonSet", "o"),
 		"release-manifests/zz.yaml":                       workload("apps/v1", "DaemonSet", "z"),
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))(t)
 	operators := p.Operators()
 	if len(operators) != 1 {
 		t.Fatal(operators)

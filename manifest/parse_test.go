@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -94,9 +94,7 @@ func TestParse(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			var got []string
 			for i, m := range manifests {
 				got = append(got, m.String())
@@ -104,19 +102,14 @@ func TestParse(t *testing.T) {
 					t.Errorf("document %d at place %d", m.Document, i)
 				}
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 		})
 	}
 }
 
 // TestObjectIsDecodedOnce asks for one object from many goroutines.
 func TestObjectIsDecodedOnce(t *testing.T) {
-	manifests, err := manifest.Parse("f.yaml", []byte(configMap), manifest.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifests := checktest.Get(manifest.Parse("f.yaml", []byte(configMap), manifest.Limits{}))(t)
 	objects := make(chan *unstructured.Unstructured)
 	for range 20 {
 		go func() { objects <- manifests[0].Object() }()
@@ -160,9 +153,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	for annotations, want := range tests {
 		manifests, err := manifest.Parse("f", []byte("kind: K\nmetadata: {name: a, annotations: "+annotations+"}"), manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if got := manifests[0].Annotations(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, want %#v", annotations, got, want)
 		}
@@ -197,9 +188,7 @@ func TestParseLimits(t *testing.T) {
 	if _, err := manifest.Parse("f", []byte("kind: K\nmetadata: {name: a}\nx: [[[]]]"), manifest.Limits{Depth: 4}); err != nil {
 		t.Error(err)
 	}
-	if _, err := manifest.Parse("f", []byte(big.String()), manifest.Limits{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(manifest.Parse("f", []byte(big.String()), manifest.Limits{})))
 }
 
 // reference decodes a file with apimachinery's decoder alone.

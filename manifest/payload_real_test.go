@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -36,11 +37,8 @@ func TestLoadRealPayloads(t *testing.T) {
 		t.Run(tt.dir+tt.featureSet, func(t *testing.T) {
 			f := manifest.DefaultFilter()
 			f.FeatureSet = &tt.featureSet
-			p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.dir)),
-				manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := checktest.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), tt.dir)),
+				manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f}))(t)
 			if len(p.Manifests) != tt.included || len(p.Excluded) != tt.excluded || p.Hash != tt.hash {
 				t.Errorf("%d included, %d excluded, hash %s", len(p.Manifests), len(p.Excluded), p.Hash)
 			}
@@ -52,9 +50,7 @@ func TestLoadRealPayloads(t *testing.T) {
 				want  [3]int
 			}{{manifest.UpdateGraph, tt.updating}, {manifest.FlatGraph, tt.flat}} {
 				g := c.graph(p.Tasks())
-				if err := g.Validate(); err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, g.Validate())
 				n, w, e := edges(g)
 				if got := [3]int{n, w, e}; got != c.want {
 					t.Errorf("nodes, with tasks, edges: %v, want %v", got, c.want)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A named pipe among the files of a payload is a fault of that file, and nothing
@@ -15,9 +17,7 @@ import (
 func TestLoadPipe(t *testing.T) {
 	for _, name := range []string{"manifests/a.yaml", "release-manifests/b.json", "release-manifests/image-references", "release-manifests/release-metadata"} {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, payload(nil)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.CopyFS(dir, payload(nil)))
 		at := filepath.Join(dir, name)
 		if err := os.Remove(at); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -52,10 +53,7 @@ func TestProfiles(t *testing.T) {
 			continue
 		}
 		dir := filepath.Join(testdata.Dir(t), name)
-		all, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := checktest.Get(manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{}))(t)
 		for i, profile := range profileChoices {
 			for j, set := range featureSetChoices {
 				if israce.Enabled && (i+j)%5 != 0 {
@@ -75,9 +73,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	if *update && !israce.Enabled {
-		if err := os.WriteFile(profilesFile, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(profilesFile, []byte(out.String()), 0o644))
 	} else if n := strings.Count(out.String(), "\n"); n != len(wanted) && !israce.Enabled {
 		t.Errorf("%d rows, and %d in %s", n, len(wanted), profilesFile)
 	}
@@ -132,10 +128,7 @@ func (r *profileRow) judge(all *manifest.Payload) *manifest.Payload {
 
 // load makes sure that loading with the filter leaves out the same manifests.
 func (r *profileRow) load(want *manifest.Payload) {
-	p, err := manifest.Load(r.Context(), os.DirFS(r.dir), manifest.LoadOptions{Filter: r.filter()})
-	if err != nil {
-		r.Fatal(err)
-	}
+	p := checktest.Get(manifest.Load(r.Context(), os.DirFS(r.dir), manifest.LoadOptions{Filter: r.filter()}))(r)
 	verdicts := func(p *manifest.Payload) map[string]manifest.Verdict {
 		out := map[string]manifest.Verdict{}
 		for _, m := range p.Manifests {

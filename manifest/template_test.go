@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -26,9 +27,7 @@ func TestTemplatesOfRealPayloads(t *testing.T) {
 	for _, name := range []string{"payload-4.17.30", "payload-4.18.15"} {
 		dir := filepath.Join(testdata.Dir(t), name)
 		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Image: "example.com/release@sha256:abc"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if len(p.Warnings) != 0 {
 			t.Error(p.Warnings)
 		}
@@ -46,13 +45,8 @@ func TestTemplatesOfRealPayloads(t *testing.T) {
 		for _, file := range files {
 			var out bytes.Buffer
 			data := map[string]any{"ReleaseImage": "example.com/release@sha256:abc", "ClusterProfile": manifest.DefaultProfile, "Images": p.Images}
-			if err := template.Must(template.ParseFiles(file)).Execute(&out, data); err != nil {
-				t.Fatal(err)
-			}
-			want, err := manifest.Parse(filepath.Base(file), out.Bytes(), manifest.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, template.Must(template.ParseFiles(file)).Execute(&out, data))
+			want := checktest.Get(manifest.Parse(filepath.Base(file), out.Bytes(), manifest.Limits{}))(t)
 			for _, m := range want {
 				if got := raws[fmt.Sprint(m.Filename, m.Document)]; got != string(m.Raw) {
 					t.Errorf("%s, document %d: %s\nwant %s", m.Filename, m.Document, got, m.Raw)
@@ -230,9 +224,7 @@ func TestTemplateAsTextTemplate(t *testing.T) {
 		var out bytes.Buffer
 		wantErr := template.Must(template.New("own.yaml").Parse(source)).Execute(&out, data)
 		p, err := manifest.Load(t.Context(), payload(map[string]string{"manifests/own.yaml": object("own", included) + "x: |\n  " + source}), manifest.LoadOptions{Image: "i", Filter: manifest.DefaultFilter()})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		if skipped := len(p.Manifests) == 0; skipped != (wantErr != nil) {
 			rt.Fatalf("skipped: %v %v; text/template: %v", skipped, p.Warnings, wantErr)
 		} else if skipped {

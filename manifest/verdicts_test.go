@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -29,21 +29,14 @@ func TestLoadVerdicts(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Get(os.ReadFile(path))(t)
 			text, want, _ := strings.Cut(string(data), "-- verdicts --\n")
 			got := verdicts(t, text)
 			if *update {
-				if err := os.WriteFile(path, []byte(text+"-- verdicts --\n"+got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, os.WriteFile(path, []byte(text+"-- verdicts --\n"+got), 0o644))
 				return
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Capabilities are what a backend may have or lack.
@@ -112,9 +113,7 @@ func newNames(id string) *suite {
 func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 	t.Helper()
 	var random [4]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(rand.Read(random[:])))
 	id := hex.EncodeToString(random[:])
 	s := newNames(id)
 	s.api = api
@@ -129,9 +128,7 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 	}
 	name := "widgets." + s.widgets.Group
 	t.Cleanup(func() { s.discard(t, probe.Definitions, "", name) })
-	if err := probe.Define(s.ctx, api, object(t, definition, name, s.widgets.Group)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, probe.Define(s.ctx, api, object(t, definition, name, s.widgets.Group)))
 	return s
 }
 
@@ -139,9 +136,7 @@ func newSuite(t *testing.T, api clusterapi.ClusterAPI) *suite {
 func object(t *testing.T, text string, args ...any) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := probe.Parse(fmt.Sprintf(text, args...), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, probe.Parse(fmt.Sprintf(text, args...), &u.Object))
 	return u
 }
 
@@ -221,9 +216,7 @@ func (s *suite) gone(t *testing.T, u *unstructured.Unstructured) bool {
 // set puts a value at a path of fields.
 func set(t *testing.T, u *unstructured.Unstructured, v any, path ...string) {
 	t.Helper()
-	if err := unstructured.SetNestedField(u.Object, v, path...); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, unstructured.SetNestedField(u.Object, v, path...))
 }
 
 // wantAt compares what is at a path of fields, in its JSON form.

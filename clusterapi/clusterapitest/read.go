@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func testGet(t *testing.T, s *suite) {
@@ -303,9 +304,6 @@ func names(l *unstructured.UnstructuredList) []string {
 
 func selector(t *testing.T, format string, args ...any) labels.Selector {
 	t.Helper()
-	out, err := labels.Parse(fmt.Sprintf(format, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := checktest.Get(labels.Parse(fmt.Sprintf(format, args...)))(t)
 	return out
 }

@@ -6,15 +6,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // recording is a cluster that has what a recorded one must have.
 func recording(t testing.TB) *memory.Cluster {
 	t.Helper()
 	c := memory.New(asServer)
-	if err := c.Load(clusterapitest.Objects()...); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Load(clusterapitest.Objects()...))
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // testShared: what is shared is what Get and List return, and stays as it is.
@@ -41,9 +42,7 @@ func testShared(t *testing.T, s *suite) {
 		for _, u := range named(t, "") {
 			opts := clusterapi.ListOptions{Namespace: s.ns}
 			list, err := s.api.List(s.ctx, u.GroupVersionKind(), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			objects, err := shared.ListShared(s.ctx, u.GroupVersionKind(), opts)
 			if err != nil || len(objects) != len(list.Items) || len(objects) < 2 {
 				t.Fatalf("ListShared of %s returned %d objects and %v, List %d", u.GetKind(), len(objects), err, len(list.Items))
@@ -79,9 +78,7 @@ func testShared(t *testing.T, s *suite) {
 				own.SetLabels(map[string]string{"mine": "yes"})
 				mutateTree(own.Object)
 			}
-			if err := get(t, u).Unchanged(was); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, get(t, u).Unchanged(was))
 		}
 	})
 	t.Run("Stays", func(t *testing.T) {
@@ -102,9 +99,7 @@ func testShared(t *testing.T, s *suite) {
 				set(t, next, map[string]any{}, "status")
 				s.updateStatus(t, next)
 			}
-			if err := s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{}))
 			if err := o.Unchanged(was); err != nil {
 				t.Errorf("after writes: %v", err)
 			}
@@ -199,9 +194,7 @@ func testFollowOrder(t *testing.T, s *suite, follower clusterapi.Follower, told 
 	}
 	u.SetAnnotations(map[string]string{"a": "b"})
 	states = append(states, s.apply(t, "other", u))
-	if err := s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.api.Delete(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{}))
 	changes := told(cursor, u)
 	if len(changes) != len(states)+1 {
 		t.Fatalf("%d changes are told, want %d", len(changes), len(states)+1)

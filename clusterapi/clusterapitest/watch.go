@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func testWatch(t *testing.T, s *suite) {
@@ -38,9 +39,7 @@ func testWatch(t *testing.T, s *suite) {
 		ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
 		defer cancel()
 		for e, err := range watcher.Watch(ctx, configMaps, clusterapi.ListOptions{Namespace: s.ns}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if e.Type == clusterapi.Synced {
 				break
 			}
@@ -249,9 +248,7 @@ func testWatchKind(t *testing.T, s *suite, watcher clusterapi.Watcher, in *unstr
 		last = s.updateStatus(t, last)
 		same("Modified")
 	}
-	if err := s.api.Delete(s.ctx, gvk, clusterapi.KeyOf(in), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.api.Delete(s.ctx, gvk, clusterapi.KeyOf(in), clusterapi.DeleteOptions{}))
 	last = s.get(t, in)
 	if last.GetDeletionTimestamp() == nil {
 		t.Fatal("it has no deletionTimestamp")

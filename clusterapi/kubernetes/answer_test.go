@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // An answer to Get, Create, Apply, Update and UpdateStatus is the object that
@@ -219,10 +220,7 @@ func TestRedirect(t *testing.T) {
 			fmt.Fprint(w, configMap("default", "b"))
 		}
 	})
-	api, err := kubernetes.New(&rest.Config{Host: s.URL, BearerToken: "secret"}, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(&rest.Config{Host: s.URL, BearerToken: "secret"}, kubernetes.Options{}))(t)
 	defer api.Close()
 	if _, err := api.Get(t.Context(), configMaps, clusterapi.Key("default", "a")); !errors.Is(err, kubernetes.ErrAnswer) || asked.Load() > 0 {
 		t.Errorf("got %v, and the other host was asked %d times", err, asked.Load())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -65,20 +66,13 @@ func TestClose(t *testing.T) {
 	var conns, others openConns
 	config := &rest.Config{Host: s.URL, Dial: conns.dial}
 	api, err := kubernetes.New(config, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	config.Dial = others.dial
-	other, err := kubernetes.New(config, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 	defer other.Close()
 	node := clusterapi.Key("", "there")
 	for _, c := range []*kubernetes.Cluster{api, other} {
-		if _, err := c.Get(t.Context(), nodes, node); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(c.Get(t.Context(), nodes, node)))
 	}
 	errs := make(chan error, 2)
 	go func() {
@@ -94,17 +88,13 @@ func TestClose(t *testing.T) {
 	}()
 	<-waiting
 	<-waiting
-	if err := api.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Close())
 	for range 2 {
 		if err := <-errs; !errors.Is(err, kubernetes.ErrClosed) {
 			t.Errorf("in progress: %v", err)
 		}
 	}
-	if err := api.Close(); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, api.Close())
 	if _, err := api.Get(t.Context(), nodes, node); !errors.Is(err, kubernetes.ErrClosed) {
 		t.Errorf("Get after Close: %v", err)
 	}
@@ -134,19 +124,14 @@ func TestCloseWhileDialing(t *testing.T) {
 		close(ended)
 		return nil, ctx.Err()
 	}}
-	api, err := kubernetes.New(config, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 	errs := make(chan error, 1)
 	go func() {
 		_, err := api.Get(t.Context(), nodes, clusterapi.Key("", "a"))
 		errs <- err
 	}()
 	<-dialing
-	if err := api.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Close())
 	<-ended
 	if err := <-errs; !errors.Is(err, kubernetes.ErrClosed) {
 		t.Errorf("got %v", err)
@@ -160,15 +145,9 @@ func TestOwnTransport(t *testing.T) {
 	transport := &http.Transport{DialContext: conns.dial}
 	defer transport.CloseIdleConnections()
 	api, err := kubernetes.New(&rest.Config{Host: s.URL, Transport: transport}, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := api.Get(t.Context(), nodes, clusterapi.Key("", "a")); err != nil {
-		t.Fatal(err)
-	}
-	if err := api.Close(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	checktest.OK(t, checktest.Err(api.Get(t.Context(), nodes, clusterapi.Key("", "a"))))
+	checktest.OK(t, api.Close())
 	if conns.n.Load() != 1 {
 		t.Errorf("%d connections", conns.n.Load())
 	}
@@ -186,9 +165,7 @@ func TestPanics(t *testing.T) {
 		"transport": {Host: "http://127.0.0.1:1", Transport: panicking{}},
 	} {
 		api, err := kubernetes.New(config, kubernetes.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		defer api.Close()
 		_, err = api.Get(t.Context(), nodes, clusterapi.Key("", "a"))
 		var p *panics.Error

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // handled answers requests by a handler, without a network, so that a bubble's
@@ -53,9 +54,7 @@ func discover(t *testing.T, answered func(n int64, ctx context.Context) bool) (*
 			<-r.Context().Done()
 		}
 	}}}, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return api, &n
 }
 
@@ -156,9 +155,7 @@ func TestDiscoveryIsNotOlderThanTheCall(t *testing.T) {
 				answers(coreResources)(w, r)
 			}
 		}}}, kubernetes.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		defer api.Close()
 		errs := [2]chan error{make(chan error, 1), make(chan error, 1)}
 		for i := range errs {

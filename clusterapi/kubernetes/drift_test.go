@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -72,9 +73,7 @@ func TestReconcileByWatch(t *testing.T) {
 
 func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 	both, _, err := realReleases(t.Context(), testdata.Dir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	s := testserver.Start(t)
 	api := newAPI(t, s, kubernetes.Options{})
 	p := both[1].payload
@@ -185,9 +184,7 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 			f(u)
 			_, err = api.Update(t.Context(), u, clusterapi.UpdateOptions{FieldManager: "someone"})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	change(deployments[0], func(u *unstructured.Unstructured) {
 		l := u.GetLabels()
@@ -209,9 +206,7 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 	})
 	change(deployments[2], func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
 	change(roles[0], func(u *unstructured.Unstructured) { u.Object["rules"] = []any{} })
-	if err := api.Delete(t.Context(), role, clusterapi.KeyOf(roles[1].Object()), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Delete(t.Context(), role, clusterapi.KeyOf(roles[1].Object()), clusterapi.DeleteOptions{}))
 	hear()
 	calls = pass(runlevel.Reconciling)
 	var texts []string

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // writes are all verbs that write, each with a call of it.
@@ -68,9 +69,7 @@ func TestDryRunRequests(t *testing.T) {
 				var sent []string
 				api := client(t, fake(t, func(w http.ResponseWriter, r *http.Request) {
 					body, err := io.ReadAll(r.Body)
-					if err != nil {
-						t.Error(err)
-					}
+					checktest.Good(t, err)
 					found := dryRunOf(t, r, body)
 					if r.Method == http.MethodGet {
 						if len(found) > 0 {
@@ -81,10 +80,7 @@ func TestDryRunRequests(t *testing.T) {
 					}
 					fmt.Fprint(w, answer)
 				}), kubernetes.Options{DryRun: dry})
-				out, err := do(api)
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := checktest.Get(do(api))(t)
 				if out != nil {
 					if by, _, _ := unstructured.NestedString(out.Object, "data", "by"); by != "the server" {
 						t.Errorf("returned %v", out.Object)
@@ -117,9 +113,7 @@ func dryRunOf(t testing.TB, r *http.Request, body []byte) (found []string) {
 		DryRun        []string
 		DeleteOptions struct{ DryRun []string }
 	}
-	if err := json.Unmarshal(body, &options); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, json.Unmarshal(body, &options))
 	for _, v := range options.DryRun {
 		found = append(found, "body "+v)
 	}
@@ -141,31 +135,21 @@ func TestDryRun(t *testing.T) {
 
 	create(t, api, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: app}}`))
 	there, err := api.Apply(t.Context(), object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: there, namespace: app}, data: {a: one}}`), clusterapi.ApplyOptions{FieldManager: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	create(t, api, object(t, `{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: app, labels: {app: web}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: web, image: registry.example/web}]}}`))
 	budget := create(t, api, object(t, `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: app}, spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}}`))
-	running, err := api.Get(t.Context(), pods, clusterapi.Key("app", "web"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	running := checktest.Get(api.Get(t.Context(), pods, clusterapi.Key("app", "web")))(t)
 	running.Object["status"] = map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
 	if running, err = api.UpdateStatus(t.Context(), running, clusterapi.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	budget.Object["status"] = map[string]any{"observedGeneration": budget.GetGeneration(), "disruptionsAllowed": int64(1), "currentHealthy": int64(2), "desiredHealthy": int64(1), "expectedPods": int64(2)}
-	if _, err := api.UpdateStatus(t.Context(), budget, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(api.UpdateStatus(t.Context(), budget, clusterapi.UpdateOptions{})))
 	state := func() map[string]*unstructured.UnstructuredList {
 		t.Helper()
 		out := map[string]*unstructured.UnstructuredList{}
 		for _, gvk := range []schema.GroupVersionKind{configMaps, pods, budgets, namespaces} {
-			list, err := api.List(t.Context(), gvk, clusterapi.ListOptions{Namespace: ""})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := checktest.Get(api.List(t.Context(), gvk, clusterapi.ListOptions{Namespace: ""}))(t)
 			out[gvk.Kind], list.Object = list, nil
 		}
 		return out
@@ -249,13 +233,9 @@ func TestDryRun(t *testing.T) {
 	}
 
 	// the same writes in earnest change it: it was not the writes that do nothing
-	if _, err := api.Update(ctx, changed, clusterapi.UpdateOptions{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(api.Update(ctx, changed, clusterapi.UpdateOptions{})))
 	err = cmp.Or(api.Evict(ctx, clusterapi.Key("app", "web"), clusterapi.EvictOptions{}), api.Delete(ctx, configMaps, clusterapi.Key("app", "there"), clusterapi.DeleteOptions{}))
-	if err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, err)
 	for gvk, name := range map[schema.GroupVersionKind]string{pods: "web", configMaps: "there"} {
 		if _, err := api.Get(ctx, gvk, clusterapi.Key("app", name)); !apierrors.IsNotFound(err) {
 			t.Errorf("%s in earnest: %v", gvk.Kind, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -61,9 +62,7 @@ spec:
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	create(t, api, object(t, `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -85,9 +84,7 @@ func allow(t testing.TB, api clusterapi.ClusterAPI, disruptions int32, behind bo
 		b.Status.DisruptionsAllowed, b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods = disruptions, 1+disruptions, 1, 2
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 }
 
 // A refusal comes back at once, also where the server names a time to wait.
@@ -139,9 +136,7 @@ spec:
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	ended := make(chan error, 1)
 	go func() { ended <- nodes.Run(ctx) }()

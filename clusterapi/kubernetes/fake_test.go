@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // fake is an API server that serves ConfigMaps, Pods and Nodes as a function
@@ -43,14 +44,9 @@ func answers(text string) http.HandlerFunc {
 
 func client(t testing.TB, s *httptest.Server, o kubernetes.Options) *kubernetes.Cluster {
 	t.Helper()
-	api, err := kubernetes.New(&rest.Config{Host: s.URL}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(&rest.Config{Host: s.URL}, o))(t)
 	t.Cleanup(func() {
-		if err := api.Close(); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, api.Close())
 	})
 	return api
 }

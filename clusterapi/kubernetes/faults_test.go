@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -35,10 +36,7 @@ func TestFaults(t *testing.T) {
 	s := testserver.Start(t)
 	p := newProxy(t, s)
 	direct := newAPI(t, s, kubernetes.Options{})
-	api, err := kubernetes.New(p.config(), kubernetes.Options{PageSize: 2, Logger: logTo(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(p.config(), kubernetes.Options{PageSize: 2, Logger: logTo(t)}))(t)
 	t.Run("Throttled", func(t *testing.T) { testThrottled(t, p, api) })
 	t.Run("Conflict", func(t *testing.T) { testConflict(t, p, api) })
 	t.Run("Types", func(t *testing.T) { testTypes(t, p, api) })
@@ -71,9 +69,7 @@ func testThrottled(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 	p.inject(firstTime(2, throttled, method(http.MethodPatch)))
 	u := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: throttled, namespace: default}, data: {a: "1"}}`)
 	began := time.Now()
-	if _, err := api.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(api.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"})))
 	if took := time.Since(began); took < 2*time.Second {
 		t.Errorf("it took %s, and the server asked twice to wait for a second", took)
 	}
@@ -122,10 +118,7 @@ func testTypes(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 		{dropBefore, func(err error) bool { return apierrors.ReasonForError(err) == "" }},
 	} {
 		p.inject(firstTime(1, tc.fault, method(http.MethodPut)))
-		u, err := api.Get(t.Context(), configMaps, clusterapi.Key("default", "conflict"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Get(api.Get(t.Context(), configMaps, clusterapi.Key("default", "conflict")))(t)
 		if _, err := api.Update(t.Context(), u, clusterapi.UpdateOptions{}); err == nil || !tc.is(err) {
 			t.Errorf("%s became %v", tc.fault, err)
 		}
@@ -148,9 +141,7 @@ func testPages(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 	})
 	defer p.inject(nil)
 	list, err := api.List(t.Context(), configMaps, clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"faults": "pages"})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for i := range list.Items {
 		if want := fmt.Sprintf("page-%d", i); list.Items[i].GetName() != want {
 			t.Errorf("item %d is %s", i, list.Items[i].GetName())
@@ -212,15 +203,11 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 			cm.Data["a"] += "+"
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	remove := func(name string) {
 		t.Helper()
-		if err := direct.Delete(ctx, configMaps, clusterapi.Key("default", name), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, direct.Delete(ctx, configMaps, clusterapi.Key("default", name), clusterapi.DeleteOptions{}))
 	}
 	want("Added again", "Added changes", "Added goes", "Added stays", "Synced")
 	change("changes")
@@ -270,13 +257,8 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 // fail, so the time between two is short.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
 	from, err := openRelease(t.Context(), "from", sample.From())
-	if err != nil {
-		t.Fatal(err)
-	}
-	to, err := openRelease(t.Context(), "to", sample.To())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	to := checktest.Get(openRelease(t.Context(), "to", sample.To()))(t)
 	both := releases{from, to}
 	for _, m := range from.payload.Manifests {
 		if name := m.Object().GetName(); name == "clusterversions.config.openshift.io" || name == "clusteroperators.config.openshift.io" {
@@ -287,16 +269,11 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		_, err := direct.List(ctx, schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterVersion"}, clusterapi.ListOptions{})
 		return err == nil, err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	newClusterVersion(t, direct)
 	play(t, actors{direct, both})
 
-	api, err := kubernetes.New(p.config(), kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(p.config(), kubernetes.Options{}))(t)
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(4, 18))
 	faults := []fault{conflict, throttled, broken, dropBefore, dropAfter}
@@ -318,15 +295,12 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 		before[f] = p.count(f)
 	}
 
-	u, err := newUpdater(api, both, 20, 4*time.Minute, nil, func(e clusterapi.Event) {
+	u := checktest.Get(newUpdater(api, both, 20, 4*time.Minute, nil, func(e clusterapi.Event) {
 		l := line(e)
 		if l.Step == "" || l.Step == string(runlevel.EventTaskRetry) || l.Step == string(runlevel.EventTaskFailed) {
 			t.Logf("%s %s %s %s %s %s", l.Type, l.Step, l.Version, l.Task, l.Message, l.Error)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- u.Run(ctx) }()

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestMain lets a test run this program again as another process, which ends
@@ -37,10 +38,7 @@ func TestMain(m *testing.M) {
 
 func newAPI(t testing.TB, s *testserver.Server, o kubernetes.Options) clusterapi.ClusterAPI {
 	t.Helper()
-	api, err := kubernetes.New(s.Config(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(s.Config(), o))(t)
 	return api
 }
 
@@ -52,14 +50,9 @@ func logTo(t testing.TB) *slog.Logger {
 // object parses YAML, into which the arguments are put as by Sprintf.
 func object(t testing.TB, text string, args ...any) *unstructured.Unstructured {
 	t.Helper()
-	data, err := yaml.YAMLToJSON(fmt.Appendf(nil, text, args...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Get(yaml.YAMLToJSON(fmt.Appendf(nil, text, args...)))(t)
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, u.UnmarshalJSON(data))
 	return u
 }
 

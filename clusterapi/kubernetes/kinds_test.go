@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var (
@@ -70,10 +71,7 @@ spec:
 	if _, err := api.Apply(t.Context(), gadget(""), options); !apierrors.IsBadRequest(err) {
 		t.Errorf("without a namespace: %v, want a bad request", err)
 	}
-	stored, err := api.Get(t.Context(), gadgets, clusterapi.Key("default", "one"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := checktest.Get(api.Get(t.Context(), gadgets, clusterapi.Key("default", "one")))(t)
 	if _, err := api.UpdateStatus(t.Context(), stored, clusterapi.UpdateOptions{}); err == nil || !strings.Contains(err.Error(), "no status subresource") {
 		t.Errorf("a status without the subresource: %v", err)
 	}

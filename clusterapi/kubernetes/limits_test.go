@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -31,9 +32,7 @@ func responding(t *testing.T, o kubernetes.Options, answer func(r *http.Request)
 		resp.Request = r
 		return resp, nil
 	})}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	t.Cleanup(func() { _ = api.Close() })
 	return api
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -37,9 +38,7 @@ func TestMainJob(t *testing.T) {
 	t.Parallel()
 	data := testdata.Dir(t)
 	both, refused, err := realReleases(t.Context(), data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	from, to := both[0], both[1]
 	checkOperandNamespaces(t, both)
 	s := testserver.Start(t)
@@ -64,9 +63,7 @@ func TestMainJob(t *testing.T) {
 	second.reach(to.version(), 0.6, jobLimit)
 	s.StopAPIServer()
 	time.Sleep(2 * time.Second) // the updater and the actors meet refusals
-	if err := s.StartAPIServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.StartAPIServer(t.Context()))
 	awaitCompleted(t, api, to.version())
 	if h := history(t, api); h != to.version()+" Completed, "+from.version()+" Completed" {
 		t.Errorf("history at the end: %s", h)
@@ -153,9 +150,7 @@ spec: {clusterID: 8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01}
 func acknowledge(t testing.TB, api clusterapi.ClusterAPI) {
 	t.Helper()
 	gates, err := clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("openshift-config-managed", "admin-gates"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	_, err = clusterapi.Modify(t.Context(), api, clusterapi.Key("openshift-config", "admin-acks"), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
 		for gate := range gates.Data {
 			if cm.Data == nil {
@@ -165,9 +160,7 @@ func acknowledge(t testing.TB, api clusterapi.ClusterAPI) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 }
 
 func request(t testing.TB, api clusterapi.ClusterAPI, r *release) {
@@ -176,9 +169,7 @@ func request(t testing.TB, api clusterapi.ClusterAPI, r *release) {
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: r.version(), Image: r.image()}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 }
 
 // awaitCompleted waits until the newest history entry is a completed one of
@@ -201,10 +192,7 @@ func awaitCompleted(t testing.TB, api clusterapi.ClusterAPI, version string) {
 
 func history(t testing.TB, api clusterapi.ClusterAPI) string {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version")))(t)
 	var out []string
 	for _, h := range cv.Status.History {
 		out = append(out, h.Version+" "+string(h.State))
@@ -219,10 +207,7 @@ func history(t testing.TB, api clusterapi.ClusterAPI) string {
 // else that the release has. From then on nothing at all moves.
 func checkSecondPass(t testing.TB, config *rest.Config, api clusterapi.ClusterAPI, payloads releases) {
 	t.Helper()
-	u, err := newUpdater(api, payloads, 5, 5*time.Minute, logTo(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Get(newUpdater(api, payloads, 5, 5*time.Minute, logTo(t), nil))(t)
 	pass := func() map[string]*unstructured.Unstructured {
 		t.Helper()
 		r, err := u.Sync(t.Context())
@@ -274,15 +259,11 @@ func snapshot(t testing.TB, config *rest.Config) map[string]*unstructured.Unstru
 	config = rest.CopyConfig(config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	found, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	client := dynamic.NewForConfigOrDie(config)
 	out := map[string]*unstructured.Unstructured{}
 	resources, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, found))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for gvr := range resources {
 		list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
 		if err != nil {

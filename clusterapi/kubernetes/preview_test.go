@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -57,9 +58,7 @@ func TestPreviewIsTrue(t *testing.T) {
 func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map[string]bool) {
 	load := func(fsys fs.FS) *manifest.Payload {
 		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return p
 	}
 	running, target := load(from), load(to)
@@ -70,9 +69,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 		switch ns := m.Identity().Namespace; {
 		case m.GVK().Kind == "CustomResourceDefinition":
 			_, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 		case ns != "":
 			_, err := api.Create(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), clusterapi.CreateOptions{})
 			if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -113,9 +110,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 				return nil
 			})
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return out
 	}
 	carryOut(running)
@@ -125,9 +120,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 	p, err := preview.Run(t.Context(), target.Tasks(), preview.Options{
 		Reader: api, Mode: mode, Payload: target, Running: running, Owner: owner, Server: newAPI(t, s, kubernetes.Options{DryRun: true}).(preview.Server),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	t.Logf("preview of %d tasks, each asked of the server too: %s", len(target.Manifests), time.Since(start))
 	t.Logf("%v", p.Summary())
 	if moved, err := p.Check(t.Context(), api); err != nil || len(moved) > 0 {
@@ -167,9 +160,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 
 	// Over what it has left, an update changes nothing.
 	again, err := preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: api, Mode: mode, Payload: target, Running: target, Owner: owner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var odd []string
 	for _, c := range again.Changes {
 		switch c.Action {
@@ -198,13 +189,8 @@ func meddle(t *testing.T, api clusterapi.ClusterAPI, p *manifest.Payload) {
 		}
 		switch kind {
 		case "Deployment":
-			live, err := api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := unstructured.SetNestedField(live.Object, int64(7), "spec", "replicas"); err != nil {
-				t.Fatal(err)
-			}
+			live := checktest.Get(api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object())))(t)
+			checktest.OK(t, unstructured.SetNestedField(live.Object, int64(7), "spec", "replicas"))
 			if _, err := api.Update(t.Context(), live, clusterapi.UpdateOptions{FieldManager: "somebody"}); err != nil {
 				t.Fatal(err)
 			}

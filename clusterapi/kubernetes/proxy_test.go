@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // fault is what a proxy does to a request.
@@ -48,13 +49,8 @@ type proxy struct {
 func newProxy(t testing.TB, s *testserver.Server) *proxy {
 	t.Helper()
 	target, err := url.Parse(s.Config().Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(s.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	transport := checktest.Get(rest.TransportFor(s.Config()))(t)
 	p := &proxy{counts: map[fault]int{}, server: &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,

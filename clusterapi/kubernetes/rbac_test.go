@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -43,13 +44,8 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects, err := manifest.Parse(file, data, manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
+		objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 		for _, m := range objects {
 			if _, err := admin.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
 				t.Fatalf("%s: %v", m, err)
@@ -65,34 +61,24 @@ func as(t testing.TB, s *testserver.Server, account string) clusterapi.ClusterAP
 	t.Helper()
 	config := s.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:clusterupdate:" + account}
-	api, err := kubernetes.New(config, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 	return api
 }
 
 func testReader(t *testing.T, api clusterapi.ClusterAPI) {
 	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	checks := slices.Concat(preconditions.Operator(), preconditions.Documented())
-	report, err := preconditions.Run(t.Context(), checks, &preconditions.Input{
+	report := checktest.Get(preconditions.Run(t.Context(), checks, &preconditions.Input{
 		Reader: api, Now: time.Now(),
 		Transition: preconditions.NewTransition(cv, configv1.Release{Version: "4.18.15", Image: "registry.example/release@sha256:1"}, false, preconditions.Full),
-	}, preconditions.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, preconditions.Options{}))(t)
 	for _, r := range report.Results {
 		if apierrors.IsForbidden(r.Err) || r.State == preconditions.Unknown && r.Findings[0].Reason == "NotAllowed" {
 			t.Errorf("%s: %v", r.Check, r.Err)
 		}
 	}
-	if _, err := clusterapi.List[corev1.Node](t.Context(), api, clusterapi.ListOptions{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(clusterapi.List[corev1.Node](t.Context(), api, clusterapi.ListOptions{})))
 	for what, err := range map[string]error{
 		"reading secrets":          second(api.List(t.Context(), schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, clusterapi.ListOptions{})),
 		"reading other configmaps": second(api.List(t.Context(), configMaps, clusterapi.ListOptions{Namespace: "openshift-config"})),

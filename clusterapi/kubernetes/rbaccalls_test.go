@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -161,28 +162,17 @@ func (g *grant) unused() []string {
 func grants(t *testing.T, file string) []*grant {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := manifest.Parse(file, data, manifest.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 	var out []*grant
 	for _, m := range objects {
 		var rules []rbacv1.PolicyRule
 		switch m.GVK().Kind {
 		case "ClusterRole":
-			role, err := clusterapi.FromUnstructured[rbacv1.ClusterRole](m.Object())
-			if err != nil {
-				t.Fatal(err)
-			}
+			role := checktest.Get(clusterapi.FromUnstructured[rbacv1.ClusterRole](m.Object()))(t)
 			rules = role.Rules
 		case "Role":
-			role, err := clusterapi.FromUnstructured[rbacv1.Role](m.Object())
-			if err != nil {
-				t.Fatal(err)
-			}
+			role := checktest.Get(clusterapi.FromUnstructured[rbacv1.Role](m.Object()))(t)
 			rules = role.Rules
 		}
 		for _, r := range rules {
@@ -223,16 +213,11 @@ func checkGrants(t *testing.T, file string, r *recorder) {
 func TestLeastPrivilege(t *testing.T) {
 	load := func(fsys fs.FS, image string) simulation.Release {
 		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return payload.Release(p)
 	}
 	from, to := load(sample.From(), sample.FromImage), load(sample.To(), sample.ToImage)
-	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Get(graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{}))(t)
 	var rolling, policies, reader *recorder
 	synctest.Test(t, func(t *testing.T) {
 		two, three := intstr.FromInt32(2), intstr.FromInt32(3)
@@ -244,28 +229,19 @@ func TestLeastPrivilege(t *testing.T) {
 				{Namespace: "shop", Name: "stubborn", Replicas: 3, MinAvailable: &three},
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		cluster.Expect(to)
-		if _, err := cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{})))
 		node := &mcfgv1.MachineConfigNode{ObjectMeta: metav1.ObjectMeta{Name: "worker-0"}}
 		node.Spec.Node.Name, node.Spec.Pool.Name, node.Spec.ConfigVersion.Desired = "worker-0", "worker", "NotYetSet"
-		if _, err := clusterapi.Create(t.Context(), cluster, node, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), cluster, node, clusterapi.CreateOptions{})))
 		rolling, policies, reader = record(cluster), record(cluster), record(cluster)
 		// Image mode, which is not simulated: the mark of a stale build.
 		rolling.note(mcfgv1.GroupVersion.WithKind("MachineOSConfig"), "", "", "worker", "update")
-		updater, err := clusterupdate.New(clusterupdate.Options{
+		updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: cluster, Graph: graph.Static(g), Verifier: signature.Insecure(),
 			Payloads: manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return sample.Payload(r.Image) }),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		check(t, reader, to)
 		start := time.Now()
 		policy := upgradeconfig.Policy{ID: "p", State: "scheduled", NextRun: start.Add(3 * time.Hour), Spec: upgradeconfig.Spec{
@@ -285,10 +261,8 @@ func TestLeastPrivilege(t *testing.T) {
 				}
 				return []upgradeconfig.Policy{p}, nil
 			})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		controller, err := upgrade.New(upgrade.Options{
+		checktest.OK(t, err)
+		controller := checktest.Get(upgrade.New(upgrade.Options{
 			API: policies, Validate: upgradeconfig.ValidateOptions{Cincinnati: true, Graph: graph.Static(g)},
 			Refresh: func(ctx context.Context) (bool, error) {
 				r, err := manager.Sync(ctx)
@@ -296,20 +270,14 @@ func TestLeastPrivilege(t *testing.T) {
 			},
 			Capacity: &upgradetest.Capacity{Ready: 10 * time.Minute}, Maintenance: &upgradetest.Maintenance{},
 			Health: upgrade.OperatorHealth(policies), Drain: (&upgrade.ForcedDrain{API: policies}).ForceDrain,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return cluster.Run(ctx) })
 		group.Go(func() error { return updater.Run(ctx) })
 		run := func(o rollout.Options) {
-			nodes, err := rollout.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			nodes := checktest.Get(rollout.New(o))(t)
 			group.Go(func() error { return nodes.Run(ctx) })
 		}
 		run(rollout.Options{API: rolling, Mode: rollout.Drive})
@@ -334,9 +302,7 @@ func TestLeastPrivilege(t *testing.T) {
 			t.Error(err)
 		}
 		gone = true
-		if _, err := manager.Sync(t.Context()); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, checktest.Err(manager.Sync(t.Context())))
 	})
 	// Simulated pods have no finalizers, and there is no configuration of drains.
 	policies.note(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "", "", "", "get", "update")
@@ -350,16 +316,12 @@ func TestLeastPrivilege(t *testing.T) {
 func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 	t.Helper()
 	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	_, err = preconditions.Run(t.Context(), slices.Concat(preconditions.Operator(), preconditions.Documented()), &preconditions.Input{
 		Reader: api, Now: time.Now(),
 		Transition: preconditions.NewTransition(cv, configv1.Release{Version: to.Version, Image: to.Image}, false, preconditions.Full),
 	}, preconditions.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	// What a simulated cluster gives no reason to read, checks say of themselves.
 	reader := api.(*recorder)
 	for _, c := range preconditions.Documented() {

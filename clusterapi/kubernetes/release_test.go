@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -189,13 +190,8 @@ func definitions(t testing.TB, kinds []schema.GroupVersionKind) []*unstructured.
 	var crds []*unstructured.Unstructured
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := manifest.Parse(filepath.Base(file), data, manifest.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
+		all := checktest.Get(manifest.Parse(filepath.Base(file), data, manifest.Limits{}))(t)
 		for _, m := range all {
 			if !filter.Judge(m).Included || !slices.ContainsFunc(served(m.Object()), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {
 				continue

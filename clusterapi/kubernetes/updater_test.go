@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -111,13 +112,8 @@ type updaterProcess struct {
 func startUpdater(t testing.TB, o orders) *updaterProcess {
 	t.Helper()
 	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	exe := checktest.Get(os.Executable())(t)
 	p := &updaterProcess{t: t, cmd: exec.Command(exe), warned: map[string]bool{}, elapsed: time.Now()}
 	p.cond = sync.NewCond(&p.mu)
 	p.cmd.Env = append(os.Environ(), updaterEnv+"="+string(text))
@@ -125,13 +121,8 @@ func startUpdater(t testing.TB, o orders) *updaterProcess {
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := checktest.Get(p.cmd.StdoutPipe())(t)
+	checktest.OK(t, p.cmd.Start())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // sized is the timeline of a rollout of so many entries, more or less.
@@ -20,9 +21,7 @@ func benchmark(b *testing.B, do func(tl *timeline.Timeline) error) {
 			tl := sized(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := do(tl); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, do(tl))
 			}
 		})
 	}

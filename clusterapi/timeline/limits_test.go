@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -31,9 +32,7 @@ func TestLimits(t *testing.T) {
 		t.Helper()
 		for n, want := range map[int]bool{limit: true, limit + 1: false} {
 			var b bytes.Buffer
-			if err := write(lanes(n), &b); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, write(lanes(n), &b))
 			if got := strings.Contains(b.String(), "node-0"); got != want {
 				t.Errorf("%d lanes: shown one by one: %v", n, got)
 			}

@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // rendered is what a form writes.
 func rendered(t testing.TB, write func(io.Writer) error) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, write(&b))
 	return b.String()
 }
 
@@ -65,10 +64,7 @@ func TestForms(t *testing.T) {
 			}
 			golden(t, name+".txt", textOf(t, tl, timeline.TextOptions{MaxLanes: lanes}))
 			golden(t, name+".svg", svgOf(t, tl, timeline.SVGOptions{MaxLanes: lanes}))
-			data, err := json.MarshalIndent(tl, "", " ")
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Get(json.MarshalIndent(tl, "", " "))(t)
 			if name != "folded" {
 				golden(t, name+".json", string(data)+"\n")
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -20,14 +21,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := checktest.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
@@ -41,20 +37,14 @@ func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.
 // recorder fails the test where the options cannot work.
 func recorder(t testing.TB, o timeline.Options) *timeline.Recorder {
 	t.Helper()
-	r, err := timeline.NewRecorder(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Get(timeline.NewRecorder(o))(t)
 	return r
 }
 
 // recorded is the timeline of a recorder that was not given too much.
 func recorded(t testing.TB, r *timeline.Recorder) *timeline.Timeline {
 	t.Helper()
-	got, err := r.Timeline()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := checktest.Get(r.Timeline())(t)
 	return got
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // errorWriter is full.
@@ -180,9 +181,7 @@ func TestRecorderLimit(t *testing.T) {
 	if _, err := r.Timeline(); err == nil {
 		t.Error("an entry without a start")
 	}
-	if err := got.WriteText(io.Discard, timeline.TextOptions{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, got.WriteText(io.Discard, timeline.TextOptions{}))
 }
 
 func TestEntry(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -119,18 +120,14 @@ metadata: {namespace: ops, name: tracing}
 func TestPlan(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"cluster.yaml": dump, "notes.txt": "{"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	check(t, []string{"plan", "-cluster", dir, "-source", "openshift-marketplace/c=catalog.yaml", "-openshift", "4.19"}, 0,
 		[]string{"Namespace ops:\n  1: tracing.v1 -> tracing.v2 (channel stable of openshift-marketplace/c)\n", "possible after generation 1\n"}, "")
 	check(t, []string{"plan", "-cluster", dir, "-source", "openshift-marketplace/other=catalog.yaml"}, 1,
 		[]string{"  nothing changes\n", "held back: subscription tracing: no operators found from catalog c in namespace openshift-marketplace referenced by subscription tracing; instead tracing.v1\n"}, "")
 	check(t, []string{"plan", "-cluster", dir, "-source", "catalog.yaml"}, 2, nil, "is not NAMESPACE/NAME=FILE")
-	if err := os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("a: [\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("a: [\n"), 0o600))
 	check(t, []string{"plan", "-cluster", dir, "-source", "openshift-marketplace/c=catalog.yaml"}, 1, nil, "bad.yaml")
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -32,9 +33,7 @@ func paths(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -152,9 +151,7 @@ func TestVersionInAnotherChannel(t *testing.T) {
 	for name, versions := range map[string][2]string{"stable-4.1_amd64": {"4.1.0", "4.1.1"}, "amd64-fast-4.1": {"4.1.1", "4.1.2"}, "stable-4.2_amd64": {"4.1.2", "4.2.0"}, "stable-4.2_arm64": {"4.1.2", "4.2.1"}} {
 		channels := `{"io.openshift.upgrades.graph.release.channels":"stable-4.1,fast-4.1,stable-4.2"}`
 		text := fmt.Sprintf(`{"nodes":[{"version":%q,"payload":"a","metadata":%s},{"version":%q,"payload":"b"}],"edges":[[0,1]]}`, versions[0], channels, versions[1])
-		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600))
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g, err := graph.File{Path: dir}.Fetch(r.Context(), graph.Query{Channel: r.FormValue("channel"), Arch: r.FormValue("arch"), Version: "4.1.0"})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
 
@@ -16,9 +17,7 @@ func TestArchive(t *testing.T) {
 	older, newer := l.Layer(ocitest.Files(sample.From())...), l.Layer(ocitest.Files(sample.To())...)
 	index := l.Index(l.Image("linux/amd64", older), l.Image("linux/arm64", newer))
 	archive := filepath.Join(t.TempDir(), "mirror.tar")
-	if err := os.WriteFile(archive, ocitest.Tar(ocitest.Files(l.Write(index))...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(archive, ocitest.Tar(ocitest.Files(l.Write(index))...), 0o600))
 	for _, tt := range []struct {
 		args      []string
 		code      int

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -51,14 +52,9 @@ func TestBuiltIn(t *testing.T) {
 		}
 		file := filepath.Join("testdata", tt.file)
 		if *update {
-			if err := os.WriteFile(file, []byte(out), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, os.WriteFile(file, []byte(out), 0o644))
 		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := checktest.Get(os.ReadFile(file))(t)
 		if diff := cmp.Diff(string(want), out); diff != "" {
 			t.Errorf("%s (go test ./examples/payload -update writes %s): %s", tt.args, file, diff)
 		}
@@ -91,9 +87,7 @@ func TestJSON(t *testing.T) {
 	}
 	var rules []manifest.LintRule
 	read(&rules, 0, "lint", "-rules", "-json")
-	if diff := cmp.Diff(manifest.LintRules(), rules); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, manifest.LintRules(), rules)
 	var p preview.Preview
 	read(&p, 1, "preview", "-json")
 	if p.Release.Version != sample.ToVersion || p.Running.Version != sample.FromVersion || p.Count(preview.Delete) != 1 {
@@ -107,9 +101,7 @@ func TestJSON(t *testing.T) {
 // A directory of a release; what is not there, and what is none.
 func TestDirectories(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, sample.To()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, sample.To()))
 	for _, tt := range []struct {
 		args      []string
 		code      int
@@ -132,18 +124,14 @@ func TestDirectories(t *testing.T) {
 		}
 	}
 	broken := filepath.Join(dir, "release-manifests", "0000_50_x_broken.yaml")
-	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(broken, []byte("{"), 0o600))
 	for _, args := range [][]string{{"inspect", dir}, {"diff", dir, dir}, {"lint", dir}, {"preview", dir}} {
 		if code, out, errs := run(t, args...); code != 3 || out != "" || !strings.Contains(errs, "0000_50_x_broken.yaml") {
 			t.Errorf("%q: exit %d, %s%s", args, code, out, errs)
 		}
 	}
 	const crd = `{"apiVersion":"example.com/v1","kind":"Nameless","metadata":{"name":"a","annotations":{"include.release.openshift.io/self-managed-high-availability":"true"}}}`
-	if err := os.WriteFile(broken, []byte(crd), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(broken, []byte(crd), 0o600))
 	if code, out, _ := run(t, "lint", dir); code != 1 || !strings.Contains(out, "Error: 0000_50_x_broken.yaml, document 1: Nameless a: ") {
 		t.Errorf("an error: exit %d, %s", code, out)
 	}

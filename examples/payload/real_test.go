@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -121,9 +122,7 @@ func TestRealPreview(t *testing.T) {
 	cluster := memory.New(memory.Options{Lenient: true})
 	for _, dir := range []string{old, target} {
 		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		manifests = append(manifests, p.Manifests...)
 		if dir == old {
 			if _, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: cluster, SkipChecks: true, Backoff: &runlevel.Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"}}); err != nil {
@@ -136,9 +135,7 @@ func TestRealPreview(t *testing.T) {
 		"metadata": map[string]any{"name": "version", "uid": "uid"}, "spec": map[string]any{"clusterID": "uid"},
 		"status": map[string]any{"desired": map[string]any{"version": "4.17.30", "image": image}},
 	}}
-	if err := cluster.Load(version); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, cluster.Load(version))
 	kinds := make(map[schema.GroupVersionKind]bool)
 	for _, m := range manifests {
 		kinds[m.GVK()] = true
@@ -159,9 +156,7 @@ func TestRealPreview(t *testing.T) {
 	}
 	t.Log(got, errs)
 	want := map[preview.Action]int{"Create": 26, "Update": 129, "Keep": 565 + 33, "Skip": 34, "Absent": 19, "Excluded": 34}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if len(p.Left) != 1 || len(p.Images) != 157 {
 		t.Errorf("%d left, %d images", len(p.Left), len(p.Images))
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestPrint(t *testing.T) {
@@ -38,10 +39,7 @@ func TestExits(t *testing.T) {
 	empty := t.TempDir()
 	bad := sampleTree(t)
 	write(t, filepath.Join(bad, "channels", "bad.yaml"), "name: [\n")
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := checktest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	for _, tt := range []struct {
 		args []string
@@ -104,9 +102,7 @@ func TestServe(t *testing.T) {
 		if err == nil {
 			err = self.Signal(syscall.SIGHUP)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	bad := filepath.Join(dir, "channels", "bad.yaml")
 	write(t, bad, "name: [\n")
@@ -135,9 +131,7 @@ func TestServe(t *testing.T) {
 func get(t *testing.T, url string, code int, want string) {
 	t.Helper()
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != code || !strings.Contains(string(text), want) {
@@ -149,15 +143,11 @@ func get(t *testing.T, url string, code int, want string) {
 func sampleTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("source/sample")); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, os.DirFS("source/sample")))
 	return dir
 }
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(name, []byte(text), 0o644))
 }

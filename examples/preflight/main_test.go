@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -101,9 +102,7 @@ func TestStrict(t *testing.T) {
 	dir := t.TempDir()
 	const cv = `{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","metadata":{"name":"version"},"spec":{"channel":"candidate-4.18"},
 "status":{"desired":{"version":"4.18.5","image":"a@sha256:1"},"availableUpdates":[{"version":"4.18.6","image":"a@sha256:2"}],"history":[{"state":"Completed","version":"4.18.5","image":"a@sha256:1"}]}}`
-	if err := os.WriteFile(filepath.Join(dir, "cv.json"), []byte(cv), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(dir, "cv.json"), []byte(cv), 0o600))
 	if code, out, _ := run(t, "-dump", dir, "-to", "4.18.6"); code != 0 || !strings.Contains(out, "Warnings:\n  Channel UnsupportedChannel") {
 		t.Errorf("exit %d\n%s", code, out)
 	}

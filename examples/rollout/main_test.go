@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -41,14 +42,9 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(text), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
@@ -91,10 +87,7 @@ func TestCompletes(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	golden(t, "completes.txt", out)
-	text, err := os.ReadFile(svg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(svg))(t)
 	golden(t, "completes.svg", string(text))
 	_, out, _ = run(t, append(args, "-o", "json")...)
 	var result struct {
@@ -224,9 +217,7 @@ status:
 	w.Write([]byte(text))
 	w.Close()
 	file := filepath.Join(t.TempDir(), "dump.tar")
-	if err := os.WriteFile(file, archive.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(file, archive.Bytes(), 0o644))
 	code, out, errs := run(t, "-dump", file)
 	if code != 3 || errs != "" {
 		t.Errorf("exit %d: %s", code, errs)

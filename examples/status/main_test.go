@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -83,10 +84,7 @@ func TestWatch(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	dir := filepath.Join(testdata.Dir(t), "clusters", "4.15.0-ec2-early")
 	for suffix, args := range map[string][]string{".output": nil, ".detailed-output": {"-details", "all"}} {
-		want, err := os.ReadFile(filepath.Join(dir, filepath.Base(dir)+suffix))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := checktest.Get(os.ReadFile(filepath.Join(dir, filepath.Base(dir)+suffix)))(t)
 		code, out, _ := run(t, append(args, "-dump", dir)...)
 		if diff := cmp.Diff(strings.ReplaceAll(string(want), " 6m8s ", " now  "), out); code != 0 || diff != "" {
 			t.Errorf("exit %d: %s", code, diff)
@@ -118,9 +116,7 @@ func TestUnknown(t *testing.T) {
 	w.Write([]byte(text))
 	w.Close()
 	file := filepath.Join(t.TempDir(), "dump.tar")
-	if err := os.WriteFile(file, archive.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(file, archive.Bytes(), 0o644))
 	if code, out, errs := run(t, "-dump", file); code != 3 || out != "" || !strings.Contains(errs, "reading the ClusterVersion: ") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // served serves the sample of the example policyengine, and returns the address of its
@@ -15,13 +16,8 @@ import (
 func served(t *testing.T) string {
 	t.Helper()
 	handler, err := policyengine.New(policyengine.Options{Prefix: "/api/upgrades_info", Mandatory: []string{"channel"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	snapshot, err := source.New(source.Options{}).Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	snapshot := checktest.Get(source.New(source.Options{}).Load(t.Context()))(t)
 	handler.Set(snapshot)
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -46,9 +47,7 @@ func publish(t *testing.T) (ring, store string) {
 	e := must(openpgp.NewEntity("Publisher", "", "p@example.com", &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return made }}))
 	var public bytes.Buffer
 	w := must(armor.Encode(&public, "PGP PUBLIC KEY BLOCK", nil))
-	if err := e.Serialize(w); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, e.Serialize(w))
 	w.Close()
 	dir := t.TempDir()
 	ring, store = filepath.Join(dir, "verifier-public-key-test"), filepath.Join(dir, "store")
@@ -62,12 +61,8 @@ func publish(t *testing.T) (ring, store string) {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	checktest.OK(t, os.WriteFile(path, data, 0o644))
 }
 
 func verify(t *testing.T, code int, args ...string) (stdout, stderr string) {
@@ -130,18 +125,12 @@ func TestConfigMap(t *testing.T) {
 	for _, data := range [][]byte{[]byte(out), must(os.ReadFile(file)), must(os.ReadFile(filepath.Join(target, "signature-sha256-aaaaaaaaaaaaaaaa.json")))} {
 		// The manifest, applied to a cluster without any store, is enough.
 		cm := &corev1.ConfigMap{}
-		if err := json.Unmarshal(data, cm); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.Unmarshal(data, cm))
 		api := memory.NewOpenShift(memory.Options{})
-		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{})))
 		keys := must(signature.ParseKeyring("k", must(os.ReadFile(ring))))
 		v, err := signature.NewVerifier([]*signature.Keyring{keys}, &cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		contains(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
 	}
 	// Nothing is written for what does not verify.
@@ -155,9 +144,7 @@ func TestConfigMap(t *testing.T) {
 func layout(t *testing.T, key ed25519.PrivateKey, name string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, must(signaturetest.CosignLayout(key, digest, name))); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, must(signaturetest.CosignLayout(key, digest, name))))
 	return dir
 }
 

@@ -38,9 +38,7 @@ func TestLines(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if diff := cmp.Diff(releases, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	checktest.Same(t, releases, got, cmpopts.EquateEmpty())
 }
 
 // TestLinesFaults: a line that is wrong costs its release alone.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/aggregate"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestErrors(t *testing.T) {
@@ -19,7 +20,5 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v: %q, want %q", errs, err, want)
 		}
 	}
-	if err := aggregate.Errors(nil); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, aggregate.Errors(nil))
 }

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var docsOf = flag.String("docs", "", "check the docs of these packages alone, as in ./graph/...")
@@ -63,19 +65,11 @@ func docFaults(t *testing.T, dir string, p *goPackage) []string {
 	for _, f := range p.files {
 		name := p.fset.Position(f.Pos()).Filename
 		src, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		file, err := parser.ParseFile(fset, name, src, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
+		file := checktest.Get(parser.ParseFile(fset, name, src, parser.ParseComments))(t)
 		files = append(files, file)
 	}
-	pkg, err := doc.NewFromFiles(fset, files, module+"/"+dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkg := checktest.Get(doc.NewFromFiles(fset, files, module+"/"+dir))(t)
 	c := &docCheck{fset: fset, dir: dir, pkg: pkg}
 	if pkg.Doc == "" {
 		c.fault(files[0].Pos(), "package "+pkg.Name, "has no doc")

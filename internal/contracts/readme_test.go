@@ -34,6 +34,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
@@ -503,15 +504,9 @@ var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*) of (\\S+) -->\n```go
 // TestDocsShowExamples: a program in README.md or docs is the body of an Example,
 // word for word, so it compiles and does what its output says.
 func TestDocsShowExamples(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := checktest.Get(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	for _, page := range append(pages, filepath.Join(root, "README.md")) {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Get(os.ReadFile(page))(t)
 		found := docExample.FindAllStringSubmatch(string(text), -1)
 		if blocks := strings.Count(string(text), "```go\n"); len(found) != blocks {
 			t.Errorf("%s has %d programs in Go, of which %d name an Example", page, blocks, len(found))
@@ -524,9 +519,7 @@ func TestDocsShowExamples(t *testing.T) {
 			text = bytes.Replace(text, []byte(m[0]), []byte(strings.TrimSuffix(m[0], m[3]+"```")+want+"```"), 1)
 		}
 		if *update {
-			if err := os.WriteFile(page, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, os.WriteFile(page, text, 0o644))
 		}
 	}
 }
@@ -536,13 +529,8 @@ func exampleBody(t *testing.T, file, name string) string {
 	t.Helper()
 	fset := token.NewFileSet()
 	src, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parser.ParseFile(fset, file, src, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	parsed := checktest.Get(parser.ParseFile(fset, file, src, parser.ParseComments))(t)
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Name.Name != name {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const (
@@ -45,10 +47,7 @@ func (p *goPackage) isPublic() bool {
 // changed.
 func packages(t *testing.T) map[string]*goPackage {
 	t.Helper()
-	all, err := parseTree()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := checktest.Get(parseTree())(t)
 	return all
 }
 

@@ -15,15 +15,14 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
 func decode(t testing.TB, text string) (v any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(text), &v))
 	return v
 }
 
@@ -58,18 +57,13 @@ func TestFit(t *testing.T) {
 		{name: "nothing left", schema: `{type: object, required: [a], properties: {a: {type: string}, b: {type: string}}}`, value: `{b: x}`, want: `{b: x}`, unfit: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := crdschema.Compile(decode(t, tt.schema).(map[string]any))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := checktest.Get(crdschema.Compile(decode(t, tt.schema).(map[string]any)))(t)
 			value := decode(t, tt.value)
 			got, ok := s.Fit(value)
 			if diff := cmp.Diff(decode(t, tt.want), got); diff != "" || ok == tt.unfit {
 				t.Errorf("fits: %v (-want +got):\n%s", ok, diff)
 			}
-			if diff := cmp.Diff(decode(t, tt.value), value); diff != "" {
-				t.Errorf("the value has changed:\n%s", diff)
-			}
+			checktest.SameIn(t, "the value has changed", decode(t, tt.value), value)
 		})
 	}
 }
@@ -93,10 +87,7 @@ func TestFitIsAccepted(t *testing.T) {
 	}
 	var trees []map[string]any
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := checktest.Get(os.ReadFile(file))(t)
 		v := decode(t, string(data)).(map[string]any)["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 		root := v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 		trees = append(trees, root["properties"].(map[string]any)["status"].(map[string]any))
@@ -105,18 +96,13 @@ func TestFitIsAccepted(t *testing.T) {
 		tree := rapid.SampledFrom(trees).Draw(t, "definition")
 		other := rapid.SampledFrom(trees).Draw(t, "status of")
 		s, err := crdschema.Compile(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		value := draw(t, other)
 		fitting, ok := s.Fit(value)
 		if !ok {
 			return
 		}
-		parsed, err := crdschema.Parse(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := checktest.Get(crdschema.Parse(tree))(t)
 		if r := validate.NewSchemaValidator(parsed, nil, "status", strfmt.Default).Validate(withoutNulls(fitting)); !r.IsValid() {
 			text, _ := json.Marshal(fitting)
 			t.Fatalf("%v\n%s", r.Errors, text)
@@ -205,10 +191,7 @@ func sortedKeys(m map[string]any) []string {
 // BenchmarkFit cuts statuses of a growing history.
 func BenchmarkFit(b *testing.B) {
 	schema := decode(b, `{type: object, properties: {history: {type: array, items: {type: object, required: [image], properties: {image: {type: string}, version: {type: string}, state: {type: string, enum: [Partial, Completed]}}}}}}`)
-	s, err := crdschema.Compile(schema.(map[string]any))
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := checktest.Get(crdschema.Compile(schema.(map[string]any)))(b)
 	for _, n := range []int{10, 100, 1000} {
 		var history []any
 		for i := range n {

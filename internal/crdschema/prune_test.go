@@ -8,15 +8,14 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/crdschema"
 )
 
 func tree(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var out map[string]any
-	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(text), &out))
 	return out
 }
 
@@ -52,12 +51,8 @@ func TestPrune(t *testing.T) {
 			in, before := tree(t, tt.in), tree(t, tt.in)
 			var removed []string
 			got := crdschema.Prune(in, tree(t, tt.schema), func(path string) { removed = append(removed, path) })
-			if diff := cmp.Diff(tree(t, tt.want), got); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(tt.removed, removed); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tree(t, tt.want), got)
+			checktest.Same(t, tt.removed, removed)
 			if diff := cmp.Diff(before, in); diff != "" {
 				t.Errorf("the object itself has changed: %s", diff)
 			}

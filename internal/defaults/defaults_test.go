@@ -8,20 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 )
 
 // parse reads a YAML object, its numbers as int64.
 func parse(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := checktest.Get(yaml.YAMLToJSON([]byte(text)))(t)
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(raw); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, u.UnmarshalJSON(raw))
 	return u
 }
 
@@ -34,9 +30,7 @@ func TestFill(t *testing.T) {
 			in := whole(tt.in)
 			before := in.DeepCopy()
 			got := defaults.Fill(in)
-			if diff := cmp.Diff(whole(tt.want).Object, got.Object); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, whole(tt.want).Object, got.Object)
 			if diff := cmp.Diff(before.Object, in.Object); diff != "" {
 				t.Errorf("the object itself has changed: %s", diff)
 			}
@@ -125,7 +119,5 @@ func TestFillSchema(t *testing.T) {
 			t.Errorf("%s: the value itself has changed: %s", tt.name, diff)
 		}
 	}
-	if diff := cmp.Diff(any(map[string]any{"a": nil}), defaults.FillSchema(map[string]any{"a": nil}, nil)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, any(map[string]any{"a": nil}), defaults.FillSchema(map[string]any{"a": nil}, nil))
 }

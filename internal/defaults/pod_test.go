@@ -3,8 +3,7 @@ package defaults_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 )
 
@@ -46,9 +45,7 @@ func TestFillTemplate(t *testing.T) {
 				return parse(t, "{apiVersion: apps/v1, kind: ReplicaSet, spec: {replicas: 1, template: {spec: {"+others+spec+"}}}}").Object
 			}
 			in := parse(t, "{apiVersion: apps/v1, kind: ReplicaSet, spec: {template: {spec: {"+tt.in+"}}}}")
-			if diff := cmp.Diff(whole(tt.want, podDefaults+", "), defaults.Fill(in).Object); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, whole(tt.want, podDefaults+", "), defaults.Fill(in).Object)
 		})
 	}
 }

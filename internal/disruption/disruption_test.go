@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
 )
 
@@ -160,9 +161,7 @@ func TestSpend(t *testing.T) {
 	want := before.Status
 	want.DisruptionsAllowed = 0
 	want.DisruptedPods = map[string]metav1.Time{"one": metav1.NewTime(now.Truncate(time.Second)), "two": metav1.NewTime(now.Add(time.Minute).Truncate(time.Second))}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if len(b.Status.DisruptedPods) != 1 {
 		t.Error("Spend changed its argument")
 	}

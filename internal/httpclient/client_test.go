@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
@@ -56,9 +57,7 @@ func TestGet(t *testing.T) {
 	})
 	header := http.Header{"accept": {"text/plain"}}
 	resp, err := client(t, httpclient.Options{UserAgent: "test/1"}).Get(context.Background(), s.URL+"/x?y=1", header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if resp.StatusCode != 202 || resp.Status != "202 Accepted" || string(resp.Body) != "hello" || resp.Header.Get("X-Answer") != "yes" || resp.URL.Path != "/x" {
 		t.Errorf("%+v", resp)
 	}
@@ -137,9 +136,7 @@ func TestBody(t *testing.T) {
 			})
 			resp, err := client(t, tt.o).Get(context.Background(), s.URL, nil)
 			if tt.err == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				if string(resp.Body) != tt.want || resp.StatusCode != tt.status {
 					t.Errorf("%d, %d bytes, want %d, %d bytes", resp.StatusCode, len(resp.Body), tt.status, len(tt.want))
 				}
@@ -283,9 +280,7 @@ func TestRedirectToAnotherHost(t *testing.T) {
 	get := func(path string) *http.Request {
 		t.Helper()
 		seen = nil
-		if _, err := c.Get(context.Background(), back.URL+path+"?id=secret", secrets); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(c.Get(context.Background(), back.URL+path+"?id=secret", secrets)))
 		return seen[len(seen)-1]
 	}
 	if r := get("/home"); r.RequestURI != "/end?id=secret&z=1" || r.Header.Get("Authorization") == "" || r.Header.Get("Referer") != "" {
@@ -362,10 +357,7 @@ func TestNoEnvironmentProxy(t *testing.T) {
 	if err := transport(httpclient.Options{}); err == nil || strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("without a proxy: %v", err)
 	}
-	f, err := httpclient.Proxy(proxy.URL, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := checktest.Get(httpclient.Proxy(proxy.URL, "", ""))(t)
 	if err := transport(httpclient.Options{Proxy: f}); err != nil || target != "http://cluster.invalid/x" {
 		t.Errorf("the proxy was asked for %q: %v", target, err)
 	}
@@ -398,12 +390,8 @@ func TestRootCAs(t *testing.T) {
 		t.Error("an unknown authority is trusted")
 	}
 	pool, err := httpclient.RootCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client(t, httpclient.Options{RootCAs: pool}).Get(context.Background(), s.URL, nil); err != nil {
-		t.Error(err)
-	}
+	checktest.OK(t, err)
+	checktest.Good(t, checktest.Err(client(t, httpclient.Options{RootCAs: pool}).Get(context.Background(), s.URL, nil)))
 	if _, err := httpclient.RootCAs([]byte("x")); err == nil {
 		t.Error("rubbish is a bundle")
 	}

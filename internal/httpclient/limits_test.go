@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
@@ -24,9 +25,7 @@ func zeros(t *testing.T, n int64) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := io.CopyN(z, zeroReader{}, n+1); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(io.CopyN(z, zeroReader{}, n+1)))
 	z.Close()
 	return b.Bytes()
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
@@ -124,9 +125,7 @@ func TestCostIsNear(t *testing.T) {
 	for _, into := range []any{new(any), new([]corev1.Pod)} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := json.Unmarshal(data, into); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.Unmarshal(data, into))
 		runtime.ReadMemStats(&after)
 		made, most := int64(after.TotalAlloc-before.TotalAlloc), limit.Cost(data, into)
 		if most > 3*made {

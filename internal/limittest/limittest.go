@@ -19,6 +19,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
@@ -43,9 +44,7 @@ type Case struct {
 func Walk(t *testing.T, cases []Case) {
 	t.Helper()
 	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	rows, err := Parse(string(doc))
 	if err != nil {
 		t.Fatalf("doc.go: %v", err)

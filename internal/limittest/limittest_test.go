@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
-	"github.com/google/go-cmp/cmp"
 )
 
 const doc = `// Package thing reads things.
@@ -26,18 +26,13 @@ package thing
 `
 
 func TestParse(t *testing.T) {
-	got, err := limittest.Parse(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := checktest.Get(limittest.Parse(doc))(t)
 	want := []limittest.Row{
 		{Limit: "things", Default: 20000, Field: "Limits.Many", Past: "error"},
 		{Limit: "size of a thing", Default: 4 << 20, Field: "Limits.Size", Past: "cut"},
 		{Limit: "waiting", Default: 30e9, Field: "-", Past: "error"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 func TestParseFaults(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -20,9 +21,7 @@ func TestTarFile(t *testing.T) {
 	archive, err := openTar(ocitest.Tar(dir("d/"), file("d/a", "old"), file("./d/a", "1"), file("/b", "22"), file(long, "333"),
 		symlink("d/l", "../b"), symlink("m", "/d/l"), hardLink("h", "b"), symlink("gone", "x"), symlink("r", "s"), symlink("s", "r"),
 		file("was", "x"), ocitest.Entry{Header: tar.Header{Typeflag: tar.TypeFifo, Name: "was"}}), oci.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for name, want := range map[string]string{"d/a": "1", "b": "22", long: "333", "d/l": "22", "m": "22", "h": "22"} {
 		data, err := fs.ReadFile(archive, name)
 		if err != nil || string(data) != want {

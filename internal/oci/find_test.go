@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
@@ -245,9 +246,7 @@ func TestFindLimits(t *testing.T) {
 	index := l.Index(l.Index(l.Index(image)))
 	l.Write(index)
 	w := oci.Want{Digest: index.Digest}
-	if _, err := find(t, l, w, oci.Limits{Layers: 2, Depth: 3, Manifests: 3}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(find(t, l, w, oci.Limits{Layers: 2, Depth: 3, Manifests: 3})))
 	for field, limits := range map[string]oci.Limits{
 		"Depth": {Depth: 1}, "Manifests": {Manifests: 1}, "Layers": {Layers: 1}, "ManifestSize": {ManifestSize: 100}, "ManifestsSize": {ManifestsSize: 900},
 	} {
@@ -305,9 +304,7 @@ func TestFailedReadsCount(t *testing.T) {
 	}
 	src := &counting{Store: in(l.FS).Store}
 	b, err := oci.NewBudget(oci.Limits{ManifestsSize: most})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for n, d := range entries {
 		for range 3 {
 			if _, err = b.Manifest(t.Context(), oci.Repository{Store: src}, d); n < 10 && err == nil || n == 10 && !b.Exhausted() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -73,9 +74,7 @@ func walk(t *testing.T, fsys fs.FS) {
 		_, _ = fs.ReadFile(fsys, name) // a link may lead nowhere
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, err)
 }
 
 // FuzzOpenTar reads any tar file. What is found in it lies in it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -36,13 +37,8 @@ func archives(all fstest.MapFS, n int) fstest.MapFS {
 func onDisk(t *testing.T, files fstest.MapFS) fs.FS {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, files))
+	root := checktest.Get(os.OpenRoot(dir))(t)
 	t.Cleanup(func() { root.Close() })
 	return root.FS()
 }
@@ -56,10 +52,7 @@ func TestForms(t *testing.T) {
 	release := l.Index(amd, arm)
 	l.Write(ocitest.Named(release, "openshift/release:4.21.1-multi"))
 	inTar := func(files fstest.MapFS) fs.FS {
-		archive, err := openTar(ocitest.Tar(ocitest.Files(files)...), oci.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := checktest.Get(openTar(ocitest.Tar(ocitest.Files(files)...), oci.Limits{}))(t)
 		return archive
 	}
 	all := []string{release.Digest, amd.Digest, arm.Digest}
@@ -120,9 +113,7 @@ func TestForms(t *testing.T) {
 			}
 			layout := in(fsys).Store.(*oci.Layout)
 			list, err := oci.List(t.Context(), layout, oci.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			var digests []string
 			for _, d := range list {
 				digests = append(digests, d.Digest)
@@ -158,9 +149,7 @@ func TestForms(t *testing.T) {
 						}
 					}
 					if digest == release.Digest {
-						if err != nil {
-							t.Error(err)
-						}
+						checktest.Good(t, err)
 						continue
 					}
 					if refused(t, err, "", want); errors.As(err, new(*oci.NotFoundError)) {
@@ -222,13 +211,9 @@ func TestStrangeFiles(t *testing.T) {
 				}
 			}
 			dir := t.TempDir()
-			if err := os.CopyFS(dir, files); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, os.CopyFS(dir, files))
 			layout, closer, err := oci.Open(dir, dir, oci.Limits{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			_, err = oci.Find(t.Context(), oci.Repository{Store: layout}, oci.Want{Digest: image.Digest}, oci.Limits{})
 			if refused(t, err, "", want); closer.Close() != nil {
 				t.Error("not closed")

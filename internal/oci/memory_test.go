@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
@@ -46,10 +47,7 @@ func TestKeptMemory(t *testing.T) {
 		"archive": func() (any, error) { return openTar(data, oci.Limits{}) },
 	} {
 		before := inUse()
-		read, err := read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := checktest.Get(read())(t)
 		if more := inUse() - before; more > 2<<20 {
 			t.Errorf("%s: %d MiB for %d entries", name, more>>20, len(entries))
 		}

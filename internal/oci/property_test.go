@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -47,18 +47,13 @@ func TestLayersProperty(t *testing.T) {
 			maps.Copy(want, own)
 			layers = append(layers, l.Layer(entries...))
 		}
-		fsys, err := oci.Unpack(t.Context(), in(l.FS), layers, kept, oci.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fsys := checktest.Get(oci.Unpack(t.Context(), in(l.FS), layers, kept, oci.Limits{}))(t)
 		got := show(t, fsys)
 		for name, content := range got {
 			if content == "/" { // an empty directory
 				delete(got, name)
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, got)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -26,9 +27,7 @@ func TestCatch(t *testing.T) {
 			t.Run(tc.name+" "+way, func(t *testing.T) {
 				err := call(tc.f)
 				if tc.text == "" {
-					if err != nil {
-						t.Fatal(err)
-					}
+					checktest.OK(t, err)
 					return
 				}
 				if err == nil || err.Error() != tc.text || tc.is != nil && !errors.Is(err, tc.is) {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/internal/redact/redacttest"
 )
@@ -19,10 +20,7 @@ func TestPlantedCredentials(t *testing.T) {
 		secret := redacttest.Secrets.Draw(rt, "secret")
 		r := redact.New(nil)
 		look := func(what string, v any) {
-			raw, err := json.Marshal(v)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			raw := checktest.Get(json.Marshal(v))(rt)
 			if at := redacttest.Find(string(raw), secret); at != "" {
 				rt.Errorf("%s: %s", what, at)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
@@ -277,12 +278,8 @@ func TestSplit(t *testing.T) {
 	for _, s := range steps {
 		names = append(names, redact.Name(s))
 	}
-	if diff := cmp.Diff([]string{"spec", ".a", `[k=v,l="x]y"]`, `["b.c\"]"]`, ".d", `[="[\\"]`}, steps); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"spec", "a", "", `b.c"]`, "d", ""}, names); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"spec", ".a", `[k=v,l="x]y"]`, `["b.c\"]"]`, ".d", `[="[\\"]`}, steps)
+	checktest.Same(t, []string{"spec", "a", "", `b.c"]`, "d", ""}, names)
 }
 
 // TestSplitLosesNothing: whatever a path is, its steps together are the path.
@@ -322,10 +319,7 @@ func TestValueHidesWhatItsKeysName(t *testing.T) {
 			return out
 		}
 		value := draw(4, false)
-		out, err := json.Marshal(redact.New(key).Value(value))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := checktest.Get(json.Marshal(redact.New(key).Value(value)))(t)
 		if strings.Contains(string(out), "hunter2") {
 			t.Errorf("%v became %s", value, out)
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
@@ -30,25 +31,18 @@ func TestOpen(t *testing.T) {
 		syscall.Mkfifo(at("pipe"), 0o600),
 		os.Symlink(os.DevNull, at("device")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	if socket, err := net.Listen("unix", at("socket")); err != nil {
 		t.Logf("no socket: %v", err)
 	} else {
 		defer socket.Close()
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := checktest.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	for name, whole := range map[string]fs.FS{"DirFS": os.DirFS(dir), "Root": root.FS()} {
 		sub, err := fs.Sub(whole, "sub") // which has no Stat
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for _, file := range []string{"file", "link"} {
 			f, err := regular.Open(sub, file)
 			if err != nil {
@@ -92,13 +86,8 @@ func (b bare) Open(name string) (fs.File, error) { return b.fsys.Open(name) }
 
 func TestOpenBare(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := regular.Open(bare{os.DirFS(dir)}, "file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	f := checktest.Get(regular.Open(bare{os.DirFS(dir)}, "file"))(t)
 	f.Close()
 	if _, err := regular.Open(bare{os.DirFS(dir)}, "."); !errors.Is(err, regular.ErrNotRegular) {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/internal/release"
 )
@@ -35,7 +36,5 @@ func TestLimits(t *testing.T) {
 			return 0
 		}},
 	})
-	if _, err := release.Decode([]byte(nested(release.MaxDepth))); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(release.Decode([]byte(nested(release.MaxDepth)))))
 }

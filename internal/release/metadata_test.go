@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/release"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestDecode(t *testing.T) {
@@ -43,9 +43,7 @@ func TestKnown(t *testing.T) {
 		"metadata release.openshift.io/architecture is a boolean, not a string: ignored",
 		"metadata url is null, not a string: ignored",
 	}
-	if diff := cmp.Diff(release.Known{Warnings: want}, m.Known()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, release.Known{Warnings: want}, m.Known())
 	m.Metadata = map[string]any{release.KeyURL: 1.0, release.KeyArchitecture: "multi", release.KeyChannels: ",b,a,b,"}
 	got := m.Known()
 	if !got.Multi || len(got.Warnings) != 1 || strings.Join(got.Channels, " ") != "a b b" {

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
@@ -58,10 +59,7 @@ func Test(t *testing.T, share float64, run Run) {
 		}
 		return
 	}
-	seeds, err := Chosen(os.Getenv(Variable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	seeds := checktest.Get(Chosen(os.Getenv(Variable)))(t)
 	if seeds == (Range{}) {
 		seeds = Range{First: 1, Last: count(share)}
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 )
 
@@ -34,9 +33,7 @@ func TestShrinks(t *testing.T) {
 	if f.Seed != 7 || f.All != 10 {
 		t.Errorf("seed %d of %d faults failed, want 7 of 10", f.Seed, f.All)
 	}
-	if diff := cmp.Diff([]string{"fault 3", "fault 8"}, f.Faults); diff != "" {
-		t.Errorf("faults (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "faults", []string{"fault 3", "fault 8"}, f.Faults)
 }
 
 func TestNoFailure(t *testing.T) {

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // jsons are values that JSON readers may disagree about.
@@ -38,10 +40,7 @@ func checkJSON(t *testing.T, d *yamljson.Decoder, text string) {
 	if !ok {
 		return
 	}
-	want, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := checktest.Get(json.Marshal(value))(t)
 	if !bytes.Equal(got, want) || n != int(stream.InputOffset()) {
 		t.Errorf("%q gives %s of %d characters, want %s of %d", text, got, n, want, stream.InputOffset())
 	}

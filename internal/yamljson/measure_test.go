@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
@@ -45,10 +46,7 @@ func TestMeasure(t *testing.T) {
 		{"in a comment too", "a: &x " + long + "\nb: *x # *x\n", 2, 2000, 2200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			size, err := yamljson.Measure(tt.text, math.MaxInt64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			size := checktest.Get(yamljson.Measure(tt.text, math.MaxInt64))(t)
 			if size.Aliases != tt.aliases || size.Bytes < tt.least || size.Bytes > tt.most {
 				t.Errorf("got %+v, want %d aliases and between %d and %d bytes", size, tt.aliases, tt.least, tt.most)
 			}
@@ -198,10 +196,7 @@ func realDocuments(t *testing.T) (docs []string) {
 			t.Fatal(pattern, err)
 		}
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Get(os.ReadFile(file))(t)
 			docs = append(docs, documents(string(data))...)
 		}
 	}

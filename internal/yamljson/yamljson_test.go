@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
-	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
 // slow is the way of apimachinery. ok is false for an error and for what is
@@ -89,10 +91,7 @@ func TestRealDocuments(t *testing.T) {
 		}
 		fast, all := 0, 0
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Get(os.ReadFile(file))(t)
 			for _, doc := range documents(string(data)) {
 				all++
 				if check(t, &d, doc) {

@@ -9,6 +9,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
@@ -21,9 +22,7 @@ func benchmark(b *testing.B, entries []ocitest.Entry) {
 	b.SetBytes(size)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := src.Payload(b.Context(), configv1.Release{Image: repository + "@" + d.Digest}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, checktest.Err(src.Payload(b.Context(), configv1.Release{Image: repository + "@" + d.Digest})))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
@@ -80,9 +81,7 @@ func inTar(t testing.TB, files fstest.MapFS, o image.Options) (*image.Source, in
 	t.Helper()
 	data := ocitest.Tar(ocitest.Files(files)...)
 	name := filepath.Join(t.TempDir(), "release.tar")
-	if err := os.WriteFile(name, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(name, data, 0o600))
 	return opened(t)(image.Open(name, o)), int64(len(data))
 }
 
@@ -90,9 +89,7 @@ func inTar(t testing.TB, files fstest.MapFS, o image.Options) (*image.Source, in
 func opened(t testing.TB) func(*image.Source, error) *image.Source {
 	return func(s *image.Source, err error) *image.Source {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
@@ -102,9 +99,7 @@ func opened(t testing.TB) func(*image.Source, error) *image.Source {
 func forms(t *testing.T, layout fstest.MapFS, o image.Options) map[string]*image.Source {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, layout); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, layout))
 	tarred, _ := inTar(t, layout, o)
 	return map[string]*image.Source{
 		"file system": opened(t)(image.FromFS(layout, o)),
@@ -121,9 +116,7 @@ func TestPayload(t *testing.T) {
 	layout := l.Write(ocitest.Named(index, "1.0.0-multi"), releaseImage(l, "", "1.0.2"))
 	wantHash := func(version string) string {
 		_, hash, err := loadFS(t.Context(), testdata.Release(version, configMap("a-"+version), configMap("b")), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		return hash
 	}
 	amd64, s390x := image.Platform{Architecture: "amd64"}, image.Platform{OS: "linux", Architecture: "s390x"}
@@ -166,9 +159,7 @@ func TestPayloadRefuses(t *testing.T) {
 	d := releaseImage(l, "linux/amd64", "1.0.0")
 	layout := l.Write(d)
 	src, err := image.FromFS(layout, image.Options{Name: "mirror"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	other := ocitest.Digest([]byte("x"))
 	_, err = src.Payload(t.Context(), release(other))
 	want := `mirror: ` + other + `: there is no image "` + other + `", but ` + d.Digest + " (linux/amd64)"
@@ -203,9 +194,7 @@ func TestPayloadRefuses(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	packed := filepath.Join(dir, "x.tar.gz")
-	if err := os.WriteFile(packed, ocitest.Gzip(ocitest.Tar()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(packed, ocitest.Gzip(ocitest.Tar()), 0o600))
 	for place, want := range map[string]string{
 		dir: " holds no images: neither oci-layout nor v2, docker/registry/v2 or mirror_*.tar", packed: "x.tar.gz: the archive is compressed with gzip: decompress it first",
 		filepath.Join(dir, "gone"): "no such file", os.DevNull: "is neither a directory nor a regular file",
@@ -233,16 +222,12 @@ func TestStore(t *testing.T) {
 	index := l.Index(amd)
 	var asked []string
 	src, err := image.FromStore(store{l.FS, &asked}, image.Options{Platform: image.Platform{Architecture: "amd64"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if _, _, err := load(t.Context(), src, index.Digest); err != nil {
 		t.Fatal(err)
 	}
 	manifest, blob := "manifest of "+repository, "blob of "+repository
-	if diff := cmp.Diff([]string{manifest, manifest, blob, blob, blob}, asked); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{manifest, manifest, blob, blob, blob}, asked)
 	if _, err := src.List(t.Context()); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
@@ -254,9 +239,7 @@ func TestList(t *testing.T) {
 	index, gone := l.Index(amd, arm, l.Image("unknown/unknown")), l.Index(plain)
 	delete(l.FS, oci.BlobPath(gone.Digest))
 	src, err := image.FromFS(l.Write(ocitest.Named(index, "1.0.0"), plain, gone), image.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	got, err := src.List(t.Context())
 	want := []image.Entry{
 		{Digest: index.Digest, Name: "1.0.0", Index: true},
@@ -269,9 +252,7 @@ func TestList(t *testing.T) {
 		t.Error(err, diff)
 	}
 	src, err = image.FromFS(l.FS, image.Options{Name: "mirror", Limits: image.Limits{Depth: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if _, err := src.List(t.Context()); err == nil || err.Error() != "mirror: more than 1 levels of indexes (limit Depth)" {
 		t.Error(err)
 	}
@@ -286,9 +267,7 @@ func TestRealPayload(t *testing.T) {
 			index := l.Index(d)
 			src, _ := inTar(t, l.Write(index), image.Options{Platform: image.Platform{Architecture: "amd64"}})
 			fsys, err := src.Payload(t.Context(), release(index.Digest))
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			f := manifest.DefaultFilter()
 			f.FeatureSet = new(string)
 			p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: f})

@@ -10,6 +10,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
@@ -33,18 +34,14 @@ func TestLimits(t *testing.T) {
 	longLayout := long.Write(longName)
 	items := fstest.MapFS{"oci-layout": layout["oci-layout"], "index.json": {Data: []byte(`{"manifests":[` + strings.Repeat("{},", 128<<10) + `{}]}`)}}
 	archive := filepath.Join(t.TempDir(), "layout.tar")
-	if err := os.WriteFile(archive, ocitest.Tar(ocitest.Files(layout)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(archive, ocitest.Tar(ocitest.Files(layout)...), 0o600))
 
 	// refused wants the payload with a digest to fail by a limit, and not to do so
 	// without it.
 	refused := func(t *testing.T, fsys fstest.MapFS, digest, limit string, limits image.Limits) {
 		t.Helper()
 		src, err := image.FromFS(fsys, image.Options{Limits: limits})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		_, err = src.Payload(t.Context(), configv1.Release{Image: repository + "@" + digest})
 		if passed := (*image.LimitError)(nil); !errors.As(err, &passed) || passed.Limit != limit || !strings.Contains(err.Error(), "(limit "+limit+")") {
 			t.Errorf("%v, want %s", err, limit)
@@ -57,9 +54,7 @@ func TestLimits(t *testing.T) {
 		}}
 	}
 	src, err := image.FromFS(layout, image.Options{Limits: image.Limits{Depth: 3, Manifests: 3, Layers: 3, Entries: 3, FileSize: 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if _, err := src.Payload(t.Context(), configv1.Release{Image: repository + "@" + index.Digest}); err != nil {
 		t.Errorf("at its limits: %v", err)
 	}
@@ -115,9 +110,7 @@ func TestDefaultLimits(t *testing.T) {
 	}
 	layout := l.Write(many, huge, file, deep)
 	src, err := image.FromFS(layout, image.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for digest, limit := range map[string]string{many.Digest: "Layers", huge.Digest: "LayerSize", file.Digest: "FileSize", deep.Digest: "Depth"} {
 		_, err = src.Payload(t.Context(), configv1.Release{Image: repository + "@" + digest})
 		if passed := (*image.LimitError)(nil); !errors.As(err, &passed) || passed.Limit != limit {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -91,13 +92,8 @@ type Difference struct {
 // fails, and printed.
 func Run(t *testing.T, a, b clusterapi.ClusterAPI, o Options) {
 	t.Helper()
-	d, err := newDifferential(a, b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	d := checktest.Get(newDifferential(a, b, o))(t)
+	checktest.OK(t, d.prepare(t.Context()))
 	t.Cleanup(d.cleanUp)
 	ran, failed := 0, 0
 	for i := range d.o.Sequences {
@@ -107,10 +103,7 @@ func Run(t *testing.T, a, b clusterapi.ClusterAPI, o Options) {
 				t.Skipf("%d sequences failed before", failed)
 			}
 			steps := d.sequence(i)
-			found, err := d.run(t.Context(), steps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := checktest.Get(d.run(t.Context(), steps))(t)
 			if len(found) == 0 {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestConformance(t *testing.T) {
@@ -17,19 +18,13 @@ func TestConformance(t *testing.T) {
 		config := testserver.Start(t).Config()
 		config.WarningHandlerWithContext = rest.NoWarnings{}
 		config.Wrap(runtimeclient.RefuseAtOnce)
-		c, err := client.NewWithWatch(config, client.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := checktest.Get(client.NewWithWatch(config, client.Options{}))(t)
 		return newAPI(t, c, runtimeclient.Options{}), clusterapitest.Capabilities{Watch: true}
 	})
 }
 
 func newAPI(t testing.TB, c client.Client, o runtimeclient.Options) clusterapi.ClusterAPI {
 	t.Helper()
-	api, err := runtimeclient.New(c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(runtimeclient.New(c, o))(t)
 	return api
 }

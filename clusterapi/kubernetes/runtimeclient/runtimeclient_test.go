@@ -28,6 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
@@ -58,10 +59,7 @@ func fake(t testing.TB, answer func(w http.ResponseWriter, r *http.Request)) cli
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(configMaps, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
-	c, err := client.NewWithWatch(&rest.Config{Host: s.URL}, client.Options{Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(client.NewWithWatch(&rest.Config{Host: s.URL}, client.Options{Mapper: mapper}))(t)
 	return c
 }
 
@@ -260,9 +258,7 @@ func TestRefuseAtOnce(t *testing.T) {
 	mapper.Add(configMaps, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
 	c, err := client.New(&rest.Config{Host: "http://fake", Transport: rt}, client.Options{Mapper: mapper})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	api := newAPI(t, c, runtimeclient.Options{})
 	err = api.Evict(t.Context(), key, clusterapi.EvictOptions{})
 	if seconds, ok := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !ok || seconds != 10 {
@@ -272,9 +268,7 @@ func TestRefuseAtOnce(t *testing.T) {
 		t.Errorf("Get: %v", err)
 	}
 	want := map[string]int{"/api/v1/namespaces/default/pods/a/eviction": 1, "/api/v1/namespaces/default/configmaps/a": 2}
-	if diff := cmp.Diff(want, requests); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "requests", want, requests)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

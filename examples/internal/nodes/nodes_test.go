@@ -7,10 +7,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/examples/internal/nodes"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // recorded plays what is pending in a recording of these manifests.
@@ -21,18 +20,10 @@ func recorded(t *testing.T, manifests ...string) *nodes.Result {
 		files[fmt.Sprintf("heap/%d.yaml", i)] = &fstest.MapFile{Data: []byte(m)}
 	}
 	recording, err := dump.Open(t.Context(), files, dump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := nodes.Fork(t.Context(), nodes.Options{Title: "recorded"}, recording)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	r := checktest.Get(nodes.Fork(t.Context(), nodes.Options{Title: "recorded"}, recording))(t)
 	defer r.Close()
-	result, err := r.Play(t.Context(), 2*time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := checktest.Get(r.Play(t.Context(), 2*time.Hour))(t)
 	return result
 }
 
@@ -105,9 +96,7 @@ func TestFork(t *testing.T) {
 	for i := range got.Pools {
 		got.Pools[i].Duration = 0
 	}
-	if diff := cmp.Diff([]nodes.Pool{{Name: "infra", Nodes: 1, Paused: true}, {Name: "worker", Updated: 2, Nodes: 2}}, got.Pools); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []nodes.Pool{{Name: "infra", Nodes: 1, Paused: true}, {Name: "worker", Updated: 2, Nodes: 2}}, got.Pools)
 	assumed := strings.Join(got.Assumed, "\n")
 	for _, text := range []string{
 		"pool worker counts 1 nodes, the recording has 2",

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestMain(m *testing.M) {
@@ -141,19 +143,10 @@ func TestSignals(t *testing.T) {
 		c.Env = append(os.Environ(), "PROGRAM_WAITS=1")
 		var errs bytes.Buffer
 		c.Stderr = &errs
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 8)); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Process.Signal(sig); err != nil {
-			t.Fatal(err)
-		}
+		out := checktest.Get(c.StdoutPipe())(t)
+		checktest.OK(t, c.Start())
+		checktest.OK(t, checktest.Err(out.Read(make([]byte, 8))))
+		checktest.OK(t, c.Process.Signal(sig))
 		exit := new(exec.ExitError)
 		if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != Failed || errs.String() != "waiter: "+sig.String()+" signal received\n" {
 			t.Errorf("%v: %v, %q", sig, err, errs.String())
@@ -178,10 +171,7 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("%d %v: %v, want %v", tt.width, tt.env, got, tt.want)
 		}
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	null := checktest.Get(os.OpenFile(os.DevNull, os.O_WRONLY, 0))(t)
 	defer null.Close()
 	for _, w := range []io.Writer{io.Discard, null} {
 		if got := TerminalOf(w); got != (Terminal{}) {
@@ -199,9 +189,7 @@ func TestWrap(t *testing.T) {
 	io.WriteString(w, "short\n  a line that is far ")
 	io.WriteString(w, "too wide\naverylongwordthatcannotbebroken\n\n")
 	const want = "short\n  a line that is far \n      too wide\naverylongwordthatcannotbebroken\n\n"
-	if d := cmp.Diff(want, b.String()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, want, b.String())
 }
 
 func TestBlock(t *testing.T) {
@@ -215,9 +203,7 @@ func TestBlock(t *testing.T) {
 	block.Draw(lines)
 	block.Print("ends")
 	const up = "\x1b[2A\x1b[J"
-	if d := cmp.Diff("begins\na wide\nb\n"+up+"a wide\nb\n"+up+"ends\n", b.String()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, "begins\na wide\nb\n"+up+"a wide\nb\n"+up+"ends\n", b.String())
 	b.Reset()
 	block = NewBlock(&b)
 	block.Draw(lines)

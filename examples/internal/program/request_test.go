@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestRequestRun(t *testing.T) {
@@ -43,13 +44,9 @@ func TestRequestRun(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			api := memory.NewOpenShift(memory.Options{})
 			cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"}}
-			if _, err := clusterapi.Create(t.Context(), api, cv, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, cv, clusterapi.CreateOptions{})))
 			pool := &mcfgv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
-			if _, err := clusterapi.Create(t.Context(), api, pool, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, pool, clusterapi.CreateOptions{})))
 			waits, now := 0, start
 			err := Request{API: api, Version: "4.21.1", Interval: time.Minute, Now: func() time.Time { return now }, Wait: func(d time.Duration) error {
 				waits, now = waits+1, now.Add(d)

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/releases"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -85,9 +86,7 @@ func TestRecorded(t *testing.T) {
 	record := func(files ...string) string {
 		dir := t.TempDir()
 		for i, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.json", i)), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.json", i)), []byte(text), 0o600))
 		}
 		return dir
 	}
@@ -117,9 +116,7 @@ func TestUpdate(t *testing.T) {
 	var f releases.Flags
 	f.DeclareRecorded(flag.NewFlagSet("test", flag.ContinueOnError))
 	c, from, to, err := f.Update(t.Context(), "", nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if from.Release.Version != sample.FromVersion || to.Release.Version != sample.ToVersion || c.Owner().Name != "version" || c.Owner().UID == "" {
 		t.Errorf("%s %s %v", from.Release.Version, to.Release.Version, c.Owner())
 	}

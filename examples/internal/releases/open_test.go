@@ -11,6 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/releases"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
@@ -20,9 +21,7 @@ import (
 func directory(t *testing.T, fsys fs.FS) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "release")
-	if err := os.CopyFS(dir, fsys); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, fsys))
 	return dir
 }
 
@@ -30,9 +29,7 @@ func directory(t *testing.T, fsys fs.FS) string {
 func archive(t *testing.T, fsys fs.FS) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "release.tar")
-	if err := os.WriteFile(file, ocitest.Tar(ocitest.Files(fsys)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(file, ocitest.Tar(ocitest.Files(fsys)...), 0o600))
 	return file
 }
 
@@ -49,10 +46,7 @@ func mirror(t *testing.T) (layout fstest.MapFS, digest string) {
 func TestOpen(t *testing.T) {
 	layout, digest := mirror(t)
 	oc := (&ocitest.Layout{FS: layout}).Mirror("openshift/release", ":", "4.21.1-multi", digest)
-	flat, err := fs.Sub(sample.To(), "release-manifests")
-	if err != nil {
-		t.Fatal(err)
-	}
+	flat := checktest.Get(fs.Sub(sample.To(), "release-manifests"))(t)
 	arm := image.Platform{Architecture: "arm64"}
 	for _, tt := range []struct {
 		name, place string
@@ -88,9 +82,7 @@ func TestOpenFails(t *testing.T) {
 	layout, digest := mirror(t)
 	dir := directory(t, layout)
 	notes := filepath.Join(t.TempDir(), "notes@home.txt")
-	if err := os.WriteFile(notes, []byte("no archive"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(notes, []byte("no archive"), 0o600))
 	other := ocitest.Digest([]byte("other"))
 	for name, tt := range map[string]struct {
 		place, want string
@@ -119,12 +111,7 @@ func TestOpenFails(t *testing.T) {
 func sampleFlat(t *testing.T) fs.FS {
 	t.Helper()
 	flat, err := fs.Sub(sample.To(), "release-manifests")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := releases.Open(t.Context(), directory(t, flat), image.Platform{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	r := checktest.Get(releases.Open(t.Context(), directory(t, flat), image.Platform{}))(t)
 	return r.FS
 }

@@ -29,15 +29,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // sample is the address of a page that shows the sample.
 func sample(t *testing.T) string {
 	t.Helper()
 	s := source.New(source.Options{})
-	if _, err := s.Load(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(s.Load(t.Context())))
 	return serve(t, func() page.State { return page.State(s.Last()) })
 }
 
@@ -72,7 +71,7 @@ func tab(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	var mu sync.Mutex
 	run(t, ctx) // starts the browser
-	err := chromedp.Listen(ctx, func(event any) {
+	checktest.OK(t, chromedp.Listen(ctx, func(event any) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e := event.(type) {
@@ -87,37 +86,26 @@ func tab(t *testing.T) context.Context {
 				t.Errorf("console: %v", e.Args)
 			}
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return ctx
 }
 
 func run(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(ctx, actions...); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, chromedp.Do(ctx, actions...))
 }
 
 // text is that of an element, with one space for any.
 func text(t *testing.T, ctx context.Context, selector chromedp.CSS) string {
 	t.Helper()
-	s, err := chromedp.Run(ctx, chromedp.Text(selector))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := checktest.Get(chromedp.Run(ctx, chromedp.Text(selector)))(t)
 	return strings.Join(strings.Fields(s), " ")
 }
 
 // value is that of an expression of the page.
 func value[T any](t *testing.T, ctx context.Context, expression string) T {
 	t.Helper()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := checktest.Get(chromedp.Run(ctx, chromedp.Evaluate[T](expression)))(t)
 	return v
 }
 
@@ -212,9 +200,7 @@ func TestKeyboard(t *testing.T) {
 	tree, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
 		return cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	seen := map[string]bool{}
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {
@@ -279,13 +265,8 @@ func TestLooks(t *testing.T) {
 				t.Errorf("%s, %d pixels: wider than the window: %v; hard to read: %q", scheme, width, wide, bad)
 			}
 			if dir := os.Getenv("BROWSERTEST_PICTURES"); dir != "" {
-				picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", scheme, width)), picture, 0o644); err != nil {
-					t.Error(err)
-				}
+				picture := checktest.Get(chromedp.Run(ctx, chromedp.FullScreenshot(100)))(t)
+				checktest.Good(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d.png", scheme, width)), picture, 0o644))
 			}
 		}
 	}
@@ -320,13 +301,8 @@ func large(t *testing.T) *graphdata.Snapshot {
 		"version": {Data: []byte("1.1.0")}, "raw/metadata.json": {Data: []byte("{}")}, "blocked-edges/README.md": {},
 		"channels/large-4.24.yaml": {Data: []byte("name: large-4.24\nversions: [" + strings.Join(versions, ", ") + "]\n")},
 	}, graphdata.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := graphdata.Build(tree, releases, graphdata.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	s := checktest.Get(graphdata.Build(tree, releases, graphdata.BuildOptions{}))(t)
 	return s
 }
 
@@ -394,9 +370,7 @@ func panned(t *testing.T, ctx context.Context) (longest float64) {
 			close(complete)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	moves := []chromedp.Action[chromedp.Void]{chromedp.MouseEvent(chromedp.MousePressed, 700, 500, chromedp.ButtonLeft)}
 	for i := range 40 {
 		moves = append(moves, chromedp.MouseEvent(chromedp.MouseMoved, 700-float64(i)*12, 500-float64(i)*5, chromedp.ButtonLeft))

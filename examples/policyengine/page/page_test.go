@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 const hostile = `<script>alert(1)</script>"'&`
@@ -27,18 +28,13 @@ func snapshot(t *testing.T) *graphdata.Snapshot {
 		"blocked-edges/4.30.1-Bad.yaml": {Data: []byte("to: 4.30.1\nfrom: 4[.]29[.].*\nurl: https://docs.example/bad\nname: Bad\nmessage: " + fmt.Sprintf("%q", hostile) + "\nmatchingRules:\n- type: PromQL\n  promql:\n    promql: up < 1\n")},
 		"blocked-edges/4.30.2.yaml":     {Data: []byte("to: 4.30.2\nfrom: 4[.]29[.].*\n")},
 	}, graphdata.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	release := func(version string, previous ...string) graphdata.Release {
 		return graphdata.Release{Version: version, Arch: "amd64", Image: "registry.example/r@sha256:" + version, Previous: previous, Source: hostile}
 	}
-	s, err := graphdata.Build(tree, []graphdata.Release{
+	s := checktest.Get(graphdata.Build(tree, []graphdata.Release{
 		release("4.29.8"), release("4.30.0", "4.29.8"), release("4.30.1", "4.29.8", "4.30.0"), release("4.30.2", "4.29.8", "4.30.1"),
-	}, graphdata.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, graphdata.BuildOptions{}))(t)
 	return s
 }
 
@@ -118,10 +114,7 @@ func TestStates(t *testing.T) {
 	if w.Code != 200 || !strings.Contains(body, "What was loaded before is shown.") || !strings.Contains(body, "And 30 more.") {
 		t.Errorf("%d: %s", w.Code, body)
 	}
-	empty, err := graphdata.Build(&graphdata.Tree{}, nil, graphdata.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := checktest.Get(graphdata.Build(&graphdata.Tree{}, nil, graphdata.BuildOptions{}))(t)
 	if w, body = get(t, page.State{Snapshot: empty}, "/"); w.Code != 200 || !strings.Contains(body, "No releases") {
 		t.Errorf("%d: %s", w.Code, body)
 	}

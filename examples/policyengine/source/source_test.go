@@ -11,22 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func load(t *testing.T, o source.Options) (*source.Source, *graphdata.Snapshot) {
 	t.Helper()
 	s := source.New(o)
-	snapshot, err := s.Load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	snapshot := checktest.Get(s.Load(t.Context()))(t)
 	return s, snapshot
 }
 
@@ -49,18 +45,13 @@ func TestSample(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	tree, err := graphdata.Load(t.Context(), os.DirFS("sample"), graphdata.LoadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for _, p := range maintain.Lint(tree, snapshot, maintain.LintOptions{}) {
 		if !p.Warning {
 			t.Error(p)
 		}
 	}
-	images, err := rehearsal.Open(t.Context(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	images := checktest.Get(rehearsal.Open(t.Context(), "", ""))(t)
 	served := map[string]string{}
 	for _, n := range snapshot.Graph(sample.Channel, "amd64").Nodes() {
 		served[n.Version.String()] = n.Image
@@ -88,12 +79,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		checktest.OK(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 }
 
@@ -103,9 +90,7 @@ func TestApproximate(t *testing.T) {
 	dir := tree(t, "4.29.1, 4.30.1, 4.30.2, 4.30.3, 4.30.4+arm64")
 	s, snapshot := load(t, source.Options{Tree: dir})
 	want := []string{"4.29.1 4.30.1", "4.29.1 4.30.2", "4.29.1 4.30.3", "4.30.1 4.30.2", "4.30.1 4.30.3"}
-	if d := cmp.Diff(want, updates(snapshot, "stable-4.30")); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, want, updates(snapshot, "stable-4.30"))
 	if p := s.Last().Problems; len(p) != 1 || !strings.Contains(p[0].Message, "4 releases for amd64 are made up") || !strings.Contains(p[0].Message, "there are none for 1") {
 		t.Errorf("problems: %v", p)
 	}
@@ -133,16 +118,12 @@ func TestReleases(t *testing.T) {
 not a release
 `})
 	s, snapshot := load(t, source.Options{Tree: dir, Releases: []string{lines}})
-	if d := cmp.Diff([]string{"4.29.1 4.30.3"}, updates(snapshot, "stable-4.30")); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	checktest.Same(t, []string{"4.29.1 4.30.3"}, updates(snapshot, "stable-4.30"))
 	if p := s.Last().Problems; len(p) != 1 || p[0].File != "mirror.jsonl:3" {
 		t.Errorf("problems: %v", p)
 	}
 	_, snapshot = load(t, source.Options{Tree: dir, Releases: []string{lines}, Approximate: true})
-	if d := cmp.Diff([]string{"4.29.1 4.30.1", "4.29.1 4.30.3", "4.30.1 4.30.3"}, updates(snapshot, "stable-4.30")); d != "" {
-		t.Errorf("with all (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "with all", []string{"4.29.1 4.30.1", "4.29.1 4.30.3", "4.30.1 4.30.3"}, updates(snapshot, "stable-4.30"))
 }
 
 // TestPlaces: payloads, stored graphs and archives are places of releases and trees.
@@ -150,29 +131,18 @@ func TestPlaces(t *testing.T) {
 	dir := tree(t, sample.FromVersion+", "+sample.ToVersion)
 	payloads := t.TempDir()
 	for name, payload := range map[string]fs.FS{"from": sample.From(), "to": sample.To()} {
-		if err := os.CopyFS(filepath.Join(payloads, name), payload); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.CopyFS(filepath.Join(payloads, name), payload))
 	}
 	_, snapshot := load(t, source.Options{Tree: dir, Releases: []string{payloads}})
-	if d := cmp.Diff([]string{"4.20.3 4.21.1"}, updates(snapshot, "stable-4.30")); d != "" {
-		t.Errorf("payloads (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "payloads", []string{"4.20.3 4.21.1"}, updates(snapshot, "stable-4.30"))
 
 	stored := t.TempDir()
-	text, err := snapshot.Full().MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(snapshot.Full().MarshalJSON())(t)
 	var archive bytes.Buffer
-	if err := graphdata.WriteArchive(&archive, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, graphdata.WriteArchive(&archive, os.DirFS(dir)))
 	write(t, stored, map[string]string{"graph.json": string(text), "tree.tar.gz": archive.String()})
 	_, again := load(t, source.Options{Tree: filepath.Join(stored, "tree.tar.gz"), Releases: []string{filepath.Join(stored, "graph.json")}})
-	if d := cmp.Diff([]string{"4.20.3 4.21.1"}, updates(again, "stable-4.30")); d != "" {
-		t.Errorf("archive and stored graph (-want +got):\n%s", d)
-	}
+	checktest.SameIn(t, "archive and stored graph", []string{"4.20.3 4.21.1"}, updates(again, "stable-4.30"))
 }
 
 // TestChanges: what has not changed is not read again; a change that cannot be read
@@ -192,16 +162,12 @@ func TestChanges(t *testing.T) {
 	if last := s.Last(); last.Snapshot != first || last.Err == nil || len(last.Problems) != 1 || last.Problems[0].File != "channels/bad.yaml" {
 		t.Errorf("%+v", last)
 	}
-	if err := os.Remove(filepath.Join(dir, "channels", "bad.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.Remove(filepath.Join(dir, "channels", "bad.yaml")))
 	if _, err := s.Load(t.Context()); err != nil || s.Last().Err != nil {
 		t.Errorf("%v, %+v", err, s.Last())
 	}
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, "version"), later, later); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.Chtimes(filepath.Join(dir, "version"), later, later))
 	if touched, err := s.Load(t.Context()); err != nil || touched == first {
 		t.Errorf("a touched tree was not read again: %v", err)
 	}

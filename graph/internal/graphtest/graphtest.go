@@ -14,9 +14,11 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
 var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -90,10 +92,7 @@ func Sketch(t testing.TB, edges string, channels map[string]string) *graph.Graph
 		}
 		d.ConditionalEdges = append(d.ConditionalEdges, c)
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Get(graph.New(d, graph.DecodeOptions{}))(t)
 	return g
 }
 
@@ -118,10 +117,7 @@ func Build(t *testing.T, versions, edges, conditional string) *graph.Graph {
 		nodes = append(nodes, fmt.Sprintf(`{"version":%q,"payload":"i-%s","metadata":%s}`, v, v, metadata))
 	}
 	text := fmt.Sprintf(`{"nodes":[%s],"edges":[%s],"conditionalEdges":[%s]}`, strings.Join(nodes, ","), edges, conditional)
-	g, err := graph.Decode(strings.NewReader(text), graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Get(graph.Decode(strings.NewReader(text), graph.DecodeOptions{}))(t)
 	return g
 }
 
@@ -179,10 +175,7 @@ func EachSize(b *testing.B, f func(b *testing.B, text []byte, version string)) {
 
 func ReadGraph(tb testing.TB, name string) []byte {
 	tb.Helper()
-	text, err := os.ReadFile(filepath.Join(testdata.Dir(tb), "graphs", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(tb), "graphs", name)))(tb)
 	return text
 }
 
@@ -229,10 +222,7 @@ func Synthetic(tb testing.TB, n int) []byte {
 			})
 		}
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	g := checktest.Get(graph.New(d, graph.DecodeOptions{}))(tb)
 	return g.AppendJSON(nil)
 }
 
@@ -246,10 +236,7 @@ func Fan(tb testing.TB, n int, entry graph.ConditionalEdges) *graph.Graph {
 		entry.Edges = append(entry.Edges, graph.VersionPair{From: "4.0.0", To: version})
 	}
 	d.ConditionalEdges = []graph.ConditionalEdges{entry}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	g := checktest.Get(graph.New(d, graph.DecodeOptions{}))(tb)
 	return g
 }
 
@@ -266,10 +253,7 @@ func ManyRisks(n int, message string) (entry graph.ConditionalEdges) {
 // Updates lists the updates of 4.0.0.
 func Updates(tb testing.TB, g *graph.Graph) *graph.Updates {
 	tb.Helper()
-	u, err := g.Updates(graph.UpdatesQuery{Version: "4.0.0"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	u := checktest.Get(g.Updates(graph.UpdatesQuery{Version: "4.0.0"}))(tb)
 	return u
 }
 

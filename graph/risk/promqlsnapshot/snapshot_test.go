@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk/promqlsnapshot"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var recorded = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -35,9 +36,7 @@ func rule(query string) configv1.ClusterCondition {
 func snapshot(t testing.TB) *promqlsnapshot.Snapshot {
 	t.Helper()
 	s := &promqlsnapshot.Snapshot{}
-	if err := s.ReadText(strings.NewReader(metrics), recorded); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.ReadText(strings.NewReader(metrics), recorded))
 	return s
 }
 
@@ -123,9 +122,7 @@ func TestReadJSON(t *testing.T) {
 		`{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"restarts"},"values":[[1000,"1"],[1060,"2"],[1120,"4"]]}]}}`,
 		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"__name__":"up"},"value":[1120.5,"1"]}]}}`,
 	} {
-		if err := s.ReadJSON(strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, s.ReadJSON(strings.NewReader(text)))
 	}
 	if matched, err := s.Match(context.Background(), rule(`(max_over_time(restarts[5m]) == bool 4) * on() up`)); !matched || err != nil {
 		t.Error(matched, err)
@@ -154,9 +151,7 @@ func TestOrderOfSamples(t *testing.T) {
 	}
 	values = append(values, `[60000,"7"]`)
 	text := `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"a"},"values":[` + strings.Join(values, ",") + `]}]}}`
-	if err := s.ReadJSON(strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.ReadJSON(strings.NewReader(text)))
 	for _, query := range []string{`a == bool 7`, `count_over_time(a[11h]) == bool 39600`, `max_over_time(a[11h]) == bool 39599`} {
 		if matched, err := s.Match(context.Background(), rule(query)); !matched || err != nil {
 			t.Error(query, matched, err)
@@ -180,9 +175,7 @@ func FuzzReadText(f *testing.F) {
 		if err := s.ReadText(strings.NewReader(text), recorded); err != nil {
 			return
 		}
-		if _, err := s.Query(context.Background(), `count({__name__=~".+"})`); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, checktest.Err(s.Query(context.Background(), `count({__name__=~".+"})`)))
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest/image/registry"
 )
 
@@ -131,9 +132,7 @@ func TestManyRepositories(t *testing.T) {
 	}
 	src := must(registry.New(registry.Options{Transport: s}))
 	ask := func(i int) {
-		if _, err := load(t.Context(), src, fmt.Sprintf("a.example/o/r%d@%s", i, digest)); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, checktest.Err(load(t.Context(), src, fmt.Sprintf("a.example/o/r%d@%s", i, digest))))
 	}
 	for i := range 64 {
 		ask(i)

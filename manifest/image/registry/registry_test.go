@@ -28,6 +28,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -181,9 +182,7 @@ func TestPullVerifies(t *testing.T) {
 			t.Errorf("%v, want %s", err, field)
 		}
 	}
-	if err := load(image.Limits{}, "", same); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, load(image.Limits{}, "", same))
 }
 
 // keychain has one login for a host.
@@ -238,9 +237,7 @@ func TestBasicAuthorization(t *testing.T) {
 		t.Error("no error with the old password")
 	}
 	known = password
-	if _, err := load(t.Context(), src, spec); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(load(t.Context(), src, spec)))
 	for _, keys := range []authn.Keychain{nil, keychain{"a.example", login("", ""), &resolved}, keychain{"a.example", login("me", "secret2"), &resolved}} {
 		_, err := load(t.Context(), must(registry.New(registry.Options{Transport: s, Keychain: keys})), spec)
 		if refused, ok := errors.AsType[*registry.StatusError](err); !ok || refused.Status != http.StatusUnauthorized || strings.Contains(err.Error(), "secret") {

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // newCluster is a healthy cluster that has been offered a recommended and a
@@ -22,9 +23,7 @@ func newCluster(t *testing.T, change func(*configv1.ClusterVersion)) *memory.Clu
 		Release:        simulation.Release{Version: "4.17.30", Operators: []simulation.Operator{{Name: "machine-config"}}},
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.17"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	_, err = clusterapi.Modify(t.Context(), c, clusterVersion, clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
 		cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.17.31", Image: "registry.example/release@sha256:31"}}
 		cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
@@ -36,18 +35,13 @@ func newCluster(t *testing.T, change func(*configv1.ClusterVersion)) *memory.Clu
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return c.Cluster
 }
 
 func desired(t *testing.T, api clusterapi.ClusterAPI) string {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterVersion))(t)
 	if cv.Spec.DesiredUpdate == nil {
 		return ""
 	}
@@ -102,9 +96,7 @@ func TestShow(t *testing.T) {
 // Without -to nothing is written at all.
 func TestReadOnly(t *testing.T) {
 	inner := newCluster(t, nil)
-	if err := show(t.Context(), reader{Reader: inner}, "", strings.NewReader("4.17.31\n"), &bytes.Buffer{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, show(t.Context(), reader{Reader: inner}, "", strings.NewReader("4.17.31\n"), &bytes.Buffer{}))
 }
 
 // reader has no writing verbs: a call of one is a nil dereference.

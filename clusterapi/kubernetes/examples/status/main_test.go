@@ -11,14 +11,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func newCluster(t *testing.T) *memory.Cluster {
 	t.Helper()
 	c, err := simulation.New(simulation.Options{Release: simulation.Release{Version: "4.17.30", Operators: []simulation.Operator{{Name: "machine-config"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return c.Cluster
 }
 

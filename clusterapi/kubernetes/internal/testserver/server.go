@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver/programs"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Server is a kube-apiserver with its etcd. It may be stopped and started
@@ -42,9 +43,7 @@ func Start(t testing.TB) *Server {
 	ctx, cancel := context.WithTimeout(t.Context(), buildTimeout)
 	defer cancel()
 	programs, err := programs.Build(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var s *Server
 	for range 3 { // another process may take a port before ours does
 		s, err = newServer(t, programs)
@@ -118,9 +117,7 @@ func (s *Server) Kubeconfig(t testing.TB) string {
 	c.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
 	c.CurrentContext = "test"
 	path := s.ca.path("kubeconfig")
-	if err := clientcmd.WriteToFile(*c, path); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, clientcmd.WriteToFile(*c, path))
 	return path
 }
 

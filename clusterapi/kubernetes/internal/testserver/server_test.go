@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // crashEnv says how the process of TestCrash ends.
@@ -37,18 +38,11 @@ func TestEndsWithItsProcess(t *testing.T) {
 	for _, how := range []string{"panic", "kill", "interrupt"} {
 		t.Run(how, func(t *testing.T) {
 			exe, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			cmd := exec.Command(exe, "-test.run=^TestCrash$")
 			cmd.Env = append(os.Environ(), crashEnv+"="+how)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := checktest.Get(cmd.StdoutPipe())(t)
+			checktest.OK(t, cmd.Start())
 			defer cmd.Wait()
 			defer cmd.Process.Kill()
 			var addresses []string
@@ -66,9 +60,7 @@ func TestEndsWithItsProcess(t *testing.T) {
 			case "interrupt":
 				err = cmd.Process.Signal(os.Interrupt)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			for _, address := range addresses {
 				deadline := time.Now().Add(30 * time.Second)
 				for {

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -97,10 +98,7 @@ func TestReplicas(t *testing.T) {
 		t.Skip("starts an API server")
 	}
 	s := testserver.Start(t)
-	api, err := kubernetes.New(s.Config(), kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(s.Config(), kubernetes.Options{}))(t)
 	names := []string{"a", "b", "c"}
 	for _, name := range names {
 		u, err := clusterapi.ToUnstructured(&corev1.ConfigMap{
@@ -110,15 +108,10 @@ func TestReplicas(t *testing.T) {
 		if err == nil {
 			_, err = api.Create(t.Context(), u, clusterapi.CreateOptions{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	read := func(name string) *corev1.ConfigMap {
-		o, err := clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("default", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := checktest.Get(clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("default", name)))(t)
 		return o
 	}
 	reached := func(n int) func() bool {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +29,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient/controllers"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // probed is a Manager that keeps its health checks.
@@ -51,16 +51,11 @@ func (p *probed) AddHealthzCheck(name string, check healthz.Checker) error {
 // run starts a Manager with a process, and returns how to end it.
 func run(t *testing.T, config *rest.Config, o controllers.Options, p reconcile.Process) (*probed, func() error) {
 	t.Helper()
-	mgr, err := manager.New(config, manager.Options{
+	mgr := checktest.Get(manager.New(config, manager.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	m := &probed{Manager: mgr, ready: map[string]healthz.Checker{}, health: map[string]healthz.Checker{}}
-	if err := controllers.Add(m, o, p); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, controllers.Add(m, o, p))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
@@ -114,10 +109,7 @@ func TestManager(t *testing.T) {
 		t.Skip("starts an API server")
 	}
 	s := testserver.Start(t)
-	api, err := kubernetes.New(s.Config(), kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(s.Config(), kubernetes.Options{}))(t)
 	write := func(name string) {
 		t.Helper()
 		u, err := clusterapi.ToUnstructured(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -126,15 +118,11 @@ func TestManager(t *testing.T) {
 		if err == nil {
 			_, err = api.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	remove := func(name string) {
 		t.Helper()
-		if err := api.Delete(t.Context(), configMaps, clusterapi.Key("default", name), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, api.Delete(t.Context(), configMaps, clusterapi.Key("default", name), clusterapi.DeleteOptions{}))
 	}
 	write("before")
 
@@ -186,9 +174,7 @@ func TestManager(t *testing.T) {
 		if err := m.health["looks"](nil); err != nil {
 			t.Errorf("not alive: %v", err)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, stop())
 		if err := m.health["looks"](nil); err == nil {
 			t.Error("alive after its end")
 		}
@@ -225,9 +211,7 @@ func TestManager(t *testing.T) {
 		})
 		await(t, "the Event", 20*time.Second, func() bool {
 			list, err := api.List(t.Context(), schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, clusterapi.ListOptions{Namespace: "default"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			return slices.ContainsFunc(list.Items, func(e unstructured.Unstructured) bool {
 				regarding, _, _ := unstructured.NestedString(e.Object, "regarding", "name")
 				return regarding == "after" && e.Object["reason"] == "Failed" && e.Object["type"] == "Warning" && e.Object["note"] == `no luck (r/k {"process":"p"})`
@@ -239,10 +223,7 @@ func TestManager(t *testing.T) {
 // count reads a metric of a controller.
 func count(t *testing.T, metric, controller string) (n float64) {
 	t.Helper()
-	families, err := metrics.Registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := checktest.Get(metrics.Registry.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -274,9 +255,7 @@ func TestRecord(t *testing.T) {
 			for e := range r.Events {
 				got = append(got, e)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			checktest.Same(t, tc.want, got)
 		})
 	}
 }

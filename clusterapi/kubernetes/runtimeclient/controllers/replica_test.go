@@ -27,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/runtimeclient/controllers"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -81,13 +82,8 @@ func permit(t testing.TB, api clusterapi.ClusterAPI, account string, rules ...rb
 	t.Helper()
 	const file = "../../rbac/hosting.yaml"
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := manifest.Parse(file, data, manifest.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 	for _, m := range objects {
 		subjects, ok := m.Object().Object["subjects"].([]any)
 		if ok {
@@ -101,12 +97,8 @@ func permit(t testing.TB, api clusterapi.ClusterAPI, account string, rules ...rb
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test"},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "test"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}}}
-	if _, err := clusterapi.Create(t.Context(), api, role, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clusterapi.Create(t.Context(), api, binding, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, role, clusterapi.CreateOptions{})))
+	checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, binding, clusterapi.CreateOptions{})))
 }
 
 // newManager makes a Manager whose lease is short.
@@ -173,26 +165,16 @@ type replica struct {
 func startReplica(t testing.TB, o order) *replica {
 	t.Helper()
 	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	exe := checktest.Get(os.Executable())(t)
 	r := &replica{t: t, name: o.Name, cmd: exec.Command(exe), ended: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), orderEnv+"="+string(text))
 	r.cmd.Stderr = t.Output()
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := checktest.Get(r.cmd.StdoutPipe())(t)
+	checktest.OK(t, r.cmd.Start())
 	go func() {
 		defer close(r.ended)
 		for in := bufio.NewScanner(out); in.Scan(); {

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -80,10 +81,7 @@ func TestUpdaterReplicas(t *testing.T) {
 	s := testserver.Start(t)
 	config := s.Config()
 	config.QPS = -1
-	api, err := kubernetes.New(config, kubernetes.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 	c := &played{t: t, api: api, held: map[string]bool{}}
 	c.prepare()
 	c.play()
