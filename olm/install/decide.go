@@ -294,9 +294,14 @@ func (d *decider) deletions() []Action {
 }
 
 // settledCSVs are the names of those that are there to stay: neither on their
-// way out nor replaced by another.
+// way out nor replaced by another. One that a Subscription records as installed
+// and that is not there is settled too: the list may be older than the record, and
+// a plan that was begun is not given up for that.
 func settledCSVs(s *olm.Snapshot) map[string]bool {
 	out := map[string]bool{}
+	for _, sub := range objects.In(s.Namespace, s.Subscriptions) {
+		out[sub.Status.InstalledCSV] = sub.Status.InstalledCSV != ""
+	}
 	present := s.PresentCSVs()
 	replaced := map[string]bool{}
 	for _, csv := range present {
