@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -137,7 +138,7 @@ func TestControllerManualApproval(t *testing.T) {
 // later does nothing.
 func TestControllerSupersedesPlans(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
-	w.options.Execute = true
+	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X", "a.v2 X >a.v1", "b.v1 Y"}, nil)
 	first := w.sync().Plan
 	w.settle()
 	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
@@ -464,23 +465,21 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		"ClusterServiceVersion a.v1 Present", "ClusterServiceVersion d.v1 Created", "Subscription a Present", "Subscription d-stable-c-olm Created",
 		"ConfigMap there Present", "BundleSecret s Created", "ServiceMonitor m WaitingForApi", "ConfigMap done Created",
 	}
-	settle := func() *install.SyncResult {
+	settle := func() (*install.SyncResult, error) {
 		t.Helper()
 		for range 10 {
-			r, err := c.Sync(context.Background(), ns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !r.Changed {
-				return r
+			if r, err := c.Sync(context.Background(), ns); !r.Changed {
+				return r, err
 			}
 		}
 		t.Fatal("does not settle")
-		return nil
+		return nil, nil
 	}
-	if r := settle(); !r.Soon {
+	r, err := settle()
+	if !r.Soon {
 		t.Error("a step that waits is not looked at soon")
 	}
+	checktest.ErrorHas(t, "api-server resource not found installing ServiceMonitor m: GroupVersionKind monitoring.coreos.com/v1, Kind=ServiceMonitor not found", err)
 	expect(t, "steps", statuses(), want)
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 d.v1]"})
 	if v := get[olm.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
@@ -500,7 +499,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		t.Errorf("the new Subscription: %s", got)
 	}
 	api.kind = ""
-	settle()
+	checktest.Get(settle())(t)
 	want[6] = "ServiceMonitor m Created"
 	expect(t, "steps", statuses(), want)
 	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 d.v1]"})
@@ -511,6 +510,25 @@ type unpackerOf func(install.UnpackRequest) ([]*unstructured.Unstructured, error
 
 func (f unpackerOf) Unpack(_ context.Context, r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
 	return f(r)
+}
+
+// A kind that the cluster does not serve fails the plan by name after a minute.
+func TestControllerUnservedKind(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
+		`{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"name":"v"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`}})
+	const text = "api-server resource not found installing VerticalPodAutoscaler v: " +
+		"GroupVersionKind autoscaling.k8s.io/v1, Kind=VerticalPodAutoscaler not found on the cluster. This API may have been deprecated and removed, " +
+		"see https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for more information."
+	checktest.ErrorHas(t, text, w.settleFailing())
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
+	checktest.Equal(t, "retrying execution due to error: "+text, get[olm.InstallPlan](w, "install-1").Status.Message, "message")
+	get[corev1.ConfigMap](w, "c") // what can be written is
+	w.clock.Step(time.Minute)
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1: InstallPlanFailed=True InstallComponentFailed " + text})
 }
 
 // A step that fails is tried again for a minute.
@@ -686,7 +704,7 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	w := manage(t, nil)
-	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}, {API: w.Cluster, Resolve: olm.Options{MaxConflicts: -1}}} {
+	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}, {API: w.Cluster, Resolve: olm.Options{MaxConflicts: -1}}, {API: w.Cluster, Execute: true}} {
 		if _, err := install.New(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

@@ -24,6 +24,10 @@ const (
 	// EventPlanRefused: a plan holds what is not carried out. Err is a
 	// [*Refusal]. It comes when the reason changes.
 	EventPlanRefused clusterapi.EventType = "PlanRefused"
+	// EventCRDValidation: a plan updated a CustomResourceDefinition by whose schema
+	// existing objects are invalid, since a webhook is to convert them. Err says
+	// which.
+	EventCRDValidation clusterapi.EventType = "CRDValidation"
 	// EventProgressing: a Subscription progresses to another operator, which
 	// Message names.
 	EventProgressing clusterapi.EventType = "Progressing"

@@ -20,7 +20,7 @@ var modifyStatus = clusterapi.ModifyOptions{Status: true, FieldManager: clustera
 
 // pass is one pass over a namespace: it does what Decide says.
 type pass struct {
-	*Controller
+	c     *Controller
 	api   clusterapi.ReadWriter
 	state State
 	res   *SyncResult
@@ -30,7 +30,7 @@ type pass struct {
 }
 
 func (c *Controller) newPass(api clusterapi.ReadWriter, namespace string, now time.Time) *pass {
-	return &pass{Controller: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
+	return &pass{c: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
 		Now: now, Resolve: c.o.Resolve, Unpack: c.o.Unpacker != nil, Execute: c.o.Execute, Unpacked: map[string]UnpackResult{},
 	}}
 }
@@ -51,7 +51,7 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 // run makes the pass. told is what stands in the statuses of objects already:
 // why there is no generation, or why a step failed.
 func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
-	o := p.o.SnapshotOptions
+	o := p.c.o.SnapshotOptions
 	o.Catalogs = catalogs
 	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
 	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
@@ -106,7 +106,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 				told, errs = append(told, stepErr), append(errs, err)
 			}
 			if p.res.Soon {
-				p.retry = p.state.Now.Add(min(soon, p.o.Interval))
+				p.retry = p.state.Now.Add(min(soon, p.c.o.Interval))
 			}
 			return errors.Join(told...), errors.Join(errs...)
 		default:
@@ -212,14 +212,14 @@ func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
 	return nil
 }
 
-func planSubject(plan *olm.InstallPlan) string {
-	return "installplan/" + plan.Namespace + "/" + plan.Name
-}
+func planSubject(plan *olm.InstallPlan) string { return "installplan/" + planName(plan) }
+
+func planName(plan *olm.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
 
 // observe tells of an event at the time of the pass.
 func (p *pass) observe(e clusterapi.Event) {
 	e.Time = p.state.Now
-	p.Controller.observe(e)
+	p.c.observe(e)
 }
 
 // writeStatus writes the status of an object, unless somebody changed the
