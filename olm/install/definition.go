@@ -78,7 +78,9 @@ func definitionVersions(u *unstructured.Unstructured) map[string]map[string]any 
 
 // checkObjects validates the objects of a definition, as they are in one of its
 // versions, by the schema of another.
-func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstructured.Unstructured, version string, by map[string]any) error {
+func checkObjects(
+	ctx context.Context, r clusterapi.Reader, definition *unstructured.Unstructured, version string, by map[string]any,
+) error {
 	tree, ok, _ := unstructured.NestedMap(by, "schema", "openAPIV3Schema")
 	if !ok {
 		return nil
@@ -100,8 +102,8 @@ func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstruct
 			return errors.Join(validate.NewSchemaValidator(s, nil, "", strfmt.Default).Validate(o.Unstructured().Object).Errors...)
 		})
 		if err != nil {
-			return errDefinition{fmt.Errorf("error validating existing CRs against new CRD's schema for %q: error validating %s %q: "+
-				"updated validation is too restrictive: %w", definition.GetName(), gvk, o.Key(), err)}
+			return errDefinition{fmt.Errorf("error validating existing CRs against new CRD's schema for %q: "+
+				"error validating %s %q: updated validation is too restrictive: %w", definition.GetName(), gvk, o.Key(), err)}
 		}
 	}
 	return nil

@@ -23,7 +23,8 @@ import (
 // writes how far it came. told is the error of a step: it is in the plan's
 // status.
 func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
-	stored, err := clusterapi.Get[olm.InstallPlan](ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name))
+	key := clusterapi.Key(a.Plan.Namespace, a.Plan.Name)
+	stored, err := clusterapi.Get[olm.InstallPlan](ctx, p.api, key)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 		return nil, ctx.Err()
 	}
 	before := stored.Status
-	stored, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name), modifyStatus, func(stored *olm.InstallPlan) error {
+	stored, err = clusterapi.Modify(ctx, p.api, key, modifyStatus, func(stored *olm.InstallPlan) error {
 		next := attemptedStatus(stored, steps, told, p.state.Now, p.c.o.Retry)
 		if !equality.Semantic.DeepEqual(stored.Status, next) {
 			stored.Status = next
@@ -75,7 +76,8 @@ func unchanged(decided, stored metav1.Object) error {
 	if decided.GetUID() == stored.GetUID() && decided.GetResourceVersion() == stored.GetResourceVersion() {
 		return nil
 	}
-	return apierrors.NewConflict(schema.GroupResource{Group: olm.Group}, stored.GetName(), errors.New("it has changed since it was read"))
+	cause := errors.New("it has changed since it was read")
+	return apierrors.NewConflict(schema.GroupResource{Group: olm.Group}, stored.GetName(), cause)
 }
 
 // execution is one attempt to carry out a plan.
@@ -215,7 +217,7 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 	return nil
 }
 
-func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule string, text string) *Refusal {
+func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule, text string) *Refusal {
 	return &Refusal{Plan: planName(x.plan), Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
 }
 
@@ -261,7 +263,9 @@ func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured
 		return "", err
 	}
 	if warning := x.warnings[s]; warning != nil {
-		x.pass.observe(clusterapi.Event{Type: EventCRDValidation, Subject: planSubject(x.plan), Message: warning.Error(), Err: warning})
+		x.pass.observe(clusterapi.Event{
+			Type: EventCRDValidation, Subject: planSubject(x.plan), Message: warning.Error(), Err: warning,
+		})
 	}
 	if stored != nil {
 		return olm.StepPresent, nil

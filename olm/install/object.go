@@ -41,7 +41,9 @@ func (x *execution) prepare(ctx context.Context, s *olm.Step, obj, stored *unstr
 	default:
 		owner := &olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: x.plan.Namespace, Name: s.Resolving}}
 		if obj.GetNamespace() == "" || gk.Group == rbacv1.GroupName {
-			addLabels(obj, map[string]string{labelOwner: owner.Name, labelOwnerNamespace: owner.Namespace, labelOwnerKind: kindCSV})
+			addLabels(obj, map[string]string{
+				labelOwner: owner.Name, labelOwnerNamespace: owner.Namespace, labelOwnerKind: kindCSV,
+			})
 		}
 		if obj.GetNamespace() == "" {
 			return nil
@@ -56,7 +58,9 @@ func (x *execution) prepare(ctx context.Context, s *olm.Step, obj, stored *unstr
 // operators that own it already: until an update is over, the operator that it
 // replaces runs under the account, and a ClusterServiceVersion whose account is
 // another's fails.
-func (x *execution) setOwners(ctx context.Context, owner *olm.ClusterServiceVersion, obj, stored *unstructured.Unstructured) error {
+func (x *execution) setOwners(
+	ctx context.Context, owner *olm.ClusterServiceVersion, obj, stored *unstructured.Unstructured,
+) error {
 	refs := obj.GetOwnerReferences()
 	isOwner := func(r metav1.OwnerReference) bool { return r.Kind == kindCSV && r.Name == owner.Name }
 	if !slices.ContainsFunc(refs, isOwner) {
@@ -87,7 +91,8 @@ func (x *execution) setOwners(ctx context.Context, owner *olm.ClusterServiceVers
 // uidOf returns the UID of an operator of the plan's namespace.
 func (x *execution) uidOf(ctx context.Context, csv string) (types.UID, error) {
 	if x.uids[csv] == "" {
-		stored, err := clusterapi.GetShared(ctx, x.pass.api, (&olm.ClusterServiceVersion{}).APIKind(), clusterapi.Key(x.plan.Namespace, csv))
+		kind := (&olm.ClusterServiceVersion{}).APIKind()
+		stored, err := clusterapi.GetShared(ctx, x.pass.api, kind, clusterapi.Key(x.plan.Namespace, csv))
 		if err != nil {
 			return "", err
 		}
