@@ -451,3 +451,25 @@ func TestLittleEffort(t *testing.T) {
 	})
 	t.Logf("gave up in %d worlds", gaveUp)
 }
+
+// TestCoresAreMinimal: of what an explanation rests on nothing can be left out.
+func TestCoresAreMinimal(t *testing.T) {
+	total := 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 10 {
+			w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
+			sets, redundant, err := olm.RedundantFacts(context.Background(), w.snapshot(t), olm.Options{AllOrNothing: rapid.Bool().Draw(t, "all or nothing")})
+			if prevented := (*olm.Prevented)(nil); err != nil && !errors.As(err, &prevented) {
+				t.Fatal(err)
+			}
+			if len(redundant) > 0 {
+				t.Fatalf("can be left out: %v\n%s", redundant, &w)
+			}
+			total += sets
+		}
+	})
+	if total < 800 {
+		t.Errorf("there were only %d sets", total)
+	}
+	t.Logf("%d sets of facts", total)
+}

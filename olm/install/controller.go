@@ -35,8 +35,8 @@ type Options struct {
 	// go into the plan as lookups, and what carries it out unpacks them.
 	Unpacker Unpacker
 
-	// Execute makes the controller carry out InstallPlans without pending
-	// lookups: see [Refusal] for what it does not write. Otherwise plans stay
+	// Execute makes the controller carry out InstallPlans: see [Refusal] for what
+	// it does not write. It takes an Unpacker. Otherwise plans stay
 	// in phase Installing until somebody else has carried them out and makes
 	// them Complete: a program of the caller's. OLM's catalog operator would,
 	// but it resolves, too, and must not run at the same time as the controller.
@@ -111,6 +111,9 @@ func New(o Options) (*Controller, error) {
 	}
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
+	}
+	if o.Execute && o.Unpacker == nil {
+		return nil, errors.New("install: Options.Execute takes an Unpacker: plans with bundle images would wait without end")
 	}
 	if o.Interval == 0 {
 		o.Interval = time.Minute

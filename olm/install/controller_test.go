@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -133,11 +134,59 @@ func TestControllerManualApproval(t *testing.T) {
 		"b AtLatestKnown b.v1/b.v1"})
 }
 
+// A plan that waits for approval begins once no Subscription asks for one.
+func TestControllerApprovalChanges(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "", manual)))
+	w.settle()
+	for _, name := range []string{"a", "b"} {
+		expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
+		_, err := clusterapi.Modify(t.Context(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+			s.Spec.InstallPlanApproval = olm.ApprovalAutomatic
+			return nil
+		})
+		checktest.OK(t, err)
+		w.settle()
+	}
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 b.v1]"})
+	approved := slices.ContainsFunc(w.events, func(e clusterapi.Event) bool { return e.Type == install.EventPlanApproved })
+	checktest.Equal(t, true, approved, "an event reports the approval")
+}
+
+// A Subscription that is made again takes up the operator of its package that is
+// there, and updates it.
+func TestControllerAdoptsOperators(t *testing.T) {
+	bare := func(name string) any { return ptr(newCSV(name)) }
+	for _, tc := range []struct {
+		name   string
+		there  []any
+		states []string
+	}{
+		{"by its properties", []any{ptr(installed("a.v1 X prop=olm.maxOpenShiftVersion:\"4.15\"")[0])},
+			[]string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing"}},
+		{"by the catalog", []any{bare("a.v1")}, []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing"}},
+		{"another package", []any{ptr(installed("b.v1 Y")[0])}, []string{"a UpgradePending /a.v2: InstallPlanPending=True Installing"}},
+		{"the newest of a chain", []any{bare("a.v1"), ptr(newCSV("a.v2", func(c *olm.ClusterServiceVersion) { c.Spec.Replaces = "a.v1" }))},
+			[]string{"a AtLatestKnown a.v2/a.v2"}},
+		{"another Subscription has it", []any{bare("a.v1"), ptr(sub("a", "a.v1", named("other"), channel("beta")))},
+			[]string{"a  /: ResolutionFailed=True ConstraintsNotSatisfiable held back: subscription a: not taken a.v2, a.v1; nothing instead: " +
+				"a.v2 not taken; subscription other can have nothing but a.v1; a.v1 not taken; subscription other can have nothing but a.v1",
+				"other AtLatestKnown a.v1/a.v1"}},
+		{"a copy", []any{copyOf("a.v1", func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" })},
+			[]string{"a UpgradePending /a.v2: InstallPlanPending=True Installing"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := manage(t, contents(t, "a.v1 X @stable @beta", "a.v2 X >a.v1"), append(tc.there, ptr(sub("a", "")))...)
+			w.settle()
+			expect(t, "Subscriptions", w.states(), tc.states)
+		})
+	}
+}
+
 // A plan that nobody approves does not hide what is newer, and approving it
 // later does nothing.
 func TestControllerSupersedesPlans(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "b.v1 Y"), ptr(sub("a", "", manual)), ptr(sub("b", "")))
-	w.options.Execute = true
+	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X", "a.v2 X >a.v1", "b.v1 Y"}, nil)
 	first := w.sync().Plan
 	w.settle()
 	w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")}
@@ -272,7 +321,71 @@ func TestControllerAllOrNothing(t *testing.T) {
 	}
 	w.options.Resolve.AllOrNothing = false
 	w.settle()
-	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing", "b  /"})
+	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing",
+		"b  /: ResolutionFailed=True ConstraintsNotSatisfiable held back: subscription b: not taken b.v1; nothing instead: " +
+			"b.v1 not taken; b.v1 requires Q (g/v1), which nothing provides"})
+}
+
+// A Subscription that gets nothing new though there is something says why, and
+// events do, of it and of the namespace.
+func TestControllerSaysWhy(t *testing.T) {
+	const failed, heldBack = "ResolutionFailed=True ConstraintsNotSatisfiable ", "held back: subscription a: not taken "
+	freestanding := ptr(installed("b.v1 X")[0])
+	many := []string{"a.v1"}
+	for v := 2; v <= 9; v++ {
+		many = append(many, fmt.Sprintf("a.v%d -Q >a.v%d ~a.v1", v, v-1))
+	}
+	for _, tc := range []struct {
+		name    string
+		catalog []string
+		objects []any
+		want    string // condition of a
+		remarks string // of the namespace
+	}{
+		{"no package", []string{"b.v1"}, []any{ptr(sub("a", ""))},
+			"no operators found in package a in the catalog referenced by subscription a", ""},
+		{"no channel", []string{"a.v1 @beta"}, []any{ptr(sub("a", ""))},
+			"no operators found in channel stable of package a in the catalog referenced by subscription a", ""},
+		{"a requirement", []string{"a.v1 -Q"}, []any{ptr(sub("a", ""))},
+			heldBack + "a.v1; nothing instead: a.v1 not taken; a.v1 requires Q (g/v1), which nothing provides", ""},
+		{"a freestanding operator", []string{"a.v1 X"}, []any{ptr(sub("a", "")), freestanding},
+			heldBack + "a.v1; nothing instead: a.v1 not taken; " +
+				"there can be only one provider of X (g/v1): b.v1 and a.v1 exclude each other; b.v1 is installed and no subscription has it, so it stays", ""},
+		{"an update", []string{"a.v1", "a.v2 -Q >a.v1"}, []any{ptr(sub("a", "a.v1")), ptr(installed("a.v1")[0])},
+			heldBack + "a.v2; instead a.v1: a.v2 not taken; a.v2 requires Q (g/v1), which nothing provides", ""},
+		{"many updates: the best are explained", many, []any{ptr(sub("a", "a.v1")), ptr(installed("a.v1")[0])},
+			heldBack + "a.v9, a.v8, a.v7; instead a.v1: a.v9 not taken; a.v9 requires Q (g/v1), which nothing provides; " +
+				"a.v8 not taken; a.v8 requires Q (g/v1), which nothing provides; a.v7 not taken; a.v7 requires Q (g/v1), which nothing provides",
+			"held back: subscription a: not taken a.v9, a.v8, a.v7, a.v6, a.v5, a.v4, a.v3, a.v2; instead a.v1"},
+		{"an older update is taken", []string{"a.v1", "a.v2 >a.v1", "a.v3 -Q >a.v2 ~a.v1"}, []any{ptr(sub("a", "a.v1")), ptr(installed("a.v1")[0])}, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := manage(t, contents(t, tc.catalog...), tc.objects...)
+			w.settle()
+			w.sync()
+			got, _, _ := strings.Cut(conditionsText(&w.subscription("a").Status), "; InstallPlan")
+			var events, want []string
+			for _, e := range w.events {
+				if e.Type == install.EventResolutionFailed {
+					events = append(events, e.Subject+" "+e.Message)
+				}
+			}
+			if tc.want == "" {
+				checktest.Equal(t, "InstallPlanPending=True Installing", got, "conditions")
+			} else {
+				checktest.Equal(t, failed+tc.want, got, "conditions")
+				remarks, _, _ := strings.Cut(tc.want, ": a.v")
+				if !strings.HasPrefix(tc.want, heldBack) {
+					remarks = "held back: subscription a: " + tc.want + "; nothing instead"
+				}
+				if tc.remarks != "" {
+					remarks = tc.remarks
+				}
+				want = []string{"subscription/ops/a " + tc.want, "namespace/ops " + remarks}
+			}
+			checktest.Same(t, want, events)
+		})
+	}
 }
 
 // A write that meets a conflict is made again on what is stored then.
@@ -464,23 +577,21 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		"ClusterServiceVersion a.v1 Present", "ClusterServiceVersion d.v1 Created", "Subscription a Present", "Subscription d-stable-c-olm Created",
 		"ConfigMap there Present", "BundleSecret s Created", "ServiceMonitor m WaitingForApi", "ConfigMap done Created",
 	}
-	settle := func() *install.SyncResult {
+	settle := func() (*install.SyncResult, error) {
 		t.Helper()
 		for range 10 {
-			r, err := c.Sync(context.Background(), ns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !r.Changed {
-				return r
+			if r, err := c.Sync(context.Background(), ns); !r.Changed {
+				return r, err
 			}
 		}
 		t.Fatal("does not settle")
-		return nil
+		return nil, nil
 	}
-	if r := settle(); !r.Soon {
+	r, err := settle()
+	if !r.Soon {
 		t.Error("a step that waits is not looked at soon")
 	}
+	checktest.ErrorHas(t, "api-server resource not found installing ServiceMonitor m: GroupVersionKind monitoring.coreos.com/v1, Kind=ServiceMonitor not found", err)
 	expect(t, "steps", statuses(), want)
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 d.v1]"})
 	if v := get[olm.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
@@ -500,7 +611,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		t.Errorf("the new Subscription: %s", got)
 	}
 	api.kind = ""
-	settle()
+	checktest.Get(settle())(t)
 	want[6] = "ServiceMonitor m Created"
 	expect(t, "steps", statuses(), want)
 	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1 d.v1]"})
@@ -511,6 +622,25 @@ type unpackerOf func(install.UnpackRequest) ([]*unstructured.Unstructured, error
 
 func (f unpackerOf) Unpack(_ context.Context, r install.UnpackRequest) ([]*unstructured.Unstructured, error) {
 	return f(r)
+}
+
+// A kind that the cluster does not serve fails the plan by name after a minute.
+func TestControllerUnservedKind(t *testing.T) {
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
+		`{"apiVersion":"autoscaling.k8s.io/v1","kind":"VerticalPodAutoscaler","metadata":{"name":"v"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`}})
+	const text = "api-server resource not found installing VerticalPodAutoscaler v: " +
+		"GroupVersionKind autoscaling.k8s.io/v1, Kind=VerticalPodAutoscaler not found on the cluster. This API may have been deprecated and removed, " +
+		"see https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for more information."
+	checktest.ErrorHas(t, text, w.settleFailing())
+	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
+	checktest.Equal(t, "retrying execution due to error: "+text, get[olm.InstallPlan](w, "install-1").Status.Message, "message")
+	get[corev1.ConfigMap](w, "c") // what can be written is
+	w.clock.Step(time.Minute)
+	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
+	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1: InstallPlanFailed=True InstallComponentFailed " + text})
 }
 
 // A step that fails is tried again for a minute.
@@ -686,7 +816,7 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	w := manage(t, nil)
-	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}, {API: w.Cluster, Resolve: olm.Options{MaxConflicts: -1}}} {
+	for _, o := range []install.Options{{}, {API: w.Cluster, Interval: -1}, {API: w.Cluster, Retry: -1}, {API: w.Cluster, Resolve: olm.Options{MaxConflicts: -1}}, {API: w.Cluster, Execute: true}} {
 		if _, err := install.New(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}

@@ -45,6 +45,8 @@ const (
 	actionUnpack = "Unpack"
 	// actionCreatePlan creates Plan and writes its status.
 	actionCreatePlan = "CreatePlan"
+	// actionApprovePlan writes the approval of Plan.
+	actionApprovePlan = "ApprovePlan"
 	// actionWritePlan writes the status of Plan.
 	actionWritePlan = "WritePlan"
 	// actionWriteSubscription writes the status of Subscription.
@@ -57,9 +59,9 @@ const (
 
 // Action is one thing to be done, and why.
 type Action struct {
-	// Type is Unpack, CreatePlan (and write its status), WritePlan or
-	// WriteSubscription (their status), DeletePlan or ExecutePlan: the steps of Plan
-	// that belong to Operators.
+	// Type is Unpack, CreatePlan (and write its status), ApprovePlan (its spec),
+	// WritePlan or WriteSubscription (their status), DeletePlan or ExecutePlan: the
+	// steps of Plan that belong to Operators.
 	Type   string
 	Reason string
 
@@ -77,7 +79,8 @@ type Action struct {
 //
 //  1. bundle images to be unpacked,
 //  2. changes of InstallPlans: the one that carries out the generation is
-//     created, approved ones begin, others are superseded,
+//     created, and approved if no Subscription asks for an approval any more;
+//     approved ones begin, others are superseded,
 //  3. the statuses of Subscriptions, and old plans to be deleted,
 //  4. plans to be carried out, oldest first.
 //
@@ -101,7 +104,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	failForward, _ := s.Snapshot.FailsForward()
 	d.seen = observation{
 		Now: metav1.NewTime(s.Now), CSVs: s.Snapshot.Installed, Plans: s.Plans,
-		FailForward: failForward, Catalogs: s.Snapshot.Catalogs,
+		FailForward: failForward, Catalogs: s.Snapshot.Catalogs, Unclaimed: unclaimedCSVs(s.Snapshot),
 	}
 	observed := *s.Snapshot
 	observed.Subscriptions = slices.Clone(s.Snapshot.Subscriptions)
@@ -151,7 +154,12 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 		d.r.Err, d.err = err, err
 		return nil
 	}
-	d.res.Generation, d.r.Generation = g, g
+	d.res.Generation = g
+	d.r.HeldBack, err = heldBackBy(ctx, g)
+	if err != nil {
+		d.err = err // the context's
+		return nil
+	}
 	fail := func(reason string, err error) []Action {
 		d.r.Unpack, d.r.UnpackReason, d.r.Unpacking, d.err = err, reason, false, err
 		return nil
@@ -241,9 +249,15 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 		switch {
 		case p.DeletionTimestamp != nil || p.Status.Phase == olm.PlanPhaseComplete || p.Status.Phase == olm.PlanPhaseFailed:
 		case p.Name == serving:
-			if status := approvedStatus(p); status.Phase != p.Status.Phase {
+			status := approvedStatus(p)
+			switch {
+			case status.Phase != p.Status.Phase:
 				d.write(p, status, "it was approved")
-			} else if installing {
+			case p.Status.Phase == olm.PlanPhaseRequiresApproval && approvalOf(subs) == olm.ApprovalAutomatic:
+				approved := *p
+				approved.Spec.Approval, approved.Spec.Approved = olm.ApprovalAutomatic, true
+				d.plans = append(d.plans, Action{Type: actionApprovePlan, Reason: "no Subscription asks for an approval", Plan: &approved})
+			case installing:
 				execute(p, names, "the generation asks for it")
 			}
 		case d.changes == nil:
@@ -294,9 +308,14 @@ func (d *decider) deletions() []Action {
 }
 
 // settledCSVs are the names of those that are there to stay: neither on their
-// way out nor replaced by another.
+// way out nor replaced by another. One that a Subscription records as installed
+// and that is not there is settled too: the list may be older than the record, and
+// a plan that was begun is not given up for that.
 func settledCSVs(s *olm.Snapshot) map[string]bool {
 	out := map[string]bool{}
+	for _, sub := range objects.In(s.Namespace, s.Subscriptions) {
+		out[sub.Status.InstalledCSV] = sub.Status.InstalledCSV != ""
+	}
 	present := s.PresentCSVs()
 	replaced := map[string]bool{}
 	for _, csv := range present {
@@ -307,6 +326,19 @@ func settledCSVs(s *olm.Snapshot) map[string]bool {
 			csv.Status.Phase != olm.CSVPhaseReplacing && csv.Status.Phase != olm.CSVPhaseDeleting
 	}
 	return out
+}
+
+// unclaimedCSVs are those that are there to stay and that no Subscription speaks
+// of.
+func unclaimedCSVs(s *olm.Snapshot) []*olm.ClusterServiceVersion {
+	settled, claimed := settledCSVs(s), map[string]bool{}
+	for i := range s.Subscriptions {
+		status := &s.Subscriptions[i].Status
+		claimed[status.CurrentCSV], claimed[status.InstalledCSV] = true, true
+	}
+	return slices.DeleteFunc(s.PresentCSVs(), func(csv *olm.ClusterServiceVersion) bool {
+		return claimed[csv.Name] || !settled[csv.Name]
+	})
 }
 
 func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {

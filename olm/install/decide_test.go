@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -95,32 +96,43 @@ func TestDecide(t *testing.T) {
 		})
 	}
 	// Executions come once nothing is left to be written, oldest plan first.
-	state := install.State{
-		Now: statusNow.Time, Execute: true,
-		Snapshot: ptr(snapshot(contents(t, "a.v1 X", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"), sub("b", ""))),
-		Plans:    []olm.InstallPlan{planned("new", 2, olm.PlanPhaseInstalling, "b.v1"), planned("old", 1, olm.PlanPhaseInstalling, "a.v1")},
-	}
-	for range 5 {
-		actions, _, err := install.Decide(context.Background(), &state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(actions) == 0 {
-			t.Fatal("nothing to do")
-		}
-		if actions[0].Type == "ExecutePlan" {
-			if len(actions) != 2 || actions[0].Plan.Name != "old" || actions[1].Plan.Name != "new" || !slices.Equal(actions[1].Operators, []string{"b.v1"}) {
-				t.Errorf("got %+v", actions)
-			}
-			return
-		}
-		for _, a := range actions {
-			for i := range state.Snapshot.Subscriptions {
-				if a.Subscription != nil && a.Subscription.Name == state.Snapshot.Subscriptions[i].Name {
-					state.Snapshot.Subscriptions[i] = *a.Subscription
+	for _, tc := range []struct {
+		name  string
+		state install.State
+		want  []string
+	}{
+		{"two plans", install.State{
+			Snapshot: ptr(snapshot(contents(t, "a.v1 X", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"), sub("b", ""))),
+			Plans: []olm.InstallPlan{
+				planned("new", 2, olm.PlanPhaseInstalling, "b.v1"), planned("old", 1, olm.PlanPhaseInstalling, "a.v1"),
+			},
+		}, []string{
+			"ExecutePlan old [a.v1]: these operators are there, and what belongs to them follows",
+			"ExecutePlan new [b.v1]: the generation asks for it",
+		}},
+		{"a list of operators that is older than the Subscription", install.State{
+			Snapshot: ptr(snapshot(c, installed("a.v1 X"), sub("a", "a.v2"))),
+			Plans:    []olm.InstallPlan{planned("p", 1, olm.PlanPhaseInstalling, "a.v2")},
+		}, []string{"ExecutePlan p [a.v2]: these operators are there, and what belongs to them follows"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.state.Now, tc.state.Execute = statusNow.Time, true
+			var got []string
+			for range 5 {
+				actions, _, err := install.Decide(context.Background(), &tc.state)
+				checktest.OK(t, err)
+				got = nil
+				for _, a := range actions {
+					if a.Subscription == nil {
+						got = append(got, fmt.Sprintf("%s %s %v: %s", a.Type, a.Plan.Name, a.Operators, a.Reason))
+						continue
+					}
+					subs := tc.state.Snapshot.Subscriptions
+					i := slices.IndexFunc(subs, func(s olm.Subscription) bool { return s.Name == a.Subscription.Name })
+					subs[i] = *a.Subscription
 				}
 			}
-		}
+			checktest.Same(t, tc.want, got)
+		})
 	}
-	t.Error("no plan is carried out")
 }

@@ -25,46 +25,41 @@ type errDefinition struct{ error }
 
 // checkDefinition reports whether a CustomResourceDefinition can take the place
 // of the stored one: it keeps all versions in which objects are stored, and
-// existing objects are valid by its schemas. A conversion by webhook is trusted
-// for versions that are new.
-func checkDefinition(ctx context.Context, r clusterapi.Reader, u *unstructured.Unstructured) error {
+// existing objects are valid by the schemas of the versions that both serve. With
+// a conversion by webhook invalid objects are a warning: the webhook begins to
+// work only with the new operator, and has to convert them.
+func checkDefinition(ctx context.Context, r clusterapi.Reader, u *unstructured.Unstructured) (warning, err error) {
 	stored, err := r.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	before, after := definitionVersions(stored), definitionVersions(u)
 	storedVersions, _, _ := unstructured.NestedStringSlice(stored.Object, "status", "storedVersions")
 	for _, v := range storedVersions {
 		if _, ok := after[v]; !ok {
-			return errDefinition{fmt.Errorf("risk of data loss updating %q: new CRD removes version %s that is listed as a stored version on the existing CRD", u.GetName(), v)}
-		}
-	}
-	storage := ""
-	for name, v := range before {
-		if v["storage"] == true {
-			storage = name
+			return nil, errDefinition{fmt.Errorf("risk of data loss updating %q: new CRD removes version %s "+
+				"that is listed as a stored version on the existing CRD", u.GetName(), v)}
 		}
 	}
 	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "strategy")
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		from := name
-		if before[name] == nil {
-			if strategy == "Webhook" {
-				continue
-			}
-			from = storage
-		}
-		if before[from]["served"] != true || equality.Semantic.DeepEqual(before[from]["schema"], after[name]["schema"]) {
+		served := before[name]["served"] == true && after[name]["served"] == true
+		if !served || equality.Semantic.DeepEqual(before[name]["schema"], after[name]["schema"]) {
 			continue
 		}
-		if err := checkObjects(ctx, r, stored, from, after[name]); err != nil {
-			return err
+		err := checkObjects(ctx, r, stored, name, after[name])
+		if wrong := (errDefinition{}); errors.As(err, &wrong) && strategy == "Webhook" {
+			warning = errors.Join(warning, err)
+			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return warning, nil
 }
 
 // definitionVersions are the versions of a definition by name.
@@ -83,7 +78,9 @@ func definitionVersions(u *unstructured.Unstructured) map[string]map[string]any 
 
 // checkObjects validates the objects of a definition, as they are in one of its
 // versions, by the schema of another.
-func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstructured.Unstructured, version string, by map[string]any) error {
+func checkObjects(
+	ctx context.Context, r clusterapi.Reader, definition *unstructured.Unstructured, version string, by map[string]any,
+) error {
 	tree, ok, _ := unstructured.NestedMap(by, "schema", "openAPIV3Schema")
 	if !ok {
 		return nil
@@ -105,8 +102,8 @@ func checkObjects(ctx context.Context, r clusterapi.Reader, definition *unstruct
 			return errors.Join(validate.NewSchemaValidator(s, nil, "", strfmt.Default).Validate(o.Unstructured().Object).Errors...)
 		})
 		if err != nil {
-			return errDefinition{fmt.Errorf("error validating existing CRs against new CRD's schema for %q: error validating %s %q: updated validation is too restrictive: %w",
-				definition.GetName(), gvk, o.Key(), err)}
+			return errDefinition{fmt.Errorf("error validating existing CRs against new CRD's schema for %q: "+
+				"error validating %s %q: updated validation is too restrictive: %w", definition.GetName(), gvk, o.Key(), err)}
 		}
 	}
 	return nil

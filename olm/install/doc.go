@@ -15,7 +15,7 @@
 // catalog. So all of it is judged before anything is written ([Refusal]):
 //
 //   - The kinds are those that OLM supports in a bundle.
-//   - Objects are in the plan's namespace, or of a kind that has none.
+//   - Objects go to the plan's namespace, but for kinds that have none.
 //   - CSVs and Subscriptions are those of the plan's operators, and nobody else's
 //     have their names. OLM's copy of an operator of another namespace is not the
 //     operator: the plan waits until it is gone.

@@ -7,8 +7,10 @@ import "github.com/clusterupdate/clusterupdate/clusterapi"
 // "namespace/NAME". Events have no Data. What took place just before a crash may
 // come again, or not at all.
 const (
-	// EventResolutionFailed is the warning that OLM records on the Namespace;
-	// Err is why. It comes when the reason changes.
+	// EventResolutionFailed is the warning that OLM records on the Namespace: Err
+	// is why there is no generation. With a generation it comes for each
+	// Subscription that gets nothing new, and for the namespace with the
+	// generation's remarks, without Err. It comes when the reason changes.
 	EventResolutionFailed clusterapi.EventType = "ResolutionFailed"
 	// EventCatalogsChanged: a Subscription sees other catalogs, or others of
 	// them answer. Message is the reason, such as CatalogSourcesAdded.
@@ -24,6 +26,10 @@ const (
 	// EventPlanRefused: a plan holds what is not carried out. Err is a
 	// [*Refusal]. It comes when the reason changes.
 	EventPlanRefused clusterapi.EventType = "PlanRefused"
+	// EventCRDValidation: a plan updated a CustomResourceDefinition by whose schema
+	// existing objects are invalid, since a webhook is to convert them. Err says
+	// which.
+	EventCRDValidation clusterapi.EventType = "CRDValidation"
 	// EventProgressing: a Subscription progresses to another operator, which
 	// Message names.
 	EventProgressing clusterapi.EventType = "Progressing"

@@ -23,21 +23,22 @@ import (
 // writes how far it came. told is the error of a step: it is in the plan's
 // status.
 func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
-	stored, err := clusterapi.Get[olm.InstallPlan](ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name))
+	key := clusterapi.Key(a.Plan.Namespace, a.Plan.Name)
+	stored, err := clusterapi.Get[olm.InstallPlan](ctx, p.api, key)
 	if err != nil {
 		return nil, err
 	}
 	if err := unchanged(a.Plan, stored); err != nil {
 		return nil, err
 	}
-	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}}
+	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}, warnings: map[*olm.Step]error{}}
 	steps, told := x.run(ctx, a.Operators)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	before := stored.Status
-	stored, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(a.Plan.Namespace, a.Plan.Name), modifyStatus, func(stored *olm.InstallPlan) error {
-		next := attemptedStatus(stored, steps, told, p.state.Now, p.o.Retry)
+	stored, err = clusterapi.Modify(ctx, p.api, key, modifyStatus, func(stored *olm.InstallPlan) error {
+		next := attemptedStatus(stored, steps, told, p.state.Now, p.c.o.Retry)
 		if !equality.Semantic.DeepEqual(stored.Status, next) {
 			stored.Status = next
 		}
@@ -65,7 +66,7 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 		p.res.Soon = true
 	}
 	if told != nil {
-		told = fmt.Errorf("installplan %s/%s: %w", stored.Namespace, stored.Name, told)
+		told = fmt.Errorf("installplan %s: %w", planName(stored), told)
 	}
 	return told, nil
 }
@@ -75,20 +76,23 @@ func unchanged(decided, stored metav1.Object) error {
 	if decided.GetUID() == stored.GetUID() && decided.GetResourceVersion() == stored.GetResourceVersion() {
 		return nil
 	}
-	return apierrors.NewConflict(schema.GroupResource{Group: olm.Group}, stored.GetName(), errors.New("it has changed since it was read"))
+	cause := errors.New("it has changed since it was read")
+	return apierrors.NewConflict(schema.GroupResource{Group: olm.Group}, stored.GetName(), cause)
 }
 
 // execution is one attempt to carry out a plan.
 type execution struct {
-	*pass
-	plan *olm.InstallPlan
-	as   clusterapi.ReadWriter // whose rights bound what is written
-	uids map[string]types.UID  // of CSVs
+	pass     *pass
+	plan     *olm.InstallPlan
+	as       clusterapi.ReadWriter // whose rights bound what is written
+	uids     map[string]types.UID  // of CSVs
+	warnings map[*olm.Step]error   // of definitions
 }
 
 // run carries out the steps that are not done, once all of the plan have been
 // found fit. It returns all steps with their statuses, and the first error,
-// which ends the attempt.
+// which ends the attempt. A kind that is not served ends nothing: the other steps
+// are carried out before the error is returned.
 func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, error) {
 	steps := make([]*olm.Step, len(x.plan.Status.Plan))
 	for i, s := range x.plan.Status.Plan {
@@ -96,7 +100,7 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		steps[i] = &done
 	}
 	var err error
-	x.as, err = x.identity(ctx, x.state.Snapshot.OperatorGroups)
+	x.as, err = x.identity(ctx, x.pass.state.Snapshot.OperatorGroups)
 	if err != nil {
 		return steps, err
 	}
@@ -123,13 +127,18 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 			return steps, err
 		}
 	}
+	var unserved error
 	waiting := map[string]bool{} // operators that cannot own anything yet
 	for i, s := range steps {
 		if objects[i] == nil || !slices.Contains(operators, s.Resolving) || waiting[s.Resolving] {
 			continue
 		}
 		status, err := x.carryOut(ctx, s, objects[i])
-		if err != nil {
+		switch {
+		case meta.IsNoMatchError(err):
+			status = olm.StepWaitingForAPI
+			unserved = cmp.Or(unserved, error(&unservedError{objects[i]}))
+		case err != nil:
 			return steps, fmt.Errorf("error creating %s %s: %w", s.Resource.Kind, s.Resource.Name, err)
 		}
 		s.Status = status
@@ -137,7 +146,18 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 			waiting[s.Resolving] = true
 		}
 	}
-	return steps, nil
+	return steps, unserved
+}
+
+// unservedError reports an object whose kind the cluster does not serve, in OLM's
+// words.
+type unservedError struct{ object *unstructured.Unstructured }
+
+func (e *unservedError) Error() string {
+	u := e.object
+	return fmt.Sprintf("api-server resource not found installing %s %s: GroupVersionKind %s not found on the cluster. "+
+		"This API may have been deprecated and removed, see https://kubernetes.io/docs/reference/using-api/deprecation-guide/ "+
+		"for more information.", u.GetKind(), u.GetName(), u.GroupVersionKind())
 }
 
 // checkStored refuses a step that does not fit what is there: a definition by
@@ -147,10 +167,11 @@ func (x *execution) checkStored(ctx context.Context, s *olm.Step, u *unstructure
 	switch u.GetKind() {
 	case kindCRD:
 		// The rights to read all objects of a kind are the controller's.
-		err := checkDefinition(ctx, x.api, u)
+		warning, err := checkDefinition(ctx, x.pass.api, u)
 		if wrong := (errDefinition{}); errors.As(err, &wrong) {
 			return x.refusal(s, u, ruleDefinition, wrong.Error())
 		}
+		x.warnings[s] = warning
 		return err
 	case kindCSV, kindSubscription:
 		stored, err := x.as.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
@@ -189,104 +210,65 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 		}
 		w, t := &wanted.Spec, &there.Spec
 		if !asksFor(t, w.Package, w.Channel, types.NamespacedName{Namespace: w.SourceNamespace, Name: w.Source}) {
-			return x.refusal(s, u, ruleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s", t.Package, t.Channel, t.SourceNamespace, t.Source))
+			return x.refusal(s, u, ruleExists, fmt.Sprintf("it is there, and asks for package %q, channel %q of catalog %s/%s",
+				t.Package, t.Channel, t.SourceNamespace, t.Source))
 		}
 	}
 	return nil
 }
 
-func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule string, text string) *Refusal {
-	return &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
+func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule, text string) *Refusal {
+	return &Refusal{Plan: planName(x.plan), Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
 }
 
 func isDone(s *olm.Step) bool { return s.Status == olm.StepCreated || s.Status == olm.StepPresent }
 
 // carryOut writes the object of a step. A CSV or Subscription that exists stays
-// as it is, and one that is being deleted is waited for; other objects are brought to the state of the bundle. Definitions
-// are written with the controller's rights, as OLM does: who could write
-// them could change those of others.
+// as it is, and one that is being deleted is waited for; other objects are brought
+// to the state of the bundle. Definitions are written with the controller's
+// rights, as OLM does: who could write them could change those of others.
 func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured.Unstructured) (olm.StepStatus, error) {
-	api := x.as
-	if obj.GetKind() == kindCRD {
-		api = x.api
+	kind, api := obj.GetKind(), x.as
+	if kind == kindCRD {
+		api = x.pass.api
 	}
 	stored, err := api.Get(ctx, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
-	switch {
-	case meta.IsNoMatchError(err):
-		return olm.StepWaitingForAPI, nil
-	case err != nil && !apierrors.IsNotFound(err):
+	if err != nil && !apierrors.IsNotFound(err) {
 		return "", err
 	}
-	there := err == nil
-	if kind := obj.GetKind(); kind == kindCSV || kind == kindSubscription {
-		switch {
-		case there && stored.GetDeletionTimestamp() != nil:
+	if err != nil {
+		stored = nil
+	}
+	if stored != nil && (kind == kindCSV || kind == kindSubscription) {
+		if stored.GetDeletionTimestamp() != nil {
 			return olm.StepNotPresent, nil
-		case there:
-			return olm.StepPresent, x.checkOwn(s, obj, stored)
 		}
-		if kind == kindSubscription {
-			annotations := obj.GetAnnotations()
-			if annotations == nil {
-				annotations = map[string]string{}
-			}
-			annotations[annotationGeneratedBy] = x.plan.Name
-			obj.SetAnnotations(annotations)
-		}
+		return olm.StepPresent, x.checkOwn(s, obj, stored)
+	}
+	if err := x.prepare(ctx, s, obj, stored); err != nil {
+		return "", err
+	}
+	switch {
+	case kind == kindCRD && stored != nil:
+		_, err = api.Update(ctx, obj, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerOLM})
+	case kind == kindCSV || kind == kindSubscription || kind == kindCRD:
 		_, err = api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
 		if apierrors.IsAlreadyExists(err) {
 			return olm.StepNotPresent, nil // somebody else's: it is judged at the next attempt
 		}
-		return olm.StepCreated, err
+	default:
+		_, err = api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerOLM})
 	}
-	if err := x.nameOwners(ctx, obj); err != nil {
+	if err != nil {
 		return "", err
 	}
-	if there && obj.GetKind() == kindServiceAccount {
-		keepOwners(obj, stored)
+	if warning := x.warnings[s]; warning != nil {
+		x.pass.observe(clusterapi.Event{
+			Type: EventCRDValidation, Subject: planSubject(x.plan), Message: warning.Error(), Err: warning,
+		})
 	}
-	if _, err := api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerOLM}); err != nil {
-		return "", err
-	}
-	if there {
+	if stored != nil {
 		return olm.StepPresent, nil
 	}
 	return olm.StepCreated, nil
-}
-
-// nameOwners adds the UID of the CSV to references to it: it is known only now.
-func (x *execution) nameOwners(ctx context.Context, obj *unstructured.Unstructured) error {
-	refs := obj.GetOwnerReferences()
-	for i := range refs {
-		if refs[i].Kind != kindCSV || refs[i].UID != "" {
-			continue
-		}
-		name := refs[i].Name
-		if x.uids[name] == "" {
-			csv, err := clusterapi.GetShared(ctx, x.api, (&olm.ClusterServiceVersion{}).APIKind(), clusterapi.Key(x.plan.Namespace, name))
-			if err != nil {
-				return err
-			}
-			x.uids[name] = csv.UID()
-		}
-		refs[i].UID = x.uids[name]
-	}
-	if len(refs) > 0 {
-		obj.SetOwnerReferences(refs)
-	}
-	return nil
-}
-
-// keepOwners adds the operators that own the stored account to those of the new
-// one: until an update is over, the operator that it replaces runs under the
-// account, and a ClusterServiceVersion whose account is another's fails.
-func keepOwners(obj, stored *unstructured.Unstructured) {
-	refs := obj.GetOwnerReferences()
-	for _, ref := range stored.GetOwnerReferences() {
-		same := func(r metav1.OwnerReference) bool { return r.UID == ref.UID }
-		if ref.Kind == kindCSV && !slices.ContainsFunc(refs, same) {
-			refs = append(refs, ref)
-		}
-	}
-	obj.SetOwnerReferences(refs)
 }

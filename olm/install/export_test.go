@@ -20,6 +20,7 @@ var (
 	BundleSteps     = bundleSteps
 	CatalogsChange  = catalogsChange
 	DecidePlan      = decidePlan
+	HeldBackBy      = heldBackBy
 	NewChanges      = newChanges
 	NewInstallPlan  = newInstallPlan
 	ObservedStatus  = observedStatus

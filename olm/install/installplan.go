@@ -159,15 +159,12 @@ func planTime(p *olm.InstallPlan) time.Time {
 // the namespace. One Subscription with manual approval makes the whole plan
 // wait for approval.
 func newInstallPlan(c *changeSet, subs []olm.Subscription, generation int64) *olm.InstallPlan {
-	approval := olm.ApprovalAutomatic
+	approval := approvalOf(subs)
 	p := &olm.InstallPlan{}
 	p.APIVersion, p.Kind = p.APIKind().ToAPIVersionAndKind()
 	p.GenerateName = planNamePrefix
 	p.Namespace = c.Namespace
 	for _, sub := range objects.In(c.Namespace, subs) {
-		if sub.Spec.InstallPlanApproval == olm.ApprovalManual {
-			approval = olm.ApprovalManual
-		}
 		p.OwnerReferences = append(p.OwnerReferences, ownerReference(sub))
 	}
 	p.Spec = olm.InstallPlanSpec{
@@ -178,6 +175,16 @@ func newInstallPlan(c *changeSet, subs []olm.Subscription, generation int64) *ol
 	}
 	p.Status = newPlanStatus(c, approval, p.Spec.Approved)
 	return p
+}
+
+// approvalOf is the approval of plans: one Subscription with manual approval
+// makes it manual.
+func approvalOf(subs []olm.Subscription) olm.Approval {
+	manual := func(s olm.Subscription) bool { return s.Spec.InstallPlanApproval == olm.ApprovalManual }
+	if slices.ContainsFunc(subs, manual) {
+		return olm.ApprovalManual
+	}
+	return olm.ApprovalAutomatic
 }
 
 func newPlanStatus(c *changeSet, approval olm.Approval, approved bool) olm.InstallPlanStatus {

@@ -20,7 +20,7 @@ var modifyStatus = clusterapi.ModifyOptions{Status: true, FieldManager: clustera
 
 // pass is one pass over a namespace: it does what Decide says.
 type pass struct {
-	*Controller
+	c     *Controller
 	api   clusterapi.ReadWriter
 	state State
 	res   *SyncResult
@@ -30,7 +30,7 @@ type pass struct {
 }
 
 func (c *Controller) newPass(api clusterapi.ReadWriter, namespace string, now time.Time) *pass {
-	return &pass{Controller: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
+	return &pass{c: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
 		Now: now, Resolve: c.o.Resolve, Unpack: c.o.Unpacker != nil, Execute: c.o.Execute, Unpacked: map[string]UnpackResult{},
 	}}
 }
@@ -51,7 +51,7 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 // run makes the pass. told is what stands in the statuses of objects already:
 // why there is no generation, or why a step failed.
 func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
-	o := p.o.SnapshotOptions
+	o := p.c.o.SnapshotOptions
 	o.Catalogs = catalogs
 	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
 	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
@@ -87,7 +87,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-		case actionCreatePlan, actionWritePlan:
+		case actionCreatePlan, actionApprovePlan, actionWritePlan:
 			if err := p.changePlans(ctx, actions); err != nil {
 				return told, err
 			}
@@ -106,7 +106,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 				told, errs = append(told, stepErr), append(errs, err)
 			}
 			if p.res.Soon {
-				p.retry = p.state.Now.Add(min(soon, p.o.Interval))
+				p.retry = p.state.Now.Add(min(soon, p.c.o.Interval))
 			}
 			return errors.Join(told...), errors.Join(errs...)
 		default:
@@ -141,10 +141,14 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 			a.Plan.Status = status
 		case superseded(a.Plan):
 			e.Type, e.Message = EventPlanSuperseded, a.Plan.Status.Message
-		case a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
+		case a.Type == actionApprovePlan, a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
 			e.Type = EventPlanApproved
 		}
-		stored, err := writeStatus(ctx, p.api, a.Plan, func(stored *olm.InstallPlan) { stored.Status = a.Plan.Status })
+		o := modifyStatus
+		o.Status = a.Type != actionApprovePlan
+		stored, err := write(ctx, p.api, o, a.Plan, func(stored *olm.InstallPlan) {
+			stored.Spec, stored.Status = a.Plan.Spec, a.Plan.Status
+		})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("installplan %s/%s: %w", a.Plan.Namespace, a.Plan.Name, err))
 			continue
@@ -175,7 +179,7 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		sub := actions[i].Subscription
 		at := slices.IndexFunc(p.state.Snapshot.Subscriptions, func(s olm.Subscription) bool { return s.Name == sub.Name })
 		before := &p.state.Snapshot.Subscriptions[at]
-		_, err := writeStatus(ctx, p.api, sub, func(stored *olm.Subscription) { stored.Status = sub.Status })
+		_, err := write(ctx, p.api, modifyStatus, sub, func(stored *olm.Subscription) { stored.Status = sub.Status })
 		switch {
 		case apierrors.IsNotFound(err):
 			continue // deleted meanwhile
@@ -191,12 +195,34 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
 			p.observe(clusterapi.Event{Type: EventProgressing, Subject: subject, Message: current})
 		}
-		failed = failed || conditionText(before, subscriptionResolutionFailed) != conditionText(sub, subscriptionResolutionFailed)
+		text := conditionText(sub, subscriptionResolutionFailed)
+		if text == conditionText(before, subscriptionResolutionFailed) {
+			continue
+		}
+		failed = true
+		if text != "" && p.res.Generation != nil {
+			p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: subject, Message: text})
+		}
 	}
-	if failed && told != nil && p.res.Generation == nil {
-		p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace, Message: told.Error(), Err: told})
+	if failed {
+		p.observeResolution(told)
 	}
 	return errors.Join(errs...)
+}
+
+// observeResolution tells of the resolution of the namespace, unless it was all
+// that is asked for.
+func (p *pass) observeResolution(told error) {
+	e := clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace}
+	switch {
+	case p.res.Generation != nil:
+		e.Message = strings.TrimSpace(p.res.Generation.Remarks())
+	case told != nil:
+		e.Message, e.Err = told.Error(), told
+	}
+	if e.Message != "" {
+		p.observe(e)
+	}
 }
 
 func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
@@ -212,21 +238,23 @@ func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
 	return nil
 }
 
-func planSubject(plan *olm.InstallPlan) string {
-	return "installplan/" + plan.Namespace + "/" + plan.Name
-}
+func planSubject(plan *olm.InstallPlan) string { return "installplan/" + planName(plan) }
+
+func planName(plan *olm.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
 
 // observe tells of an event at the time of the pass.
 func (p *pass) observe(e clusterapi.Event) {
 	e.Time = p.state.Now
-	p.Controller.observe(e)
+	p.c.observe(e)
 }
 
-// writeStatus writes the status of an object, unless somebody changed the
-// object since it was read: that is a conflict.
-func writeStatus[T any](ctx context.Context, api clusterapi.ReadWriter, decided *T, set func(*T)) (*T, error) {
+// write changes an object, unless somebody changed it since it was read: that is a
+// conflict.
+func write[T any](
+	ctx context.Context, api clusterapi.ReadWriter, o clusterapi.ModifyOptions, decided *T, set func(*T),
+) (*T, error) {
 	from := any(decided).(metav1.Object)
-	return clusterapi.Modify(ctx, api, clusterapi.Key(from.GetNamespace(), from.GetName()), modifyStatus, func(stored *T) error {
+	return clusterapi.Modify(ctx, api, clusterapi.Key(from.GetNamespace(), from.GetName()), o, func(stored *T) error {
 		if err := unchanged(from, any(stored).(metav1.Object)); err != nil {
 			return err
 		}
@@ -235,10 +263,11 @@ func writeStatus[T any](ctx context.Context, api clusterapi.ReadWriter, decided 
 	})
 }
 
+// conditionText is the message of a condition; empty if it is not there.
 func conditionText(sub *olm.Subscription, typ string) string {
 	for _, c := range sub.Status.Conditions {
 		if c.Type == typ {
-			return c.Reason + " " + c.Message
+			return c.Message
 		}
 	}
 	return ""

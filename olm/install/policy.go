@@ -24,7 +24,6 @@ type Refusal struct {
 	//
 	//	Manifest    an object cannot be read, or is not what its step says
 	//	Kind        OLM does not support the kind in a bundle
-	//	Namespace   the namespace is not the plan's
 	//	Operator    the operator or Subscription is not the plan's
 	//	Definition  stored objects would be lost or become invalid by a
 	//	            CustomResourceDefinition
@@ -41,7 +40,6 @@ type Refusal struct {
 const (
 	ruleManifest   = "Manifest"
 	ruleKind       = "Kind"
-	ruleNamespace  = "Namespace"
 	ruleOperator   = "Operator"
 	ruleDefinition = "Definition"
 	ruleExists     = "Exists"
@@ -81,12 +79,14 @@ var scopes = map[schema.GroupKind]bool{
 	{Group: "monitoring.coreos.com", Kind: "PrometheusRule"}:     true,
 	{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}:     true,
 	{Group: "autoscaling.k8s.io", Kind: "VerticalPodAutoscaler"}: true,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:          true,
 	{Group: groupCRD, Kind: kindCRD}:                             false,
 	{Group: rbacv1.GroupName, Kind: "ClusterRole"}:               false,
 	{Group: rbacv1.GroupName, Kind: "ClusterRoleBinding"}:        false,
 	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}:          false,
 	{Group: "console.openshift.io", Kind: "ConsoleCLIDownload"}:  false,
 	{Group: "console.openshift.io", Kind: "ConsoleLink"}:         false,
+	{Group: "console.openshift.io", Kind: "ConsolePlugin"}:       false,
 	{Group: "console.openshift.io", Kind: "ConsoleQuickStart"}:   false,
 	{Group: "console.openshift.io", Kind: "ConsoleYAMLSample"}:   false,
 }
@@ -99,7 +99,7 @@ func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured,
 		if u != nil {
 			object = objectText(u)
 		}
-		return &Refusal{Plan: plan.Namespace + "/" + plan.Name, Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...)}
+		return &Refusal{Plan: planName(plan), Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...)}
 	}
 	u, err := decodeObject([]byte(s.Resource.Manifest))
 	if err != nil {
@@ -117,12 +117,10 @@ func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured,
 	switch {
 	case !allowed:
 		return nil, refuse(u, ruleKind, "kind %s is not supported in a bundle", gk)
-	case !namespaced:
+	case namespaced:
+		u.SetNamespace(plan.Namespace) // whatever the manifest says
+	default:
 		u.SetNamespace("")
-	case u.GetNamespace() == "":
-		u.SetNamespace(plan.Namespace)
-	case u.GetNamespace() != plan.Namespace:
-		return nil, refuse(u, ruleNamespace, "the plan writes to namespace %s alone", plan.Namespace)
 	}
 	if !slices.Contains(plan.Spec.ClusterServiceVersionNames, s.Resolving) {
 		return nil, refuse(u, ruleOperator, "%s is not an operator of the plan", s.Resolving)
@@ -157,16 +155,16 @@ func (x *execution) identity(ctx context.Context, groups []olm.OperatorGroup) (c
 			continue
 		}
 		refusal := &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Rule: ruleIdentity}
-		if x.o.Identity == nil {
+		if x.pass.c.o.Identity == nil {
 			refusal.Text = fmt.Sprintf("operatorgroup %s/%s names service account %s, and no Options.Identity supplies its rights", g.Namespace, g.Name, g.Spec.ServiceAccountName)
 			return nil, refusal
 		}
-		api, err := x.o.Identity(ctx, g.Namespace, g.Spec.ServiceAccountName)
+		api, err := x.pass.c.o.Identity(ctx, g.Namespace, g.Spec.ServiceAccountName)
 		if err != nil {
 			refusal.Text = fmt.Sprintf("service account %s/%s of operatorgroup %s: %v", g.Namespace, g.Spec.ServiceAccountName, g.Name, err)
 			return nil, refusal
 		}
 		return api, nil
 	}
-	return x.api, nil
+	return x.pass.api, nil
 }

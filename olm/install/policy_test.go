@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -90,16 +93,12 @@ func TestControllerRefuses(t *testing.T) {
 			"the InstallPlan contains invalid data: plan ops/install-1, step MutatingWebhookConfiguration x of a.v1, rule Kind: kind MutatingWebhookConfiguration.admissionregistration.k8s.io is not supported in a bundle"},
 		{"a Secret of another group", `{"apiVersion":"example.com/v1","kind":"Secret","metadata":{"name":"x"}}`, nil, "Kind",
 			"the InstallPlan contains invalid data: plan ops/install-1, step Secret x of a.v1, rule Kind: kind Secret.example.com is not supported in a bundle"},
-		{"another namespace", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"kube-system"}}`, nil, "Namespace",
-			"the InstallPlan contains invalid data: plan ops/install-1, step ConfigMap kube-system/x of a.v1, rule Namespace: the plan writes to namespace ops alone"},
 		{"a Subscription to something else", `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription","metadata":{"name":"x"},"spec":{"name":"evil","startingCSV":"evil.v1"}}`, nil, "Operator",
 			`the InstallPlan contains invalid data: plan ops/install-1, step Subscription ops/x of a.v1, rule Operator: it asks for "evil.v1", and the step is one of a.v1`},
 		{"a stored version is dropped", definition(crdVersion("v2", number, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`)}, "Definition",
 			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: risk of data loss updating "gadgets.example.com": new CRD removes version v1 that is listed as a stored version on the existing CRD`},
 		{"objects become invalid", definition(crdVersion("v1", `{"type":"integer","maximum":10}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, "Definition",
 			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body should be less than or equal to 10`},
-		{"objects are invalid in a new version", definition(crdVersion("v1", number, false)+","+crdVersion("v2", `{"type":"string"}`, true), ""), []string{definition(crdVersion("v1", number, true), `["v1"]`), gadget}, "Definition",
-			`plan ops/install-1, step CustomResourceDefinition gadgets.example.com of a.v1, rule Definition: error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "elsewhere/big": updated validation is too restrictive: spec.size in body must be of type string: "integer"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
@@ -152,31 +151,67 @@ func TestControllerRefuses(t *testing.T) {
 	}
 }
 
-// A definition that keeps what is stored is brought to the bundle's state.
+// A definition that keeps what is stored takes the place of what is there, its
+// conversion included. Only objects of versions that both serve are looked at.
 func TestControllerUpdatesDefinitions(t *testing.T) {
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
-	for _, text := range []string{
-		definition(crdVersion("v1", `{"type":"integer"}`, true), `["v1"]`),
-		`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"ops","name":"small"},"spec":{"size":1}}`,
+	number, limited, text := `{"type":"integer"}`, `{"type":"integer","maximum":10}`, `{"type":"string"}`
+	unserved := func(version string) string { return strings.Replace(version, `"served":true`, `"served":false`, 1) }
+	webhook := func(definition string) string {
+		return strings.Replace(definition, `"scope"`, `"conversion":{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],`+
+			`"clientConfig":{"url":"https://convert.example"}}},"scope"`, 1)
+	}
+	v1, v2 := crdVersion("v1", number, true), crdVersion("v2", text, false)
+	for _, tc := range []struct {
+		name, there, definition string
+		size                    int // of the object that is there
+		warning                 string
+	}{
+		{"objects are valid", definition(v1, `["v1"]`), definition(crdVersion("v1", limited, true), ""), 1, ""},
+		{"a version that was not served", definition(v1+","+unserved(crdVersion("v2", number, false)), `["v1"]`), definition(v1+","+v2, ""), 100, ""},
+		{"a version that is no longer served", definition(v1+","+crdVersion("v2", number, false), `["v1"]`), definition(v1+","+unserved(v2), ""), 100, ""},
+		{"a new version", definition(v1, `["v1"]`), definition(v1+","+v2, ""), 100, ""},
+		{"a webhook converts", definition(v1, `["v1"]`), webhook(definition(crdVersion("v1", limited, true), "")), 100,
+			`error validating existing CRs against new CRD's schema for "gadgets.example.com": error validating example.com/v1, Kind=Gadget "ops/g": ` +
+				"updated validation is too restrictive: spec.size in body should be less than or equal to 10"},
+		{"the webhook of the older one goes", webhook(definition(v1, `["v1"]`)), definition(v1, ""), 100, ""},
 	} {
-		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		w.put(u)
+		t.Run(tc.name, func(t *testing.T) {
+			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
+			there := parseObject(t, tc.there)
+			there.SetLabels(map[string]string{"mine": "kept"})
+			w.put(there, parseObject(t, fmt.Sprintf(
+				`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"ops","name":"g"},"spec":{"size":%d}}`, tc.size)))
+			w.options.Execute = true
+			w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {tc.definition}})
+			w.settle()
+			expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
+			u := checktest.Get(w.Get(t.Context(), definitionKind, clusterapi.Key("", "gadgets.example.com")))(t)
+			checktest.Same(t, map[string]string{"mine": "kept", "olm.managed": "true"}, u.GetLabels())
+			wanted := parseObject(t, tc.definition)
+			for _, field := range []string{"versions", "conversion"} {
+				want, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, "spec", field)
+				if got, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", field); fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s: %v, want %v", field, got, want)
+				}
+			}
+			var warnings []string
+			for _, e := range w.events {
+				if e.Type == install.EventCRDValidation {
+					warnings = append(warnings, e.Message)
+				}
+			}
+			checktest.Equal(t, tc.warning, strings.Join(warnings, "\n"), "warnings")
+		})
 	}
-	limited := `{"type":"integer","maximum":10}`
-	w.options.Execute = true
-	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {definition(crdVersion("v1", limited, false)+","+crdVersion("v2", limited, true), "")}})
-	w.settle()
-	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
-	u, err := w.Get(context.Background(), schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, clusterapi.Key("", "gadgets.example.com"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions"); len(versions) != 2 {
-		t.Errorf("versions %v", versions)
-	}
+}
+
+var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	checktest.OK(t, u.UnmarshalJSON([]byte(text)))
+	return u
 }
 
 // restricted is an API that may not write ConfigMaps, and notes who writes.
@@ -276,30 +311,73 @@ func TestControllerRefusesStalePlans(t *testing.T) {
 	}
 }
 
-// ConfigMaps and Services go with their CSV.
-func TestControllerNamesOwners(t *testing.T) {
+// Every object of a bundle is the operator's: OLM's label is on it, it is in the
+// namespace of the plan, and goes with its CSV; what has no namespace says by labels
+// whose it is.
+func TestControllerPreparesObjects(t *testing.T) {
+	owner := map[string]string{"olm.managed": "true", "olm.owner": "a.v1", "olm.owner.namespace": ns, "olm.owner.kind": "ClusterServiceVersion"}
+	managedOnly := map[string]string{"olm.managed": "true"}
+	const rbac, console = "rbac.authorization.k8s.io/v1", "console.openshift.io/v1"
+	type object struct {
+		apiVersion, kind, rest string
+		labels                 map[string]string
+		owned                  bool
+	}
+	cases := []object{
+		{"v1", "Secret", "", managedOnly, true},
+		{"v1", "ConfigMap", "", managedOnly, true},
+		{"v1", "Service", `,"spec":{"ports":[{"port":80}]}`, managedOnly, true},
+		{"v1", "ServiceAccount", "", managedOnly, true},
+		{rbac, "Role", `,"rules":[]`, owner, true},
+		{rbac, "RoleBinding", `,"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"x"}`, owner, true},
+		{"policy/v1", "PodDisruptionBudget", "", managedOnly, true},
+		{"networking.k8s.io/v1", "NetworkPolicy", `,"spec":{"podSelector":{}}`, managedOnly, true},
+		{"monitoring.coreos.com/v1", "PrometheusRule", "", managedOnly, true},
+		{"monitoring.coreos.com/v1", "ServiceMonitor", "", managedOnly, true},
+		{"autoscaling.k8s.io/v1", "VerticalPodAutoscaler", "", managedOnly, true},
+		{rbac, "ClusterRole", `,"rules":[]`, owner, false},
+		{rbac, "ClusterRoleBinding", `,"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"x"}`, owner, false},
+		{"scheduling.k8s.io/v1", "PriorityClass", `,"value":1`, owner, false},
+		{console, "ConsoleCLIDownload", `,"spec":{"displayName":"x","description":"x","links":[{"href":"https://x.example"}]}`, owner, false},
+		{console, "ConsoleLink", `,"spec":{"text":"x","href":"https://x.example","location":"HelpMenu"}`, owner, false},
+		{console, "ConsolePlugin", `,"spec":{"displayName":"x","backend":{"type":"Service","service":{"name":"x","namespace":"ops","port":80,"basePath":"/"}}}`, owner, false},
+		{console, "ConsoleQuickStart", `,"spec":{"displayName":"x","durationMinutes":1,"introduction":"x","description":"x","tasks":[{"title":"x","description":"x"}]}`, owner, false},
+		{console, "ConsoleYAMLSample", `,"spec":{"targetResource":{"apiVersion":"v1","kind":"x"},"title":"x","description":"x","yaml":"x"}`, owner, false},
+	}
+	var further []string
 	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
-	w.options.Execute = true
-	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`,
-		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}}`,
-		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"}}`}})
+	for _, c := range cases {
+		further = append(further, fmt.Sprintf(
+			`{"apiVersion":%q,"kind":%q,"metadata":{"name":"x","namespace":"elsewhere","labels":{"mine":"kept"}}%s}`, c.apiVersion, c.kind, c.rest))
+		_, err := w.List(t.Context(), schema.FromAPIVersionAndKind(c.apiVersion, c.kind), clusterapi.ListOptions{})
+		if meta.IsNoMatchError(err) {
+			group, version, _ := strings.Cut(c.apiVersion, "/")
+			scope := map[bool]string{true: "Namespaced", false: "Cluster"}[c.owned]
+			plural := strings.ToLower(c.kind) + "s"
+			w.put(parseObject(t, fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%s.%s"},`+
+				`"spec":{"group":%q,"scope":%q,"names":{"kind":%q,"plural":%q},"versions":[{"name":%q,"served":true,"storage":true,`+
+				`"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`, plural, group, group, scope, c.kind, plural, version)))
+		}
+	}
+	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": further})
 	w.settle()
+	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
 	csv := get[olm.ClusterServiceVersion](w, "a.v1")
-	for kind, name := range map[string]string{"ConfigMap": "c", "Service": "s", "Secret": "x"} {
-		u, err := w.Get(context.Background(), schema.GroupVersionKind{Version: "v1", Kind: kind}, clusterapi.Key(ns, name))
-		if err != nil {
-			t.Fatal(err)
+	checktest.Same(t, managedOnly, csv.Labels)
+	for _, c := range cases {
+		key := clusterapi.Key("", "x")
+		if c.owned {
+			key.Namespace = ns
 		}
+		u := checktest.Get(w.Get(t.Context(), schema.FromAPIVersionAndKind(c.apiVersion, c.kind), key))(t)
+		labels := maps.Clone(c.labels)
+		labels["mine"] = "kept"
+		checktest.SameIn(t, c.kind, labels, u.GetLabels())
 		refs := u.GetOwnerReferences()
-		if kind == "Secret" {
-			if len(refs) > 0 {
-				t.Errorf("Secret: %+v", refs)
-			}
-			continue
-		}
-		if len(refs) != 1 || refs[0].UID != csv.UID || refs[0].Name != "a.v1" || csv.UID == "" {
-			t.Errorf("%s: %+v", kind, refs)
+		if !c.owned {
+			checktest.Equal(t, 0, len(refs), "owners of %s", c.kind)
+		} else if len(refs) != 1 || refs[0].UID != csv.UID || refs[0].Name != "a.v1" || csv.UID == "" {
+			t.Errorf("owners of %s: %+v", c.kind, refs)
 		}
 	}
 }

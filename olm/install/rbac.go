@@ -70,19 +70,18 @@ func accountObjects(csv *olm.ClusterServiceVersion) []any {
 	add := func(p olm.Permission, order int, kind, name, namespace string) {
 		account := p.ServiceAccountName
 		// Role and ClusterRole have the same fields, and so have their bindings.
-		role := &rbacv1.Role{TypeMeta: rbacType(kind), ObjectMeta: ownedMeta(csv, name, namespace), Rules: p.Rules}
-		role.Labels[labelPermissionsHash] = rulesHash(p.Rules)
+		meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
+		role := &rbacv1.Role{TypeMeta: rbacType(kind), ObjectMeta: meta, Rules: p.Rules}
+		role.Labels = map[string]string{labelPermissionsHash: rulesHash(p.Rules)}
 		binding := &rbacv1.RoleBinding{
-			TypeMeta: rbacType(kind + "Binding"), ObjectMeta: ownedMeta(csv, name, namespace),
+			TypeMeta: rbacType(kind + "Binding"), ObjectMeta: meta,
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: name},
 			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: account, Namespace: csv.Namespace}},
 		}
-		binding.Labels[labelPermissionsHash] = bindingHash(binding.RoleRef, binding.Subjects)
+		binding.Labels = map[string]string{labelPermissionsHash: bindingHash(binding.RoleRef, binding.Subjects)}
 		objects = append(objects, object{account, order, role}, object{account, order + 1, binding})
 		if account != "default" && !slices.ContainsFunc(objects, func(o object) bool { return o.account == account && o.order == 0 }) {
-			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-				Name: account, Namespace: csv.Namespace, OwnerReferences: []metav1.OwnerReference{ownerReference(csv)},
-			}}
+			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: csv.Namespace}}
 			sa.APIVersion, sa.Kind = "v1", "ServiceAccount"
 			objects = append(objects, object{account, 0, sa})
 		}
@@ -105,25 +104,6 @@ func accountObjects(csv *olm.ClusterServiceVersion) []any {
 
 func rbacType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
-}
-
-// ownedMeta marks an object as one of the CSV's. An object without a namespace
-// cannot have an owner in one: labels alone say whose it is.
-func ownedMeta(csv *olm.ClusterServiceVersion, name, namespace string) metav1.ObjectMeta {
-	m := metav1.ObjectMeta{
-		Name:      name,
-		Namespace: namespace,
-		Labels: map[string]string{
-			"olm.owner":           csv.Name,
-			"olm.owner.namespace": csv.Namespace,
-			"olm.owner.kind":      kindCSV,
-			"olm.managed":         "true",
-		},
-	}
-	if namespace != "" {
-		m.OwnerReferences = []metav1.OwnerReference{ownerReference(csv)}
-	}
-	return m
 }
 
 // ownerReference does not block the deletion of the owner. The UID of a CSV is

@@ -102,36 +102,62 @@ type simulated struct {
 	level   int
 	phase   map[string]olm.InstallPlanPhase // of plans
 	names   map[string][]string             // of their operators
+	writes  int
 	log     []string
+}
+
+// simulatedWorld is what a simulation begins with, and what happens in it.
+type simulatedWorld struct {
+	levels  [][]string          // what is published, one after the other
+	further map[string][]string // objects of bundles but CSVs, by operator
+	subs    []olm.Subscription
+	admin   func(*simulated) // called after a minute
 }
 
 // adminFor is how long the administrator changes things; then everything is as
 // it is to stay, and what waits is approved.
 const adminFor = 20 * time.Minute
 
-var simulatedLevels = func() (out []*olm.Contents) {
-	for _, lines := range published {
-		out = append(out, readLines(panicking{}, lines...))
-	}
-	return out
-}()
-
 type panicking struct{}
 
 func (panicking) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
-func simulate(t testing.TB, seed uint64, f reconcile.Faults) *simulated {
+// configs are bundles with a ConfigMap for each operator.
+func configs(lines []string) map[string][]string {
+	further := map[string][]string{}
+	for _, line := range lines {
+		name := strings.Fields(line)[0]
+		further[name] = []string{fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-config"}}`, name)}
+	}
+	return further
+}
+
+// publishing is a world in which all that is published replaces what was before.
+func publishing() simulatedWorld {
+	return simulatedWorld{
+		levels: published, further: configs(published[len(published)-1]), subs: []olm.Subscription{sub("a", ""), sub("d", "")},
+		admin: (*simulated).administrate,
+	}
+}
+
+func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorld) *simulated {
 	s := &simulated{
 		clock: reconcile.NewClock(statusNow.Time), rand: rand.New(rand.NewPCG(seed, 7)), shelf: &changing{},
-		levels: simulatedLevels, phase: map[string]olm.InstallPlanPhase{}, names: map[string][]string{},
+		phase: map[string]olm.InstallPlanPhase{}, names: map[string][]string{},
+	}
+	for _, lines := range world.levels {
+		s.levels = append(s.levels, readLines(panicking{}, lines...))
 	}
 	s.shelf.put(s.levels[0])
-	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1})
-	for _, o := range []any{
+	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1, Intercept: s.count})
+	objects := []any{
 		&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
 		&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
-		ptr(sub("a", "")), ptr(sub("d", "")),
-	} {
+	}
+	for i := range world.subs {
+		objects = append(objects, &world.subs[i])
+	}
+	for _, o := range objects {
 		u, err := clusterapi.ToUnstructured(o)
 		if err != nil {
 			panic(err)
@@ -140,16 +166,10 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults) *simulated {
 			panic(err)
 		}
 	}
-	further := map[string][]string{}
-	all := slices.Clone(published[len(published)-1])
-	for _, line := range all {
-		name := strings.Fields(line)[0]
-		further[name] = []string{fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s-config"}}`, name)}
-	}
 	c, err := install.New(install.Options{
 		API:             s.cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: s.shelf}, GlobalNamespace: "olm"},
-		Unpacker:        bundles(t, all, further), Execute: true, Retry: 24 * time.Hour, Interval: 5 * time.Minute,
+		Unpacker:        bundles(t, slices.Concat(world.levels...), world.further), Execute: true, Retry: 24 * time.Hour, Interval: 5 * time.Minute,
 		Observe: func(e clusterapi.Event) {
 			data, err := e.MarshalJSON()
 			s.log = append(s.log, fmt.Sprint(string(data), err))
@@ -166,8 +186,18 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults) *simulated {
 	s.Virtual = reconcile.NewVirtual(o, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		return []reconcile.Reconciler{phases{api}}
 	}})
-	s.clock.AfterFunc(time.Minute, s.administrate)
+	s.clock.AfterFunc(time.Minute, func() { world.admin(s) })
 	return s
+}
+
+// count counts writes.
+func (s *simulated) count(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+	switch call.Verb {
+	case "Get", "List", "Watch":
+	default:
+		s.writes++
+	}
+	return do(ctx)
 }
 
 // administrate is what the administrator does from time to time.
@@ -345,7 +375,7 @@ func TestSimulation(t *testing.T) {
 		s := simulate(t, seed, reconcile.Faults{
 			Before: 0.03, After: 0.03, Conflict: 0.03, Slow: 0.01, Stale: 0.05, Late: 0.1, Double: 0.05, Merge: 0.05,
 			Crash: 0.02, Outage: 0.2, ClockBack: 0.1, Until: adminFor + 10*time.Minute, Only: only,
-		})
+		}, publishing())
 		defer s.Close()
 		if err := s.run(50 * time.Minute); err != nil {
 			return s.Faults(), err
@@ -366,7 +396,7 @@ func TestSimulation(t *testing.T) {
 // The same seed makes the same run.
 func TestSimulationIsDeterministic(t *testing.T) {
 	run := func(seed uint64) []string {
-		s := simulate(t, seed, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour})
+		s := simulate(t, seed, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour}, publishing())
 		defer s.Close()
 		if err := s.run(time.Hour); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,8 @@ package install
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -58,6 +60,8 @@ type observation struct {
 	FailForward bool
 	// Catalogs are those that the namespace sees.
 	Catalogs []olm.SnapshotCatalog
+	// Unclaimed are the CSVs to stay that no Subscription speaks of.
+	Unclaimed []*olm.ClusterServiceVersion
 }
 
 // observedStatus returns the status of a Subscription as far as it follows from
@@ -69,6 +73,7 @@ type observation struct {
 func observedStatus(sub *olm.Subscription, o *observation) olm.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
 	w.adoptPlan(sub, o)
+	w.adoptOperator(sub, o)
 	w.plan(sub, o)
 	w.csvState(sub, o)
 	w.catalogHealth(sub, o)
@@ -81,8 +86,8 @@ func observedStatus(sub *olm.Subscription, o *observation) olm.SubscriptionStatu
 type resolution struct {
 	// Err is why there is no generation.
 	Err error
-	// Generation is the result, nil with Err.
-	Generation *olm.Generation
+	// HeldBack is why Subscriptions get nothing new, by name.
+	HeldBack map[string]heldBack
 	// Current are the Subscriptions that progress, Plan the InstallPlan that
 	// they progress with; nil without.
 	Current []currentCSV
@@ -97,8 +102,8 @@ type resolution struct {
 
 // resolvedStatus returns the status of a Subscription after a resolution:
 // condition ResolutionFailed on all Subscriptions if there is no generation,
-// and where one was made on those alone that lead nowhere; the operator and
-// the InstallPlan that it progresses to.
+// and where one was made on those alone that get nothing new though there is
+// something; the operator and the InstallPlan that it progresses to.
 func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: now}
 	w.resolution(sub, r)
@@ -171,6 +176,52 @@ func (w *statusWriter) adoptPlan(sub *olm.Subscription, o *observation) {
 	w.refer(plan)
 	w.status.State = olm.StateUpgradePending
 	w.status.CurrentCSV = sub.Spec.StartingCSV
+}
+
+// adoptOperator gives a Subscription without a status the operator of its package
+// that is there and has no Subscription: one whose Subscription was deleted and
+// made again. Of several it takes none.
+func (w *statusWriter) adoptOperator(sub *olm.Subscription, o *observation) {
+	if w.status.CurrentCSV != "" || w.status.InstalledCSV != "" || w.status.InstallPlanRef != nil {
+		return
+	}
+	var found []string
+	for _, csv := range o.Unclaimed {
+		if isOfPackage(csv, sub, o.Catalogs) {
+			found = append(found, csv.Name)
+		}
+	}
+	if len(found) == 1 {
+		w.status.CurrentCSV = found[0]
+	}
+}
+
+// isOfPackage reports whether an operator is of the package of a Subscription: by
+// its properties, or because the package has a bundle of its name in a catalog
+// that the Subscription names.
+func isOfPackage(csv *olm.ClusterServiceVersion, sub *olm.Subscription, catalogs []olm.SnapshotCatalog) bool {
+	var list struct {
+		Properties []struct {
+			Type  string `json:"type"`
+			Value struct {
+				PackageName string `json:"packageName"`
+			} `json:"value"`
+		} `json:"properties"`
+	}
+	// An error is about values of other properties, which have other forms.
+	_ = json.Unmarshal([]byte(csv.Annotations[olm.AnnotationProperties]), &list)
+	for _, p := range list.Properties {
+		if p.Type == olm.PropertyPackage && p.Value.PackageName == sub.Spec.Package {
+			return true
+		}
+	}
+	return slices.ContainsFunc(catalogs, func(c olm.SnapshotCatalog) bool {
+		if c.Contents == nil || !namesCatalog(&sub.Spec, c.Key) {
+			return false
+		}
+		p := c.Contents.Package(sub.Spec.Package)
+		return p != nil && p.Bundle(csv.Name) != nil
+	})
 }
 
 // progressing reports whether the status has this operator and plan already. Its
@@ -263,18 +314,45 @@ func findPlan(plans []olm.InstallPlan, name string) *olm.InstallPlan {
 
 // resolution sets condition ResolutionFailed.
 func (w *statusWriter) resolution(sub *olm.Subscription, r *resolution) {
-	err := r.Err
-	if err == nil && r.Generation != nil {
-		held := r.Generation.HeldBack
-		if i := slices.IndexFunc(held, func(h olm.HeldBack) bool { return h.Subscription == sub.Name && h.Err != nil }); i >= 0 {
-			err = held[i].Err
-		}
-	}
-	if err == nil {
+	held, ok := r.HeldBack[sub.Name]
+	switch {
+	case r.Err != nil:
+		w.set(subscriptionResolutionFailed, corev1.ConditionTrue, resolutionReason(r.Err), r.Err.Error())
+	case ok:
+		w.set(subscriptionResolutionFailed, corev1.ConditionTrue, held.reason, held.text)
+	default:
 		w.remove(subscriptionResolutionFailed)
-		return
 	}
-	w.set(subscriptionResolutionFailed, corev1.ConditionTrue, resolutionReason(err), err.Error())
+}
+
+// heldBack is why a Subscription gets nothing new: the reason and the message of
+// its condition.
+type heldBack struct{ reason, text string }
+
+// explained is how many options a condition explains: the best ones.
+const explained = 3
+
+// heldBackBy explains the Subscriptions of a generation that get nothing new. The
+// error is the context's.
+func heldBackBy(ctx context.Context, g *olm.Generation) (map[string]heldBack, error) {
+	out := map[string]heldBack{}
+	for _, h := range g.HeldBack {
+		taken := func(op olm.Operator) bool { return op.Name == h.Taken }
+		if h.Subscription == "" || slices.ContainsFunc(g.Operators, taken) {
+			continue
+		}
+		if h.Err != nil {
+			out[h.Subscription] = heldBack{resolutionReason(h.Err), h.Err.Error()}
+			continue
+		}
+		h.NotTaken = h.NotTaken[:min(len(h.NotTaken), explained)]
+		why, err := g.Why(ctx, &h)
+		if err != nil {
+			return nil, err
+		}
+		out[h.Subscription] = heldBack{reasonConstraintsNotSatisfiable, why.Line()}
+	}
+	return out, nil
 }
 
 // resolutionReason tells what is terminal until the input changes from what

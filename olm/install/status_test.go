@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -246,12 +247,11 @@ func TestCatalogHealth(t *testing.T) {
 func TestResolvedStatus(t *testing.T) {
 	p := plan("p", 4, olm.PlanPhaseInstalling)
 	unsatisfiable := &olm.NotSatisfiable{Facts: []olm.Fact{{Message: "subscription a exists"}}}
-	held := &olm.Generation{HeldBack: []olm.HeldBack{
-		{Subscription: "a", NotTaken: []olm.Option{{}}},
+	held := checktest.Get(install.HeldBackBy(t.Context(), &olm.Generation{HeldBack: []olm.HeldBack{
 		{Subscription: "b", Err: &olm.Fact{Kind: "NoPackage", Message: "no operators found in package b"}},
 		{Subscription: "c", Err: &olm.ChannelError{Package: "c", Channel: "stable"}},
 		{Subscription: "e", NotTaken: []olm.Option{{}}, Err: &olm.LimitError{Where: "gave up on subscription e", Limit: "MaxConflicts", Max: 7, What: "conflicts"}},
-	}}
+	}}))(t)
 	current := []install.CurrentCSV{{Subscription: "a", CSV: "a.v2"}}
 	for _, tc := range []struct {
 		name string
@@ -263,27 +263,26 @@ func TestResolvedStatus(t *testing.T) {
 			"current=a.v1 installed=a.v1 plan=-; ResolutionFailed=True ConstraintsNotSatisfiable constraints not satisfiable: subscription a exists"},
 		{"prevented", sub("b", "b.v1"), install.Resolution{Err: &olm.Prevented{Errs: []error{errors.New("boom")}}},
 			"current=b.v1 installed=b.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution boom"},
-		{"success", sub("a", "a.v1", withCondition("ResolutionFailed"), withCondition("BundleUnpackFailed"), withCondition("BundleUnpacking")), install.Resolution{Generation: &olm.Generation{}},
+		{"success", sub("a", "a.v1", withCondition("ResolutionFailed"), withCondition("BundleUnpackFailed"), withCondition("BundleUnpacking")), install.Resolution{},
 			"current=a.v1 installed=a.v1 plan=-;"},
-		{"held back without an error", sub("a", "a.v1"), install.Resolution{Generation: held}, "current=a.v1 installed=a.v1 plan=-;"},
-		{"leads nowhere", sub("b", "b.v1"), install.Resolution{Generation: held},
+		{"leads nowhere", sub("b", "b.v1"), install.Resolution{HeldBack: held},
 			"current=b.v1 installed=b.v1 plan=-; ResolutionFailed=True ConstraintsNotSatisfiable no operators found in package b"},
-		{"channel in disorder", sub("c", ""), install.Resolution{Generation: held},
+		{"channel in disorder", sub("c", ""), install.Resolution{HeldBack: held},
 			`current= installed= plan=-; ResolutionFailed=True ErrorPreventedResolution no channel heads (entries not replaced by another entry) found in channel "stable" of package "c"`},
-		{"given up", sub("e", "e.v1"), install.Resolution{Generation: held},
+		{"given up", sub("e", "e.v1"), install.Resolution{HeldBack: held},
 			"current=e.v1 installed=e.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution gave up on subscription e: more than 7 conflicts (limit MaxConflicts)"},
-		{"another's is in disorder", sub("d", ""), install.Resolution{Generation: held}, "current= installed= plan=-;"},
-		{"progresses", sub("a", "a.v1"), install.Resolution{Generation: &olm.Generation{}, Plan: &p, Current: current},
+		{"another's is in disorder", sub("d", ""), install.Resolution{HeldBack: held}, "current= installed= plan=-;"},
+		{"progresses", sub("a", "a.v1"), install.Resolution{Plan: &p, Current: current},
 			"UpgradePending current=a.v2 installed=a.v1 plan=p;"},
-		{"another progresses", sub("b", "b.v1"), install.Resolution{Generation: &olm.Generation{}, Plan: &p, Current: current},
+		{"another progresses", sub("b", "b.v1"), install.Resolution{Plan: &p, Current: current},
 			"current=b.v1 installed=b.v1 plan=-;"},
-		{"an update was given up", sub("a", "a.v1", func(s *olm.Subscription) { s.Status.CurrentCSV = "" }), install.Resolution{Generation: &olm.Generation{}},
+		{"an update was given up", sub("a", "a.v1", func(s *olm.Subscription) { s.Status.CurrentCSV = "" }), install.Resolution{},
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=-;"},
-		{"unpacking", sub("a", "a.v1", withCondition("BundleUnpackFailed")), install.Resolution{Generation: &olm.Generation{}, Unpacking: true},
+		{"unpacking", sub("a", "a.v1", withCondition("BundleUnpackFailed")), install.Resolution{Unpacking: true},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpacking=True UnpackingInProgress"},
-		{"unpacking failed", sub("a", "a.v1", withCondition("BundleUnpacking")), install.Resolution{Generation: &olm.Generation{}, Unpack: &install.UnpackError{Reason: "DeadlineExceeded", Message: "too slow"}, UnpackReason: "BundleUnpackFailed"},
+		{"unpacking failed", sub("a", "a.v1", withCondition("BundleUnpacking")), install.Resolution{Unpack: &install.UnpackError{Reason: "DeadlineExceeded", Message: "too slow"}, UnpackReason: "BundleUnpackFailed"},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpackFailed=True BundleUnpackFailed Bundle unpacking failed - DeadlineExceeded: too slow"},
-		{"unpacking prevented", sub("a", "a.v1"), install.Resolution{Generation: &olm.Generation{}, Unpack: errors.New("no registry"), UnpackReason: "ErrorPreventedUnpacking"},
+		{"unpacking prevented", sub("a", "a.v1"), install.Resolution{Unpack: errors.New("no registry"), UnpackReason: "ErrorPreventedUnpacking"},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpackFailed=True ErrorPreventedUnpacking no registry"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -235,8 +235,8 @@ func bundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 
 // bundleSteps returns the steps that install a bundle: its CSV, its other
 // objects, and what its service accounts need, by name of the account. They
-// are the same for an inline bundle and for an image once unpacked. ConfigMaps,
-// Services, accounts and roles are owned by the CSV.
+// are the same for an inline bundle and for an image once unpacked. Their owner is
+// named when they are written.
 //
 // The CSV gets the namespace, what it replaces in this generation (nothing, if
 // it replaces nothing), and the properties that the catalog says it has.
@@ -254,12 +254,7 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 	}
 	csv = csv.DeepCopy()
 	csv.SetNamespace(namespace)
-	annotations := csv.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[olm.AnnotationProperties] = annotation
-	csv.SetAnnotations(annotations)
+	addAnnotations(csv, map[string]string{olm.AnnotationProperties: annotation})
 	unstructured.RemoveNestedField(csv.Object, "spec", "replaces")
 	if op.Replaces != "" {
 		if err := unstructured.SetNestedField(csv.Object, op.Replaces, "spec", "replaces"); err != nil {
@@ -272,10 +267,6 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 	}
 	list := []any{csv}
 	for _, u := range others {
-		if gk := u.GroupVersionKind().GroupKind(); gk.Group == "" && (gk.Kind == "ConfigMap" || gk.Kind == "Service") {
-			u = u.DeepCopy()
-			u.SetOwnerReferences(append(u.GetOwnerReferences(), ownerReference(typed)))
-		}
 		list = append(list, u)
 	}
 	var steps []*olm.Step
