@@ -46,6 +46,10 @@ type Call struct {
 	// Attempt counts the starts of the step, from 1, and Times the calls of this
 	// runner for it.
 	Attempt, Times int
+	// Cordoned says that the plan holds the step's node cordoned. The action must do
+	// nothing to the node while somebody has uncordoned it: the plan cordons it again,
+	// drains it again if it has drained it before, and calls the action again.
+	Cordoned bool
 	// API is the cluster.
 	API clusterapi.ClusterAPI
 }
@@ -196,7 +200,8 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		c.running = true
 		c.n++
 	}
-	asked := Call{Plan: x.plan.ID, Step: *s, Started: sp.Started, Now: x.now, Attempt: sp.Attempts, Times: c.n, API: x.api}
+	cordoned, _ := x.plan.cordoned(s)
+	asked := Call{Plan: x.plan.ID, Step: *s, Started: sp.Started, Now: x.now, Attempt: sp.Attempts, Times: c.n, Cordoned: cordoned, API: x.api}
 	key := x.key
 	return false, c.outcome.Text, &reconcile.Job{ID: jobID{s.ID, c.n},
 		Run: func(ctx context.Context, _ func(any)) (any, error) { return action.Do(ctx, asked) },

@@ -390,6 +390,9 @@ func (x *canary) rest(groups []Group) int {
 // labels move a group's nodes to its pool, or back. The role worker stays.
 func (x *canary) labels(g Group, there bool) Args {
 	role := map[string]string{mcp.LabelNodeRolePrefix + g.Pool: ""}
+	if len(g.Nodes) > plainNodes {
+		g.Nodes = slices.SortedFunc(slices.Values(g.Nodes), compareNodes)
+	}
 	if there {
 		return Args{Pool: g.Pool, Nodes: g.Nodes, Add: role, Remove: slices.Sorted(maps.Keys(x.source))}
 	}

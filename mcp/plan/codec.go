@@ -33,18 +33,23 @@ func tooLarge(what string) error {
 	return &LimitError{Where: what, Max: maxBytes, What: "bytes"}
 }
 
-// Encode writes a plan as JSON, indented, with a newline at the end. It fails
+// Encode writes a plan as JSON, indented, with a newline at the end. Lists of more than 50
+// nodes become ranges, as in worker-{0-99}. It fails
 // where the plan is not valid ([Plan.Validate]), with all that is wrong, and with
 // a [*LimitError] where it is too large to be recorded.
 func Encode(p Plan) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	folded, err := p.mapNodes(foldNodes)
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(p); err != nil {
+	if err := e.Encode(folded); err != nil {
 		return nil, fmt.Errorf("plan %s: %w", p.ID, err)
 	}
 	if b.Len() > maxBytes {
@@ -82,6 +87,10 @@ func Decode(data []byte) (Plan, error) {
 	errs := make([]error, 0, len(faults))
 	for _, f := range faults {
 		errs = append(errs, fmt.Errorf("plan: %w", f))
+	}
+	p, err = p.mapNodes(new(unfolder).unfold)
+	if err != nil {
+		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
 	if err := bounded.Errors(append(errs, p.Validate())...); err != nil {
 		return Plan{}, err

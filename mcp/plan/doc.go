@@ -83,6 +83,7 @@
 //
 //	limit                     default  field  past it
 //	size of a plan            900 KiB  -      error, LimitError
+//	nodes in ranges           100,000  -      error, LimitError
 //	size of a record          900 KiB  -      error, LimitError; the runner stops
 //	text of an event          8 KiB    -      says how many bytes are left out
 //	items of a report's list  100      -      says how many are left out

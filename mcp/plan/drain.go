@@ -1,118 +1,202 @@
 package plan
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/disruption"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
-// drainProgress is how far a drain has come.
-type drainProgress struct {
-	left    int          // pods that have to leave
-	blocked []blockedPod // those that may not leave now, by namespace and name
+// drainRetry is the time between two attempts to empty a node.
+const drainRetry = 5 * time.Second
+
+// drainState is how far a step is that drains a node.
+type drainState struct {
+	attempt *rollout.Drain // nil: the next one begins at next
+	next    time.Time
+	why     string // pods are left
 }
 
-// blockedPod is a pod that may not be evicted now.
-type blockedPod struct {
-	pod  string // namespace/name
-	text string
-}
-
-const evictionRetry = 5 * time.Second // the next drain follows after it
-
-// drain asks the pods of a cordoned node to leave, all at once, and does not wait. It
-// judges pods as the machine-config controller does, and never forces. An error of
-// the API is tried again. It keeps nothing between two calls.
-func drain(ctx context.Context, api clusterapi.ClusterAPI, node string) (p drainProgress, err error) {
-	n, err := clusterapi.Read[corev1.Node](ctx, api, clusterapi.Key("", node))
-	if apierrors.IsNotFound(err) {
-		return p, nil // its pods go with it
+// lookAtDrain empties a node, which it cordons if need be. It is done only when the node is
+// cordoned after no pod was left.
+func (x *pass) lookAtDrain(i int, s *Step, sp StepProgress) (look, error) {
+	if sp.State != stepRunning {
+		return look{change: recordFirst}, nil
 	}
-	if err != nil {
-		return p, err
+	node := s.Args.Node
+	l, n, err := x.lookAtCordon(i, node)
+	if err != nil || !l.done || n == nil {
+		return l, err // without a node its pods are gone too
 	}
 	if mcp.NodeStateOf(n).Topology == mcp.TopologySingleReplica {
-		return p, nil // there is nowhere to go
+		return look{done: true}, nil // there is nowhere to go
 	}
-	leave, err := leaving(ctx, api, node)
-	if err != nil {
-		return p, err
+	d := x.drains[s.ID]
+	if d == nil {
+		d = &drainState{}
+		x.drains[s.ID] = d
 	}
-	p.left = len(leave)
-	answers := make([]error, len(leave))
-	const atOnce = 16
-	err = reconcile.Each(ctx, atOnce, len(leave), func(ctx context.Context, i int) error {
-		if leave[i].DeletionTimestamp == nil {
-			answers[i] = api.Evict(ctx, clusterapi.Key(leave[i].Namespace, leave[i].Name), clusterapi.EvictOptions{UID: leave[i].UID})
-		}
-		return ctx.Err()
-	})
-	errs := []error{err}
-	for i, answer := range answers {
-		pod := leave[i].Namespace + "/" + leave[i].Name
-		switch {
-		case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):
-		case apierrors.IsTooManyRequests(answer):
-			_, text := disruption.Refusal(answer)
-			p.blocked = append(p.blocked, blockedPod{pod, text})
-		case apierrors.IsForbidden(answer) && apierrors.HasStatusCause(answer, corev1.NamespaceTerminatingCause):
-		case apierrors.IsInternalError(answer): // two budgets
-			p.blocked = append(p.blocked, blockedPod{pod, answer.Error()})
-		default:
-			errs = append(errs, fmt.Errorf("error when evicting pods/%q -n %q: %w", leave[i].Name, leave[i].Namespace, answer))
-		}
+	if d.attempt == nil && x.now.Before(d.next) && d.next.Sub(x.now) <= drainRetry {
+		return look{why: d.why, at: d.next}, nil
 	}
-	return p, errors.Join(errs...)
+	if d.attempt == nil {
+		d.attempt = &rollout.Drain{Node: node}
+	}
+	d.attempt.Blocked = func(pod types.NamespacedName, text string, err *rollout.DrainError) {
+		x.warnOnce(EventDrainBlocked, s, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", node, pod, text), err)
+	}
+	at, done, err := d.attempt.Advance(x.ctx, x.api, x.now)
+	switch {
+	case err != nil && x.ctx.Err() != nil:
+		return look{}, err
+	case err != nil:
+		x.warnOnce(EventError, s, fmt.Sprintf("node %s: drain failed, trying again: %v", node, err), err)
+		d.attempt = nil
+		d.next = x.now.Add(drainRetry)
+		return look{why: d.why, at: d.next}, nil
+	case !done:
+		d.why = fmt.Sprintf("node %s: %d pods are to leave", node, d.attempt.Left())
+		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(node, x.key)}}, nil
+	}
+	x.v = x.newView(x.ctx) // it may have been uncordoned meanwhile
+	l, _, err = x.lookAtCordon(i, node)
+	return l, err
 }
 
-// leaving are the pods of a node that a drain does not leave alone. One that
-// cannot be judged stops the drain before the first eviction.
-func leaving(ctx context.Context, api clusterapi.Reader, node string) ([]*corev1.Pod, error) {
-	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, api, clusterapi.ListOptions{NodeName: node})
-	if err != nil {
-		return nil, err
+// warnOnce reports something about the node of a step, once until the step is done.
+func (x *pass) warnOnce(t clusterapi.EventType, s *Step, text string, err error) {
+	if x.told[text] {
+		return
 	}
-	var out []*corev1.Pod
-	var errs []error
-	for _, p := range pods {
-		if p.Spec.NodeName != node {
-			continue // a backend that cannot select by node
-		}
-		stays, err := disruption.Stays(p, func(key types.NamespacedName) (bool, error) {
-			_, err := clusterapi.Read[appsv1.DaemonSet](ctx, api, key)
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil, err
-		})
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("pod %s/%s: %w", p.Namespace, p.Name, err))
-		case !stays:
-			out = append(out, p)
-		}
-	}
-	return out, errors.Join(errs...)
+	x.told[text] = true
+	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true}, text, err)
 }
 
-// podsOf is the watch of a node's pods: one that is gone wakes the drain.
-func podsOf(key reconcile.Key, node string) reconcile.Watch {
-	return reconcile.Watch{GVK: podKind, Options: clusterapi.ListOptions{NodeName: node},
-		Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-			if new != nil && (old == nil || old.UID() == new.UID()) {
-				return nil
-			}
-			return []reconcile.Wake{{Key: key}}
-		}}
+// lookAtCordon makes a node unschedulable when its pool may lose it. It is done if the node
+// is unschedulable, or does not exist: then it is nil.
+func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
+	n, err := x.v.node(name)
+	if err != nil {
+		return look{}, nil, err
+	}
+	if n == nil || n.Spec.Unschedulable {
+		return look{done: true}, n, nil
+	}
+	l := look{why: fmt.Sprintf("node %s is schedulable", name)}
+	pool, full, err := x.v.full(n)
+	if err != nil || full != "" {
+		l.why = full
+		l.wait = []string{pool}
+		return l, n, err
+	}
+	u, m, err := x.marked(nodeKind, name)
+	if err != nil || u == nil {
+		return l, n, err
+	}
+	l.change = func() error { return x.update(i, u, m, []field{{pathUnschedulable, true}}) }
+	return l, n, nil
+}
+
+// lookAtFirstCordon is the step that cordons a node.
+func (x *pass) lookAtFirstCordon(i int, s *Step) (look, error) {
+	l, err := x.lookAtFields(i, s)
+	if err != nil || l.change == nil {
+		return l, err
+	}
+	cordon, _, err := x.lookAtCordon(i, s.Args.Node)
+	l.change = cordon.change
+	l.why = cordon.why
+	l.wait = cordon.wait
+	return l, err
+}
+
+// full returns a node's pool and why it may not lose the node now: as many of its nodes are
+// down already as its maxUnavailable allows, whoever took them down. A node that is down
+// itself is lost already.
+func (v *view) full(n *corev1.Node) (pool, why string, err error) {
+	member, err := v.membership()
+	if err != nil {
+		return "", "", err
+	}
+	pool = member.Of(n.Labels).Primary
+	p, err := v.pool(pool)
+	if err != nil || p == nil || mcp.NodeStateOf(n).Unavailable() {
+		return pool, "", err
+	}
+	nodes, err := v.nodesOf(pool)
+	if err != nil {
+		return pool, "", err
+	}
+	limit, _, err := mcp.MaxUnavailable(p, len(nodes))
+	if err != nil {
+		return pool, "", failf("pool %s: %w", pool, err)
+	}
+	var down []string
+	for _, other := range nodes {
+		if mcp.NodeStateOf(other).Unavailable() {
+			down = append(down, other.Name)
+		}
+	}
+	if len(down) < limit {
+		return pool, "", nil
+	}
+	return pool, fmt.Sprintf("node %s stays up while %d of the %d nodes are down that pool %s may lose: %s",
+		n.Name, len(down), limit, pool, strings.Join(down[:min(len(down), shownNodes)], ", ")), nil
+}
+
+// cordoned reports whether the plan holds the node of a step cordoned: an earlier step
+// cordons or drains it, and none between them uncordons it. drain is the index of the one
+// that drains it; -1: none does.
+func (p *Plan) cordoned(step *Step) (cordoned bool, drain int) {
+	drain = -1
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		if s == step {
+			break
+		}
+		if s.Args.Node != step.Args.Node {
+			continue
+		}
+		switch s.Kind {
+		case Cordon:
+			cordoned = true
+		case Drain:
+			cordoned = true
+			drain = i
+		case Uncordon:
+			cordoned = false
+			drain = -1
+		}
+	}
+	return cordoned, drain
+}
+
+// keepCordoned finds out whether the node of a step that does something to it is still
+// cordoned, as far as earlier steps have cordoned it. If somebody has uncordoned it, it is
+// cordoned again and, unless it is down already, drained again before the step continues.
+func (x *pass) keepCordoned(i int, s *Step) (look, error) {
+	kept := look{done: true}
+	if s.Kind != Hook && s.Kind != Manual || s.Args.Node == "" || x.rec.confirmed[s.ID] {
+		return kept, nil
+	}
+	held, drain := x.plan.cordoned(s)
+	if !held {
+		return kept, nil
+	}
+	l, n, err := x.lookAtCordon(i, s.Args.Node)
+	if err != nil || l.done || drain < 0 || mcp.NodeStateOf(n).Problem != "" {
+		return l, err
+	}
+	id := x.plan.Steps[drain].ID
+	sp := x.rec.Progress.Steps[id]
+	sp.State = stepPending
+	x.rec.Progress.Steps[id] = sp
+	return look{restart: true}, x.store()
 }

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -184,5 +186,94 @@ func TestApplyObjectWithDefaults(t *testing.T) {
 	w.pass(t, time.Minute)
 	if got := r.Progress().Steps["a"].State; got != "Skipped" {
 		t.Errorf("the step is %s", got)
+	}
+}
+
+// held is a plan that takes a node out, calls an action, and puts it back.
+func held(node string, drains bool) plan.Plan {
+	args := plan.Args{Node: node}
+	steps := []plan.Step{{ID: "cordon", Kind: plan.Cordon, Args: args}}
+	if drains {
+		steps = append(steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: args})
+	}
+	steps = append(steps, plan.Step{ID: "act", Kind: plan.Hook, Args: plan.Args{Node: node, Action: "act"}},
+		plan.Step{ID: "uncordon", Kind: plan.Uncordon, Args: args})
+	return custom("p", steps...)
+}
+
+// A node is taken down only if its pool may lose one more, whoever took the others down.
+func TestCordonKeepsMaxUnavailable(t *testing.T) {
+	for name, tt := range map[string]struct {
+		other mcptest.Change // of the pool's other node
+		limit int32
+		state plan.State
+		waits string
+	}{
+		"the other one is up":   {mcptest.State(mcp.StateDone), 1, plan.StateFinished, ""},
+		"it is cordoned":        {mcptest.Cordoned, 1, plan.StateRunning, "w1"},
+		"it is not Ready":       {mcptest.Condition(corev1.NodeReady, corev1.ConditionFalse), 1, plan.StateRunning, "w1"},
+		"the daemon is at work": {mcptest.State(mcp.StateWorking), 1, plan.StateRunning, "w1"},
+		"the pool may lose two": {mcptest.State(mcp.StateWorking), 2, plan.StateFinished, ""},
+		"one that fails counts": {mcptest.State(mcp.StateDegraded), 1, plan.StateRunning, "w1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, other, pool := mcptest.Worker("w0"), mcptest.Worker("w1", tt.other), resting("worker")
+			pool.Spec.MaxUnavailable = &intstr.IntOrString{IntVal: tt.limit}
+			w := alone(t, &node, &other, &pool)
+			defer w.Close()
+			r := w.start("runner", plan.Options{Plan: held("w0", false), Actions: map[string]plan.Action{
+				"act": plan.ActionFunc(func(context.Context, plan.Call) (plan.Outcome, error) { return plan.Outcome{Done: true}, nil })}})
+			w.pass(t, 5*time.Minute)
+			checktest.Equal(t, tt.state, r.Progress().State, "%s", w.log)
+			if tt.waits != "" && !w.has(plan.EventWaiting, "step cordon waits: node w0 stays up while 1 of the 1 nodes are down that pool worker may lose: "+tt.waits, nil) {
+				t.Errorf("%q", w.log)
+			}
+		})
+	}
+}
+
+// Somebody uncordons a node while an action is under way: it is cordoned again, and
+// drained again unless it is down, before the action is called again.
+func TestUncordonedDuringAction(t *testing.T) {
+	for name, tt := range map[string]struct {
+		drains, down bool
+		left         int32
+	}{
+		"drained":  {drains: true},
+		"down":     {drains: true, down: true, left: 1},
+		"cordoned": {left: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, pool := mcptest.Worker("w0"), resting("worker")
+			w := alone(t, &node, &pool, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}})
+			defer w.Close()
+			var wrong []string
+			act := func(_ context.Context, c plan.Call) (plan.Outcome, error) {
+				n := checktest.Get(clusterapi.Get[corev1.Node](w.context(), w.memory, clusterapi.Key("", "w0")))(t)
+				if !n.Spec.Unschedulable || !c.Cordoned {
+					wrong = append(wrong, fmt.Sprint("called at ", c.Now, " for a schedulable node"))
+				}
+				return plan.Outcome{Done: c.Now.Sub(c.Started) > 3*time.Minute, After: time.Second}, nil
+			}
+			r := w.start("runner", plan.Options{Plan: held("w0", tt.drains), Actions: map[string]plan.Action{"act": plan.ActionFunc(act)}})
+			w.pass(t, time.Minute)
+			if tt.down {
+				checktest.Get(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{Status: true},
+					func(n *corev1.Node) error {
+						mcptest.Condition(corev1.NodeReady, corev1.ConditionUnknown)(n)
+						return nil
+					}))(t)
+			}
+			checktest.Get(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{},
+				func(n *corev1.Node) error { n.Spec.Unschedulable = false; return nil }))(t)
+			checktest.OK(t, w.memory.Load(checktest.Get(clusterapi.ToUnstructured(pod("back", "")))(t)))
+			w.pass(t, 10*time.Minute)
+			checktest.Equal(t, plan.StateFinished, r.Progress().State, "%s", w.log)
+			checktest.Same(t, []string(nil), wrong)
+			pods := checktest.Get(clusterapi.List[corev1.Pod](w.context(), w.memory, clusterapi.ListOptions{}))(t)
+			checktest.Equal(t, int(tt.left), len(pods), "pods")
+			n := checktest.Get(clusterapi.Get[corev1.Node](w.context(), w.memory, clusterapi.Key("", "w0")))(t)
+			checktest.Equal(t, false, n.Spec.Unschedulable, "unschedulable in the end")
+		})
 	}
 }

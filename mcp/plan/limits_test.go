@@ -52,6 +52,17 @@ func TestLimits(t *testing.T) {
 			}
 			return 0
 		}},
+		{Limit: "nodes in ranges", Default: 100_000, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			for nodes, passes := range map[string]bool{"w-{0-99998}": true, "w-{0-99999}": false, "w-{5,0-9999999999}": false} {
+				_, err := plan.Decode(fmt.Appendf(nil, `{"version": 1, "id": "p", "kind": "Custom", "steps": [{"id": "a", "kind": "Gate",
+					"args": {"action": "health", "nodes": ["x-{1-1}", %q]}}]}`, nodes))
+				size := new(plan.LimitError)
+				if passes && err != nil || !passes && (!errors.As(err, &size) || size.Max != 100_000) {
+					t.Errorf("%s: %v", nodes, err)
+				}
+			}
+			return 0
+		}},
 		{Limit: "size of a record", Default: 921600, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
 			p := manuals(850 << 10)
 			for i := range 20 { // what fails is recorded, and is cut

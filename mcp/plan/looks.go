@@ -14,8 +14,10 @@ func (x *pass) look(i int, s *Step, sp StepProgress) (look, error) {
 	switch s.Kind {
 	case CheckAll:
 		return x.lookAtChecks(s, sp)
-	case SetPaused, SetMaxUnavailable, SetChannel, Cordon, Uncordon:
+	case SetPaused, SetMaxUnavailable, SetChannel, Uncordon:
 		return x.lookAtFields(i, s)
+	case Cordon:
+		return x.lookAtFirstCordon(i, s)
 	case CreatePool:
 		return x.lookAtNewPool(i, s)
 	case DeletePool:
@@ -39,7 +41,7 @@ func (x *pass) look(i int, s *Step, sp StepProgress) (look, error) {
 	case WaitPools:
 		return x.lookAtPools(s)
 	case Drain:
-		return x.lookAtDrain(s, sp)
+		return x.lookAtDrain(i, s, sp)
 	}
 	return look{}, failf("kind %s is not known", s.Kind)
 }
@@ -202,34 +204,6 @@ func (x *pass) lookAtOldPool(s *Step) (look, error) {
 	l.why = fmt.Sprintf("pool %s exists", s.Args.Pool)
 	if u.GetDeletionTimestamp() == nil {
 		l.change = func() error { return x.remove(u) }
-	}
-	return l, nil
-}
-
-// lookAtDrain empties a node.
-func (x *pass) lookAtDrain(s *Step, sp StepProgress) (look, error) {
-	l := look{}
-	if sp.State != stepRunning {
-		l.change = recordFirst
-		return l, nil
-	}
-	progress, err := drain(x.ctx, x.api, s.Args.Node)
-	if err != nil {
-		return l, err
-	}
-	for _, b := range progress.blocked {
-		key := "blocked " + b.pod
-		if !x.told[key] {
-			x.told[key] = true
-			d := EventData{Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true}
-			x.emit(EventDrainBlocked, d, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", s.Args.Node, b.pod, b.text), nil)
-		}
-	}
-	l.done = progress.left == 0
-	if !l.done {
-		l.why = fmt.Sprintf("node %s: %d pods are to leave", s.Args.Node, progress.left)
-		l.at = x.now.Add(evictionRetry)
-		l.more = []reconcile.Watch{podsOf(x.key, s.Args.Node)}
 	}
 	return l, nil
 }

@@ -34,6 +34,7 @@ type reconciler struct {
 	had     bool      // the record was there
 
 	calls     map[string]*call
+	drains    map[string]*drainState // by step
 	releases  map[string]string
 	pools     map[string]*mcfgv1.MachineConfigPool // as watched
 	member    *mcp.Membership                      // of pools; nil: to be made
@@ -48,7 +49,7 @@ type reconciler struct {
 
 func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 	return &reconciler{Runner: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
-		calls: map[string]*call{}, releases: map[string]string{}, pools: map[string]*mcfgv1.MachineConfigPool{},
+		calls: map[string]*call{}, drains: map[string]*drainState{}, releases: map[string]string{}, pools: map[string]*mcfgv1.MachineConfigPool{},
 		moved: map[string]time.Time{}, lingering: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
 }
 
@@ -138,7 +139,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	// All that this look does has ended before another runner may take over.
 	ctx, cancel := reconcile.WithTimeout(reconcile.WithCallTimeout(ctx, callTimeout), callTimeout)
 	defer cancel()
-	p := &pass{reconciler: x, v: &view{ctx: ctx, api: x.api, releases: x.releases}, ctx: ctx, now: r.Now}
+	p := &pass{reconciler: x, v: x.newView(ctx), ctx: ctx, now: r.Now}
 	if x.holder == "" {
 		x.holder = x.o.Holder
 		if x.holder == "" {

@@ -57,7 +57,7 @@ func (x *pass) proceed() (reconcile.Result, error) {
 		if err != nil || !done {
 			return res, err
 		}
-		x.v = &view{ctx: x.ctx, api: x.api, releases: x.releases} // the next step looks anew
+		x.v = x.newView(x.ctx) // of the next step
 	}
 	x.rec.Progress.State = StateEnding
 	if err := x.store(); err != nil || x.over {
@@ -102,6 +102,8 @@ type look struct {
 	// writes says that the step is of the kind that changes fields: done at the
 	// first look, it is skipped.
 	writes bool
+	// restart says that an earlier step is to be done again before this one continues.
+	restart bool
 	// wait names the pools whose standstill ends the step.
 	wait []string
 }
@@ -115,7 +117,13 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
 		return true, res, x.stepDone(s, sp, look{writes: true})
 	}
-	l, err := x.look(i, s, sp)
+	l, err := x.keepCordoned(i, s)
+	if err == nil && l.restart {
+		return false, reconcile.Result{At: x.now.Add(pace)}, nil
+	}
+	if err == nil && l.done {
+		l, err = x.look(i, s, sp)
+	}
 	if err == nil && l.done && !s.Done.isZero() {
 		l.why, err = x.v.check(s.Done)
 		l.done = l.why == ""
@@ -280,6 +288,7 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	}
 	x.rec.Progress.Steps[s.ID] = sp
 	delete(x.calls, s.ID)
+	delete(x.drains, s.ID)
 	if err := x.store(); err != nil || x.over {
 		return err
 	}
@@ -309,6 +318,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 	x.rec.Progress.Steps[s.ID] = sp
 	x.doubt = time.Time{}
 	delete(x.calls, s.ID)
+	delete(x.drains, s.ID)
 	failed := &StepError{Plan: x.plan.ID, Step: s.ID, Err: err}
 	if !s.stops() {
 		if err := x.store(); err != nil || x.over {

@@ -22,7 +22,6 @@ var (
 	poolKind    = mcfgv1.SchemeGroupVersion.WithKind("MachineConfigPool")
 	configKind  = mcfgv1.SchemeGroupVersion.WithKind("MachineConfig")
 	nodeKind    = corev1.SchemeGroupVersion.WithKind("Node")
-	podKind     = corev1.SchemeGroupVersion.WithKind("Pod")
 	versionKind = configv1.GroupVersion.WithKind("ClusterVersion")
 )
 
@@ -38,6 +37,22 @@ type view struct {
 	nodes  []*corev1.Node
 	member *mcp.Membership
 	cv     *configv1.ClusterVersion
+}
+
+// newView returns a view that has read nothing yet.
+func (x *reconciler) newView(ctx context.Context) *view {
+	return &view{ctx: ctx, api: x.api, releases: x.releases}
+}
+
+// node returns nil where there is no such node.
+func (v *view) node(name string) (*corev1.Node, error) {
+	nodes, err := v.allNodes()
+	for _, n := range nodes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return nil, err
 }
 
 func (v *view) allPools() (_ []*mcfgv1.MachineConfigPool, err error) {

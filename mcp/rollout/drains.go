@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -35,6 +36,13 @@ const drainSinceVersion = 1
 type drainsReconciler struct {
 	*run
 	nodes map[string]*nodeDrain // guarded by run.mu; what is in them belongs to their key
+}
+
+// drainAttempt is an attempt at what a node asked for.
+type drainAttempt struct {
+	asked   string
+	failing time.Duration // how long the drain had been failing when it began
+	drain   *Drain
 }
 
 // nodeDrain is what is remembered of a node's requests.
@@ -136,7 +144,7 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 		res.At = d.due
 	}
 	if d.attempt != nil {
-		res.Watches = []reconcile.Watch{podsOf(name, q.Key)}
+		res.Watches = []reconcile.Watch{PodsOf(name, q.Key)}
 	}
 	if d.hook != nil {
 		res.Jobs = []reconcile.Job{r.job(name, d, d.hook)}
@@ -266,7 +274,27 @@ func (x *drainer) beginAttempt(asked string, failing time.Duration) {
 	if failing > delays.DrainFailed {
 		x.warn(ReasonDrainFailed, fmt.Sprintf("node %s: drain exceeded timeout: %v. Will continue to retry.", x.node, delays.DrainFailed), nil)
 	}
-	x.attempt = &drainAttempt{asked: asked, failing: failing, end: x.now.Add(delays.DrainAttempt)}
+	x.attempt = &drainAttempt{asked: asked, failing: failing, drain: &Drain{Node: x.node, Delays: delays}}
+}
+
+// proceed continues the attempt, and ends it when no pod is left or its time is over. It
+// returns when to look again.
+func (x *drainer) proceed() (at time.Time, err error) {
+	drain := x.attempt.drain
+	drain.Blocked = func(pod types.NamespacedName, text string, err *DrainError) {
+		x.tellDrain(EventDrainBlocked, EventData{Phase: mcp.PhaseDraining},
+			fmt.Sprintf("node %s: pod %s may not be evicted now: %s", x.node, pod, text), err)
+	}
+	at, done, err := drain.Advance(x.ctx, x.api, x.now)
+	switch {
+	case err != nil && x.ctx.Err() != nil:
+		return time.Time{}, err
+	case err != nil:
+		x.failed(err)
+	case done:
+		return time.Time{}, x.fulfilled()
+	}
+	return at, nil
 }
 
 // drainingSince reads since when a node is drained; zero: it is not.

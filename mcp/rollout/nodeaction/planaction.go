@@ -57,7 +57,7 @@ func (p *planAction) Do(ctx context.Context, c plan.Call) (plan.Outcome, error) 
 	id := fmt.Sprintf("plan %s, step %s of %s", c.Plan, c.Step.ID, c.Started.UTC().Format(time.RFC3339Nano))
 	limited, cancel := reconcile.WithTimeout(ctx, stepLimit)
 	defer cancel()
-	step, err := takeStep(limited, c.API, p.action, id, node)
+	step, err := takeStep(limited, c, p.action, id)
 	if ctx.Err() != nil {
 		return plan.Outcome{}, cmp.Or(err, ctx.Err())
 	}

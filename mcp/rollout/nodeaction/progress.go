@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
 // progressAnnotation returns the name of the annotation on nodes in which
@@ -38,8 +39,8 @@ var errGoneOn = errors.New("another program has continued the action")
 // takeStep takes the next step of an action that is done to a node for an id, and
 // records it. Where the node does not say any more what the step was taken from, the
 // step is not recorded, and the next one is due.
-func takeStep(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
-	step, err := stepNode(ctx, api, a, id, name)
+func takeStep(ctx context.Context, c plan.Call, a Action, id string) (Step, error) {
+	step, err := stepNode(ctx, c, a, id)
 	if errors.Is(err, errGoneOn) {
 		return Step{Progress: step.Progress, After: atOnce}, nil
 	}
@@ -49,8 +50,8 @@ func takeStep(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 	return step, nil
 }
 
-func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name string) (Step, error) {
-	n, err := clusterapi.Get[corev1.Node](ctx, api, clusterapi.Key("", name))
+func stepNode(ctx context.Context, c plan.Call, a Action, id string) (Step, error) {
+	n, err := clusterapi.Get[corev1.Node](ctx, c.API, clusterapi.Key("", c.Step.Args.Node))
 	if err != nil {
 		return Step{}, err
 	}
@@ -61,15 +62,18 @@ func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 	if was.Done == id {
 		return Step{Done: true}, nil
 	}
-	if c, ok := a.(Checker); ok && !was.Begun {
-		needed, err := c.Needed(ctx, n)
+	if c.Cordoned && !n.Spec.Unschedulable {
+		return Step{Progress: was.Progress, After: atOnce, Waiting: "the plan to cordon it again"}, nil
+	}
+	if checker, ok := a.(Checker); ok && !was.Begun {
+		needed, err := checker.Needed(ctx, n)
 		if err != nil {
 			return Step{}, err
 		}
 		// Recorded before anything is done: once something is, the action may not be
 		// needed any more, though it has not ended.
 		step := Step{Done: !needed}
-		n, err = record(ctx, api, n, a, id, step)
+		n, err = record(ctx, c.API, n, a, id, step)
 		if err != nil || step.Done {
 			return step, err
 		}
@@ -82,7 +86,7 @@ func stepNode(ctx context.Context, api clusterapi.ClusterAPI, a Action, id, name
 		return Step{}, Permanent(fmt.Errorf("the action's progress has %d bytes; at most %d can be recorded",
 			len(step.Progress), maxProgress))
 	}
-	_, err = record(ctx, api, n, a, id, step)
+	_, err = record(ctx, c.API, n, a, id, step)
 	return step, err
 }
 

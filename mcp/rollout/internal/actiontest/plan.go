@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -80,7 +81,8 @@ func (w *World) Play(seed uint64, f reconcile.Faults, limit time.Duration, a nod
 func (w *World) Storm(
 	seed uint64, only map[string]bool, a nodeaction.Action, p plan.Plan, atEnd func() error,
 ) ([]string, error) {
-	err := w.Play(seed, storm(only), 24*time.Hour, a, plan.Options{Plan: p})
+	w.uncordons(rand.New(rand.NewPCG(seed, 11)))
+	err := w.Play(seed, storm(only), 24*time.Hour, guarded{a, w, p}, plan.Options{Plan: p})
 	if err == nil {
 		err = atEnd()
 	}

@@ -35,12 +35,14 @@ type World struct {
 	// Lines are what happened, with the time since the beginning.
 	Lines []string
 
-	cursor   clusterapi.Cursor
-	down     map[string]bool
-	finished map[string]string // by node: what is recorded of the action that was done
-	wrong    []error
-	own      bool // the world's own call is under way
-	dead     bool // the program crashes
+	cursor clusterapi.Cursor
+	down   map[string]bool
+	// When an administrator uncordoned nodes last, and when pods came back.
+	schedulable, bound map[string]time.Time
+	finished           map[string]string // by node: what is recorded of the action that was done
+	wrong              []error
+	own                bool // the world's own call is under way
+	dead               bool // the program crashes
 }
 
 // Node returns a Ready node of a role.
@@ -67,7 +69,7 @@ func Pod(name, node string) *corev1.Pod {
 
 // New returns a world with objects, in which nothing happens yet.
 func New(objs ...any) *World {
-	w := &World{Clock: reconcile.NewClock(mcptest.Epoch), down: map[string]bool{}, finished: map[string]string{}}
+	w := &World{Clock: reconcile.NewClock(mcptest.Epoch), down: map[string]bool{}, schedulable: map[string]time.Time{}, bound: map[string]time.Time{}, finished: map[string]string{}}
 	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.Clock, Intercept: w.intercept})
 	for _, o := range objs {
 		u, err := clusterapi.ToUnstructured(o)
