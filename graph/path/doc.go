@@ -10,7 +10,7 @@
 // from one even minor to the next with paused worker pools.
 //
 // [Network.Explain] answers why a release can or cannot be updated to another;
-// [Network.Picture] draws. [Network.MirrorRange] lists what to mirror.
+// [Network.Picture] draws. [Mirror] plans what a mirror has to hold.
 //
 // A [Network] never changes and is safe for concurrent use. All other types are
 // plain data: safe to read from many goroutines at a time, not to change while

@@ -3,7 +3,6 @@ package path_test
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -76,43 +75,5 @@ func TestPicture(t *testing.T) {
 	}
 	if p, err := n.Picture(path.PictureOptions{MaxNodes: 2}); err != nil || p.Omitted != 4 || !strings.Contains(p.DOT(), "4 lower releases are not shown") {
 		t.Error(p, err)
-	}
-}
-
-func TestMirror(t *testing.T) {
-	n := network(t, path.NetworkOptions{}, channel("stable-4.2", graphtest.Sketch(t, "4.1.0>4.1.1 4.1.1>4.2.0:U 4.1.0>4.1.2 4.1.2>4.1.3 4.1.3>4.2.0 4.2.1 4.3.0-rc.1", nil)), channel("stable-4.1", graphtest.Sketch(t, "4.0.9>4.1.0", nil)))
-	ga := regexp.MustCompile(`^[0-9.]+$`)
-	for name, test := range map[string]struct {
-		q    path.MirrorQuery
-		want string
-	}{
-		"both":          {path.MirrorQuery{Min: "4.1.2", Max: "4.2.0"}, "4.1.2 4.1.3 4.2.0"},
-		"head":          {path.MirrorQuery{}, "4.3.0-rc.1"},
-		"head, final":   {path.MirrorQuery{VersionFilter: ga}, "4.2.1"},
-		"full":          {path.MirrorQuery{Channel: "stable-4.1", Full: true}, "4.0.9 4.1.0"},
-		"min":           {path.MirrorQuery{Min: "4.2.0", VersionFilter: ga}, "4.2.0 4.2.1"},
-		"max":           {path.MirrorQuery{Channel: "stable-4.2", Max: "4.1.1"}, "4.1.0 4.1.1"},
-		"shortest":      {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true}, "4.1.0 4.1.2 4.1.3 4.2.0"},
-		"with the risk": {path.MirrorQuery{Min: "4.1.0", Max: "4.2.0", ShortestPath: true, Policy: path.Policy{Edges: path.AnyEdge}}, "4.1.0 4.1.1 4.2.0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			releases, err := n.MirrorRange(test.q)
-			var versions []string
-			for _, r := range releases {
-				versions = append(versions, r.Version)
-			}
-			if got := strings.Join(versions, " "); got != test.want || err != nil {
-				t.Errorf("%s, %v, want %s", got, err, test.want)
-			}
-		})
-	}
-	for want, q := range map[string]path.MirrorQuery{
-		`NoVersionsFound: no cluster versions found for "" in the "fast-4.2" channel`: {Channel: "fast-4.2"},
-		`bound "4.1": invalid semantic version`:                                       {Min: "4.1"},
-		"no path from 4.1.0 to 4.2.1":                                                 {Min: "4.1.0", Max: "4.2.1", ShortestPath: true},
-	} {
-		if _, err := n.MirrorRange(q); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }

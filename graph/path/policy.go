@@ -39,17 +39,17 @@ const (
 // recommended. The filters of versions bind each version of a path but the
 // first.
 type Policy struct {
-	Edges Edges
+	Edges Edges `json:"edges,omitempty"`
 	// Risks are the names for AcceptRisks and AvoidRisks.
-	Risks []string
+	Risks []string `json:"risks,omitempty"`
 	// Exclude are versions to stay away from; builds do not matter.
-	Exclude []string
+	Exclude []string `json:"exclude,omitempty"`
 	// MaxVersion is the highest version allowed, empty for none.
-	MaxVersion string
+	MaxVersion string `json:"maxVersion,omitempty"`
 	// NoPreReleases leaves out pre-releases.
-	NoPreReleases bool
+	NoPreReleases bool `json:"noPreReleases,omitempty"`
 	// Minors are the minor versions allowed, e.g. 4.16; empty allows all.
-	Minors []string
+	Minors []string `json:"minors,omitempty"`
 }
 
 // rules is a policy made ready for a network.
