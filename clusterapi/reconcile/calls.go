@@ -92,7 +92,13 @@ func (c *calls) do(ctx context.Context, verb string, gvk schema.GroupVersionKind
 // errTimedOut is the cause of a context that ended at a deadline of the driver.
 var errTimedOut = errors.New("the time that the driver allows has passed")
 
-func timedOut(ctx context.Context) bool { return context.Cause(ctx) == errTimedOut }
+// timedOut reports whether a limit of the driver ended ctx.
+func timedOut(ctx context.Context) bool {
+	if c, ok := ctx.(*jobContext); ok {
+		return c.err == context.DeadlineExceeded
+	}
+	return context.Cause(ctx) == errTimedOut
+}
 
 // deadlineOf makes of the error of a call that was ended at its deadline one
 // that says so, however the clock ended it.

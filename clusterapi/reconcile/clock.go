@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"container/heap"
 	"sync"
 	"time"
 
@@ -15,8 +14,7 @@ import (
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
-	order  uint64
-	timers queue[*funcTimer]
+	timers queue
 }
 
 var _ clock.WithTickerAndDelayedExecution = (*Clock)(nil)
@@ -39,15 +37,9 @@ func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &funcTimer{clock: c, f: f}
-	c.add(t, d)
+	t := &funcTimer{clock: c, item: item{run: f}}
+	c.timers.put(&t.item, c.now.Add(d), c.now)
 	return t
-}
-
-func (c *Clock) add(t *funcTimer, d time.Duration) {
-	c.order++
-	t.at, t.order = c.now.Add(max(d, 0)), c.order
-	heap.Push(&c.timers, t)
 }
 
 // set moves the clock forward.
@@ -63,17 +55,14 @@ func (c *Clock) set(t time.Time) {
 func (c *Clock) due() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.timers) == 0 {
-		return time.Time{}, false
-	}
-	return c.timers[0].at, true
+	return c.timers.next()
 }
 
 // take removes the first timer and returns what it calls.
 func (c *Clock) take() func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return heap.Pop(&c.timers).(*funcTimer).f
+	return c.timers.take().run
 }
 
 const cannotWait = "reconcile: nothing may wait on a virtual clock; return when to look again instead"
@@ -96,10 +85,7 @@ func (c *Clock) Tick(time.Duration) <-chan time.Time { panic(cannotWait) }
 // funcTimer is what AfterFunc returns.
 type funcTimer struct {
 	clock *Clock
-	f     func()
-	at    time.Time
-	order uint64
-	index int // in the heap; -1 once it has left
+	item  item
 }
 
 func (t *funcTimer) C() <-chan time.Time { return nil }
@@ -107,25 +93,15 @@ func (t *funcTimer) C() <-chan time.Time { return nil }
 func (t *funcTimer) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	return t.stop()
-}
-
-func (t *funcTimer) stop() bool {
-	if t.index < 0 {
-		return false
-	}
-	heap.Remove(&t.clock.timers, t.index)
-	return true
+	running := t.item.place > 0
+	t.clock.timers.remove(&t.item)
+	return running
 }
 
 func (t *funcTimer) Reset(d time.Duration) bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
-	was := t.stop()
-	t.clock.add(t, d)
-	return was
+	running := t.item.place > 0
+	t.clock.timers.put(&t.item, t.clock.now.Add(d), t.clock.now)
+	return running
 }
-
-func (t *funcTimer) when() time.Time { return t.at }
-func (t *funcTimer) turn() uint64    { return t.order }
-func (t *funcTimer) moved(to int)    { t.index = to }

@@ -21,8 +21,8 @@
 //
 // Caches are filled by the callbacks of a [Watch]: Cache takes a change into a
 // cache that several reconcilers read, Changed says which keys to look at.
-// Neither tells what happened, only how an object was when the reconciler was
-// last told and how it is now. A cache lags behind the cluster and behind one's
+// Both get how an object was at the call before and how it is now, not what
+// happened between. A cache lags behind the cluster and behind one's
 // own writes, so a write is made on condition of the resourceVersion that was
 // decided from.
 //
@@ -36,7 +36,8 @@
 //
 // # Drivers
 //
-// The same processes run in three ways:
+// The same processes run in three ways. What a result, an error, a job, a watch
+// and a wake mean is the same in all of them:
 //
 //   - [Run] drives them until its context ends. Each reconciler has a
 //     dispatcher of its own, so that none waits for another; what waits is
@@ -51,8 +52,8 @@
 // in jobs too. A kind that the cluster does not serve counts as listed and
 // empty, and is looked for again every minute. A panic, or a runtime.Goexit, in
 // anything that a reconciler or an embedder supplied is an error like another.
-// A [clusterapi.Event] tells of failures that last: at first, after 10 seconds, after 100
-// seconds, and so on.
+// A [clusterapi.Event] reports failures that last: at first, after 10 seconds, after
+// 100 seconds, and so on.
 //
 // # Virtual time
 //
@@ -60,6 +61,7 @@
 // way to a watch, results of jobs. It takes one after another, and time jumps to
 // the next. Nothing waits: a job runs at once and counts what it sleeps, and its
 // results come that much later; the timers of a [Clock] panic, but for AfterFunc.
+// A panic in Observe passes through, so that a rehearsal does not hide it.
 //
 // Its [Faults] strike the processes, not the cluster: calls that fail before or
 // after they took effect, conflicts, stale reads, late, double and merged events,

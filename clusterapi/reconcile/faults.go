@@ -23,7 +23,8 @@ type Faults struct {
 	// Conflict is the part of the conditional writes that meet a conflict which
 	// is not there.
 	Conflict float64
-	// Slow calls run into their deadline; whether they took effect is drawn.
+	// Slow calls run into their deadline; whether they took effect is drawn. In a
+	// job they take [VirtualOptions].CallTimeout.
 	Slow float64
 	// Stale reads return what was true up to 2 seconds ago, though never what is
 	// older than what a watch has told the process.

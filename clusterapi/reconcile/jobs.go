@@ -8,18 +8,22 @@ import (
 )
 
 // job is a job of a key. It stays, once over, while Results name it. All but
-// Run belongs to the dispatcher.
+// the arguments of work belongs to the dispatcher.
 type job struct {
 	Job
+	c         *controller
 	key       Key
+	ctx       context.Context
 	cancel    context.CancelFunc
 	cancelled bool
 	over      bool
-	ended     chan struct{} // closed when Run has returned
-	room      chan struct{} // bounds the reports that wait
+
+	// A live host bounds with room the reports that wait, and closes ended when
+	// Run has returned.
+	room, ended chan struct{}
 }
 
-// maxReports is how many reports of a job may wait to be told.
+// maxReports is how many reports of a job may wait for Report.
 const maxReports = 64
 
 type jobID struct {
@@ -36,7 +40,7 @@ type report struct {
 }
 
 // setJobs makes the jobs of a key those of its latest Result.
-func (l *loop) setJobs(ctx context.Context, e *entry, want []Job) {
+func (c *controller) setJobs(e *entry, want []Job) {
 	if len(want) == 0 && len(e.jobs) == 0 {
 		return
 	}
@@ -51,64 +55,46 @@ func (l *loop) setJobs(ctx context.Context, e *entry, want []Job) {
 			e.jobs[j.ID] = is
 			continue
 		}
-		e.jobs[j.ID] = l.start(ctx, e.key, j)
+		e.jobs[j.ID] = c.startJob(e.key, j)
 	}
 	for id, j := range old {
 		if e.jobs[id] != j {
-			l.cancel(j)
+			c.cancel(j)
 		}
 	}
 }
 
-// cancel ends a job; nobody is told what becomes of it.
-func (l *loop) cancel(j *job) {
+// cancel ends a job; nothing is called with what becomes of it.
+func (c *controller) cancel(j *job) {
 	j.cancelled = true
 	j.cancel()
 	if !j.over {
-		if l.ending == nil {
-			l.ending = make(map[jobID]*job)
+		if c.ending == nil {
+			c.ending = make(map[jobID]*job)
 		}
-		l.ending[jobID{j.key, j.ID}] = j
+		c.ending[jobID{j.key, j.ID}] = j
 	}
 }
 
-// start starts a job, once an earlier one of its key and ID has returned.
-func (l *loop) start(ctx context.Context, key Key, description Job) *job {
-	j := &job{Job: description, key: key, ended: make(chan struct{}), room: make(chan struct{}, maxReports)}
-	ctx, j.cancel = context.WithCancel(ctx)
-	earlier := l.ending[jobID{key, j.ID}]
-	run := description.Run
-	l.jobs++
-	l.e.group.Go(func() {
-		defer close(j.ended)
-		if earlier != nil {
-			<-earlier.ended
-		}
-		l.runJob(ctx, j, run)
-	})
+// startJob starts a job, once an earlier one of its key and ID has returned.
+func (c *controller) startJob(key Key, description Job) *job {
+	j := &job{Job: description, c: c, key: key}
+	j.ctx, j.cancel = context.WithCancel(c.host.context())
+	c.jobs++
+	c.host.job(j, c.ending[jobID{key, j.ID}])
 	return j
 }
 
-// runJob runs a job.
-func (l *loop) runJob(ctx context.Context, j *job, run func(context.Context, func(any)) (any, error)) {
+// work calls Run with a context that ends at the job's limit, and hands on what
+// it reports and returns.
+func (j *job) work(limited context.Context, hand func(report)) {
 	end := report{job: j, done: true, err: &panics.Error{}} // what a Goexit leaves
-	defer func() { l.post(end) }()
-	limited, stop := ctx, func() {}
-	if j.Limit > 0 {
-		limited, stop = within(ctx, l.e.o.Clock, j.Limit)
-	}
-	defer stop()
+	defer func() { hand(end) }()
 	end.err = panics.Catch(func() (err error) {
-		if err := ctx.Err(); err != nil {
+		if err := limited.Err(); err != nil {
 			return err
 		}
-		end.value, err = run(limited, func(value any) {
-			select {
-			case j.room <- struct{}{}:
-				l.post(report{job: j, value: value})
-			case <-ctx.Done():
-			}
-		})
+		end.value, err = j.Run(limited, func(value any) { hand(report{job: j, value: value}) })
 		return err
 	})
 	if end.err != nil && j.Limit > 0 && timedOut(limited) {
@@ -116,48 +102,44 @@ func (l *loop) runJob(ctx context.Context, j *job, run func(context.Context, fun
 	}
 }
 
-func (l *loop) post(r report) {
-	l.mu.Lock()
-	l.reports = append(l.reports, r)
-	l.mu.Unlock()
-	l.wakeUp()
+// post keeps what a job handed on.
+func (c *controller) post(r report) {
+	c.mu.Lock()
+	c.reports.add(r)
+	c.mu.Unlock()
+	c.ping()
 }
 
-// tellReports tells the reconciler what its jobs reported and returned.
-func (l *loop) tellReports() bool {
-	l.mu.Lock()
-	reports := l.reports
-	l.reports = nil
-	l.mu.Unlock()
+// takeReports calls the reconciler with what its jobs reported and returned.
+func (c *controller) takeReports() bool {
+	c.mu.Lock()
+	reports := c.reports.take()
+	c.mu.Unlock()
 	for _, r := range reports {
 		j := r.job
-		if r.done {
-			l.jobs--
+		switch {
+		case r.done:
+			c.jobs--
 			j.over = true
 			j.cancel()
-			if id := (jobID{j.key, j.ID}); l.ending[id] == j {
-				delete(l.ending, id)
+			if id := (jobID{j.key, j.ID}); c.ending[id] == j {
+				delete(c.ending, id)
 			}
-		} else {
+		case j.room != nil:
 			<-j.room
 		}
 		switch {
-		case j.cancelled:
+		case j.cancelled || c.core.ended:
 		case r.done && j.Done == nil:
 			if r.err != nil {
-				l.fault(j.key, fmt.Errorf("job %v: %w", j.ID, r.err))
+				c.fault(j.key, fmt.Errorf("job %v: %w", j.ID, r.err))
 			}
-			l.want(j.key, 0)
+			c.want(j.key, 0)
 		case r.done:
-			l.callback(j.key, func() []Wake { return j.Done(r.value, r.err) })
+			c.call(j.key, func() []Wake { return j.Done(r.value, r.err) })
 		case j.Report != nil:
-			l.callback(j.key, func() []Wake { return j.Report(r.value) })
+			c.call(j.key, func() []Wake { return j.Report(r.value) })
 		}
 	}
 	return len(reports) > 0
-}
-
-// callback calls a function of the reconciler that may wake keys.
-func (l *loop) callback(key Key, f func() []Wake) {
-	isolated(1, func(int) { l.wakes(f()) }, func(err error) { l.fault(key, err) })
 }

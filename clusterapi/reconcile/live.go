@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -22,148 +23,210 @@ import (
 // error, before anything has begun, where a process cannot be made: New panics,
 // two reconcilers have one name, or something is watched and there is no API.
 func Run(ctx context.Context, o Options, processes ...Process) error {
-	e, err := newEngine(o, false, processes)
+	l, err := newLive(o)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(e.context(ctx))
+	core := newCore(l, l.o)
+	l.watcher, _ = l.o.API.(clusterapi.Watcher)
+	if err := addAll(core, l.o, l.watcher == nil, processes); err != nil {
+		return err
+	}
+	ctx, cancel := l.begin(ctx)
 	defer cancel()
-	e.sources.start(ctx)
-	for _, l := range e.loops {
-		e.group.Go(func() { l.run(ctx) })
+	core.start()
+	for _, d := range l.dispatchers {
+		l.group.Go(func() { l.dispatch(d) })
 	}
 	<-ctx.Done()
-	e.group.Wait()
+	l.group.Wait()
 	return nil
 }
 
-// engine is what Run and a Syncer have in common.
-type engine struct {
-	o       Options
-	syncs   bool // it is a Syncer's
-	loops   []*loop
-	sources sources
-	group   sync.WaitGroup // of all goroutines
-	seed    uint64
+// live is the host that drives a core in goroutines.
+type live struct {
+	o           Options
+	ctx         context.Context
+	watcher     clusterapi.Watcher // nil: lists
+	dispatchers []*dispatcher
+	group       sync.WaitGroup // of all goroutines
 
-	mu   sync.Mutex // held while an event is told
-	errs []error    // of this Sync
+	mu sync.Mutex // held while Observe runs
 }
 
-func newEngine(o Options, syncs bool, processes []Process) (*engine, error) {
+// dispatcher is what a live host has for a controller.
+type dispatcher struct {
+	c    *controller
+	wake chan struct{} // holds a token when there may be something to do
+	seen time.Time     // the latest time of the clock
+}
+
+func newLive(o Options) (*live, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
-	e := &engine{o: o, syncs: syncs, seed: o.Seed}
 	if o.Clock == nil {
-		e.o.Clock = clock.RealClock{}
+		o.Clock = clock.RealClock{}
 	}
 	if o.Seed == 0 {
-		e.seed = rand.Uint64()
+		o.Seed = rand.Uint64()
 	}
-	e.o.CallTimeout = orDefault(o.CallTimeout, defaultCallTimeout)
-	e.o.Poll = max(orDefault(o.Poll, defaultPoll), time.Millisecond)
-	e.o.Resync = orDefault(o.Resync, defaultResync)
-	e.sources = sources{e: e, byID: make(map[watchID]*source)}
+	o.CallTimeout = orDefault(o.CallTimeout, defaultCallTimeout)
+	o.Poll = max(orDefault(o.Poll, defaultPoll), time.Millisecond)
+	o.Resync = orDefault(o.Resync, defaultResync)
+	return &live{o: o}, nil
+}
 
+// newCore returns a core with the options of a live driver.
+func newCore(h host, o Options) *core {
+	c := &core{host: h, resync: o.Resync, seed: o.Seed, forgets: true}
+	c.sources = sources{host: h, byID: make(map[watchID]*source)}
+	return c
+}
+
+// addAll makes the reconcilers of processes. Where there are no events, watches
+// are shown what the processes write.
+func addAll(core *core, o Options, unwatched bool, processes []Process) error {
 	var api clusterapi.ClusterAPI
 	if o.API != nil {
-		c := &calls{api: o.API, clock: e.o.Clock, timeout: e.o.CallTimeout}
-		e.sources.watcher, _ = o.API.(clusterapi.Watcher)
-		if syncs {
-			e.sources.watcher = nil
+		c := &calls{api: o.API, clock: o.Clock, timeout: o.CallTimeout}
+		if unwatched {
+			c.wrote, c.gone = core.sources.wrote, core.sources.gone
 		}
-		if e.sources.watcher == nil {
-			c.wrote, c.gone = e.sources.wrote, e.sources.gone
-		}
+		core.sources.api = c
 		api = c.optional()
-		e.sources.api = c
 	}
-	ping := make(chan struct{}, 1)
 	for _, p := range processes {
-		if err := e.add(p, api, ping); err != nil {
-			return nil, fmt.Errorf("process %s: %w", p.Name, err)
+		if err := core.add(p, api, 1); err != nil {
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
-func orDefault(d, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
+// begin makes ctx, as reconcilers and jobs get it, the context of the host.
+func (l *live) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = clusterapi.WithoutRetries(context.WithValue(ctx, clockKey{}, l.o.Clock))
+	ctx, cancel := context.WithCancel(ctx)
+	l.ctx = ctx
+	return ctx, cancel
+}
+
+func (l *live) context() context.Context { return l.ctx }
+
+func (l *live) now() time.Time { return l.o.Clock.Now() }
+
+func (l *live) skew(string) time.Duration { return 0 }
+
+func (l *live) isolate(f func() error) error { return panics.Isolate(f) }
+
+func (l *live) failed(error) {}
+
+func (l *live) adopt(c *controller) (*queue, func()) {
+	return l.drive(c, make(chan struct{}, 1))
+}
+
+// drive adds a dispatcher that waits for wake.
+func (l *live) drive(c *controller, wake chan struct{}) (*queue, func()) {
+	if l.o.Workers > 0 {
+		c.workers = min(c.workers, l.o.Workers)
 	}
-	return d
+	l.dispatchers = append(l.dispatchers, &dispatcher{c: c, wake: wake})
+	ping := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	return &queue{changed: ping}, ping
 }
 
-// add makes the reconcilers of a process and subscribes to what they watch.
-func (e *engine) add(p Process, api clusterapi.ClusterAPI, ping chan struct{}) error {
-	named := make(map[string]*loop)
-	return panics.Isolate(func() error {
-		for _, r := range p.New(api) {
-			l := &loop{Reconciler: r, name: r.Name(), e: e, process: p.Name, named: named, ping: ping}
-			if named[l.name] != nil {
-				return fmt.Errorf("two reconcilers are called %q", l.name)
-			}
-			if !e.syncs {
-				l.ping = make(chan struct{}, 1)
-			}
-			l.lister, _ = r.(Lister)
-			l.workers, l.serial = 1, true
-			if c, ok := r.(Concurrent); ok {
-				l.workers, l.serial = max(c.Workers(), 1), false
-				if e.o.Workers > 0 {
-					l.workers = min(l.workers, e.o.Workers)
-				}
-			}
-			l.rand = rand.New(rand.NewPCG(e.seed, mix(hash(p.Name), hash(l.name))))
-			named[l.name] = l
-			e.loops = append(e.loops, l)
-			for _, w := range r.Watches() {
-				if e.o.API == nil {
-					return fmt.Errorf("%s watches %s, and there is no API", l.name, w.GVK.Kind)
-				}
-				l.unlisted++
-				e.sources.subscribe(&subscriber{l: l, watch: w, initial: true})
-			}
+// dispatch drives a controller until the host's context ends.
+func (l *live) dispatch(d *dispatcher) {
+	for l.ctx.Err() == nil {
+		if l.runReady(d) {
+			continue
 		}
+		at, timed := d.next()
+		l.wait(l.ctx, d.wake, at, timed)
+	}
+}
+
+// runReady does what can be done without waiting, and reports whether that was
+// anything. Looks begin here, and go on in goroutines of their own.
+func (l *live) runReady(d *dispatcher) bool {
+	l.readClock(d)
+	did := d.c.settle()
+	did = d.c.begin() || did
+	for l.ctx.Err() == nil {
+		i := d.take(l.now())
+		if i == nil {
+			break
+		}
+		i.run()
+		did = true
+	}
+	return did
+}
+
+// readClock moves what is planned when the clock was set back. How far is known but
+// for the time since it was read last, which is at most a minute.
+func (l *live) readClock(d *dispatcher) {
+	now := l.now()
+	if back := d.seen.Sub(now); back > 0 {
+		d.c.setBack(back)
+	}
+	d.seen = now
+}
+
+// idle reports whether the controller may begin another look or a resync.
+func (d *dispatcher) idle() bool { return d.c.running < d.c.workers }
+
+// take takes what is due, nil where nothing is.
+func (d *dispatcher) take(now time.Time) *item {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	if at, ok := d.c.queue.next(); !ok || at.After(now) || !d.idle() {
 		return nil
-	})
+	}
+	return d.c.queue.take()
 }
 
-// context returns ctx as reconcilers and jobs get it.
-func (e *engine) context(ctx context.Context) context.Context {
-	return clusterapi.WithoutRetries(context.WithValue(ctx, clockKey{}, e.o.Clock))
+// next returns when something is due, unless the controller waits for a look to end.
+func (d *dispatcher) next() (time.Time, bool) {
+	d.c.mu.Lock()
+	defer d.c.mu.Unlock()
+	at, ok := d.c.queue.next()
+	return at, ok && d.idle()
 }
 
-func (e *engine) now() time.Time { return e.o.Clock.Now() }
-
-// wait waits until something may be to do: a token in ping, the time given, or
+// wait waits until something may be to do: a token in wake, the time given, or
 // the end of ctx.
-func (e *engine) wait(ctx context.Context, ping <-chan struct{}, at time.Time, timed bool) {
+func (l *live) wait(ctx context.Context, wake <-chan struct{}, at time.Time, timed bool) {
 	var due <-chan time.Time
 	if timed {
 		// A clock that was set, or stood still while a machine slept, is
 		// noticed after a minute.
-		timer := e.o.Clock.NewTimer(min(at.Sub(e.now()), time.Minute))
+		timer := l.o.Clock.NewTimer(min(at.Sub(l.now()), time.Minute))
 		defer timer.Stop()
-		if !e.now().Before(at) {
+		if !l.now().Before(at) {
 			return
 		}
 		due = timer.C()
 	}
 	select {
 	case <-ctx.Done():
-	case <-ping:
+	case <-wake:
 	case <-due:
 	}
 }
 
 // sleep waits for d, or until ctx ends.
-func (e *engine) sleep(ctx context.Context, d time.Duration) {
-	last := e.now()
+func (l *live) sleep(ctx context.Context, d time.Duration) {
+	last := l.now()
 	for at := last.Add(d); ctx.Err() == nil && last.Before(at); {
-		e.wait(ctx, nil, at, true)
-		now := e.now()
+		l.wait(ctx, nil, at, true)
+		now := l.now()
 		if now.Before(last) { // the clock was set back
 			at = at.Add(now.Sub(last))
 		}
@@ -171,50 +234,144 @@ func (e *engine) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// observe tells of an event.
-func (e *engine) observe(event clusterapi.Event) {
-	event.Time = e.now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.o.Observe != nil {
-		if err := panics.Isolate(func() error { e.o.Observe(event); return nil }); err != nil {
-			e.log(slog.LevelError, "the observer of events panicked", err, event)
-		}
-	}
-	level := slog.LevelWarn
-	if event.Type == EventRecovered || event.Type == EventWatchRecovered || event.Type == EventNotServed {
-		level = slog.LevelInfo
-	}
-	e.log(level, string(event.Type), event.Err, event)
-}
-
-// log logs an event, with the stack of a panic. A logger that panics is let be.
-func (e *engine) log(level slog.Level, message string, err error, event clusterapi.Event) {
-	if e.o.Logger == nil {
+// look makes a look in a goroutine, or where Dispatch wants it. One that has not
+// begun when the context ends is not made.
+func (l *live) look(e *entry, q Request) {
+	ctx := l.ctx
+	if l.o.Dispatch == nil {
+		l.group.Go(func() { _ = e.look(ctx, q) })
 		return
 	}
-	attrs := []slog.Attr{slog.Any("event", event)}
-	if caught := new(panics.Error); errors.As(err, &caught) {
-		attrs = append(attrs, slog.String("panic", caught.Error()), slog.String("stack", string(caught.Stack)))
+	var taken atomic.Bool
+	l.group.Add(1)
+	stop := context.AfterFunc(ctx, func() {
+		if taken.CompareAndSwap(false, true) {
+			l.group.Done()
+		}
+	})
+	look := func() error {
+		if !taken.CompareAndSwap(false, true) {
+			return nil
+		}
+		stop()
+		defer l.group.Done()
+		return e.look(ctx, q)
 	}
-	_ = panics.Isolate(func() error {
-		e.o.Logger.LogAttrs(context.Background(), level, message, attrs...)
-		return nil
+	c := e.c
+	if err := l.isolate(func() error { l.o.Dispatch(c.process, c.name, e.key, look); return nil }); err != nil {
+		c.fault(e.key, err)
+		go func() { _ = look() }()
+	}
+}
+
+func (l *live) job(j, earlier *job) {
+	j.room, j.ended = make(chan struct{}, maxReports), make(chan struct{})
+	l.group.Go(func() {
+		defer close(j.ended)
+		if earlier != nil {
+			<-earlier.ended
+		}
+		limited, stop := j.ctx, func() {}
+		if j.Limit > 0 {
+			limited, stop = within(j.ctx, l.o.Clock, j.Limit)
+		}
+		defer stop()
+		j.work(limited, l.hand)
 	})
 }
 
-// isolated calls f for 0 to n-1. One that panics, or ends its goroutine, does
-// not keep the others from being called.
-func isolated(n int, f func(i int), failed func(err error)) {
-	for i := 0; i < n; i++ {
-		err := panics.Isolate(func() error {
-			for ; i < n; i++ {
-				f(i)
+// hand posts what a job hands on, once there is room.
+func (l *live) hand(r report) {
+	if r.done {
+		r.job.c.post(r)
+		return
+	}
+	select {
+	case r.job.room <- struct{}{}:
+		r.job.c.post(r)
+	case <-r.job.ctx.Done():
+	}
+}
+
+func (l *live) follow(s *source) {
+	ctx, cancel := context.WithCancel(l.ctx)
+	s.cancel = cancel
+	l.group.Go(func() {
+		for ctx.Err() == nil {
+			err := l.isolate(func() error {
+				if l.watcher != nil {
+					return l.watch(ctx, s)
+				}
+				return s.list(ctx)
+			})
+			if ctx.Err() != nil {
+				return
 			}
-			return nil
-		})
-		if err != nil {
-			failed(err)
+			delay := l.o.Poll
+			if err != nil {
+				delay = s.failed(err)
+			}
+			l.sleep(ctx, delay)
+		}
+	})
+}
+
+func (l *live) unfollow(s *source) {
+	if s.cancel != nil {
+		s.cancel()
+	}
+}
+
+// watch follows the events of the cluster until they break off. It ends a list
+// that does not come in time.
+func (l *live) watch(ctx context.Context, s *source) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if timeout := l.o.CallTimeout; timeout != Never {
+		limit, stop := within(ctx, l.o.Clock, timeout)
+		defer stop()
+		defer context.AfterFunc(limit, func() {
+			if _, listing := s.state(); listing && timedOut(limit) {
+				cancel(errTimedOut)
+			}
+		})()
+	}
+	s.beginList()
+	for e, err := range l.watcher.Watch(ctx, s.id.gvk, s.watch.Options) {
+		switch {
+		case err != nil && timedOut(ctx):
+			return l.noList(err)
+		case err != nil:
+			return err
+		case e.Type == clusterapi.Synced:
+			s.endList()
+			s.recovered(false)
+		case e.Object == nil:
+			return fmt.Errorf("an event of type %q without an object", e.Type)
+		case e.Type == clusterapi.Deleted:
+			s.set(clusterapi.KeyOf(e.Object), nil)
+		default:
+			s.set(clusterapi.KeyOf(e.Object), clusterapi.NewObject(e.Object))
 		}
 	}
+	if timedOut(ctx) {
+		return l.noList(context.DeadlineExceeded)
+	}
+	return errors.New("the watch has ended")
+}
+
+func (l *live) noList(err error) error {
+	return fmt.Errorf("no list within %s: %w", l.o.CallTimeout, deadlineOf(err))
+}
+
+func (l *live) observe(event clusterapi.Event) {
+	event.Time = l.now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.o.Observe != nil {
+		if err := l.isolate(func() error { l.o.Observe(event); return nil }); err != nil {
+			logEvent(l.isolate, l.o.Logger, slog.LevelError, "the observer of events panicked", err, event)
+		}
+	}
+	logEvent(l.isolate, l.o.Logger, levelOf(event), string(event.Type), event.Err, event)
 }

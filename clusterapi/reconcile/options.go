@@ -21,7 +21,7 @@ type Options struct {
 	// Seed makes the randomness that reconcilers get repeatable; zero means a
 	// random seed.
 	Seed uint64
-	// Logger gets failures and panics; nil: nobody does.
+	// Logger logs failures and panics; nil logs nothing.
 	Logger *slog.Logger
 	// Workers bounds the keys that one reconciler is called for at a time; zero
 	// leaves that to the reconcilers ([Concurrent]).
@@ -41,8 +41,8 @@ type Options struct {
 	// called in another goroutine, at any time; once the driver's context has
 	// ended it does nothing. nil: each look runs in a goroutine of its own.
 	Dispatch func(process, reconciler string, key Key, look func() error)
-	// Observe is told what the driver meets, one event at a time; nil: nobody
-	// is. A panic in it is logged.
+	// Observe gets the events of the driver, one at a time. nil is not called. A
+	// panic in it is logged.
 	Observe func(clusterapi.Event)
 }
 

@@ -139,8 +139,8 @@ type Job struct {
 	// any number of times. A panic is an error.
 	Run func(ctx context.Context, report func(any)) (any, error)
 	// Report and Done are called like Changed is: with what Run reported, and
-	// with what it returned. Neither is called once the job is cancelled. nil:
-	// nobody is told. Where Done is nil, the key is woken.
+	// with what it returned. Neither is called once the job is cancelled. A nil
+	// Report drops reports; a nil Done wakes the key.
 	Report func(any) []Wake
 	Done   func(any, error) []Wake
 }

@@ -1,9 +1,10 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,42 +17,42 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // lookAgain is the time after which a kind that was not served is looked for
 // again.
 const lookAgain = time.Minute
 
-// sources are the watches of a live driver, one for each kind and options.
+// sources are the watches of a core, one for each kind and options.
 type sources struct {
-	e       *engine
-	api     clusterapi.ClusterAPI // with deadlines
-	watcher clusterapi.Watcher    // nil: lists
+	host host
+	api  clusterapi.ClusterAPI // for lists; nil: nothing can be watched
 
-	mu   sync.Mutex
-	ctx  context.Context // nil before start
-	all  []*source
-	byID map[watchID]*source // without those that trim
+	mu      sync.Mutex
+	started bool
+	all     []*source
+	byID    map[watchID]*source // without those that trim
 }
 
 // source is one watch, with what it knows of its objects.
 type source struct {
-	*sources
-	id     watchID
-	watch  Watch // of the first subscriber: kind, options and Trim
-	cancel context.CancelFunc
+	sources *sources
+	host    host
+	id      watchID
+	watch   Watch              // of the first subscriber: kind, options and Trim
+	cancel  context.CancelFunc // a live host's
 
-	mu     sync.Mutex
-	subs   []*subscriber
-	known  map[types.NamespacedName]stored
-	listed bool
-	// seen are the objects of a list that is under way, written those that this
-	// process wrote meanwhile; nil: none is.
+	mu      sync.Mutex
+	subs    []*subscriber
+	known   map[types.NamespacedName]stored
+	listed  bool // once
+	listing bool // a list is under way
+	empty   bool // nothing was known when it began
+	// seen are the objects of the list under way, written those that this
+	// process wrote meanwhile.
 	seen, written map[types.NamespacedName]bool
 	synced        time.Time // when the last list was complete
 	failing       failing
-	round         int // the Sync in which it was listed last
 }
 
 // stored is a state of an object. Trim may have left nothing of its metadata.
@@ -63,56 +64,74 @@ type stored struct {
 
 // subscriber is the interest of a reconciler, or of one of its keys.
 type subscriber struct {
-	l       *loop
+	c       *controller
 	watch   Watch
 	initial bool // one of those that the reconciler waits for
 	ended   bool // the dispatcher's
 	on      *source
 }
 
+// watchID tells which watches are the same.
+type watchID struct {
+	gvk                         schema.GroupVersionKind
+	namespace, labels, nodeName string
+}
+
+func idOf(w Watch) watchID {
+	id := watchID{gvk: w.GVK, namespace: w.Options.Namespace, nodeName: w.Options.NodeName}
+	if w.Options.Labels != nil {
+		id.labels = w.Options.Labels.String()
+	}
+	return id
+}
+
 // start begins all watches.
-func (s *sources) start(ctx context.Context) {
+func (s *sources) start() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ctx = ctx
-	for _, one := range s.all {
-		s.begin(one)
+	s.started = true
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	for _, one := range all {
+		s.host.follow(one)
 	}
 }
 
-func (s *sources) begin(one *source) {
-	var ctx context.Context
-	ctx, one.cancel = context.WithCancel(s.ctx)
-	s.e.group.Go(func() { one.run(ctx) })
+// subscribe adds a subscriber, and shows it what is known.
+func (s *sources) subscribe(sub *subscriber) {
+	if one := s.attach(sub); one != nil {
+		s.host.follow(one)
+	}
 }
 
-// subscribe adds a subscriber, and tells it what is known.
-func (s *sources) subscribe(sub *subscriber) {
+// attach returns the watch that is to be begun for a subscriber, or nil.
+func (s *sources) attach(sub *subscriber) *source {
 	id := idOf(sub.watch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.byID[id]
+	one, begin := s.byID[id], false
 	if one == nil || sub.watch.Trim != nil {
-		one = &source{sources: s, id: id, watch: sub.watch, known: make(map[types.NamespacedName]stored)}
+		one = &source{sources: s, host: s.host, id: id, watch: sub.watch, known: make(map[types.NamespacedName]stored)}
 		one.watch.Options.Limit = 0
 		s.all = append(s.all, one)
 		if sub.watch.Trim == nil {
 			s.byID[id] = one
 		}
-		if s.ctx != nil {
-			s.begin(one)
-		}
+		begin = s.started
 	}
 	sub.on = one
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.subs = append(one.subs, sub)
 	for _, key := range one.keys() {
-		one.tell([]*subscriber{sub}, key, nil, one.known[key].object)
+		one.show([]*subscriber{sub}, key, nil, one.known[key].object)
 	}
 	if one.listed && sub.initial {
-		sub.l.listed()
+		sub.c.list()
 	}
+	if begin {
+		return one
+	}
+	return nil
 }
 
 // unsubscribe ends a subscription, and its watch with the last one.
@@ -131,9 +150,7 @@ func (s *sources) unsubscribe(sub *subscriber) {
 	if s.byID[one.id] == one {
 		delete(s.byID, one.id)
 	}
-	if one.cancel != nil {
-		one.cancel()
-	}
+	s.host.unfollow(one)
 }
 
 // current returns all watches.
@@ -174,72 +191,10 @@ func (s *sources) gone(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	}
 }
 
-// run keeps a watch going until ctx ends.
-func (s *source) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := panics.Isolate(func() error {
-			if s.watcher != nil {
-				return s.follow(ctx)
-			}
-			return s.list(ctx)
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		delay := s.e.o.Poll
-		if err != nil {
-			delay = s.failed(err)
-		}
-		s.e.sleep(ctx, delay)
-	}
-}
-
-// follow follows the events of the cluster until they break off. A list that
-// does not come in time is broken off.
-func (s *source) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	if timeout := s.e.o.CallTimeout; timeout != Never {
-		limit, stop := within(ctx, s.e.o.Clock, timeout)
-		defer stop()
-		defer context.AfterFunc(limit, func() {
-			if timedOut(limit) && s.listing() {
-				cancel(errTimedOut)
-			}
-		})()
-	}
-	s.beginList()
-	for e, err := range s.watcher.Watch(ctx, s.id.gvk, s.watch.Options) {
-		switch {
-		case err != nil && timedOut(ctx):
-			return s.noList(err)
-		case err != nil:
-			return err
-		case e.Type == clusterapi.Synced:
-			s.endList()
-			s.recovered()
-		case e.Object == nil:
-			return fmt.Errorf("an event of type %q without an object", e.Type)
-		case e.Type == clusterapi.Deleted:
-			s.set(clusterapi.KeyOf(e.Object), nil)
-		default:
-			s.set(clusterapi.KeyOf(e.Object), clusterapi.NewObject(e.Object))
-		}
-	}
-	if timedOut(ctx) {
-		return s.noList(context.DeadlineExceeded)
-	}
-	return errors.New("the watch has ended")
-}
-
-func (s *source) noList(err error) error {
-	return fmt.Errorf("no list within %s: %w", s.e.o.CallTimeout, deadlineOf(err))
-}
-
 // list reads all objects once.
 func (s *source) list(ctx context.Context) error {
 	s.beginList()
-	objects, err := clusterapi.ListShared(ctx, s.api, s.id.gvk, s.watch.Options)
+	objects, err := clusterapi.ListShared(ctx, s.sources.api, s.id.gvk, s.watch.Options)
 	if err != nil && !notServed(err) {
 		return err
 	}
@@ -248,7 +203,7 @@ func (s *source) list(ctx context.Context) error {
 	}
 	if err == nil {
 		s.endList()
-		s.recovered()
+		s.recovered(true)
 	}
 	return err
 }
@@ -259,92 +214,106 @@ func notServed(err error) bool {
 	return meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
-// failed tells of an error of the watch, and returns when to begin it again.
+// failed reports an error of the watch, and returns when to begin it again.
 func (s *source) failed(err error) time.Duration {
 	if notServed(err) {
 		s.endList() // what is not served has been listed: there is none
 	}
-	now := s.e.now()
+	now := s.host.now()
 	s.mu.Lock()
-	if !s.synced.IsZero() && s.seen == nil && !notServed(err) && now.Sub(s.synced) > maxBackoff {
-		s.failing = failing{} // a watch that lasted
+	f := &s.failing
+	if !s.synced.IsZero() && !s.listing && !notServed(err) && now.Sub(s.synced) > maxBackoff {
+		*f = failing{} // a watch that lasted
 	}
-	tell := s.failing.fail(now)
-	delay, busy := s.failing.wait(err)
-	what, about := EventWatchFailed, Attempt{Watch: s.id.gvk.Kind, Failures: s.failing.count}
+	report := f.fail(now)
+	delay, busy := f.wait(err)
+	what, about := EventWatchFailed, Attempt{Watch: s.id.gvk.Kind, Failures: f.count}
 	switch {
 	case notServed(err):
 		what, delay = EventNotServed, lookAgain
-		tell, s.failing.absent = !s.failing.absent, true
+		report, f.absent = !f.absent, true
 	case busy:
 		what = EventServerBusy
-		tell, s.failing.busy = tell || !s.failing.busy, true
+		report, f.busy = report || !f.busy, true
 	}
-	s.failing.told = s.failing.told || tell
+	f.reported = f.reported || report
 	s.mu.Unlock()
 	about.Retry = now.Add(delay)
-	if tell {
-		s.e.observe(eventAbout(what, about, err))
+	if report {
+		s.host.observe(eventAbout(what, about, err))
 	}
 	return delay
 }
 
-func (s *source) listing() bool {
+// state reports whether the watch was listed, and whether a list is under way.
+func (s *source) state() (listed, listing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.seen != nil
+	return s.listed, s.listing
 }
 
-// recovered tells that the watch has been listed after it failed.
-func (s *source) recovered() {
+// version is the resourceVersion of an object as the watch showed it, "" for
+// one that it does not know.
+func (s *source) version(key types.NamespacedName) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[key].version
+}
+
+// recovered reports that the watch has been listed after it failed. If that is
+// all there is to a watch, failures are counted from zero again.
+func (s *source) recovered(whole bool) {
 	s.mu.Lock()
 	about := Attempt{Watch: s.id.gvk.Kind, Failures: s.failing.count}
-	tell := s.failing.told
-	s.failing.told, s.failing.absent = false, false
-	if s.watcher == nil {
+	report := s.failing.reported
+	s.failing.reported, s.failing.absent = false, false
+	if whole {
 		s.failing = failing{}
 	}
 	s.mu.Unlock()
-	if tell {
-		s.e.observe(eventAbout(EventWatchRecovered, about, nil))
+	if report {
+		s.host.observe(eventAbout(EventWatchRecovered, about, nil))
 	}
 }
 
 func (s *source) beginList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen, s.written = make(map[types.NamespacedName]bool), make(map[types.NamespacedName]bool)
+	s.listing, s.empty = true, len(s.known) == 0
+	s.seen, s.written = nil, nil
+	if !s.empty {
+		s.seen = make(map[types.NamespacedName]bool, len(s.known))
+	}
 }
 
 // endList takes a list for complete: what was known and is not on it is gone.
 func (s *source) endList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range s.keys() {
-		if !s.seen[key] && !s.written[key] {
-			s.put(key, stored{})
+	if !s.empty {
+		for _, key := range s.keys() {
+			if !s.seen[key] && !s.written[key] {
+				s.put(key, stored{})
+			}
 		}
 	}
+	s.listing, s.empty = false, false
 	s.seen, s.written = nil, nil
-	s.synced = s.e.now()
-	if !s.listed {
-		s.listed = true
-		for _, sub := range s.subs {
-			if sub.initial {
-				sub.l.listed()
-			}
+	s.synced = s.host.now()
+	if s.listed {
+		return
+	}
+	s.listed = true
+	for _, sub := range s.subs {
+		if sub.initial {
+			sub.c.list()
 		}
 	}
 }
 
 // keys returns the names of all known objects, in order.
 func (s *source) keys() []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(s.known))
-	for key := range s.known {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, compareNames)
-	return keys
+	return slices.SortedFunc(maps.Keys(s.known), compareNames)
 }
 
 // set takes in what the cluster shows of an object; nil: it went.
@@ -354,9 +323,9 @@ func (s *source) set(key types.NamespacedName, o *clusterapi.Object) {
 	defer s.mu.Unlock()
 	if s.seen != nil {
 		s.seen[key] = true
-		if s.written[key] {
-			return // the list may be older
-		}
+	}
+	if s.written[key] {
+		return // the list may be older
 	}
 	s.put(key, state)
 }
@@ -367,18 +336,30 @@ func (s *source) wrote(key types.NamespacedName, o *clusterapi.Object) {
 		o = nil
 	}
 	var state stored
-	if err := panics.Isolate(func() error { state = s.keep(o); return nil }); err != nil {
-		return // the next list tells of it
+	if err := s.host.isolate(func() error { state = s.keep(o); return nil }); err != nil {
+		return // the next list shows it
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.known[key]; o != nil && old.uid == state.uid && newer(old.version, state.version) {
 		return
 	}
-	if s.seen != nil {
+	if s.listing {
+		if s.written == nil {
+			s.written = make(map[types.NamespacedName]bool)
+		}
 		s.written[key] = true
 	}
 	s.put(key, state)
+}
+
+// repeat shows the subscribers the present state of an object a second time.
+func (s *source) repeat(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.known[key].object; o != nil {
+		s.show(s.subs, key, o, o)
+	}
 }
 
 // keep is what the watch keeps of an object.
@@ -399,10 +380,13 @@ func newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// put makes a state known, and tells the subscribers if it is another one.
+// put makes a state known, and shows it to the subscribers if it is another one.
 func (s *source) put(key types.NamespacedName, state stored) {
 	old := s.known[key]
-	if state.object == nil && old.object == nil || state.version != "" && state.version == old.version && state.uid == old.uid {
+	if state.object == nil && old.object == nil {
+		return
+	}
+	if state.version != "" && state.version == old.version && state.uid == old.uid {
 		return
 	}
 	if state.object == nil {
@@ -410,27 +394,33 @@ func (s *source) put(key types.NamespacedName, state stored) {
 	} else {
 		s.known[key] = state
 	}
-	s.tell(s.subs, key, old.object, state.object)
+	s.show(s.subs, key, old.object, state.object)
 }
 
-// tell hands a change to subscribers: to all Caches, then to the loops.
-func (s *source) tell(subs []*subscriber, key types.NamespacedName, old, new *clusterapi.Object) {
-	var caches []*subscriber
+// show hands a change to subscribers: to all Caches, then to the controllers.
+func (s *source) show(subs []*subscriber, key types.NamespacedName, old, new *clusterapi.Object) {
 	for _, sub := range subs {
 		if sub.watch.Cache != nil {
-			caches = append(caches, sub)
+			s.cache(sub, old, new)
 		}
-	}
-	if len(caches) > 0 {
-		now, at := s.e.now(), 0
-		isolated(len(caches), func(i int) {
-			at = i
-			caches[i].watch.Cache(now, old, new)
-		}, func(err error) { caches[at].l.fault(Key{}, err) })
 	}
 	for _, sub := range subs {
 		if sub.watch.Changed != nil {
-			sub.l.changed(sub, key, old, new)
+			sub.c.changed(sub, key, old, new)
 		}
 	}
+}
+
+// cache calls the Cache of a subscriber.
+func (s *source) cache(sub *subscriber, old, new *clusterapi.Object) {
+	now := s.host.now().Add(s.host.skew(sub.c.process))
+	err := s.host.isolate(func() error { sub.watch.Cache(now, old, new); return nil })
+	if err != nil {
+		sub.c.fault(Key{}, err)
+	}
+}
+
+// compareNames orders objects by namespace, then name.
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -7,33 +7,44 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // Syncer drives processes from a loop of the caller's own: each Sync catches
 // up with the cluster and returns. Between two of them nothing runs. It is safe
 // for concurrent use; one Sync runs at a time.
 type Syncer struct {
-	mu    sync.Mutex
-	e     *engine
-	err   error
-	round int
+	mu   sync.Mutex
+	host *syncHost
+	core *core
+	err  error
 }
 
 // NewSyncer returns a Syncer whose reconcilers are made at once and live as
 // long as it does. Options.API may be nil where nothing is watched. An error of
 // making them, as [Run] returns it, is what each Sync returns.
 func NewSyncer(o Options, processes ...Process) *Syncer {
-	e, err := newEngine(o, true, processes)
-	return &Syncer{e: e, err: err}
+	o.Dispatch = nil
+	l, err := newLive(o)
+	if err != nil {
+		return &Syncer{err: err}
+	}
+	h := &syncHost{live: l, wake: make(chan struct{}, 1), unlisted: make(map[*source]bool)}
+	core := newCore(h, l.o)
+	core.parks = true
+	err = addAll(core, l.o, true, processes)
+	if err == nil {
+		core.start()
+	}
+	return &Syncer{host: h, core: core, err: err}
 }
 
 // parallelLists is how many kinds a Sync lists at a time.
 const parallelLists = 8
 
-// Sync lists what is watched, tells the reconcilers what differs from what they
-// know, and drives them until nothing is due now and no job runs. What they
-// write themselves they are told of at once.
+// Sync lists what is watched, shows the reconcilers what differs from what they
+// know, and drives them until nothing is due now and no job runs. It shows them
+// at once what they write themselves.
 //
 // after says in how long the next look is due; zero means that none is planned,
 // so that only a change in the cluster, which the next Sync will see, brings
@@ -48,43 +59,37 @@ func (s *Syncer) Sync(ctx context.Context) (after time.Duration, err error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	e := s.e
-	ctx, cancel := context.WithCancel(e.context(ctx))
+	live := s.host.live
+	ctx, cancel := live.begin(ctx)
 	defer cancel()
-	s.round++
-	e.errs = nil
-	for _, l := range e.loops {
-		l.unpark()
+	s.host.errs = nil
+	for _, one := range s.core.sources.current() {
+		s.host.follow(one)
+	}
+	for _, c := range s.core.controllers {
+		c.unpark()
 	}
 	for ctx.Err() == nil {
 		did := s.list(ctx)
-		for _, l := range e.loops {
-			did = l.runReady(ctx) || did
+		for _, d := range live.dispatchers {
+			did = live.runReady(d) || did
 		}
 		if did {
 			continue
 		}
-		busy := false
-		var at time.Time
-		timed := false
-		for _, l := range e.loops {
-			busy = busy || l.running > 0 || l.jobs > 0
-			if t, ok := l.next(); ok && (!timed || t.Before(at)) {
-				at, timed = t, true
-			}
-		}
-		if !busy && (!timed || at.After(e.now())) {
+		at, timed, busy := s.next()
+		if !busy && (!timed || at.After(live.now())) {
 			break
 		}
-		e.wait(ctx, s.ping(), at, timed)
+		live.wait(ctx, s.host.wake, at, timed)
 	}
 	err = ctx.Err()
 	cancel()
-	e.group.Wait()
-	for _, l := range e.loops {
-		l.cut(ctx)
+	live.group.Wait()
+	for _, c := range s.core.controllers {
+		c.cut()
 	}
-	return s.after(), errors.Join(append(e.errs, err)...)
+	return s.after(), errors.Join(append(s.host.errs, err)...)
 }
 
 // Wake makes the next Sync look at a key. Names that there are not do nothing.
@@ -92,39 +97,41 @@ func (s *Syncer) Wake(process, reconciler string, key Key) {
 	if s.err != nil {
 		return
 	}
-	for _, l := range s.e.loops {
-		if l.process == process && l.name == reconciler {
-			l.want(key, 0)
-		}
+	if c := s.core.find(process, reconciler); c != nil {
+		c.want(key, 0)
 	}
 }
 
-func (s *Syncer) ping() chan struct{} {
-	if len(s.e.loops) == 0 {
-		return nil
+// next returns when something is due, and whether a look or a job is under way.
+func (s *Syncer) next() (first time.Time, timed, busy bool) {
+	for _, d := range s.host.live.dispatchers {
+		busy = busy || d.c.running > 0 || d.c.jobs > 0
+		if at, ok := d.next(); ok && (!timed || at.Before(first)) {
+			first, timed = at, true
+		}
 	}
-	return s.e.loops[0].ping // they share it
+	return first, timed, busy
 }
 
 // list lists the watches that this Sync has not listed, and reports whether
 // there were any.
 func (s *Syncer) list(ctx context.Context) bool {
 	var due []*source
-	for _, one := range s.e.sources.current() {
-		if one.round < s.round {
-			one.round = s.round
+	for _, one := range s.core.sources.current() {
+		if s.host.unlisted[one] {
 			due = append(due, one)
 		}
 	}
+	clear(s.host.unlisted)
 	_ = Each(ctx, parallelLists, len(due), func(ctx context.Context, i int) error {
 		one := due[i]
-		err := panics.Isolate(func() error { return one.list(ctx) })
+		err := s.host.isolate(func() error { return one.list(ctx) })
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
 		one.failed(err)
 		if !notServed(err) {
-			s.e.failed(fmt.Errorf("listing %s: %w", one.id.gvk.Kind, err))
+			s.host.failed(fmt.Errorf("listing %s: %w", one.id.gvk.Kind, err))
 		}
 		return nil
 	})
@@ -133,14 +140,14 @@ func (s *Syncer) list(ctx context.Context) bool {
 
 // after returns the time to the look that is due first; zero: none is planned.
 func (s *Syncer) after() time.Duration {
-	now := s.e.now()
+	now := s.host.now()
 	var first time.Duration
-	for _, l := range s.e.loops {
-		for _, e := range l.agenda.keys {
+	for _, c := range s.core.controllers {
+		for _, e := range c.keys {
 			if e.due.IsZero() {
 				continue
 			}
-			if d := max(e.when().Sub(now), 1); first == 0 || d < first {
+			if d := max(e.due.Sub(now), 1); first == 0 || d < first {
 				first = d
 			}
 		}
@@ -148,36 +155,51 @@ func (s *Syncer) after() time.Duration {
 	return first
 }
 
-// unpark lets keys that failed in the last Sync be looked at again.
-func (l *loop) unpark() {
-	now := l.e.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, e := range l.agenda.sorted() {
-		if e.parked {
-			e.parked = false
-			l.agenda.want(e, now, now)
-			l.agenda.place(e)
-		}
-	}
-}
-
 // cut makes good what the end of a Sync's context cut short: those looks are
 // planned again, and jobs that had not ended are started again by them.
-func (l *loop) cut(ctx context.Context) {
-	l.finish(ctx)
-	l.mu.Lock()
-	l.reports = nil
-	entries := l.agenda.sorted()
-	l.mu.Unlock()
-	l.jobs, l.ending = 0, nil
+func (c *controller) cut() {
+	c.finish()
+	c.mu.Lock()
+	c.reports.take()
+	entries := c.sorted()
+	c.mu.Unlock()
+	c.jobs, c.ending = 0, nil
 	for _, e := range entries {
 		for id, j := range e.jobs {
 			if !j.over {
 				j.cancel()
 				delete(e.jobs, id)
-				l.want(e.key, 0)
+				c.want(e.key, 0)
 			}
 		}
 	}
+}
+
+// syncHost is the host of a Syncer: a live one that lists instead of following,
+// has one dispatcher for all controllers, and keeps errors.
+type syncHost struct {
+	live *live
+	wake chan struct{}
+
+	unlisted map[*source]bool // by this Sync
+
+	mu   sync.Mutex
+	errs []error // of this Sync
+}
+
+func (h *syncHost) context() context.Context             { return h.live.context() }
+func (h *syncHost) now() time.Time                       { return h.live.now() }
+func (h *syncHost) skew(process string) time.Duration    { return h.live.skew(process) }
+func (h *syncHost) adopt(c *controller) (*queue, func()) { return h.live.drive(c, h.wake) }
+func (h *syncHost) look(e *entry, q Request)             { h.live.look(e, q) }
+func (h *syncHost) job(j, earlier *job)                  { h.live.job(j, earlier) }
+func (h *syncHost) follow(s *source)                     { h.unlisted[s] = true }
+func (h *syncHost) unfollow(s *source)                   { delete(h.unlisted, s) }
+func (h *syncHost) isolate(f func() error) error         { return h.live.isolate(f) }
+func (h *syncHost) observe(e clusterapi.Event)           { h.live.observe(e) }
+
+func (h *syncHost) failed(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.errs = append(h.errs, err)
 }

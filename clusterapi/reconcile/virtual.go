@@ -1,15 +1,17 @@
 package reconcile
 
 import (
-	"container/heap"
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
 // Cluster is what a [Virtual] driver runs processes on: an API that tells of
@@ -48,7 +50,15 @@ type VirtualOptions struct {
 	Order   Order
 	Latency Latency
 	Faults  Faults
-	// Observe is told what the driver meets; nil: nobody is.
+	// CallTimeout is the time that a call which [Faults].Slow strikes takes in
+	// a job; zero means 30 seconds, [Never] none. See [WithCallTimeout].
+	CallTimeout time.Duration
+	// Resync is that of [Options].
+	Resync time.Duration
+	// Logger logs what Observe gets; nil logs nothing.
+	Logger *slog.Logger
+	// Observe gets the events of the driver. nil is not called. A panic in it
+	// ends the run.
 	Observe func(clusterapi.Event)
 }
 
@@ -60,17 +70,23 @@ type Virtual struct {
 	o         VirtualOptions
 	start     time.Time
 	cursor    clusterapi.Cursor
-	rand      *rand.Rand
-	order     uint64
-	queue     queue[*item]
+	queue     queue
 	processes []*vprocess
 	faults    *faults
-	pending   []clusterapi.Change // read from the cursor, not told yet
 	past      past
 
+	// pending are the changes that were read from the cursor and not handed on
+	// yet. The number of the last one is pulled.
+	pending []clusterapi.Change
+	pulled  uint64
+	// woken are the controllers that have something to take in.
+	woken inbox[*controller]
+
 	repeats int // of keys, since time moved
-	depth   int // of the step under way: it was made due by one of the depth before, at the same time
 	err     error
+	// observer is what Observe panicked with. It passes through what would
+	// otherwise make it an error of the reconciler at work.
+	observer any
 }
 
 // Before time has to move, keys may be looked at again so often, and a chain of
@@ -83,10 +99,14 @@ const (
 // NewVirtual returns a driver at the time of the clock. Nothing happens before
 // its first step.
 func NewVirtual(o VirtualOptions, processes ...Process) *Virtual {
+	o.CallTimeout = orDefault(o.CallTimeout, defaultCallTimeout)
+	o.Resync = orDefault(o.Resync, defaultResync)
 	v := &Virtual{
 		o: o, start: o.Clock.Now(), cursor: o.Cluster.Follow(),
-		rand:   rand.New(rand.NewPCG(o.Seed, hash("order"))),
 		faults: newFaults(o.Faults, o.Seed, o.Clock.Now()),
+	}
+	if o.Order == Random {
+		v.queue.draw = rand.New(rand.NewPCG(o.Seed, hash("order"))).Uint64
 	}
 	if v.faults != nil {
 		v.faults.tell = func(name string) {
@@ -151,15 +171,19 @@ func (v *Virtual) Stop(process string) {
 // nothing.
 func (v *Virtual) Wake(process, reconciler string, key Key) {
 	for _, p := range v.processes {
-		if r := p.named[reconciler]; p.Name == process && r != nil {
-			r.wake(key, v.Now())
+		if p.Name != process || !p.lives() {
+			continue
+		}
+		if c := p.life.core.find(process, reconciler); c != nil {
+			c.want(key, 0)
 		}
 	}
 }
 
 // Step does the next thing that is due, moving time to it, and reports whether
 // there was one. It fails where keys are looked at again and again while time
-// does not move; the error names them.
+// does not move, and the error names them; and where a process cannot be made,
+// as [Run] does.
 func (v *Virtual) Step() (bool, error) {
 	v.drain()
 	at, ok := v.next()
@@ -170,29 +194,35 @@ func (v *Virtual) Step() (bool, error) {
 		v.o.Clock.set(at)
 		v.repeats = 0
 	}
-	if due, ok := v.o.Clock.due(); ok && (len(v.queue) == 0 || !v.queue[0].at.Before(due)) {
+	due, ok := v.queue.next()
+	timer, timed := v.o.Clock.due()
+	if timed && (!ok || !due.Before(timer)) {
 		v.repeats++ // a function may ask to be called at once again
 		v.o.Clock.take()()
 	} else {
-		item := heap.Pop(&v.queue).(*item)
-		v.depth = item.depth
-		item.run()
+		i := v.queue.take()
+		v.queue.depth = i.depth
+		i.run()
 	}
+	v.settle()
 	v.drain()
-	if v.repeats > maxRepeats || v.depth > maxDepth {
+	if v.observer != nil {
+		panic(v.observer)
+	}
+	if v.repeats > maxRepeats || v.queue.depth > maxDepth {
 		v.err = v.stuck()
 	}
-	v.depth = 0
+	v.queue.depth = 0
 	return true, v.err
 }
 
 // next returns when the next thing is due.
 func (v *Virtual) next() (time.Time, bool) {
-	due, ok := v.o.Clock.due()
-	if len(v.queue) > 0 && (!ok || v.queue[0].at.Before(due)) {
-		return v.queue[0].at, true
+	timer, timed := v.o.Clock.due()
+	if due, ok := v.queue.next(); ok && (!timed || due.Before(timer)) {
+		return due, true
 	}
-	return due, ok
+	return timer, timed
 }
 
 // Next returns when the next thing is due, and false where nothing ever is.
@@ -238,71 +268,87 @@ func (v *Virtual) RunWhile(limit time.Duration, cond func() bool) error {
 
 // stuck is the error that time does not move.
 func (v *Virtual) stuck() error {
-	var keys []*vkey
+	var keys []*entry
 	for _, p := range v.processes {
-		for _, r := range p.reconcilers {
-			for _, k := range r.keys {
-				if (k.visits > 1 || v.repeats <= maxRepeats) && k.visited.Equal(v.Now()) {
-					keys = append(keys, k)
+		if !p.lives() {
+			continue
+		}
+		for _, c := range p.life.core.controllers {
+			for _, e := range c.keys {
+				if (e.looks > 1 || v.repeats <= maxRepeats) && e.begun.Equal(v.Now()) {
+					keys = append(keys, e)
 				}
 			}
 		}
 	}
-	slices.SortFunc(keys, func(a, b *vkey) int {
-		if a.visits != b.visits {
-			return b.visits - a.visits
-		}
-		return strings.Compare(a.String(), b.String())
+	text := func(e *entry) string { return e.c.process + " " + e.c.name + " " + e.key.String() }
+	slices.SortFunc(keys, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(b.looks, a.looks), cmp.Compare(text(a), text(b)))
 	})
 	var names []string
-	for _, k := range keys[:min(len(keys), 10)] {
-		names = append(names, fmt.Sprintf("%s (%d times)", k, k.visits))
+	for _, e := range keys[:min(len(keys), 10)] {
+		names = append(names, fmt.Sprintf("%s (%d times)", text(e), e.looks))
 	}
-	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s", max(v.repeats, v.depth), v.Now().Format(time.RFC3339), strings.Join(names, ", "))
-}
-
-func (v *Virtual) observe(e clusterapi.Event) {
-	if v.o.Observe != nil {
-		e.Time = v.Now()
-		v.o.Observe(e)
-	}
-}
-
-// item is something that is due at a time.
-type item struct {
-	at    time.Time
-	order uint64
-	index int // in the queue; -1 while it is not
-	depth int
-	run   func()
+	return fmt.Errorf("reconcile: %d steps at %s without time moving: %s",
+		max(v.repeats, v.queue.depth), v.Now().Format(time.RFC3339), strings.Join(names, ", "))
 }
 
 // at makes f run at a time.
-func (v *Virtual) at(t time.Time, f func()) *item {
-	i := &item{index: -1, run: f}
-	v.push(i, t)
-	return i
-}
+func (v *Virtual) at(t time.Time, f func()) { v.queue.put(&item{run: f}, t, v.Now()) }
 
-func (v *Virtual) push(i *item, t time.Time) {
-	i.depth = 0
-	if now := v.Now(); !t.After(now) {
-		t, i.depth = now, v.depth+1
-	}
-	v.order++
-	i.at, i.order = t, v.order
-	if v.o.Order == Random {
-		i.order = v.rand.Uint64()
-	}
-	heap.Push(&v.queue, i)
-}
-
-func (v *Virtual) remove(i *item) {
-	if i.index >= 0 {
-		heap.Remove(&v.queue, i.index)
+// settle lets the controllers take in what there is.
+func (v *Virtual) settle() {
+	for len(v.woken.in) > 0 {
+		woken := v.woken.take()
+		for _, c := range woken {
+			c.settle()
+		}
+		for _, c := range woken {
+			if !c.core.ended {
+				c.begin()
+			}
+		}
 	}
 }
 
-func (i *item) when() time.Time { return i.at }
-func (i *item) turn() uint64    { return i.order }
-func (i *item) moved(to int)    { i.index = to }
+// pull reads the changes of the cluster, and remembers what was before where
+// reads may be stale.
+func (v *Virtual) pull() {
+	for change, ok := v.cursor.Next(); ok; change, ok = v.cursor.Next() {
+		if v.faults != nil && v.faults.Stale > 0 {
+			v.past.add(change, v.Now())
+		}
+		v.pending = append(v.pending, change)
+		v.pulled++
+	}
+}
+
+// drain hands the changes of the cluster to the processes.
+func (v *Virtual) drain() {
+	for v.pull(); len(v.pending) > 0; v.pull() {
+		change := v.pending[0]
+		number := v.pulled - uint64(len(v.pending)) + 1
+		v.pending = v.pending[1:]
+		gk := change.Object().Kind().GroupKind()
+		for _, p := range slices.Clone(v.processes) {
+			if p.lives() {
+				p.life.changed(gk, change, number)
+			}
+		}
+	}
+}
+
+func (v *Virtual) observe(e clusterapi.Event) {
+	e.Time = v.Now()
+	logEvent(panics.Catch, v.o.Logger, levelOf(e), string(e.Type), e.Err, e)
+	if v.o.Observe == nil {
+		return
+	}
+	defer func() {
+		if x := recover(); x != nil {
+			v.observer = x
+			panic(x)
+		}
+	}()
+	v.o.Observe(e)
+}

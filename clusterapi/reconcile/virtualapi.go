@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +27,7 @@ var (
 )
 
 // virtualAPI is the cluster as a process of a virtual run sees it.
-type virtualAPI struct {
-	p    *vprocess
-	life *life
-}
+type virtualAPI struct{ life *life }
 
 var (
 	_ clusterapi.ClusterAPI = (*virtualAPI)(nil)
@@ -40,28 +36,28 @@ var (
 
 // do makes one call, with the faults that strike it.
 func (a *virtualAPI) do(ctx context.Context, verb string, gvk schema.GroupVersionKind, key types.NamespacedName, write bool, f func() error) error {
-	if a.life.over {
+	if a.life.core.ended {
 		return ErrCrashed
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	v := a.p.v
+	v := a.life.v
 	fs := v.faults
-	if !fs.strikes(a.p.Name, v.Now()) {
+	if !fs.strikes(a.life.p.Name, v.Now()) {
 		return f()
 	}
 	if fs.away(v.Now()) {
 		return errAway
 	}
-	d := fs.of(call{a.p.Name, verb, gvk.Kind, key})
+	d := fs.of(call{a.life.p.Name, verb, gvk.Kind, key})
 	late := d.number("after effect") < 0.5
 	switch {
 	case d.hit("crash", fs.Crash):
 		if late && write {
 			_ = f()
 		}
-		a.p.crash()
+		a.life.p.crash()
 		return ErrCrashed
 	case d.hit("fails before", fs.Before):
 		return errServer
@@ -74,26 +70,41 @@ func (a *virtualAPI) do(ctx context.Context, verb string, gvk schema.GroupVersio
 		if late && write {
 			_ = f()
 		}
-		return errSlow
+		return a.slow(ctx)
 	}
 	return f()
 }
 
+// slow lets the time of a call pass, where it is a job's.
+func (a *virtualAPI) slow(ctx context.Context) error {
+	timeout := a.life.v.o.CallTimeout
+	if d, ok := ctx.Value(callTimeoutKey{}).(time.Duration); ok {
+		timeout = d
+	}
+	if timeout <= 0 || timeout == Never {
+		return errSlow
+	}
+	if err := a.life.v.sleep(ctx, timeout); err != nil && err != errNotJob {
+		return err
+	}
+	return errSlow
+}
+
 // stale reports whether a read shows what was true a moment ago.
 func (a *virtualAPI) stale(verb string, gvk schema.GroupVersionKind, key types.NamespacedName) bool {
-	fs := a.p.v.faults
-	if !fs.strikes(a.p.Name, a.p.v.Now()) || fs.Stale == 0 {
+	fs := a.life.v.faults
+	if !fs.strikes(a.life.p.Name, a.life.v.Now()) || fs.Stale == 0 {
 		return false
 	}
-	return fs.of(call{a.p.Name, verb + " of the past", gvk.Kind, key}).hit("stale", fs.Stale)
+	return fs.of(call{a.life.p.Name, verb + " of the past", gvk.Kind, key}).hit("stale", fs.Stale)
 }
 
 func (a *virtualAPI) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
 	var out *clusterapi.Object
 	err := a.do(ctx, "Get", gvk, key, false, func() (err error) {
-		out, err = clusterapi.GetShared(ctx, a.p.v.o.Cluster, gvk, key)
+		out, err = clusterapi.GetShared(ctx, a.life.v.o.Cluster, gvk, key)
 		if (err == nil || apierrors.IsNotFound(err)) && a.stale("Get", gvk, key) {
-			if old, ok := a.p.v.past.of(a.p.v, gvk, key); !ok || a.p.told(gvk, key, out) {
+			if old, ok := a.life.v.past.of(a.life.v, gvk, key); !ok || a.life.knows(gvk, key, out) {
 				return err
 			} else if old == nil {
 				return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
@@ -113,9 +124,9 @@ func (a *virtualAPI) ListShared(ctx context.Context, gvk schema.GroupVersionKind
 	var out []*clusterapi.Object
 	key := types.NamespacedName{Namespace: opts.Namespace, Name: opts.NodeName}
 	err := a.do(ctx, "List", gvk, key, false, func() (err error) {
-		out, err = clusterapi.ListShared(ctx, a.p.v.o.Cluster, gvk, opts)
+		out, err = clusterapi.ListShared(ctx, a.life.v.o.Cluster, gvk, opts)
 		if err == nil && a.stale("List", gvk, key) {
-			out = a.p.v.past.list(a.p, gvk, opts, out)
+			out = a.life.v.past.list(a.life, gvk, opts, out)
 		}
 		return err
 	})
@@ -158,30 +169,30 @@ func (a *virtualAPI) write(ctx context.Context, verb string, obj *unstructured.U
 }
 
 func (a *virtualAPI) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Create", obj, func() (*unstructured.Unstructured, error) { return a.p.v.o.Cluster.Create(ctx, obj, opts) })
+	return a.write(ctx, "Create", obj, func() (*unstructured.Unstructured, error) { return a.life.v.o.Cluster.Create(ctx, obj, opts) })
 }
 
 func (a *virtualAPI) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Apply", obj, func() (*unstructured.Unstructured, error) { return a.p.v.o.Cluster.Apply(ctx, obj, opts) })
+	return a.write(ctx, "Apply", obj, func() (*unstructured.Unstructured, error) { return a.life.v.o.Cluster.Apply(ctx, obj, opts) })
 }
 
 func (a *virtualAPI) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Update", obj, func() (*unstructured.Unstructured, error) { return a.p.v.o.Cluster.Update(ctx, obj, opts) })
+	return a.write(ctx, "Update", obj, func() (*unstructured.Unstructured, error) { return a.life.v.o.Cluster.Update(ctx, obj, opts) })
 }
 
 func (a *virtualAPI) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return a.write(ctx, "UpdateStatus", obj, func() (*unstructured.Unstructured, error) {
-		return a.p.v.o.Cluster.UpdateStatus(ctx, obj, opts)
+		return a.life.v.o.Cluster.UpdateStatus(ctx, obj, opts)
 	})
 }
 
 func (a *virtualAPI) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
-	return a.do(ctx, "Delete", gvk, key, true, func() error { return a.p.v.o.Cluster.Delete(ctx, gvk, key, opts) })
+	return a.do(ctx, "Delete", gvk, key, true, func() error { return a.life.v.o.Cluster.Delete(ctx, gvk, key, opts) })
 }
 
 func (a *virtualAPI) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	return a.do(ctx, "Evict", gvk, pod, true, func() error { return a.p.v.o.Cluster.Evict(ctx, pod, opts) })
+	return a.do(ctx, "Evict", gvk, pod, true, func() error { return a.life.v.o.Cluster.Evict(ctx, pod, opts) })
 }
 
 // past remembers for a while how objects were before they changed.
@@ -230,16 +241,16 @@ func (s *past) of(v *Virtual, gvk schema.GroupVersionKind, key types.NamespacedN
 	return state.old, ok
 }
 
-// list is a list as it was, but for what the process has been told.
-func (s *past) list(p *vprocess, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, now []*clusterapi.Object) []*clusterapi.Object {
-	p.v.pull()
-	s.prune(p.v)
+// list is a list as it was, but for what the process knows.
+func (s *past) list(h *life, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, now []*clusterapi.Object) []*clusterapi.Object {
+	h.v.pull()
+	s.prune(h.v)
 	current := make(map[types.NamespacedName]*clusterapi.Object, len(now))
 	for _, o := range now {
 		current[o.Key()] = o
 	}
 	for k, state := range s.before {
-		if k.kind != gvk.GroupKind() || p.told(gvk, k.key, current[k.key]) {
+		if k.kind != gvk.GroupKind() || h.knows(gvk, k.key, current[k.key]) {
 			continue
 		}
 		delete(current, k.key)
@@ -252,22 +263,21 @@ func (s *past) list(p *vprocess, gvk schema.GroupVersionKind, opts clusterapi.Li
 	return out
 }
 
-// told reports whether a watch of the process has told it of the present state
-// of an object: no read is older than that, or it would never be made good.
-func (p *vprocess) told(gvk schema.GroupVersionKind, key types.NamespacedName, current *clusterapi.Object) bool {
-	for _, w := range p.watches.byKind[gvk.GroupKind()] {
-		known := w.known[key]
-		switch {
-		case !w.listed || current == nil && known != nil:
-		case current == nil && w.id == (watchID{gvk: w.id.gvk}):
+// knows reports whether a watch of the process has shown the present state of an
+// object: no read is older than that, or it would never be made good.
+func (h *life) knows(gvk schema.GroupVersionKind, key types.NamespacedName, current *clusterapi.Object) bool {
+	for _, w := range h.streams[gvk.GroupKind()] {
+		if listed, _ := w.source.state(); !listed {
+			continue
+		}
+		version := w.source.version(key)
+		if current != nil && version != "" && version == current.ResourceVersion() {
 			return true
-		case current != nil && known != nil && known.ResourceVersion() == current.ResourceVersion():
+		}
+		all := w.source.id == (watchID{gvk: w.source.id.gvk})
+		if current == nil && version == "" && all {
 			return true
 		}
 	}
 	return false
-}
-
-func compareNames(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

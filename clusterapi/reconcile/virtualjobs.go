@@ -3,95 +3,36 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
-
-	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// vjob is a job of a key. It stays, once ended, while Results name it.
-type vjob struct {
-	Job
-	k         *vkey
-	cancelled bool
-}
-
-// setJobs makes the jobs of a key those of its latest Result.
-func (k *vkey) setJobs(want []Job) {
-	if len(want) == 0 && len(k.jobs) == 0 {
-		return
-	}
-	old := k.jobs
-	k.jobs = make(map[any]*vjob, len(want))
-	for _, j := range want {
-		if _, twice := k.jobs[j.ID]; twice {
-			continue
+// job plays a job in place. It takes no virtual time but what it sleeps, and the
+// latency of jobs: what it hands on is posted that much later.
+func (h *life) job(j, _ *job) {
+	v := h.v
+	v.at(v.Now(), func() {
+		switch {
+		case h.core.ended:
+			return
+		case j.cancelled:
+			j.c.post(report{job: j, done: true, err: context.Canceled})
+			return
 		}
-		if running := old[j.ID]; running != nil {
-			running.Report, running.Done = j.Report, j.Done
-			k.jobs[j.ID] = running
-			continue
-		}
-		job := &vjob{Job: j, k: k}
-		k.jobs[j.ID] = job
-		life := k.r.p.life
-		k.r.p.v.at(k.r.p.v.Now(), func() {
-			if !life.over && !job.cancelled {
-				job.run(life)
+		elapsed := new(time.Duration)
+		ctx := &jobContext{Context: j.ctx, elapsed: elapsed, limit: j.Limit, done: make(chan struct{})}
+		var waiting []report
+		j.work(ctx, func(r report) {
+			if r.done {
+				*elapsed += v.o.Latency.Job
 			}
-		})
-	}
-	for id, j := range old {
-		if k.jobs[id] != j {
-			j.cancelled = true
-		}
-	}
-}
-
-// run runs the job in place. It takes no virtual time but what it sleeps, and
-// the latency of jobs: its results come that much later.
-func (j *vjob) run(life *life) {
-	p, v := j.k.r.p, j.k.r.p.v
-	elapsed := new(time.Duration)
-	ctx := &jobContext{Context: p.ctx, elapsed: elapsed, limit: j.Limit, done: make(chan struct{})}
-	var results []func() []Wake // not told yet
-	later := func(f func() []Wake) {
-		results = append(results, f)
-		v.at(v.Now().Add(*elapsed), func() {
-			// Their order stays, whatever the order of what is due.
-			f := results[0]
-			results = results[1:]
-			if life.over || j.cancelled {
-				return
-			}
-			var wakes []Wake
-			j.k.r.guard(func() { wakes = f() })
-			if !life.over {
-				j.k.r.wakes(wakes)
-			}
-		})
-	}
-	var out any
-	err := panics.Catch(func() (err error) {
-		out, err = j.Run(ctx, func(x any) {
-			later(func() []Wake {
-				if j.Report == nil {
-					return nil
-				}
-				return j.Report(x)
+			waiting = append(waiting, r)
+			v.at(v.Now().Add(*elapsed), func() {
+				// Their order stays, whatever the order of what is due.
+				first := waiting[0]
+				waiting = waiting[1:]
+				j.c.post(first)
 			})
 		})
-		return err
-	})
-	*elapsed += v.o.Latency.Job
-	later(func() []Wake {
-		if j.Done == nil {
-			if err != nil {
-				v.observe(eventAbout(EventFailed, Attempt{Process: p.Name, Reconciler: j.k.r.name, Key: j.k.key, Failures: 1}, fmt.Errorf("job %v: %w", j.ID, err)))
-			}
-			return []Wake{{Key: j.k.key}}
-		}
-		return j.Done(out, err)
 	})
 }
 
