@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
@@ -34,24 +35,23 @@ const (
 // and steps how many updates there are before the node is updated. It returns the
 // reason, which is empty if the node is supported all the way.
 //
-// The API server is one minor version further, and the parity of OpenShift's the
-// other, with each step. A kubelet may be two behind an even version of OpenShift, and
-// one behind an odd one, so that nodes can skip an odd version, and no even one.
-func kubeletSkewOf(kubelet string, apiServer, minor uint64, steps int) string {
+// The API server is one minor version further with each step, and as much as each
+// minor version of OpenShift allows a kubelet may be behind it.
+func kubeletSkewOf(kubelet string, apiServer uint64, minor openshift.Minor, steps int) string {
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(kubelet, "v"))
 	if err != nil || v.Major() != 1 {
 		return skewVersionUnknown
 	}
-	most := func(minor uint64) int64 { return 2 - int64(minor%2) }
 	behind := int64(apiServer) - int64(v.Minor())
 	switch {
-	case behind > most(minor):
+	case behind > int64(minor.KubeletSkew()):
 		return skewUnsupported
 	case behind < 0:
 		return skewAhead
 	}
 	for i := 1; i <= steps; i++ {
-		if behind+int64(i) > most(minor+uint64(i)) {
+		minor = minor.Next()[0]
+		if behind+int64(i) > int64(minor.KubeletSkew()) {
 			return skewUnsupportedNext
 		}
 	}
@@ -72,10 +72,6 @@ func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
 	pools, poolsErr := poolNames(ctx, in)
-	minor := current.Minor()
-	if current.Major() != 4 && apiServer >= 13 {
-		minor = apiServer - 13 // as 4.y would go on
-	}
 	at := map[string][]Object{}
 	for _, n := range nodes {
 		version := n.Status.NodeInfo.KubeletVersion
@@ -86,7 +82,7 @@ func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
 		if pool := pools[n.Name]; pool != "" {
 			o.Note += ", pool " + pool
 		}
-		reason := kubeletSkewOf(version, apiServer, minor, minorSteps(current, in.Target))
+		reason := kubeletSkewOf(version, apiServer, openshift.MinorOf(current), minorSteps(current, in.Target))
 		at[reason] = append(at[reason], o)
 	}
 	const (
@@ -138,12 +134,12 @@ func skewText(objects []Object, one, several string) string {
 }
 
 // minorSteps is how many minor versions the update is further. What is not known
-// counts as one, and so does another major version.
+// counts as one.
 func minorSteps(current, target *semver.Version) int {
-	if target == nil || target.Major() != current.Major() || target.Minor() <= current.Minor() {
+	if target == nil {
 		return 1
 	}
-	return int(min(target.Minor()-current.Minor(), 100))
+	return max(openshift.MinorOf(current).Steps(openshift.MinorOf(target)), 1)
 }
 
 // currentAPIServer returns the minor version of the API server: what its operator
@@ -341,7 +337,7 @@ func bootLoader(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, fmt.Errorf("the oldest version of the history, %q: %w", text, err)
 	}
 	var found findings
-	if first.Major() < 4 || first.Major() == 4 && first.Minor() <= 4 {
+	if !openshift.MinorOf(first).Above(openshift.Minor{Major: 4, Minor: 4}) {
 		found.addAt(Info, "BootLoaderNotAdopted", "The cluster was installed with "+text+", so bootupd may not manage the boot loader of its nodes",
 			"Look with: bootupctl status, on each node; then: bootupctl adopt-and-update",
 			clusterVersionObject(fmt.Sprintf("status.history[%d].version", oldest), text))

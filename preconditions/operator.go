@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Names of the checks that the cluster-version operator runs.
@@ -157,7 +159,7 @@ func giantHop(cv *configv1.ClusterVersion, targetText string) *Finding {
 		}
 	}
 	if target.Minor() > current.Minor() && target.Minor()-current.Minor() > 1 {
-		remedy := fmt.Sprintf("update to %d.%d first", current.Major(), current.Minor()+1)
+		remedy := fmt.Sprintf("update to %s first", openshift.MinorOf(current).Next()[0])
 		if target.Major() < current.Major() { // majors are not compared downward
 			remedy = "ask for a version that is not older than " + currentText
 		}

@@ -179,7 +179,7 @@ func TestDeprecatedAPIs(t *testing.T) {
 			want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.32, 5 requests by bob)\nWarning NotCollected: ConfigMap: Failed to retrieve ConfigMap admin-gates from namespace openshift-config-managed: not collected in this recording"},
 		{name: "malformed release", objects: append(quiet, requestCount("a", "next", 5, "bob"), requestCount("b", "1.32", 5, "bob"), requestCount("c", "next", 0)),
 			want: "Failed\nWarning " + used + "b (removed in Kubernetes 1.32, 5 requests by bob)\nWarning UnknownError: APIRequestCount a: status.removedInRelease: \"next\" is not a version of Kubernetes such as 1.32"},
-		{name: "5.0 not known", current: "4.22.5@A", target: "5.0.1@T", objects: quiet, want: "Unknown\nWarning UnknownError: it is not known which versions of Kubernetes OpenShift 4.22.5 and 5.0.1 have"},
+		{name: "5.2 not known", current: "5.1.5@A", target: "5.2.1@T", objects: quiet, want: "Unknown\nWarning UnknownError: it is not known which versions of Kubernetes OpenShift 5.1.5 and 5.2.1 have"},
 		{name: "5.0 by table", current: "4.22.5@A", target: "5.0.1@T", input: func(in *preconditions.Input) { in.KubernetesMinors = map[string]uint64{"5.0": 37} },
 			objects: append(quiet, requestCount("a", "1.36", 5, "bob")), want: "Failed\nWarning " + used + "a (removed in Kubernetes 1.36, 5 requests by bob)"},
 		{name: "not served", fail: map[string]error{"APIRequestCount": noKind("APIRequestCount")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no APIRequestCounts"},

@@ -94,10 +94,10 @@ func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
 		severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it"
 		end := in.PlanTarget
 		switch {
-		case end != nil && !openshift.EUS(end.Major(), end.Minor()):
+		case end != nil && !openshift.MinorOf(end).EUS():
 			severity = Warning
 			meaning = fmt.Sprintf("Pools are paused for a control-plane-only update, but %d.%d, where it ends, is not a minor version with extended update support", end.Major(), end.Minor())
-		case end == nil && in.Target != nil && !openshift.EUS(in.Target.Major(), in.Target.Minor()):
+		case end == nil && in.Target != nil && !openshift.MinorOf(in.Target).EUS():
 			meaning += ", which goes on from here to a minor version with extended update support"
 		}
 	}

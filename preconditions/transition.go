@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -203,8 +204,8 @@ func (in *Input) currentVersion(ctx context.Context) (*semver.Version, error) {
 }
 
 // kubernetesMinor returns the minor version of Kubernetes 1 that a release of
-// OpenShift has: of 4.y it is y + 13; of others what the input's table or the
-// release itself tells. payload may be nil, and a nil version is that of payload.
+// OpenShift has: by the input's table, by what is known of OpenShift's minor versions, or
+// by the release itself. payload may be nil, and a nil version is that of payload.
 func (in *Input) kubernetesMinor(v *semver.Version, payload *manifest.Payload) (uint64, bool) {
 	if v == nil && payload != nil {
 		v = versionOrNil(payload.Release.Version)
@@ -213,8 +214,8 @@ func (in *Input) kubernetesMinor(v *semver.Version, payload *manifest.Payload) (
 		if minor, ok := in.KubernetesMinors[minorText(v)]; ok {
 			return minor, true
 		}
-		if v.Major() == 4 {
-			return v.Minor() + 13, true
+		if minor, known := openshift.MinorOf(v).Kubernetes(); known {
+			return minor, true
 		}
 	}
 	if payload == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
@@ -33,7 +34,8 @@ func (e *ChannelError) Unwrap() error { return e.Err }
 
 // InferChannel returns the channel from which a cluster of a channel group
 // gets a version: GROUP-MAJOR.MINOR of the version. An empty group is stable.
-// The group eus has channels of even minors only, so an odd one is rounded up.
+// The group eus has channels of minors with extended update support only, so others are
+// rounded up.
 // The error is a [*ChannelError] if the version is not a full semantic version.
 func InferChannel(group, version string) (string, error) {
 	if group == "" {
@@ -43,12 +45,12 @@ func InferChannel(group, version string) (string, error) {
 	if err != nil {
 		return "", &ChannelError{Group: group, Version: version, Err: err}
 	}
-	minor := v.Minor()
-	if group == "eus" && minor%2 == 1 {
-		if minor == math.MaxUint64 {
+	minor := openshift.MinorOf(v)
+	if group == "eus" {
+		if minor.Minor == math.MaxUint64 {
 			return "", &ChannelError{Group: group, Version: version, Err: errors.New("the minor version is too large")}
 		}
-		minor++
+		minor = minor.RoundUpEUS()
 	}
-	return fmt.Sprintf("%s-%d.%d", group, v.Major(), minor), nil
+	return fmt.Sprintf("%s-%s", group, minor), nil
 }

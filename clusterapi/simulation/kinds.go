@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -72,13 +73,15 @@ func imageOf(name, version string) string {
 	return fmt.Sprintf("registry.example/simulated/%s@sha256:%s", name, digest(name+" "+version))
 }
 
-// kubeVersionOf returns the Kubernetes version of an OpenShift 4 release.
+// kubeVersionOf returns the Kubernetes version of an OpenShift release; v1.0.0 if it is not
+// known.
 func kubeVersionOf(version string) string {
 	v, err := versions.Parse(version)
-	if err != nil || v.Major() != 4 {
+	if err != nil {
 		return "v1.0.0"
 	}
-	return fmt.Sprintf("v1.%d.0", v.Minor()+13)
+	minor, _ := openshift.MinorOf(v).Kubernetes()
+	return fmt.Sprintf("v1.%d.0", minor)
 }
 
 // condition finds a condition of a ClusterOperator, nil if absent.

@@ -10,30 +10,32 @@ import (
 )
 
 // ErrNotControlPlaneOnly says that two versions do not fit a
-// control-plane-only update: their minors are not even and adjacent.
-var ErrNotControlPlaneOnly = errors.New("a control-plane-only update leads from an even minor version to the next even one")
+// control-plane-only update: their minors are not neighbours among those with extended
+// update support.
+var ErrNotControlPlaneOnly = errors.New("a control-plane-only update leads from a minor version with extended update support to the next one")
 
 // ControlPlaneOnlyOptions are those of [Network.ControlPlaneOnly].
 type ControlPlaneOnlyOptions struct {
 	Policy Policy
-	// AllowSkip allows an edge over the odd minor, which no cluster should
+	// AllowSkip allows an edge over a minor in between, which no cluster should
 	// take, where a custom graph has one.
 	AllowSkip bool
 }
 
-// ControlPlaneOnlyPlan leads from 4.y over 4.(y+1) to 4.(y+2), y even, while
-// the worker pools are paused.
+// ControlPlaneOnlyPlan leads from one minor with extended update support to the next,
+// while the worker pools are paused: from 4.18 over 4.19 to 4.20, from 4.22 over 5.0 and
+// 5.1 to 5.2.
 type ControlPlaneOnlyPlan struct {
 	Path *Path `json:"path"`
 	// PauseBefore is the hop, an index into Path.Hops, before which worker
-	// pools are paused: the first that leaves 4.y. UnpauseAfter is the one
+	// pools are paused: the first that leaves the first minor. UnpauseAfter is the one
 	// after which they go on: the last.
 	PauseBefore  int `json:"pauseBefore"`
 	UnpauseAfter int `json:"unpauseAfter"`
-	// Intermediate are the versions of the odd minor on the way.
+	// Intermediate are the versions of the minors in between on the way.
 	Intermediate []string `json:"intermediate"`
-	// Channels are those that lead to 4.(y+2) with releases of all three
-	// minors: the eus one first.
+	// Channels are those that lead to the last minor with releases of all minors on
+	// the way: the eus one first.
 	Channels []PlanChannel `json:"channels"`
 }
 
@@ -46,8 +48,8 @@ type PlanChannel struct {
 	Holds bool `json:"holds"`
 }
 
-// ControlPlaneOnly plans the update of a control plane over an odd minor: with
-// as few releases of it as possible, else the best by the order [Shortest]. The
+// ControlPlaneOnly plans the update of a control plane over the minors in between: with
+// as few releases of these as possible, else the best by the order [Shortest]. The
 // intermediate releases are those that can go on to the target, which the
 // newest often cannot. Errors: ErrNotControlPlaneOnly; else those of
 // [Network.ShortestPath], where the sources of a [*NoPathError] are what can
@@ -58,22 +60,24 @@ func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (
 		return nil, err
 	}
 	low, high := openshift.MinorOf(n.versions[start]), openshift.MinorOf(n.versions[s.to])
-	if low.Major != high.Major || low.Minor%2 != 0 || high.Minor != low.Minor+2 {
+	hops := low.ControlPlaneOnly()
+	last := len(hops)
+	if last == 0 || hops[last-1] != high {
 		return nil, fmt.Errorf("%s to %s: %w", n.text(start), n.text(s.to), ErrNotControlPlaneOnly)
 	}
-	level := func(v int32) int { // 0, 1, 2; -1 outside
+	level := func(v int32) int { // 0 to last; -1 outside
 		m := openshift.MinorOf(n.versions[v])
-		if m.Major != low.Major || m.Minor < low.Minor || m.Minor > high.Minor {
+		if low.Above(m) || m.Above(high) {
 			return -1
 		}
-		return int(m.Minor - low.Minor)
+		return low.Steps(m)
 	}
 	s.only = func(e *edge) bool {
 		a, b := level(e.from), level(e.to)
 		return a >= 0 && b >= a && (b-a < 2 || o.AllowSkip)
 	}
 	s.lead = func(e *edge) uint32 {
-		if level(e.to) == 1 {
+		if to := level(e.to); to > 0 && to < last {
 			return 1
 		}
 		return 0
@@ -85,12 +89,12 @@ func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (
 	p := &ControlPlaneOnlyPlan{Path: n.path(start, edges), UnpauseAfter: len(edges) - 1}
 	p.PauseBefore = slices.IndexFunc(edges, func(i int32) bool { return level(n.edges[i].to) > 0 })
 	for _, i := range edges {
-		if to := n.edges[i].to; level(to) == 1 {
+		if to := n.edges[i].to; level(to) > 0 && level(to) < last {
 			p.Intermediate = append(p.Intermediate, n.text(to))
 		}
 	}
 	types := []string{"eus"}
-	if high.Minor >= 14 {
+	if high.Above(openshift.Minor{Major: 4, Minor: 13}) {
 		types = append(types, "stable", "fast")
 	}
 	for _, kind := range types {

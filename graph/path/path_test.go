@@ -341,6 +341,23 @@ func TestControlPlaneOnly(t *testing.T) {
 			t.Error(pair, plan, err)
 		}
 	}
+	// From OpenShift 4 to 5 two minors are in between, and 4.23 stands beside 5.0.
+	n = network(t, path.NetworkOptions{}, channel("c", graphtest.Sketch(t, "4.22.1>5.0.3 5.0.3>5.1.2 5.1.2>5.2.0 5.0.3>5.2.1 4.22.2>4.23.1 4.23.1>5.1.2 5.2.0>5.3.0 5.3.0>5.4.0 5.4.0>5.5.0", nil)))
+	for _, tt := range []struct{ from, to, want string }{
+		{"4.22.1", "5.2.0", "5.0.3 5.1.2"}, {"4.22.2", "5.2.0", "4.23.1 5.1.2"}, {"5.2.0", "5.5.0", "5.3.0 5.4.0"}, {"4.22.1", "5.2.1", ""}, {"4.22.1", "5.1.2", "-"}, {"5.0.3", "5.2.0", "-"},
+	} {
+		plan, err := n.ControlPlaneOnly(tt.from, tt.to, path.ControlPlaneOnlyOptions{})
+		switch tt.want {
+		case "-":
+			checktest.ErrorIs(t, path.ErrNotControlPlaneOnly, err)
+		case "":
+			checktest.ErrorIs(t, path.ErrNoPath, err)
+		default:
+			checktest.OK(t, err)
+			checktest.Equal(t, tt.want, strings.Join(plan.Intermediate, " "), "%s to %s", tt.from, tt.to)
+			checktest.Equal(t, "eus-"+tt.to[:3], plan.Channels[0].Name, "channel")
+		}
+	}
 	// Fewer stops in the odd minor win over fewer hops.
 	n = network(t, path.NetworkOptions{}, channel("c", graphtest.Sketch(t, "4.4.0>4.4.1 4.4.1>4.4.2 4.4.2>4.5.1 4.4.0>4.5.0 4.5.0>4.5.1 4.5.1>4.6.0", nil)))
 	if plan, err = n.ControlPlaneOnly("4.4.0", "4.6.0", path.ControlPlaneOnlyOptions{}); err != nil || plan.Path.String() != "4.4.0 -> 4.4.1 -> 4.4.2 -> 4.5.1 -> 4.6.0" || len(plan.Channels) != 1 {

@@ -9,6 +9,7 @@ import (
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
@@ -52,14 +53,15 @@ func (r *run) removedAPIs(ctx context.Context, p *Preview) error {
 	return nil
 }
 
-// kubernetesMinor is the minor version of Kubernetes 1 in a release of OpenShift
-// 4; 0 where it is not known.
+// kubernetesMinor is the minor version of Kubernetes 1 in a release of OpenShift; 0 if it is
+// not known.
 func kubernetesMinor(version string) uint64 {
 	v, err := versions.Parse(version)
-	if err != nil || v.Major() != 4 {
+	if err != nil {
 		return 0
 	}
-	return v.Minor() + 13
+	minor, _ := openshift.MinorOf(v).Kubernetes()
+	return minor
 }
 
 // removedVersions are the versions of custom resources that are served before

@@ -74,7 +74,7 @@ func (l *linter) filterExcludes() {
 // hasEUS reports whether a minor has an eus channel: those with extended support,
 // from 4.6.
 func hasEUS(m openshift.Minor) bool {
-	return openshift.EUS(m.Major, m.Minor) && (m.Minor >= 6 || m.Major > 4)
+	return m.EUS() && (m.Minor >= 6 || m.Major > 4)
 }
 
 func (l *linter) eusMissing() {
