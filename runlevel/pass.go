@@ -179,7 +179,7 @@ func (p *Pass) Keys() []reconcile.Key {
 	defer p.mu.Unlock()
 	var keys []reconcile.Key
 	for _, i := range slices.Sorted(maps.Keys(p.nodes)) {
-		if !p.nodes[i].stalled {
+		if n := p.nodes[i]; !n.stalled || n.woken {
 			keys = append(keys, nodeKey(i))
 		}
 	}
@@ -243,14 +243,17 @@ func (p *Pass) enter(ctx context.Context, index int, now time.Time) (look contex
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.nodes[index]
-	if n == nil || n.stalled || p.stopped != nil {
+	if n == nil || n.stalled && !n.woken || p.stopped != nil {
 		return nil, nil, time.Time{}
 	}
-	if early := n.at.Sub(now); early > 0 && early <= n.wait {
+	if early := n.at.Sub(now); early > 0 && early <= n.wait && !n.woken {
 		return nil, nil, n.at
 	}
 	p.looks++
-	n.trouble = nil
+	if n.stalled {
+		p.stalled--
+	}
+	n.stalled, n.woken, n.trouble = false, false, nil
 	look, n.cancel = context.WithCancelCause(ctx)
 	return look, n, time.Time{}
 }
@@ -278,7 +281,7 @@ func (p *Pass) leave(ctx context.Context, n *node, o outcome) reconcile.Result {
 		delete(p.nodes, n.index)
 		p.schedule.Done(n.index)
 	case p.stay && !o.ended:
-		n.stalled, n.trouble, n.at = true, o.err, time.Time{}
+		n.stalled, n.trouble = true, o.err
 		p.stalled++
 	default:
 		delete(p.nodes, n.index)
@@ -286,9 +289,7 @@ func (p *Pass) leave(ctx context.Context, n *node, o outcome) reconcile.Result {
 	}
 	n.awaits = n.operator()
 	if n.woken { // what it waits for has changed while it was looked at
-		n.woken = false
 		result.At = p.clock.Now()
-		p.goOn(n)
 	}
 	if p.stopped == nil {
 		p.stopped = ended(ctx)
@@ -308,14 +309,20 @@ func (p *Pass) leave(ctx context.Context, n *node, o outcome) reconcile.Result {
 	return result
 }
 
-// Settled reports whether no node is at work: all have ended, or are stalled, or the
-// pass was stopped and no look is under way.
+// Settled reports whether no node is at work or about to go on: all have ended, or are
+// stalled, or the pass was stopped and no look is under way.
 func (p *Pass) Settled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, n := range p.nodes {
+		if n.woken && p.stopped == nil {
+			return false
+		}
+	}
 	return p.settled()
 }
 
+// settled reports whether all nodes have ended or are stalled.
 func (p *Pass) settled() bool {
 	if p.stopped != nil {
 		return p.looks == 0
@@ -347,20 +354,10 @@ func (p *Pass) resume(which func(*node) bool) []reconcile.Key {
 		if !which(n) {
 			continue
 		}
-		n.woken = n.cancel != nil
-		p.goOn(n)
+		n.woken = true
 		keys = append(keys, nodeKey(i))
 	}
 	return keys
-}
-
-// goOn makes the next look at a node due.
-func (p *Pass) goOn(n *node) {
-	if n.stalled {
-		n.stalled = false
-		p.stalled--
-	}
-	n.at = time.Time{}
 }
 
 // Stop ends the pass, because of why, unless it has ended: no look begins any more,

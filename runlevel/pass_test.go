@@ -135,8 +135,8 @@ func TestStay(t *testing.T) {
 	checktest.SameIn(t, "applied of a node that stalls", "", s.script.taken())
 	for range 3 {
 		checktest.SameIn(t, "resumed", first[:1], s.pass.Resume())
-		if _, err := s.pass.Result(); err == nil {
-			t.Error("a node that goes on has no trouble any more before the look")
+		if _, err := s.pass.Result(); err == nil || s.pass.Settled() {
+			t.Error("a node that is to go on is not looked at yet, and has its trouble")
 		}
 		if s.look(t, first[0], 0); !s.settled {
 			t.Error("a node is at work")
@@ -264,7 +264,7 @@ func TestNodeIsWokenDuringALook(t *testing.T) {
 		checktest.SameIn(t, "woken by the operator", 1, changed("a"))
 	}
 	checktest.SameIn(t, "a look with a change", reconcile.Result{At: passStart}, look())
-	checktest.SameIn(t, "settled", false, settled)
+	checktest.SameIn(t, "settled", false, p.Settled())
 	during = nil
 	look()
 	look()
