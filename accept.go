@@ -12,9 +12,9 @@ import (
 // newest entry of the history yet is accepted: this, and nothing else, adds an
 // entry.
 func (p *planner) accept() {
-	a := &p.s.load
+	a := &p.mem.loads.wanted
 	if a.out == nil {
-		a = &p.s.fallback
+		a = &p.mem.loads.fallback
 	}
 	if a.out == nil {
 		p.refresh()
@@ -47,7 +47,7 @@ func (p *planner) accept() {
 	step := stepApply
 	if p.accepts {
 		step = stepAccept
-		p.deletions = nil // were those of the release before
+		p.set.deletions = nil // were those of the release before
 	}
 	p.replace(step, w, reason)
 }
@@ -55,20 +55,20 @@ func (p *planner) accept() {
 // refresh takes over what the object says about how the accepted release is
 // applied.
 func (p *planner) refresh() {
-	old := p.s.sync
+	old := p.mem.work.sync
 	if old == nil {
 		return
 	}
 	if w := p.newWork(old.loaded, old.force); !w.same(old) {
 		p.replace(stepApply, w, "other overrides, capabilities or owner")
 	} else {
-		p.s.sync = w
+		p.mem.work.sync = w
 	}
 }
 
 func (p *planner) replace(step string, w *syncWork, reason string) {
 	p.do(Action{Step: step, Release: w.release, Reason: reason, adopt: w})
-	p.s.adopt(w, &p.o.cv.Status, loadedMessage(w.release, p.architecture(w.release)))
+	p.mem.adopt(w, &p.o.cv.Status, p.set.o.architecture(w.release))
 }
 
 func (p *planner) newWork(release *loaded, force bool) *syncWork {
@@ -84,10 +84,10 @@ func (p *planner) capabilities(g gates, implicit, has []string) manifest.Capabil
 	for _, c := range p.o.cv.Status.Capabilities.KnownCapabilities {
 		known.Insert(string(c))
 	}
-	if p.s.sync != nil {
-		known.Insert(p.s.sync.capabilities...)
+	if p.mem.work.sync != nil {
+		known.Insert(p.mem.work.sync.capabilities...)
 	}
-	stay := sets.New(p.EnabledCapabilities...).Insert(implicit...)
+	stay := sets.New(p.set.o.EnabledCapabilities...).Insert(implicit...)
 	for _, c := range p.o.cv.Status.Capabilities.EnabledCapabilities {
 		stay.Insert(string(c))
 	}

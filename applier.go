@@ -2,9 +2,8 @@ package clusterupdate
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,135 +13,205 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// applier works on the nodes of the pass under way: each is a key. What it
-// waits for wakes it, and the pass goes on where it waited.
-type applier struct{ *core }
+// applier applies the manifests of the release that the cluster is at, by passes that
+// follow one another. It is a reconciler whose keys are those of the pass under way.
+type applier struct {
+	process *process
+	updater *Updater // which shows the tracker
+	lists   bool     // what is watched is listed again in each Sync
+
+	// Of the decider.
+	work      work
+	watches   payloadWatches
+	saved     tracked // by an earlier process; empty once a pass has begun
+	calledOff *pass   // that was called off last
+
+	mu      sync.Mutex
+	tracker *runlevel.Tracker // of the release that the cluster is at; the decider replaces it
+	pass    *pass             // under way; nil: there is none
+}
+
+func newApplier(u *Updater, p *process) *applier {
+	a := &applier{process: p, updater: u, tracker: runlevel.NewTracker(p.o.Clock)}
+	a.watches = payloadWatches{tracker: a.tracker, mode: p.o.ApplyMode}
+	a.saved, _ = readTracked(p.o.Tracker) // New has seen its faults
+	return a
+}
 
 const applierName = "pass"
 
 // Name implements [reconcile.Reconciler].
-func (r *applier) Name() string { return applierName }
+func (a *applier) Name() string { return applierName }
 
-// Watches implements [reconcile.Reconciler]: a ClusterOperator that a node
-// waits for wakes it.
-func (r *applier) Watches() []reconcile.Watch {
-	return []reconcile.Watch{{GVK: operatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		if p := r.current(); p != nil && old != nil && new != nil {
-			return p.awaiting(new.Name())
+// Watches implements [reconcile.Reconciler].
+func (a *applier) Watches() []reconcile.Watch {
+	return []reconcile.Watch{runlevel.OperatorWatch(func() *runlevel.Pass {
+		if p := a.current(); p != nil {
+			return p.run
 		}
 		return nil
-	}}}
+	})}
 }
 
 // Workers implements [reconcile.Concurrent].
-func (r *applier) Workers() int {
-	if r.o.Workers == 1 {
+func (a *applier) Workers() int {
+	if a.process.o.Workers == 1 {
 		return 1
 	}
-	return max(r.o.Workers, 64) // how many nodes are at work at once is the pass's decision
-}
-
-func nodeKey(node int) reconcile.Key {
-	return reconcile.Key{Kind: "node", Name: strconv.Itoa(node)}
+	return max(a.process.o.Workers, 64) // how many nodes are at work at once is the pass's decision
 }
 
 // Reconcile implements [reconcile.Reconciler].
-func (r *applier) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	node, err := strconv.Atoi(q.Key.Name)
-	p := r.current()
-	if err != nil || p == nil {
-		return reconcile.Result{}, err
+func (a *applier) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	p := a.current()
+	if p == nil {
+		return reconcile.Result{}, nil
 	}
-	call, early, ok := p.enter(ctx, node, q.Now)
-	if !ok {
-		return reconcile.Result{At: early}, nil
+	res, err := p.run.Reconcile(ctx, q)
+	if ctx.Err() != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.cut = true
 	}
-	step := p.run.Step(call, node)
-	decide := reconcile.Wake{Reconciler: deciderName, Key: decideKey, After: r.o.StatusInterval}
-	if p.left(node, step, ctx.Err() != nil) {
-		decide.After = 0
-	}
-	return reconcile.Result{At: step.At, Wake: append(p.hand(step.Ready), decide)}, ctx.Err()
+	return res, err
 }
 
-// pass is one application of a release's manifests that is under way.
+// current is the pass under way, nil while there is none.
+func (a *applier) current() *pass {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pass
+}
+
+func (a *applier) setCurrent(p *pass) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pass = p
+}
+
+// pass is one pass over the manifests of a release, and how far it is.
 type pass struct {
-	*core
-	sync  *syncWork
 	run   *runlevel.Pass
-	start passReport
+	sync  *syncWork
 	began time.Time     // to be at work
 	limit time.Duration // of being at work
 
 	mu      sync.Mutex
-	live    map[int]*liveNode
-	working int        // nodes at which a step is
+	start   passReport
 	raw     passReport // of this pass alone
-	report  passReport // what to tell
+	report  passReport // what to show
 	settled bool       // no node is at work, and decisions do not know yet
-	ended   error      // why it was called off
-	cut     bool       // the driver's calls were: it cannot go on
-	done    bool
-	closed  bool // after it was called off
-}
-
-// liveNode is a node that was handed out.
-type liveNode struct {
-	cancel  context.CancelCauseFunc // of the step at it; nil: there is none
-	at      time.Time               // not before
-	stalled bool
-	awaits  string // the ClusterOperator that it waits for
+	cut     bool       // the driver ended calls of it: it cannot go on
+	quiet   bool       // it only keeps the cluster
+	trouble bool       // its end is worth an event: something failed, now or before
 }
 
 // begin begins a pass over what is on record as the cluster's release, in the
 // place of one that waits. One that only keeps the cluster as it is ends with
 // its failures, so that the next one looks at everything again.
-func (r *decider) begin(q reconcile.Request, start *passStart) ([]reconcile.Wake, error) {
-	s := &r.s
-	if p := r.current(); p != nil && !p.retire() {
-		return nil, nil // it has just gone on
+func (a *applier) begin(q reconcile.Request, start *passStart, cv *configv1.ClusterVersion) ([]reconcile.Wake, error) {
+	if before := a.current(); before != nil {
+		if !before.run.Settled() {
+			return nil, nil // it has just gone on
+		}
+		a.callOff()
+		if a.draining() {
+			return nil, nil
+		}
 	}
-	w := s.sync
-	tasks := w.payload.Tasks()
-	p := &pass{core: r.core, sync: w, start: s.report, began: q.Now, live: make(map[int]*liveNode),
-		limit: passLimit(start.state, r.interval(q))}
+	w, o := &a.work, &a.process.o
+	tasks := w.sync.payload.Tasks()
+	p := &pass{sync: w.sync, start: w.report, began: q.Now, limit: passLimit(start.state, a.process.interval(q))}
 	p.raw = passReport{
-		Version: w.release.Version, Image: w.release.Image, Hash: w.payload.Hash, Total: len(tasks),
+		Version: p.sync.release.Version, Image: p.sync.release.Image, Hash: p.sync.payload.Hash, Total: len(tasks),
 		Reconciling: start.state == runlevel.Reconciling, Initial: start.state == runlevel.Initializing,
-		LastProgress: s.report.LastProgress,
+		LastProgress: w.report.LastProgress,
 	}
+	p.quiet = p.raw.Reconciling
+	p.trouble = w.applied != w.sync.loaded || w.passErr != nil
 	p.report = p.start
 	p.updateReport(q.Now)
 	run, err := runlevel.NewPass(tasks, runlevel.Options{
-		API: r.o.API, State: start.state, Attempt: start.attempt, Workers: r.o.Workers, Filter: w.filter(), Owner: ownerOf(r.cv),
-		Clock: r.o.Clock, Tracker: r.tracker, Logger: r.o.Logger, Stay: start.state != runlevel.Reconciling, Observe: p.observe, ApplyAlways: r.o.ApplyAlways,
-		Mode: r.o.ApplyMode, Adopt: r.o.Adopt,
+		API: o.API, State: start.state, Attempt: start.attempt, Workers: o.Workers, Filter: w.sync.filter(), Owner: ownerOf(cv),
+		Clock: o.Clock, Tracker: a.tracker, Logger: o.Logger, Stay: start.state != runlevel.Reconciling, ApplyAlways: o.ApplyAlways,
+		Mode: o.ApplyMode, Adopt: o.Adopt,
+		Observe: func(e clusterapi.Event) { a.observe(p, e) },
+		Stepped: func(settled bool) []reconcile.Wake { return a.stepped(p, settled) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.run, s.pass, s.begun, s.applied = run, true, q.Now, w.loaded
-	r.accepts.Forget() // somebody may have changed it since the last pass
-	r.setPass(p)
-	nodes := run.Start()
-	r.startClocks()
-	return p.hand(nodes), nil
+	p.run = run
+	o.Logger.Debug("a pass begins", "release", versionText(p.sync.release), "state", start.state, "attempt", start.attempt+1)
+	w.pass, w.begun, w.applied = true, q.Now, w.sync.loaded
+	a.process.accepts.Forget() // somebody may have changed it since the last pass
+	a.setCurrent(p)
+	wakes := nodeWakes(run.Keys())
+	a.startClocks(entryOf(cv))
+	return wakes, nil
 }
 
-// observe takes an event of the pass.
-func (p *pass) observe(e clusterapi.Event) {
+// nodeWakes are wakes of nodes of the pass under way.
+func nodeWakes(keys []reconcile.Key) []reconcile.Wake {
+	wakes := make([]reconcile.Wake, len(keys))
+	for i, key := range keys {
+		wakes[i] = reconcile.Wake{Reconciler: applierName, Key: key}
+	}
+	return wakes
+}
+
+// stepped takes note of a look at a node, and wakes the decider: at once if decisions
+// depend on it.
+func (a *applier) stepped(p *pass, settled bool) []reconcile.Wake {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settled = settled
+	decide := reconcile.Wake{Reconciler: deciderName, Key: decideKey}
+	if !settled {
+		decide.After = a.process.o.StatusInterval
+	}
+	return []reconcile.Wake{decide}
+}
+
+// observe takes an event of a pass.
+func (a *applier) observe(p *pass, e clusterapi.Event) {
 	at, _ := e.Data.(*runlevel.Progress)
 	if at.Task != nil && at.Task.Manifest.Identity().Name == versionDefinition {
-		p.accepts.Forget()
+		a.process.accepts.Forget()
 	}
-	p.emit(clusterapi.Event{Type: EventTask, Time: e.Time, Message: e.Message, Err: e.Err}, EventData{Release: p.sync.release, Pass: &e})
+	if p.shows(&e, at) {
+		a.process.emit(clusterapi.Event{Type: EventTask, Time: e.Time, Message: e.Message, Err: e.Err}, EventData{Release: p.sync.release, Pass: &e})
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.raw.Done = at.Done
 	p.updateReport(e.Time)
+}
+
+// shows reports whether an event of the pass is worth an event of the Updater. Of a
+// pass that only keeps the cluster, those are drift, trouble and its end.
+func (p *pass) shows(e *clusterapi.Event, at *runlevel.Progress) bool {
+	if !p.quiet {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e.Type {
+	case runlevel.EventDrifted, runlevel.EventWarning:
+		return true
+	case runlevel.EventTaskDone:
+		return e.Err != nil || at.Attempt > 1
+	case runlevel.EventTaskRetry, runlevel.EventTaskFailed, runlevel.EventWaiting:
+		p.trouble = true
+		return true
+	case runlevel.EventPassDone:
+		return p.trouble || e.Err != nil
+	}
+	return false
 }
 
 // updateReport brings the report up to date.
@@ -159,243 +228,180 @@ func (p *pass) reported() passReport {
 	return p.report
 }
 
-// hand lets nodes be worked on, those that wait too.
-func (p *pass) hand(nodes []int) []reconcile.Wake {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	wakes := make([]reconcile.Wake, len(nodes))
-	for i, node := range nodes {
-		if n := p.live[node]; n == nil {
-			p.live[node] = &liveNode{}
-		} else if n.cancel == nil { // else a step at it has just begun, which what it waits for woke
-			n.at, n.stalled = time.Time{}, false
-		}
-		wakes[i] = reconcile.Wake{Reconciler: applierName, Key: nodeKey(node)}
-	}
-	return wakes
-}
-
-// awaiting are the nodes that wait for an operator.
-func (p *pass) awaiting(operator string) (wakes []reconcile.Wake) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, node := range slices.Sorted(maps.Keys(p.live)) {
-		if n := p.live[node]; n.awaits == operator {
-			n.at, n.stalled = time.Time{}, false
-			wakes = append(wakes, reconcile.Wake{Key: nodeKey(node)})
-		}
-	}
-	return wakes
-}
-
-// again are all nodes that are stalled: the time of the next pass has come.
-func (p *pass) again(now time.Time) []reconcile.Wake {
-	p.mu.Lock()
+// resume makes all that is stalled go on: the time of the next pass has come.
+func (a *applier) resume(now time.Time) []reconcile.Wake {
+	a.work.waits = false
+	p := a.current()
 	p.began = now
-	p.mu.Unlock()
-	return p.hand(p.run.Stalled())
+	return nodeWakes(p.run.Resume())
 }
 
-// enter begins a step, unless the pass is over, the node is of another one, or it
-// is too early: then at is when to come again. A clock that was set back makes
-// a look come early.
-func (p *pass) enter(ctx context.Context, node int, now time.Time) (call context.Context, at time.Time, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := p.live[node]
-	switch {
-	case n == nil || n.stalled || p.ended != nil || p.cut:
-		return nil, at, false
-	case now.Before(n.at) && n.at.Sub(now) < p.limit:
-		return nil, n.at, false
+// callOff ends the pass under way, which is of no interest any more. Another one
+// begins when the last of its calls has ended.
+func (a *applier) callOff() {
+	if p := a.current(); p != nil {
+		a.setCurrent(nil)
+		a.calledOff = p
+		p.run.Stop(context.Canceled)
 	}
-	p.working++
-	call, n.cancel = context.WithCancelCause(ctx)
-	return call, at, true
-}
-
-// left takes note of a step, and reports whether decisions depend on it. cut
-// says that the driver ended it.
-func (p *pass) left(node int, step runlevel.Step, cut bool) bool {
-	stop, news := p.note(node, step, cut)
-	if stop {
-		p.finish()
-	}
-	return news
-}
-
-// note is left's part under the lock, and reports whether a pass that was
-// called off has ended with the step.
-func (p *pass) note(node int, step runlevel.Step, cut bool) (stop, news bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := p.live[node]
-	n.cancel(nil)
-	n.cancel, n.at, n.stalled, n.awaits = nil, step.At, step.Stalled, ""
-	if step.Awaits.Kind == operatorKind.Kind {
-		n.awaits = step.Awaits.Name
-	}
-	if step.At.IsZero() && !step.Stalled {
-		delete(p.live, node)
-	}
-	p.working--
-	p.done, p.settled, p.cut = p.done || step.Done, step.Settled, p.cut || cut
-	stop = p.working == 0 && p.ended != nil
-	return stop, p.done || p.settled || p.cut || stop
-}
-
-// stop calls the pass off, with the calls under way, and reports whether none
-// is any more.
-func (p *pass) stop(why error) bool {
-	p.mu.Lock()
-	if p.ended == nil {
-		p.ended = why
-	}
-	for _, n := range p.live {
-		if n.cancel != nil {
-			n.cancel(why)
-		}
-	}
-	stopped := p.working == 0
-	p.mu.Unlock()
-	if stopped {
-		p.finish()
-	}
-	return stopped
-}
-
-// retire calls off a pass of which all that is left waits, and reports whether
-// that is so: one that has just gone on stays.
-func (p *pass) retire() bool {
-	p.mu.Lock()
-	idle := p.working == 0
-	for _, n := range p.live {
-		idle = idle && n.stalled
-	}
-	if idle && p.ended == nil {
-		p.ended = context.Canceled
-	}
-	p.mu.Unlock()
-	if idle {
-		p.finish()
-	}
-	return idle
-}
-
-// finish closes a pass that was called off.
-func (p *pass) finish() {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(p.ended)
-	p.run.Stop(ctx)
-	_, _ = p.run.Result() // which tells the observer
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
+	a.work.pass, a.work.waits = false, false
 }
 
 // draining reports whether calls of a pass that was called off are under way.
-func (p *pass) draining() bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.closed
+func (a *applier) draining() bool {
+	return a.calledOff != nil && !a.calledOff.run.Finished()
 }
 
-// look brings decisions up to date with the pass under way.
-func (r *decider) look(q reconcile.Request) {
-	p, s := r.current(), &r.s
+// review brings what is known of the pass under way up to date.
+func (a *applier) review(q reconcile.Request) {
+	p, w := a.current(), &a.work
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	s.report = p.report
-	done, settled, cut, working := p.done, p.settled, p.cut, p.working > 0
 	if q.Now.Before(p.began) {
 		p.began = q.Now // the clock was set back
 	}
 	late := !q.Now.Before(p.began.Add(p.limit))
+	p.mu.Lock()
+	w.report = p.report
+	settled, cut := p.settled, p.cut
 	p.settled = false
 	p.mu.Unlock()
 	switch {
-	case cut && !working:
-		r.callOff()
-		s.nextPass = q.Now // it was made to end: not a failure
-	case done:
-		r.setPass(nil)
-		s.pass = false
-		r.passEnded(q, p)
+	case cut:
+		a.callOff()
+		w.nextPass = q.Now // it was made to end: not a failure
+	case p.run.Finished():
+		a.setCurrent(nil)
+		w.pass = false
+		a.passEnded(q, p)
 	case settled:
-		r.passEnded(q, p) // for now: it goes on where it waits
-		s.waits = true
-	case s.waits: // for the time of the next pass
-	case late && p.stop(context.DeadlineExceeded):
-		r.setPass(nil)
-		s.pass = false
-		r.passEnded(q, p)
+		a.passEnded(q, p) // for now: it goes on where it waits
+		w.waits = true
+	case w.waits: // for the time of the next pass
+	case late && p.run.Stop(context.DeadlineExceeded):
+		a.setCurrent(nil)
+		w.pass = false
+		a.passEnded(q, p)
 	}
 }
 
 // passEnded takes note of the end of a pass, or that all that is left of it has
 // to wait, and sets the time of the next.
-func (r *decider) passEnded(q reconcile.Request, p *pass) {
-	s := &r.s
-	s.waits = false
+func (a *applier) passEnded(q reconcile.Request, p *pass) {
+	w, interval := &a.work, a.process.interval(q)
+	w.waits = false
 	res, err := p.run.Result()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := p.raw
-	s.passErr = err
+	w.passErr = err
+	w.awaits, w.failing = a.causes(p, res, q.Now)
 	if err != nil {
 		next.Completed = 0
 		next.Failure = err
 		if res != nil {
 			next.Failure = res.Failure // a pass that merely ended with its time has none
 		}
-		s.attempt++
-		s.failures++
-		s.nextPass = q.Now.Add(passDelay(s.failures, r.interval(q), q.Rand.Float64()))
-		if text := err.Error(); text != s.toldFailure {
-			s.toldFailure = text
-			r.emit(clusterapi.Event{Type: troubleOf(res.Errors), Time: q.Now, Message: text, Err: err}, EventData{Release: p.sync.release})
-		}
+		w.attempt++
+		w.failures++
+		w.nextPass = q.Now.Add(passDelay(w.failures, interval, q.Rand.Float64()))
+		a.report(q.Now, p.sync.release)
 	} else {
-		s.toldFailure = ""
+		w.reported = ""
 		next.Failure, next.Completed, next.Initial, next.Reconciling = res.Report, p.start.Completed+1, false, true
-		s.attempt, s.failures, s.changed = 0, 0, false
-		s.nextPass = q.Now.Add(r.interval(q))
+		w.attempt, w.failures, w.changed = 0, 0, false
+		w.nextPass = q.Now.Add(interval)
 	}
 	if report, ok := nextReport(p.start, next, q.Now); ok {
-		s.report = report
+		w.report = report
 	} else {
-		s.report = p.start // earlier trouble shows until a pass gets past it
+		w.report = p.start // earlier trouble shows until a pass gets past it
 	}
-	p.report, p.start = s.report, s.report
-	if err == nil && p.state() != runlevel.Reconciling {
-		r.emit(clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.release)}, EventData{Release: p.sync.release})
+	p.report, p.start = w.report, w.report
+	if err == nil && !p.raw.Reconciling {
+		a.process.emit(clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.release)}, EventData{Release: p.sync.release})
 	}
 }
 
-// troubleOf tells a pass that waits for operators which are being updated, as
-// they should be, from one that failed.
-func troubleOf(errs []error) clusterapi.EventType {
-	for _, err := range errs {
-		if te, ok := err.(*runlevel.TaskError); !ok || te.Effect != runlevel.EffectNone {
-			return EventPassFailed
+// forget drops what is kept about the release that the cluster was at: its deletions,
+// and what was applied of it. Calls of a pass that was called off may still write to the
+// old Tracker.
+func (a *applier) forget() {
+	a.watches.want(nil)
+	tracker := runlevel.NewTracker(a.process.o.Clock)
+	a.watches.tracker = tracker
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tracker = tracker
+}
+
+// pendingDeletions are those of the release that the cluster is at.
+func (a *applier) pendingDeletions() []string {
+	a.mu.Lock()
+	tracker := a.tracker
+	a.mu.Unlock()
+	return tracker.PendingDeletions()
+}
+
+// report tells what is wrong with a pass, when that is new. A pass that waits for
+// operators which are being updated, as they should be, has not failed.
+func (a *applier) report(now time.Time, release configv1.Release) {
+	w := &a.work
+	text := w.passErr.Error()
+	if text == w.reported {
+		return
+	}
+	w.reported = text
+	e := clusterapi.Event{Type: EventPassFailed, Time: now, Message: text, Err: w.passErr}
+	if w.onlyWaits() {
+		e.Type, e.Err = EventWaiting, nil
+	}
+	a.process.emit(e, EventData{Release: release, Awaits: w.awaits})
+}
+
+// onlyWaits reports whether all that is wrong with the last pass is that it waits.
+func (w *work) onlyWaits() bool {
+	return len(w.failing) == 0 && len(w.awaits) > 0
+}
+
+// causes sorts the errors of a pass into what it awaits and what failed. since is when
+// it was seen first, of what was wrong with the pass before too.
+func (a *applier) causes(p *pass, res *runlevel.Result, now time.Time) (awaits, failing []Cause) {
+	if res == nil {
+		return nil, nil
+	}
+	before := slices.Concat(a.work.awaits, a.work.failing)
+	for _, err := range res.Errors {
+		te, ok := errors.AsType[*runlevel.TaskError](err)
+		if !ok || te.Task == nil {
+			continue
+		}
+		c := Cause{Subject: subjectOf(te.Task.Manifest.Identity()), Message: te.Error(), Since: now}
+		if i := slices.IndexFunc(before, func(b Cause) bool { return b.Subject == c.Subject }); i >= 0 {
+			c.Since = before[i].Since
+		}
+		if te.Wait != nil {
+			if start, known := a.tracker.COStart(te.Wait.Operator); known {
+				c.Since = start
+			}
+		}
+		if te.Effect == runlevel.EffectNone {
+			awaits = append(awaits, c)
+		} else {
+			failing = append(failing, c)
 		}
 	}
-	return EventWaiting
+	return awaits, failing
 }
 
-func (p *pass) state() runlevel.State {
-	switch {
-	case p.raw.Reconciling:
-		return runlevel.Reconciling
-	case p.raw.Initial:
-		return runlevel.Initializing
+// subjectOf names an object as the Subject of an event.
+func subjectOf(id manifest.Identity) string {
+	name := id.Name
+	if id.Namespace != "" {
+		name = id.Namespace + "/" + name
 	}
-	return runlevel.Updating
+	return strings.ToLower(id.Kind) + "/" + name
 }
 
 // ownerOf makes the ClusterVersion the owner of what it applies.

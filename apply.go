@@ -2,9 +2,14 @@ package clusterupdate
 
 import (
 	"fmt"
+	"reflect"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -19,34 +24,115 @@ type passStart struct {
 	attempt int
 }
 
+// syncWork is what passes apply.
+type syncWork struct {
+	*loaded
+	owner     types.UID // of the ClusterVersion
+	force     bool
+	overrides []configv1.ComponentOverride
+	caps      manifest.Capabilities
+	found     bool // operators report it already: it becomes a Completed entry
+}
+
+// same reports whether nothing has changed that a pass would have to begin
+// again for.
+func (w *syncWork) same(o *syncWork) bool {
+	return w.loaded == o.loaded && w.owner == o.owner && w.force == o.force &&
+		reflect.DeepEqual(w.overrides, o.overrides) && w.caps.Equal(o.caps)
+}
+
+func (w *syncWork) filter() manifest.Filter {
+	return manifest.Filter{Gates: w.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
+}
+
+// work is what passes apply, and what they came to. It is a cache, about one entry of
+// the history.
+type work struct {
+	ran      bool      // a release was completed before: what is applied is not an installation
+	sync     *syncWork // nil: nothing is loaded yet
+	pass     bool      // one is under way
+	waits    bool      // all that is left of it
+	begun    time.Time // of the last pass, at its first manifest
+	changed  bool      // sync, since the last pass that got through
+	report   passReport
+	passErr  error   // of the last pass
+	awaits   []Cause // of it; all that is wrong with it, unless there are failures
+	failing  []Cause
+	reported string    // its trouble, as the last event has it
+	attempt  int       // of the pass in its state
+	failures int       // passes failed in a row
+	nextPass time.Time // zero: at once
+	applied  *loaded   // of which a pass has begun
+}
+
+// adopt makes o what passes apply. Other work than before begins with a pass of its
+// own.
+func (w *work) adopt(o *syncWork, status *configv1.ClusterVersionStatus) {
+	next := work{ran: w.ran, sync: o, begun: w.begun, changed: w.sync != nil, report: w.report, reported: w.reported, applied: w.applied}
+	if w.sync == nil || w.sync.loaded != o.loaded {
+		next.reported = ""
+	}
+	if w.report.Image != o.release.Image {
+		next.report = passReport{Version: o.release.Version, Image: o.release.Image, LastProgress: w.report.LastProgress}
+	}
+	state := next.state(status, o.release.Image)
+	if o.found {
+		state = runlevel.Reconciling
+	}
+	next.report.Completed = 0
+	next.report.Reconciling, next.report.Initial = state == runlevel.Reconciling, state == runlevel.Initializing
+	*w = next
+}
+
+// state is what a pass over a release is for, as the object says it. Work that
+// changed is brought to the cluster as carefully as an update.
+func (w *work) state(status *configv1.ClusterVersionStatus, image string) runlevel.State {
+	switch h := status.History; {
+	case !w.ran:
+		return runlevel.Initializing
+	case len(h) > 0 && h[0].State == configv1.CompletedUpdate && h[0].Image == image && !w.changed:
+		return runlevel.Reconciling
+	}
+	return runlevel.Updating
+}
+
 // apply begins a pass over the manifests of the release that the cluster is at,
 // where that is due. What is applied is on record before: it is the newest
 // entry of the history.
 func (p *planner) apply() {
-	s := &p.s
-	w, h := s.sync, p.status.History
-	switch {
-	case w == nil:
-	case len(h) == 0 || !clusterversion.SameRelease(&h[0], w.release):
-		p.wait(stepApply, w.release, "it is not what the history says")
-	case p.draining:
-		p.wait(stepApply, w.release, "calls of the pass before, which was called off, are under way")
-	case s.pass && !s.waits:
-		p.wait(stepApply, w.release, "the pass is under way")
-	case p.later(s.nextPass, p.longestWait()):
-		reason := "the cluster is as wanted: the next pass makes sure"
-		if s.passErr != nil {
-			reason = fmt.Sprintf("attempt %d failed: %v", s.failures, s.passErr)
-		}
-		p.waitUntil(stepApply, w.release, s.nextPass, reason)
-	case p.held:
-		p.wait(stepApply, w.release, "a pass is due, and hooks come before it")
-	case s.pass && p.later(s.begun.Add(renewAfter), renewAfter):
-		p.do(Action{Step: stepApply, Release: w.release, Reason: "what the pass waits for is looked at again", again: true})
-	case p.unchecked(w):
-	default:
-		st := s.state(&p.status, w.release.Image)
-		p.do(Action{Step: stepApply, Release: w.release, Reason: fmt.Sprintf("a pass is due: %s, attempt %d", st, s.attempt+1),
-			pass: &passStart{st, s.attempt}})
+	w, h := &p.mem.work, p.status.History
+	if w.sync == nil {
+		return
 	}
+	release := w.sync.release
+	switch {
+	case len(h) == 0 || !clusterversion.SameRelease(&h[0], release):
+		p.wait(stepApply, release, "it is not what the history says")
+	case p.set.draining:
+		p.wait(stepApply, release, "calls of the pass before, which was called off, are under way")
+	case w.pass && !w.waits:
+		p.wait(stepApply, release, "the pass is under way")
+	case p.later(w.nextPass, p.longestWait()):
+		p.waitUntil(stepApply, release, w.nextPass, w.pause())
+	case p.held:
+		p.wait(stepApply, release, "a pass is due, and hooks come before it")
+	case w.pass && p.later(w.begun.Add(renewAfter), renewAfter):
+		p.do(Action{Step: stepApply, Release: release, Reason: "what the pass waits for is looked at again", resume: true})
+	case p.unchecked(w.sync):
+	default:
+		st := w.state(&p.status, release.Image)
+		p.do(Action{Step: stepApply, Release: release, Reason: fmt.Sprintf("a pass is due: %s, attempt %d", st, w.attempt+1),
+			pass: &passStart{st, w.attempt}})
+	}
+}
+
+// pause says why the next pass is later.
+func (w *work) pause() string {
+	switch {
+	case w.passErr == nil:
+		return "the cluster is as wanted: the next pass makes sure"
+	case w.onlyWaits():
+		return fmt.Sprintf("the pass waits: %v", w.passErr)
+	}
+	return fmt.Sprintf("attempt %d failed: %v", w.failures, w.passErr)
 }

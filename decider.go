@@ -16,22 +16,51 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // decider makes all decisions and writes the status. What takes time are its
 // jobs, and the nodes of a pass.
 type decider struct {
-	*core
+	process   *process
+	updater   *Updater    // which shows decisions
+	fatal     func(error) // ends Run; nil elsewhere
+	retriever *retriever
+	loader    *loader
+	applier   *applier
+
+	entry entry       // of the history, as last read or written
+	hooks hookAnswers // what the hooks said
+	asked *configv1.Update
+	cv    *configv1.ClusterVersion // as last read or written; shared
+	d     intent                   // of it
+
+	known       configv1.Release // that the cluster was last seen at
+	opened      configv1.Release // an Own without a version, as its payload names it
+	initialErr  error            // of asking what it was installed with
+	initialAsks int              // for that in vain
+
 	written    time.Time // when the status was last brought up to date
 	wrote      string    // the resourceVersion that it has had since
 	reached    milestone // what was then worth writing at once
 	ended      []func(now time.Time, q reconcile.Request)
-	active     bool   // a ClusterOperator got further
-	ignored    string // why the request changes nothing, as it was told
-	refusal    string // what the server says of a status that it refuses, as it was told
-	told       Plan   // without that
-	selfHosted bool   // the control plane is the cluster's own, as was read once
+	active     bool     // a ClusterOperator got further
+	ignored    string   // why the request changes nothing, as the last event has it
+	refusal    string   // what the server says of a status that it refuses, likewise
+	decision   Decision // without that
+	selfHosted bool     // the control plane is the cluster's own, as was read once
+}
+
+func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
+	p := newProcess(u.o, api)
+	a := newApplier(u, p)
+	return &decider{process: p, updater: u, retriever: newRetriever(p, a.pendingDeletions), loader: &loader{process: p}, applier: a}
+}
+
+// memory is what is remembered now.
+func (r *decider) memory() memory {
+	return memory{updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work, hooks: r.hooks, asked: r.asked}
 }
 
 const deciderName = "version"
@@ -109,112 +138,176 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 }
 
 // Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion,
-// drops what is known of another state of it, plans, writes the status on
-// condition that nobody else has meanwhile, and then does what was planned.
+// drops what is known of another state of it, decides, writes the status on
+// condition that nobody else has meanwhile, and then does what was decided.
 func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	shared, err := clusterapi.GetShared(ctx, r.o.API, versionKind, clusterVersionKey)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
+	o, err := r.read(ctx)
+	if errors.Is(err, ErrNoRelease) {
+		return r.findRelease(err)
 	}
-	cv, err := clusterapi.As[configv1.ClusterVersion](shared)
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cluster version: %w", err)
-	}
-	if err := r.refuseHosted(ctx); err != nil {
-		return reconcile.Result{}, err
-	}
-	r.cv = cv
-	if r.s.follow(cv) {
-		r.callOff()
-		r.forgetRelease()
-	}
-	r.restore()
-	o := object{cv: cv, risks: readRisks(ctx, r.o.API), notUnderstood: clusterversion.NotUnderstood(shared.Unstructured())}
-	if err := r.identify(&o); err != nil {
-		if errors.Is(err, ErrNoRelease) {
-			return r.findRelease(err)
-		}
-		return reconcile.Result{}, err
-	}
-	versions := []string{reconciledVersion(cv, o.own, r.s.ran), o.own.Version}
-	if o.lost != nil {
-		versions = o.operators.versions()
-	}
-	o.gates, err = readGates(ctx, r.o.API, versions...)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r.settle(q)
 
-	set := settings{Options: r.o, interval: r.interval(q), deletions: r.tracker.PendingDeletions(), starts: r.tracker.COStart, draining: r.calledOff.draining()}
-	r.d = decide(o, r.s, r.updates, set)
-	r.s.ask(r.d.target(r.d.want, r.d.origin), r.d.target(r.d.base, r.d.baseOrigin))
-	status, actions := plan(q.Now, o, r.s, r.updates, set)
-	r.tell(q.Now, actions)
+	a := r.applier
+	set := settings{o: &r.process.o, interval: r.process.interval(q), deletions: a.tracker.PendingDeletions(), starts: a.tracker.COStart, draining: a.draining()}
+	r.d = intentOf(*o, r.memory(), set)
+	var applied configv1.Release
+	if a.work.sync != nil {
+		applied = a.work.sync.release
+	}
+	r.loader.loads.ask(r.d.target(r.d.want, r.d.origin), r.d.target(r.d.base, r.d.baseOrigin), applied)
+	status, actions := plan(q.Now, *o, r.d, r.memory(), set)
+	r.explain(q.Now, actions)
 
-	res := reconcile.Result{At: q.Now.Add(set.interval)}
-	sooner := func(t time.Time) {
-		if !t.IsZero() && t.Before(res.At) {
-			res.At = t
-		}
-	}
-	if due := r.written.Add(r.o.StatusInterval); (r.current() != nil || cv.ResourceVersion != r.wrote) && r.milestone(actions) == r.reached &&
-		q.Now.Before(due) && !q.Now.Before(r.written) {
-		// Mere progress is written once in a while, and so is what somebody else
-		// has written over: two that do not agree must not answer each other.
-		sooner(due)
-	} else if err := r.write(ctx, q.Now, status); err != nil {
+	next := &look{at: q.Now.Add(set.interval)}
+	if err := r.writeDue(ctx, q.Now, o.cv, status, actions, next); err != nil {
 		return reconcile.Result{}, err
-	} else if r.cv.ResourceVersion != cv.ResourceVersion {
-		sooner(q.Now) // what was written may be news
 	}
-	for _, a := range actions {
-		switch {
-		case a.Waits:
-			sooner(a.At)
-		case a.fetch != nil:
-			res.Jobs = append(res.Jobs, r.retrievalJob(a.fetch))
-		case a.hook != nil:
-			res.Jobs = append(res.Jobs, r.hookJob(a.hook))
-		case a.recheck != nil:
-			res.Jobs = append(res.Jobs, r.recheckJob(a.recheck))
-		case a.load != nil:
-			res.Jobs = append(res.Jobs, r.loadJob(a.load, r.loaded))
-		case a.ask != nil:
-			if err := r.ask(ctx, a); err != nil {
-				return reconcile.Result{}, err
-			}
-		case a.adopt != nil:
-			r.callOff()
-			if a.Step == stepAccept {
-				r.forgetRelease()
-			}
-			r.s.adopt(a.adopt, &cv.Status, loadedMessage(a.Release, r.o.architecture(a.Release)))
-			r.known = a.Release
-		case a.again:
-			r.s.waits = false
-			res.Wake = append(res.Wake, r.current().again(q.Now)...)
-		case a.pass != nil:
-			if r.calledOff.draining() { // it was called off just now
-				sooner(q.Now)
-				continue
-			}
-			wakes, err := r.begin(q, a.pass)
-			if err != nil {
-				return reconcile.Result{}, err
-			}
-			res.Wake = append(res.Wake, wakes...)
+	for i := range actions {
+		if err := r.act(ctx, q, o, &actions[i], next); err != nil {
+			return reconcile.Result{}, err
 		}
 	}
-	if p := r.current(); p != nil && !r.s.waits && q.Now.Before(p.began.Add(p.limit)) {
-		sooner(p.began.Add(p.limit)) // from then on it is made to end, which tells
+	if p := a.current(); p != nil && !a.work.waits && q.Now.Before(p.began.Add(p.limit)) {
+		next.sooner(p.began.Add(p.limit)) // from then on it is made to end
 	}
 	r.reached = r.milestone(nil)
-	res.Watches = r.watches.want(r.watched())
 	if o.lost != nil && r.d.origin != requested {
 		return reconcile.Result{}, o.lost
 	}
-	return res, nil
+	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: a.watches.want(a.watched(&r.cv.Status))}, nil
+}
+
+// look is what a look leads to.
+type look struct {
+	at    time.Time // of the next one
+	wakes []reconcile.Wake
+	jobs  []reconcile.Job
+}
+
+// sooner makes the next look one at t, unless that is later or zero.
+func (l *look) sooner(t time.Time) {
+	if !t.IsZero() && t.Before(l.at) {
+		l.at = t
+	}
+}
+
+// read reads what a decision is made from. Where the history is about another entry
+// than before, what is known of that one is dropped.
+func (r *decider) read(ctx context.Context) (*object, error) {
+	api := r.process.o.API
+	shared, err := clusterapi.GetShared(ctx, api, versionKind, clusterVersionKey)
+	if err != nil {
+		return nil, fmt.Errorf("cluster version: %w", err)
+	}
+	cv, err := clusterapi.As[configv1.ClusterVersion](shared)
+	if err != nil {
+		return nil, fmt.Errorf("cluster version: %w", err)
+	}
+	if err := r.refuseHosted(ctx); err != nil {
+		return nil, err
+	}
+	r.cv = cv
+	r.follow(entryOf(cv))
+	o := &object{cv: cv, risks: readRisks(ctx, api), notUnderstood: clusterversion.NotUnderstood(shared.Unstructured())}
+	if err := r.identify(o); err != nil {
+		return nil, err
+	}
+	versions := []string{reconciledVersion(cv, o.own, r.applier.work.ran), o.own.Version}
+	if o.lost != nil {
+		versions = o.operators.versions()
+	}
+	o.gates, err = readGates(ctx, api, versions...)
+	return o, err
+}
+
+// follow drops what is known about another entry of the history: the release that
+// passes apply, their progress and their waits.
+func (r *decider) follow(e entry) {
+	before := r.entry
+	if before != e {
+		r.entry, r.hooks, r.loader.loads = e, nil, loads{}
+		r.applier.work = work{ran: r.applier.work.ran}
+	}
+	if before != e && before != (entry{}) {
+		r.applier.callOff()
+		r.forgetRelease()
+	}
+	r.applier.restore(e)
+}
+
+// forgetRelease drops what is kept about the release that the cluster was at, with the
+// verifier that its payload configures.
+func (r *decider) forgetRelease() {
+	r.applier.forget()
+	r.loader.trust.forget()
+}
+
+// writeDue writes the status, unless that is to wait. Mere progress is written once in
+// a while, and so is what somebody else has written over: two that do not agree must not
+// answer each other.
+func (r *decider) writeDue(ctx context.Context, now time.Time, read *configv1.ClusterVersion, status configv1.ClusterVersionStatus, actions []Action, next *look) error {
+	due := r.written.Add(r.process.o.StatusInterval)
+	mere := (r.applier.current() != nil || read.ResourceVersion != r.wrote) && r.milestone(actions) == r.reached
+	if mere && now.Before(due) && !now.Before(r.written) {
+		next.sooner(due)
+		return nil
+	}
+	if err := r.write(ctx, now, status); err != nil {
+		return err
+	}
+	if r.cv.ResourceVersion != read.ResourceVersion {
+		next.sooner(now) // what was written may be news
+	}
+	return nil
+}
+
+// act does what an action says.
+func (r *decider) act(ctx context.Context, q reconcile.Request, o *object, a *Action, next *look) error {
+	switch {
+	case a.Waits:
+		next.sooner(a.At)
+	case a.fetch != nil:
+		next.jobs = append(next.jobs, r.retriever.job(a.fetch, func(found availableUpdates) {
+			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) { r.retriever.learn(now, a.fetch, found) })
+		}))
+	case a.hook != nil:
+		next.jobs = append(next.jobs, r.hookJob(a.hook))
+	case a.recheck != nil:
+		next.jobs = append(next.jobs, r.loader.recheckJob(a.recheck, func(decision preconditions.Decision, err error) {
+			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) { r.rechecked(a.recheck.id, decision, err, now, q) })
+		}))
+	case a.load != nil:
+		next.jobs = append(next.jobs, r.loader.job(a.load, func(out *loaded, refusal *LoadError) {
+			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
+				r.loader.loads.note(a.load, out, refusal, now, r.process.interval(q))
+			})
+		}))
+	case a.ask != nil:
+		return r.ask(ctx, *a)
+	case a.adopt != nil:
+		r.applier.callOff()
+		if a.Step == stepAccept {
+			r.forgetRelease()
+		}
+		m := r.memory()
+		m.adopt(a.adopt, &o.cv.Status, r.process.o.architecture(a.Release))
+		r.loader.loads, r.applier.work = m.loads, m.work
+		r.known = a.Release
+	case a.resume:
+		next.wakes = append(next.wakes, r.applier.resume(q.Now)...)
+	case a.pass != nil:
+		if r.applier.draining() { // it was called off just now
+			next.sooner(q.Now)
+			return nil
+		}
+		wakes, err := r.applier.begin(q, a.pass, r.cv)
+		next.wakes = append(next.wakes, wakes...)
+		return err
+	}
+	return nil
 }
 
 // identify finds out what the cluster runs, and whether it is being installed.
@@ -226,7 +319,7 @@ func (r *decider) identify(o *object) (err error) {
 			return err
 		}
 	}
-	r.s.ran = r.s.ran || completed || o.operators.ran(o.cv.Status.History)
+	r.applier.work.ran = r.applier.work.ran || completed || o.operators.ran(o.cv.Status.History)
 	o.own, err = r.own(o.cv, o.operators)
 	if isLost(err) || errors.Is(err, ErrNoRelease) && len(o.operators) > 0 && r.cannotSay() && requestsImage(o) {
 		o.lost, err = err, nil
@@ -237,7 +330,7 @@ func (r *decider) identify(o *object) (err error) {
 // cannotSay reports whether the source of payloads does not know what the cluster
 // was installed with.
 func (r *decider) cannotSay() bool {
-	_, ok := r.o.Payloads.(manifest.InitialReleaser)
+	_, ok := r.process.o.Payloads.(manifest.InitialReleaser)
 	return !ok
 }
 
@@ -252,7 +345,7 @@ func (r *decider) refuseHosted(ctx context.Context) error {
 	if r.selfHosted {
 		return nil
 	}
-	err := clusterversion.RefuseHosted(ctx, r.o.API)
+	err := clusterversion.RefuseHosted(ctx, r.process.o.API)
 	r.selfHosted = err == nil
 	if errors.Is(err, clusterversion.ErrHostedControlPlane) && r.fatal != nil {
 		r.fatal(err)
@@ -266,7 +359,7 @@ type initialID int
 
 // findRelease asks the source of payloads what the cluster was installed with.
 func (r *decider) findRelease(unknown error) (reconcile.Result, error) {
-	source, ok := r.o.Payloads.(manifest.InitialReleaser)
+	source, ok := r.process.o.Payloads.(manifest.InitialReleaser)
 	if !ok {
 		if r.fatal != nil {
 			r.fatal(unknown)
@@ -301,69 +394,38 @@ func (r *decider) settle(q reconcile.Request) {
 		end(q.Now, q)
 	}
 	r.ended = nil
-	r.look(q)
-	if r.active && (r.s.state(&r.cv.Status, r.s.report.Image) != runlevel.Reconciling || r.s.report.Failure != nil) {
-		r.s.nextPass = time.Time{} // it may let the next pass get further
+	r.applier.review(q)
+	w := &r.applier.work
+	if r.active && (w.state(&r.cv.Status, w.report.Image) != runlevel.Reconciling || w.report.Failure != nil) {
+		w.nextPass = time.Time{} // it may let the next pass get further
 	}
 	r.active = false
 }
 
-// loaded takes note of how a load ended.
-func (r *decider) loaded(request *loadRequest, out *loaded, refusal *LoadError) {
-	r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
-		a := &r.s.load
-		if request.key.target != r.s.target {
-			a = &r.s.fallback
-		}
-		failures := 1
-		if a.key == request.key {
-			failures += a.failures
-		}
-		*a = attempt{key: request.key, out: out, force: request.force, err: refusal}
-		if refusal != nil {
-			a.failures, a.retry = failures, now.Add(loadRetry(failures, r.interval(q)))
-		}
-	})
-}
-
-func (r *decider) retrievalJob(j *retrieval) reconcile.Job {
-	return reconcile.Job{
-		ID:  j.id(),
-		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.retrieve(ctx, j), nil },
-		Done: func(out any, err error) []reconcile.Wake {
-			next, ok := out.(availableUpdates)
-			if !ok { // a panic: as if nothing had been asked
-				r.log("updates could not be retrieved", err)
-				return []reconcile.Wake{{Key: decideKey, After: recheckFailed}}
-			}
-			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) {
-				next.recheck = now.Add(recheckAfter(&next))
-				r.updates = next
-				if j.plan.Fetch {
-					r.emit(clusterapi.Event{Type: EventRetrievedUpdates, Time: now, Message: next.Condition.Message}, EventData{Release: next.Current(), Updates: next.available()})
-				}
-			})
-			return []reconcile.Wake{{Key: decideKey}}
-		},
+// rechecked takes note of what the checks say now, unless that is about another
+// release than passes apply.
+func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, q reconcile.Request) {
+	if w := r.applier.work.sync; w != nil && w.loaded == id.of {
+		r.loader.rechecked(id, decision, err, now, r.process.interval(q))
 	}
 }
 
-// tell keeps the plan, and tells why a request is ignored.
-func (r *decider) tell(now time.Time, actions []Action) {
+// explain keeps the decision, and tells why a request is ignored.
+func (r *decider) explain(now time.Time, actions []Action) {
 	if why := r.d.resolution.Why; why != r.ignored {
 		r.ignored = why
 		if why != "" {
-			r.emit(clusterapi.Event{Type: EventRequestIgnored, Time: now, Message: why}, EventData{Release: r.d.want})
+			r.process.emit(clusterapi.Event{Type: EventRequestIgnored, Time: now, Message: why}, EventData{Release: r.d.want})
 		}
 	}
-	r.told = Plan{Time: now, Resolution: r.d.resolution, Actions: actions}
+	r.decision = Decision{Time: now, Resolution: r.d.resolution, Actions: actions}
 	r.show()
 }
 
-// show keeps the plan for those who ask, with what the server says of a status that it
-// refuses: until it accepts one, nothing of the plan is done.
+// show keeps the decision for those who ask, with what the server says of a status that
+// it refuses: until it accepts one, nothing of the decision is done.
 func (r *decider) show() {
-	last := r.told
+	last := r.decision
 	if r.refusal != "" {
 		at := slices.IndexFunc(last.Actions, func(a Action) bool { return slices.Index(steps, a.Step) >= slices.Index(steps, stepAccept) })
 		if at < 0 {
@@ -372,27 +434,28 @@ func (r *decider) show() {
 		last.Actions = slices.Insert(slices.Clone(last.Actions), at,
 			Action{Step: stepAccept, Release: r.d.want, Reason: "the server refuses the status: " + r.refusal, Waits: true})
 	}
-	r.u.mu.Lock()
-	defer r.u.mu.Unlock()
-	r.u.last = last
+	r.updater.mu.Lock()
+	defer r.updater.mu.Unlock()
+	r.updater.last = last
 }
 
 // write brings the status up to date.
 func (r *decider) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
-	cv, err := writeStatus(ctx, r.o.API, &r.accepts, r.cv, status)
+	cv, err := writeStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, status)
 	r.refused(now, err)
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
 	}
 	if cv.ResourceVersion != r.cv.ResourceVersion {
-		r.emit(clusterapi.Event{Type: EventStatus, Time: now, Message: progressMessage(cv)}, EventData{Release: cv.Status.Desired})
+		r.process.emit(clusterapi.Event{Type: EventStatus, Time: now, Message: progressMessage(cv)}, EventData{Release: cv.Status.Desired})
 	}
-	r.cv, r.written, r.wrote, r.s.entry = cv, now, cv.ResourceVersion, entryOf(cv)
+	r.cv, r.written, r.wrote, r.entry = cv, now, cv.ResourceVersion, entryOf(cv)
 	return nil
 }
 
 // refused tells what the server says of a status that it refuses: once, and in each
-// plan until it accepts one. What could not be written for another cause says nothing.
+// decision until it accepts one. What could not be written for another cause says
+// nothing.
 func (r *decider) refused(now time.Time, err error) {
 	words := refused(err)
 	if err != nil && words == "" || words == r.refusal {
@@ -400,7 +463,7 @@ func (r *decider) refused(now time.Time, err error) {
 	}
 	r.refusal = words
 	if words != "" {
-		r.emit(clusterapi.Event{Type: EventStatusRefused, Time: now, Message: words, Err: err}, EventData{Release: r.d.want})
+		r.process.emit(clusterapi.Event{Type: EventStatusRefused, Time: now, Message: words, Err: err}, EventData{Release: r.d.want})
 	}
 	r.show()
 }
@@ -427,13 +490,13 @@ type milestone struct {
 }
 
 func (r *decider) milestone(actions []Action) milestone {
-	s := &r.s
-	e := milestone{uid: r.cv.UID, generation: r.cv.Generation, entry: s.entry, reconciling: s.report.Reconciling, failing: s.report.Failure != nil,
-		load: s.load.err, accepted: s.accepted, evaluations: r.updates.evaluations, faults: len(r.d.faults)}
-	if s.sync != nil {
-		e.image = s.sync.release.Image
+	m := r.memory()
+	e := milestone{uid: r.cv.UID, generation: r.cv.Generation, entry: r.entry, load: m.loads.wanted.err, accepted: m.loads.accepted,
+		reconciling: m.work.report.Reconciling, failing: m.work.report.Failure != nil, evaluations: m.updates.evaluations, faults: len(r.d.faults)}
+	if m.work.sync != nil {
+		e.image = m.work.sync.release.Image
 	}
-	trouble := s.hookTrouble(r.cv.UID, r.cv.Status.History, r.o.Hooks)
+	trouble := m.hookTrouble(r.cv.UID, r.cv.Status.History, r.process.o.Hooks)
 	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
 	e.news = slices.ContainsFunc(actions, func(a Action) bool {
 		return a.adopt != nil || a.load != nil || a.Step == stepComplete && !a.Waits && a.hook == nil
@@ -445,7 +508,7 @@ var errSpecChanged = errors.New("the specification has changed")
 
 // ask asks for a release, unless somebody else asks for something meanwhile.
 func (r *decider) ask(ctx context.Context, a Action) error {
-	_, err := clusterversion.Modify(ctx, r.o.API, clusterapi.ModifyOptions{}, func(live *configv1.ClusterVersion) (bool, error) {
+	_, err := clusterversion.Modify(ctx, r.process.o.API, clusterapi.ModifyOptions{}, func(live *configv1.ClusterVersion) (bool, error) {
 		if live.Generation != r.cv.Generation {
 			return false, errSpecChanged
 		}
@@ -458,18 +521,65 @@ func (r *decider) ask(ctx context.Context, a Action) error {
 	if err != nil {
 		return fmt.Errorf("request of %s: %w", a.ask.Version, err)
 	}
-	r.s.asked = a.ask
-	r.emit(clusterapi.Event{Type: EventUpdateRequested, Message: "requesting " + a.ask.Version}, EventData{Release: a.Release})
+	r.asked = a.ask
+	r.process.emit(clusterapi.Event{Type: EventUpdateRequested, Message: "requesting " + a.ask.Version}, EventData{Release: a.Release})
 	return nil
 }
 
-// callOff ends the pass under way, which is of no interest any more. Another one
-// begins when the last of its calls has ended.
-func (r *decider) callOff() {
-	if p := r.current(); p != nil {
-		r.setPass(nil)
-		r.calledOff = p
-		p.stop(context.Canceled)
+// result is where the cluster stands.
+func (r *decider) result() Result {
+	m := r.memory()
+	w := &m.work
+	out := Result{ClusterVersion: r.cv.DeepCopy(), Resolution: r.d.resolution}
+	out.Done = out.Resolution.Outcome != clusterversion.NotFound && w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil &&
+		w.sync.release.Image == r.d.want.Image && r.hooks.done(r.cv, r.process.o.Hooks)
+	switch {
+	case m.loads.wanted.err != nil:
+		out.Failure = m.loads.wanted.err
+	case w.sync == nil && r.d.lost != nil:
+		out.Failure = r.d.lost
+	case !out.Done && w.passErr != nil:
+		out.Failure = w.passErr
+	case !out.Done:
+		out.Failure = w.report.Failure
+		if out.Failure == nil && r.cv != nil {
+			out.Failure = m.hookTrouble(r.cv.UID, r.cv.Status.History, r.process.o.Hooks).err
+		}
 	}
-	r.s.pass, r.s.waits = false, false
+	return out
+}
+
+// lastWrite is how long a write may take for which a caller that has ended
+// everything waits.
+const lastWrite = 2 * time.Second
+
+// flush writes how far a pass came that is called off.
+func (r *decider) flush(ctx context.Context) {
+	p := r.applier.current()
+	if p == nil || r.cv == nil || r.applier.work.sync == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer cancel()
+	m := r.memory()
+	m.work.report = p.reported()
+	in := newStatusInput(r.process.o.Clock.Now(), r.cv, r.d, &m, &settings{o: &r.process.o})
+	_, err := writeStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, nextStatus(r.cv.Status, in))
+	r.process.log("the last status could not be written", err)
+}
+
+// entry identifies the newest entry of a ClusterVersion's history.
+type entry struct {
+	uid     types.UID
+	image   string
+	started int64 // in seconds, as it is stored
+}
+
+func entryOf(cv *configv1.ClusterVersion) entry {
+	e := entry{uid: cv.UID}
+	if len(cv.Status.History) > 0 {
+		h := cv.Status.History[0]
+		e.image, e.started = h.Image, h.StartedTime.Unix()
+	}
+	return e
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -93,10 +94,10 @@ func (w *payloadWatches) watch(kind runlevel.WatchedKind) reconcile.Watch {
 // watched is whose objects are to be watched: nobody's unless the cluster is at its
 // release and can be watched. To list every kind again and again would cost more
 // than to apply.
-func (r *decider) watched() *syncWork {
-	_, can := r.u.o.API.(clusterapi.Watcher)
-	if !can || r.lists || r.o.ApplyAlways || r.s.state(&r.cv.Status, r.s.report.Image) != runlevel.Reconciling {
+func (a *applier) watched(status *configv1.ClusterVersionStatus) *syncWork {
+	_, can := a.updater.o.API.(clusterapi.Watcher)
+	if !can || a.lists || a.process.o.ApplyAlways || a.work.state(status, a.work.report.Image) != runlevel.Reconciling {
 		return nil
 	}
-	return r.s.sync
+	return a.work.sync
 }

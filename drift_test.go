@@ -71,13 +71,10 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 	if api != nil {
 		o.API = api(r.c)
 	}
+	o.Logger = logOfPasses(func() { r.passes++ })
 	o.Observe = func(e clusterapi.Event) {
 		r.events = append(r.events, e)
-		switch p := dataOf(e).Pass; {
-		case p == nil:
-		case p.Type == runlevel.EventPassDone:
-			r.passes++
-		case p.Type == runlevel.EventDrifted:
+		if p := dataOf(e).Pass; p != nil && p.Type == runlevel.EventDrifted {
 			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}

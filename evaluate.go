@@ -24,16 +24,16 @@ import (
 func (p *planner) evaluate(j *retrieval) {
 	reason := ""
 	switch {
-	case p.updates.unjudged(j.wanted.Accepted):
+	case p.mem.updates.unjudged(j.wanted.Accepted):
 		reason = "other risks are accepted"
 	case !j.plan.Reevaluate:
 		return
 	case j.wanted.RisksChanged:
 		reason = "the cluster's own risks have changed"
-	case p.Risks == nil:
+	case p.set.o.Risks == nil:
 		return
-	case p.later(p.updates.recheck, recheckFailed):
-		p.waitUntil(stepEvaluate, configv1.Release{}, p.updates.recheck, "some risks could not be judged")
+	case p.later(p.mem.updates.recheck, recheckFailed):
+		p.waitUntil(stepEvaluate, configv1.Release{}, p.mem.updates.recheck, "some risks could not be judged")
 		return
 	default:
 		reason = "some risks could not be judged"
@@ -42,11 +42,11 @@ func (p *planner) evaluate(j *retrieval) {
 }
 
 // evaluate judges the updates of a job.
-func (c *core) evaluate(ctx context.Context, j *retrieval, next *availableUpdates) {
-	e := risk.Evaluator{Matcher: matcher(c.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.clusterRisks != ""}
-	next.Evaluate(ctx, e, c.merge(ctx, j), j.now)
+func (r *retriever) evaluate(ctx context.Context, j *retrieval, next *availableUpdates) {
+	e := risk.Evaluator{Matcher: matcher(r.process.o.Risks), Accepted: j.wanted.Accepted, RiskConditions: next.clusterRisks != ""}
+	next.Evaluate(ctx, e, r.merge(ctx, j), j.now)
 	if j.plan.Fetch && next.Evaluation != nil {
-		c.logDropped(next.Evaluation.Dropped)
+		r.logDropped(next.Evaluation.Dropped)
 	}
 	next.evaluations++
 }
@@ -94,30 +94,30 @@ func riskText(g gates, risks []preconditions.Risk) string {
 
 // merge returns what puts the risks of the cluster onto updates; nil where the
 // API does not have them.
-func (c *core) merge(ctx context.Context, j *retrieval) func([]configv1.Release, []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
+func (r *retriever) merge(ctx context.Context, j *retrieval) func([]configv1.Release, []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
 	if j.updates.clusterRisks == "" {
 		return nil
 	}
 	return func(available []configv1.Release, conditional []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate) {
-		sources := c.riskSources(j.own)
-		if c.alerts != nil {
-			sources = append([]risk.RiskSource{c.alerts}, sources...)
+		sources := r.riskSources(j.own)
+		if r.alerts != nil {
+			sources = append([]risk.RiskSource{r.alerts}, sources...)
 		}
 		risks, err := risk.Aggregate(ctx, sources, j.query.version, risk.TargetVersions(available, conditional))
-		c.log("some risks of the cluster are not known", err)
-		if c.alerts != nil {
-			c.log("the alerts could not be read: those read last count", c.alerts.Stale())
+		r.process.log("some risks of the cluster are not known", err)
+		if r.alerts != nil {
+			r.process.log("the alerts could not be read: those read last count", r.alerts.Stale())
 		}
 		available, conditional, err = risk.Merge(available, conditional, risks)
-		c.log("some risks of the cluster could not be merged", err)
+		r.process.log("some risks of the cluster could not be merged", err)
 		return available, conditional
 	}
 }
 
 // riskSources are the sources of risks in the cluster that also stand behind
 // the condition Upgradeable.
-func (c *core) riskSources(own string) []risk.RiskSource {
-	return preconditions.Sources(preconditions.RiskOptions{Reader: c.o.API, OwnVersion: own, Deletions: c.pendingDeletions})
+func (r *retriever) riskSources(own string) []risk.RiskSource {
+	return preconditions.Sources(preconditions.RiskOptions{Reader: r.process.o.API, OwnVersion: own, Deletions: r.deletions})
 }
 
 // acceptedRisks are the risks that a request accepts by name.

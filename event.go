@@ -41,6 +41,8 @@ type EventData struct {
 	Updates []configv1.Release `json:"updates,omitempty"`
 	// Verification names who signed Release, and as what, for EventSignatureVerified.
 	Verification *signature.Verification `json:"verification,omitempty"`
+	// Awaits are what the pass waits for, for EventWaiting and EventPassFailed.
+	Awaits []Cause `json:"awaits,omitempty"`
 	// Pass is an event of package runlevel, for EventTask.
 	Pass *clusterapi.Event `json:"pass,omitempty"`
 }

@@ -8,6 +8,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -48,7 +50,7 @@ func (j *retrieval) id() string {
 
 // fetch asks the update service which updates there are, where that is due.
 func (p *planner) fetch() {
-	if p.Graph == nil || p.d.lost != nil {
+	if p.set.o.Graph == nil || p.d.lost != nil {
 		return
 	}
 	j := p.retrieval()
@@ -58,9 +60,9 @@ func (p *planner) fetch() {
 		return
 	}
 	reason := "the interval since the last retrieval is over"
-	if p.updates.Attempted.IsZero() {
+	if p.mem.updates.Attempted.IsZero() {
 		reason = "nothing is known of the updates yet"
-	} else if p.now.Sub(p.updates.Attempted) < p.interval {
+	} else if p.now.Sub(p.mem.updates.Attempted) < p.set.interval {
 		reason = "the question is another one"
 	}
 	p.do(Action{Step: stepFetch, Reason: reason, fetch: j})
@@ -68,7 +70,7 @@ func (p *planner) fetch() {
 
 // retrieval is what there is to do about the updates.
 func (p *planner) retrieval() *retrieval {
-	j := &retrieval{cv: p.o.cv, query: p.updatesQuery(), updates: p.updates, own: p.d.own.Version, now: p.now}
+	j := &retrieval{cv: p.o.cv, query: p.updatesQuery(), updates: p.mem.updates, own: p.d.own.Version, now: p.now}
 	asked := p.o.cv
 	if len(p.o.notUnderstood) > 0 {
 		asked = p.d.cleared
@@ -78,9 +80,9 @@ func (p *planner) retrieval() *retrieval {
 		j.updates.clusterRisks, j.wanted.RisksChanged = p.risks, true
 	}
 	if j.updates.Attempted.After(p.now) { // the clock was set back
-		j.updates.Attempted = p.now.Add(-p.interval)
+		j.updates.Attempted = p.now.Add(-p.set.interval)
 	}
-	j.plan = j.updates.Plan(j.wanted, p.interval, p.now)
+	j.plan = j.updates.Plan(j.wanted, p.set.interval, p.now)
 	if j.updates.Attempted.IsZero() {
 		j.updates.Remembered = p.o.cv.Status.ConditionalUpdates
 	}
@@ -88,7 +90,7 @@ func (p *planner) retrieval() *retrieval {
 }
 
 func (p *planner) updatesQuery() updatesQuery {
-	q := updatesQuery{upstream: string(p.o.cv.Spec.Upstream), channel: p.o.cv.Spec.Channel, arch: p.Architecture}
+	q := updatesQuery{upstream: string(p.o.cv.Spec.Upstream), channel: p.o.cv.Spec.Channel, arch: p.set.o.Architecture}
 	arch := p.d.base.Architecture
 	q.version, q.current = p.status.Desired.Version, string(arch)
 	if q.version == "" {
@@ -103,28 +105,71 @@ func (p *planner) updatesQuery() updatesQuery {
 	return q
 }
 
+// retriever asks which updates there are, and judges their risks.
+type retriever struct {
+	process   *process
+	alerts    *risk.AlertRisks // nil: alerts are not risks
+	deletions func() []string  // that are pending
+	updates   availableUpdates // as known; the decider's
+}
+
+func newRetriever(p *process, deletions func() []string) *retriever {
+	r := &retriever{process: p, deletions: deletions}
+	if p.o.Alerts != nil {
+		r.alerts = &risk.AlertRisks{Alerts: p.o.Alerts}
+	}
+	return r
+}
+
+// job retrieves updates while decisions go on. done gets what is known then.
+func (r *retriever) job(j *retrieval, done func(availableUpdates)) reconcile.Job {
+	return reconcile.Job{
+		ID:  j.id(),
+		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.retrieve(ctx, j), nil },
+		Done: func(out any, err error) []reconcile.Wake {
+			next, ok := out.(availableUpdates)
+			if !ok { // a panic: as if nothing had been asked
+				r.process.log("updates could not be retrieved", err)
+				return []reconcile.Wake{{Key: decideKey, After: recheckFailed}}
+			}
+			done(next)
+			return []reconcile.Wake{{Key: decideKey}}
+		},
+	}
+}
+
+// learn keeps what a retrieval found out.
+func (r *retriever) learn(now time.Time, j *retrieval, next availableUpdates) {
+	next.recheck = now.Add(recheckAfter(&next))
+	r.updates = next
+	if j.plan.Fetch {
+		r.process.emit(clusterapi.Event{Type: EventRetrievedUpdates, Time: now, Message: next.Condition.Message},
+			EventData{Release: next.Current(), Updates: next.available()})
+	}
+}
+
 // retrieve retrieves the graph if that is planned, and judges the updates of
 // the current version. It returns what is known of them then, whatever happens.
-func (c *core) retrieve(ctx context.Context, j *retrieval) availableUpdates {
+func (r *retriever) retrieve(ctx context.Context, j *retrieval) availableUpdates {
 	next := j.updates
 	if j.plan.Fetch {
 		var updates *graph.Updates
 		err := panics.Isolate(func() (err error) {
-			updates, err = c.fetchUpdates(ctx, j.cv, j.query)
+			updates, err = r.fetchUpdates(ctx, j.cv, j.query)
 			return err
 		})
-		c.log("updates could not be retrieved", err)
+		r.process.log("updates could not be retrieved", err)
 		if err == nil {
-			c.logDropped(updates.Dropped)
+			r.logDropped(updates.Dropped)
 		}
 		next.Fetched(j.wanted, j.plan, updates, err, j.now)
 	}
-	c.evaluate(ctx, j, &next)
+	r.evaluate(ctx, j, &next)
 	return next
 }
 
-func (c *core) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersion, q updatesQuery) (*graph.Updates, error) {
-	source := c.o.Graph
+func (r *retriever) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersion, q updatesQuery) (*graph.Updates, error) {
+	source := r.process.o.Graph
 	if up, ok := source.(graph.Upstreamer); ok && cv.Spec.Upstream != "" {
 		source = up.WithUpstream(string(cv.Spec.Upstream))
 	}
@@ -139,12 +184,12 @@ func (c *core) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersion, q 
 
 // logDropped tells of updates that the graph has and the cluster is not offered,
 // where that is the graph's fault: of the first few.
-func (c *core) logDropped(dropped []graph.Dropped) {
+func (r *retriever) logDropped(dropped []graph.Dropped) {
 	const most = 10
 	told := 0
 	for _, d := range dropped {
 		if d.Err != nil && told < most {
-			c.log("the update to "+d.Release.Version+" is not offered: "+string(d.Cause), d.Err)
+			r.process.log("the update to "+d.Release.Version+" is not offered: "+string(d.Cause), d.Err)
 			told++
 		}
 	}

@@ -101,6 +101,7 @@ type hookAnswer struct {
 	err      error
 	failures int       // in a row
 	next     time.Time // when to ask again
+	since    time.Time // when it waited or failed first, of answers in a row
 	told     string
 }
 
@@ -131,12 +132,29 @@ type hookID struct {
 	asked int
 }
 
-// answer is what a hook said last about a phase.
-func (s *session) answer(hook int, phase hookPhase) hookAnswer {
-	if hook < len(s.hooks) && s.hooks[hook].phase == phase {
-		return s.hooks[hook]
+// hookAnswers is what the hooks of Options said, in their order.
+type hookAnswers []hookAnswer
+
+// of is what a hook said last about a phase.
+func (h hookAnswers) of(hook int, phase hookPhase) hookAnswer {
+	if hook < len(h) && h[hook].phase == phase {
+		return h[hook]
 	}
 	return hookAnswer{phase: phase}
+}
+
+// done reports whether the hooks have done what comes after an update.
+func (h hookAnswers) done(cv *configv1.ClusterVersion, hooks []Hook) bool {
+	if cv == nil {
+		return false
+	}
+	phase, _ := phaseOf(cv.UID, cv.Status.History)
+	for i := range hooks {
+		if a := h.of(i, phase); !phase.after || !a.done() {
+			return false
+		}
+	}
+	return true
 }
 
 // hooks asks the hooks, where that is due, and keeps passes from beginning
@@ -151,9 +169,9 @@ func (p *planner) hooks() {
 		step, when = stepComplete, "after the update"
 	}
 	release := newest(p.status.History)
-	for i, h := range p.Hooks {
-		a := p.s.answer(i, phase)
-		if a.asked > 0 && p.later(a.next, p.interval) {
+	for i, h := range p.set.o.Hooks {
+		a := p.mem.hooks.of(i, phase)
+		if a.asked > 0 && p.later(a.next, p.set.interval) {
 			p.waitUntil(step, release, a.next, a.text(h))
 		} else {
 			cv := p.o.cv
@@ -170,7 +188,7 @@ func (p *planner) hooks() {
 
 // hookJob calls a hook while decisions go on.
 func (r *decider) hookJob(call *hookCall) reconcile.Job {
-	h := r.o.Hooks[call.id.hook]
+	h := r.process.o.Hooks[call.id.hook]
 	return reconcile.Job{
 		ID: call.id, Limit: hookLimit,
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
@@ -178,12 +196,12 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 			if call.id.phase.after {
 				ask = h.AfterComplete
 			}
-			return ask(ctx, HookRequest{API: r.o.API, ClusterVersion: call.cv, Now: call.now})
+			return ask(ctx, HookRequest{API: r.process.o.API, ClusterVersion: call.cv, Now: call.now})
 		},
 		Done: func(out any, err error) []reconcile.Wake {
 			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
 				wait, _ := out.(HookWait)
-				r.answered(call.id, wait, err, now, r.interval(q))
+				r.answered(call.id, wait, err, now, r.process.interval(q))
 			})
 			return []reconcile.Wake{{Key: decideKey}}
 		},
@@ -195,7 +213,10 @@ func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, i
 	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
 		return // the entry is another one meanwhile
 	}
-	a := r.s.answer(id.hook, id.phase)
+	a := r.hooks.of(id.hook, id.phase)
+	if a.asked == 0 || a.done() {
+		a.since = now
+	}
 	a.asked, a.wait, a.err = id.asked+1, wait, err
 	event := EventHookDone
 	switch {
@@ -214,15 +235,15 @@ func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, i
 	default:
 		a.failures, a.next = 0, now.Add(interval)
 	}
-	if text := a.text(r.o.Hooks[id.hook]); text != a.told {
+	if text := a.text(r.process.o.Hooks[id.hook]); text != a.told {
 		a.told = text
-		r.emit(clusterapi.Event{Type: event, Time: now, Message: text, Err: err}, EventData{Release: newest(r.cv.Status.History)})
+		r.process.emit(clusterapi.Event{Type: event, Time: now, Message: text, Err: err}, EventData{Release: newest(r.cv.Status.History)})
 	}
-	r.s.hooks = slices.Clone(r.s.hooks)
-	for len(r.s.hooks) <= id.hook {
-		r.s.hooks = append(r.s.hooks, hookAnswer{})
+	r.hooks = slices.Clone(r.hooks)
+	for len(r.hooks) <= id.hook {
+		r.hooks = append(r.hooks, hookAnswer{})
 	}
-	r.s.hooks[id.hook] = a
+	r.hooks[id.hook] = a
 }
 
 // hookTrouble is what the hooks wait for, and what failed in them; what checks
@@ -232,10 +253,10 @@ type hookTrouble struct {
 	err           error // the failures
 }
 
-func (s *session) hookTrouble(uid types.UID, history []configv1.UpdateHistory, hooks []Hook) (t hookTrouble) {
+func (m *memory) hookTrouble(uid types.UID, history []configv1.UpdateHistory, hooks []Hook) (t hookTrouble) {
 	phase, _ := phaseOf(uid, history)
 	for i, h := range hooks {
-		switch a := s.answer(i, phase); {
+		switch a := m.hooks.of(i, phase); {
 		case a.asked == 0 || a.done():
 		case a.err != nil:
 			t.failed = append(t.failed, a.text(h))
@@ -244,10 +265,15 @@ func (s *session) hookTrouble(uid types.UID, history []configv1.UpdateHistory, h
 			t.waits = append(t.waits, a.text(h))
 		}
 	}
-	if s.sync != nil && s.checks.of == s.sync.loaded && s.checks.blocked != "" {
-		t.waits = append(t.waits, s.checks.blocked)
+	if m.blocked() {
+		t.waits = append(t.waits, m.loads.checks.blocked)
 	}
 	return t
+}
+
+// blocked reports whether the checks block what passes apply.
+func (m *memory) blocked() bool {
+	return m.work.sync != nil && m.loads.checks.of == m.work.sync.loaded && m.loads.checks.blocked != ""
 }
 
 // show adds the trouble with hooks to what conditions say of the pass.

@@ -10,6 +10,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -51,19 +53,115 @@ type loaded struct {
 	checked       time.Time // when the checks ran
 }
 
+// loader loads, verifies and checks releases while decisions go on.
+type loader struct {
+	process *process
+	trust   trust
+	ended   int   // loads
+	loads   loads // as they ended; the decider's
+}
+
+// loads is how the last loads ended. It is a cache, about one request.
+type loads struct {
+	target   target  // what was last asked for
+	wanted   attempt // at the wanted release
+	fallback attempt // at what the cluster has been at, where that is refused
+	accepted string  // what ReleaseAccepted says of what passes apply
+	checks   recheck // before the first pass
+}
+
+// target is a release that is to be applied, and how. Loads of the same target have
+// the same result.
+type target struct {
+	origin         origin
+	image, version string
+	force          bool
+	gates          string
+}
+
+// attemptKey is a target and the specification that it came from. Attempts at one back
+// off; another specification is tried at once.
+type attemptKey struct {
+	target
+	uid        types.UID
+	generation int64
+}
+
+// attempt is how the last load of a release ended.
+type attempt struct {
+	key      attemptKey
+	out      *loaded // not applied yet; nil: it failed
+	force    bool
+	err      *LoadError
+	since    time.Time // when it failed first, of failures in a row
+	failures int       // in a row
+	retry    time.Time
+}
+
+// ask drops what is known of another request: a release that was loaded for it, a
+// refusal, and the waits after it. applied is the image that passes apply.
+func (l *loads) ask(want, base target, applied configv1.Release) {
+	if l.wanted.key.target != want {
+		l.wanted = attempt{}
+	}
+	if l.fallback.key.target != base {
+		l.fallback = attempt{}
+	}
+	if applied.Image != "" && l.target.image != "" && l.target.image != want.image && applied.Image == want.image {
+		l.accepted = "Payload loaded " + quoted(applied) // a request that was withdrawn is history
+	}
+	l.target = want
+}
+
+// take takes a release out that passes apply from now on.
+func (l *loads) take(out *loaded) {
+	if l.wanted.out == out {
+		l.wanted = attempt{}
+	}
+	if l.fallback.out == out {
+		l.fallback = attempt{}
+	}
+}
+
+// version is the version of an image that was loaded, empty if that is not known.
+func (l *loads) version(image string) string {
+	for _, a := range []*attempt{&l.wanted, &l.fallback} {
+		if a.out != nil && a.out.release.Image == image {
+			return a.out.release.Version
+		}
+	}
+	return ""
+}
+
+// note takes note of how a load ended.
+func (l *loads) note(r *loadRequest, out *loaded, refusal *LoadError, now time.Time, interval time.Duration) {
+	a := &l.wanted
+	if r.key.target != l.target {
+		a = &l.fallback
+	}
+	failures, since := 1, now
+	if a.key == r.key && a.failures > 0 {
+		failures, since = a.failures+1, a.since
+	}
+	*a = attempt{key: r.key, out: out, force: r.force, err: refusal}
+	if refusal != nil {
+		a.failures, a.since, a.retry = failures, since, now.Add(loadRetry(failures, interval))
+	}
+}
+
 // load loads the wanted release where it is not what passes apply already.
 // Where that is refused, it sees to it that passes apply what the cluster has
 // been at so far.
 func (p *planner) load() {
 	want, base := p.request(p.d.want, p.d.origin), p.request(p.d.base, p.d.baseOrigin)
 	switch {
-	case p.applies(want) || p.s.load.out != nil:
+	case p.applies(want) || p.mem.loads.wanted.out != nil:
 	case want.release.Image == "":
 		p.wait(stepLoad, want.release, "the release has no image")
-	case !p.refused(&p.s.load, want):
+	case !p.refused(&p.mem.loads.wanted, want):
 		p.begin(want)
 		p.loading = want
-	case base.release.Image == "" || want.key.target == base.key.target || p.applies(base) || p.s.fallback.out != nil || p.refused(&p.s.fallback, base):
+	case base.release.Image == "" || want.key.target == base.key.target || p.applies(base) || p.mem.loads.fallback.out != nil || p.refused(&p.mem.loads.fallback, base):
 	default:
 		p.begin(base)
 	}
@@ -77,7 +175,7 @@ func (p *planner) begin(r *loadRequest) {
 
 // applies reports whether passes apply a release as it would be loaded now.
 func (p *planner) applies(r *loadRequest) bool {
-	w := p.s.sync
+	w := p.mem.work.sync
 	return w != nil && w.release.Image == r.release.Image && w.gates.key() == r.gates.key()
 }
 
@@ -104,17 +202,17 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 		r.cv, r.restored = p.o.operators.restored(p.o.cv), true
 	}
 	r.key = attemptKey{p.d.target(release, from), p.o.cv.UID, p.o.cv.Generation}
-	if p.s.sync != nil {
-		r.previous = p.s.sync.payload
+	if p.mem.work.sync != nil {
+		r.previous = p.mem.work.sync.payload
 	}
 	if from == requested && p.d.gates.acceptRisks {
-		r.accepted = p.updates.acceptedOf(release.Image)
+		r.accepted = p.mem.updates.acceptedOf(release.Image)
 	}
 	return r
 }
 
 // target is what a release is wished for.
-func (d *decision) target(release configv1.Release, from origin) target {
+func (d *intent) target(release configv1.Release, from origin) target {
 	return target{from, release.Image, release.Version, from == requested && d.resolution.Force, d.gates.key()}
 }
 
@@ -131,20 +229,20 @@ type loadID struct {
 	target target
 }
 
-// loadJob loads a release while decisions go on. done gets how that ended.
-func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadError)) reconcile.Job {
+// job loads a release while decisions go on. done gets how that ended.
+func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.Job {
 	return reconcile.Job{
-		ID: loadID{c.loads, r.key.target},
+		ID: loadID{l.ended, r.key.target},
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
 			var out *loaded
 			var refusal *LoadError
 			// A panic in the verifier or the source of payloads is a failed retrieval.
 			if fault := panics.Isolate(func() error {
-				out, refusal = c.load(ctx, r)
+				out, refusal = l.load(ctx, r)
 				return nil
 			}); fault != nil {
-				c.log("the release could not be loaded", fault)
-				out, refusal = nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed, fault)
+				l.process.log("the release could not be loaded", fault)
+				out, refusal = nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed, fault)
 			}
 			if refusal != nil {
 				return nil, refusal
@@ -155,10 +253,10 @@ func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadErr
 			release, _ := out.(*loaded)
 			refusal, ok := errors.AsType[*LoadError](err)
 			if err != nil && !ok {
-				refusal = c.failure(RetrievePayload, r.release, ReasonRetrievalFailed, err)
+				refusal = l.failure(RetrievePayload, r.release, ReasonRetrievalFailed, err)
 			}
-			c.loads++
-			done(r, release, refusal)
+			l.ended++
+			done(release, refusal)
 			return []reconcile.Wake{{Key: decideKey}, {Reconciler: saverName, Key: signaturesKey}}
 		},
 	}
@@ -166,47 +264,47 @@ func (c *core) loadJob(r *loadRequest, done func(*loadRequest, *loaded, *LoadErr
 
 // load retrieves, verifies and checks a release. It writes nothing. When ctx
 // ends, what it returns means nothing.
-func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
+func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 	out := &loaded{origin: r.origin, gates: r.gates, checked: r.now}
-	c.emit(clusterapi.Event{Type: EventRetrievePayload, Message: "Retrieving and verifying payload " + quoted(r.release)}, EventData{Release: r.release})
+	l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: "Retrieving and verifying payload " + quoted(r.release)}, EventData{Release: r.release})
 
-	retrieval, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout)
+	retrieval, cancel := reconcile.WithTimeout(ctx, l.process.o.RetrieveTimeout)
 	defer cancel()
 	var risks []string
 	if r.verify {
-		note, err := c.verify(retrieval, r, out)
+		note, err := l.verify(retrieval, r, out)
 		if err != nil {
-			return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+			return nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
 		}
 		if note != "" {
 			risks = append(risks, note)
-			c.emit(clusterapi.Event{Type: EventRetrievePayload, Message: note}, EventData{Release: r.release})
+			l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: note}, EventData{Release: r.release})
 		}
 	}
-	fsys, err := c.payload(retrieval, r.release)
+	fsys, err := l.payload(retrieval, r.release)
 	if err != nil {
-		return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
+		return nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
-	c.emit(clusterapi.Event{Type: EventLoadPayload, Message: "Loading payload " + quoted(r.release)}, EventData{Release: r.release})
-	payload, err := c.decode(ctx, fsys, r.release, r.gates)
+	l.process.emit(clusterapi.Event{Type: EventLoadPayload, Message: "Loading payload " + quoted(r.release)}, EventData{Release: r.release})
+	payload, err := l.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
-		c.discard(ctx, r.release)
-		return nil, c.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
+		l.discard(ctx, r.release)
+		return nil, l.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
 	}
 	out.payload, out.release = payload, graph.FillRelease(payload.Release, r.release, nil)
 	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
-		c.discard(ctx, r.release)
-		return nil, c.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
+		l.discard(ctx, r.release)
+		return nil, l.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
-	note, err := c.checkVersion(r, out)
+	note, err := l.checkVersion(r, out)
 	if err != nil {
-		c.discard(ctx, r.release)
-		return nil, c.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+		l.discard(ctx, r.release)
+		return nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 			fmt.Errorf("The update cannot be verified: %w", err))
 	}
 	if note != "" {
@@ -214,53 +312,53 @@ func (c *core) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
 	}
 
 	if r.origin == requested {
-		if _, err := c.runningPayload(ctx, r); err != nil {
-			c.log("the running release's payload cannot be read: it is not compared with the requested one", err)
+		if _, err := l.runningPayload(ctx, r); err != nil {
+			l.process.log("the running release's payload cannot be read: it is not compared with the requested one", err)
 		}
-		decision, err := c.precheck(ctx, r, payload)
+		decision, err := l.precheck(ctx, r, payload)
 		switch {
 		case err != nil:
-			return nil, c.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
+			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
 		case decision.Blocked:
 			if inapplicable(decision) {
-				c.discard(ctx, r.release)
+				l.discard(ctx, r.release)
 			}
-			return nil, c.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
+			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		case decision.AcceptedRisks != "":
 			risks = append(risks, decision.AcceptedRisks)
-			c.emit(clusterapi.Event{Type: EventPreconditionWarn,
+			l.process.emit(clusterapi.Event{Type: EventPreconditionWarn,
 				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)}, EventData{Release: out.release})
 		}
-		c.emit(clusterapi.Event{Type: EventPreconditionsPassed, Message: "preconditions passed for payload loaded " + quoted(out.release)}, EventData{Release: out.release})
+		l.process.emit(clusterapi.Event{Type: EventPreconditionsPassed, Message: "preconditions passed for payload loaded " + quoted(out.release)}, EventData{Release: out.release})
 	}
 	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
-	out.capabilities, out.implicit = payload.Capabilities(), c.implicit(r, payload)
-	c.emit(clusterapi.Event{Type: EventPayloadLoaded, Message: loadedMessage(out.release, c.o.architecture(out.release))}, EventData{Release: out.release})
+	out.capabilities, out.implicit = payload.Capabilities(), l.implicit(r, payload)
+	l.process.emit(clusterapi.Event{Type: EventPayloadLoaded, Message: loadedMessage(out.release, l.process.o.architecture(out.release))}, EventData{Release: out.release})
 	return out, nil
 }
 
 // runningPayload returns the payload that the cluster reconciles, which a new process
 // has to read first.
-func (c *core) runningPayload(ctx context.Context, r *loadRequest) (*manifest.Payload, error) {
+func (l *loader) runningPayload(ctx context.Context, r *loadRequest) (*manifest.Payload, error) {
 	if r.previous != nil {
 		return r.previous, nil
 	}
 	if r.own.Image == "" {
 		return nil, errors.New("it is not known which release the cluster runs")
 	}
-	fsys, err := c.payload(ctx, r.own)
+	fsys, err := l.payload(ctx, r.own)
 	if err != nil {
 		return nil, err
 	}
-	r.previous, err = c.decode(ctx, fsys, r.own, r.gates)
+	r.previous, err = l.decode(ctx, fsys, r.own, r.gates)
 	return r.previous, err
 }
 
 // payload asks the source for a release. A panic there is an error.
-func (c *core) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err error) {
+func (l *loader) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err error) {
 	err = panics.Isolate(func() error {
 		var err error
-		fsys, err = c.o.Payloads.Payload(ctx, r)
+		fsys, err = l.process.o.Payloads.Payload(ctx, r)
 		if err == nil && fsys == nil {
 			return errors.New("the source returned no file system")
 		}
@@ -269,28 +367,28 @@ func (c *core) payload(ctx context.Context, r configv1.Release) (fsys fs.FS, err
 	return fsys, err
 }
 
-func (c *core) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
+func (l *loader) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g gates) (*manifest.Payload, error) {
 	filter := manifest.LoadFilter{
-		ExcludeIdentifier: c.o.ExcludeIdentifier,
-		Profile:           &c.o.Profile,
+		ExcludeIdentifier: l.process.o.ExcludeIdentifier,
+		Profile:           &l.process.o.Profile,
 		FeatureSet:        &g.featureSet,
 		Gates:             g.enabled,
 	}
 	return manifest.Load(ctx, fsys, manifest.LoadOptions{Image: r.Image, Filter: filter})
 }
 
-func (c *core) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
+func (l *loader) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
 	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
-	in := &preconditions.Input{Reader: c.o.API, Transition: t, TargetPayload: payload, Now: r.now}
+	in := &preconditions.Input{Reader: l.process.o.API, Transition: t, TargetPayload: payload, Now: r.now}
 	if r.restored {
-		in.Reader = restoredReader{c.o.API, r.cv}
+		in.Reader = restoredReader{l.process.o.API, r.cv}
 	}
 	in.CurrentPayload = r.previous
-	report, err := preconditions.Run(ctx, c.o.Checks, in, preconditions.Options{})
+	report, err := preconditions.Run(ctx, l.process.o.Checks, in, preconditions.Options{})
 	if err != nil {
 		return preconditions.Decision{}, err
 	}
-	return report.Decide(preconditions.Policy{Bypasses: c.o.Bypasses, AcceptedRisks: acceptedRisks(r.cv, r.gates)}), nil
+	return report.Decide(preconditions.Policy{Bypasses: l.process.o.Bypasses, AcceptedRisks: acceptedRisks(r.cv, r.gates)}), nil
 }
 
 // inapplicable reports whether a release was refused for what it is, rather
@@ -303,7 +401,7 @@ func inapplicable(d preconditions.Decision) bool {
 
 // implicit returns the capabilities that a release must enable: without them objects
 // that the cluster manages become unmanaged.
-func (c *core) implicit(r *loadRequest, payload *manifest.Payload) []string {
+func (l *loader) implicit(r *loadRequest, payload *manifest.Payload) []string {
 	var has []string
 	if r.previous != nil {
 		has = r.previous.Capabilities()
@@ -313,11 +411,11 @@ func (c *core) implicit(r *loadRequest, payload *manifest.Payload) []string {
 }
 
 // discard has a faulty payload removed.
-func (c *core) discard(ctx context.Context, r configv1.Release) {
+func (l *loader) discard(ctx context.Context, r configv1.Release) {
 	if ctx.Err() != nil {
 		return // what was called off says nothing about the payload
 	}
-	if d, ok := c.o.Payloads.(manifest.Discarder); ok {
-		c.log("the payload could not be discarded", panics.Isolate(func() error { return d.Discard(ctx, r) }))
+	if d, ok := l.process.o.Payloads.(manifest.Discarder); ok {
+		l.process.log("the payload could not be discarded", panics.Isolate(func() error { return d.Discard(ctx, r) }))
 	}
 }

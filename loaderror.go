@@ -52,8 +52,8 @@ func (e *LoadError) Error() string { return e.Message }
 func (e *LoadError) Unwrap() error { return e.Err }
 
 // failed words the end of a load, and tells of it unless it was called off.
-func (c *core) failed(ctx context.Context, step Step, event clusterapi.EventType, r configv1.Release, reason string, err error) *LoadError {
-	e := c.failure(step, r, reason, err)
+func (l *loader) failed(ctx context.Context, step Step, event clusterapi.EventType, r configv1.Release, reason string, err error) *LoadError {
+	e := l.failure(step, r, reason, err)
 	if ctx.Err() != nil {
 		return e
 	}
@@ -61,11 +61,11 @@ func (c *core) failed(ctx context.Context, step Step, event clusterapi.EventType
 	if step == RetrievePayload { // the event tells what the condition leaves out
 		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
 	}
-	c.emit(clusterapi.Event{Type: event, Message: message, Err: err}, EventData{Release: r})
+	l.process.emit(clusterapi.Event{Type: event, Message: message, Err: err}, EventData{Release: r})
 	return e
 }
 
-func (c *core) failure(step Step, r configv1.Release, reason string, err error) *LoadError {
+func (l *loader) failure(step Step, r configv1.Release, reason string, err error) *LoadError {
 	e := &LoadError{Step: step, Release: r, Reason: reason, Err: err}
 	switch step {
 	case RetrievePayload:

@@ -3,6 +3,7 @@ package clusterupdate_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +15,11 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -42,20 +43,39 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 	clock := reconcile.NewClock(start)
 	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: w.c.Cluster, Payloads: sampleSource(), Verifier: signature.Insecure(), Clock: clock, Workers: 1,
-		Interval: 8 * time.Minute,
-		Observe: func(e clusterapi.Event) {
-			switch p := dataOf(e).Pass; {
-			case p == nil:
-			case p.Type == runlevel.EventPassStarted:
-				w.began = append(w.began, p.Time.Sub(start))
-			case p.Type == runlevel.EventNodeStarted && len(w.first) < len(w.began):
-				w.first = append(w.first, progressOf(p).Component)
-			}
-		},
+		Interval:    8 * time.Minute,
+		ApplyAlways: true, Logger: logOfPasses(func() { w.began = append(w.began, w.v.Now().Sub(start)) }),
 	}))(t)
+	components := make(map[string]string)
+	for _, m := range loadSample(t, sample.From(), sample.FromImage).Manifests {
+		_, component, _ := manifest.ParseName(m.Filename)
+		components[m.GVK().Kind+clusterapi.KeyOf(m.Object()).String()] = component
+	}
+	w.c.called = func(call memory.Call) {
+		if component := components[call.GVK.Kind+call.Key.String()]; call.Verb == "Apply" && component != "" && len(w.first) < len(w.began) {
+			w.first = append(w.first, component)
+		}
+	}
 	w.u, w.v = u, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: w.c.Cluster, Clock: clock, Seed: 1}, u.Process())
 	t.Cleanup(w.v.Close)
 	return w
+}
+
+// logOfPasses is a log that calls f whenever an Updater begins a pass.
+func logOfPasses(f func()) *slog.Logger {
+	return slog.New(slog.NewTextHandler(lineWriter(func(line string) {
+		if strings.Contains(line, `msg="a pass begins"`) {
+			f()
+		}
+	}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// lineWriter is a function as the output of a log.
+type lineWriter func(line string)
+
+func (f lineWriter) Write(line []byte) (int, error) {
+	f(string(line))
+	return len(line), nil
 }
 
 func (w *waitsTest) run(d time.Duration) {

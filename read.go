@@ -30,13 +30,13 @@ var ErrNoRelease = errors.New("the cluster version has no history: set Options.O
 // own returns the release that the cluster runs when nothing is asked for. An
 // error of ErrNoRelease may mean that the source of payloads has to be asked. Where
 // the history was lost, operators must agree with it.
-func (c *core) own(cv *configv1.ClusterVersion, operators reported) (configv1.Release, error) {
+func (r *decider) own(cv *configv1.ClusterVersion, operators reported) (configv1.Release, error) {
 	for _, h := range cv.Status.History {
 		if h.State == configv1.CompletedUpdate {
-			return graph.FillRelease(configv1.Release{Version: h.Version, Image: h.Image}, c.o.Own, nil), nil
+			return graph.FillRelease(configv1.Release{Version: h.Version, Image: h.Image}, r.process.o.Own, nil), nil
 		}
 	}
-	own := c.o.Own
+	own := r.process.o.Own
 	if h := cv.Status.History; len(h) > 0 {
 		// An installation of another release than Own ends when operators report one.
 		if own.Image == "" || len(operators) > 0 && !operators.are(own.Version) {
@@ -45,15 +45,15 @@ func (c *core) own(cv *configv1.ClusterVersion, operators reported) (configv1.Re
 		return own, nil
 	}
 	// The object was created again or lost its status; the cluster did not.
-	if own.Image == "" || c.s.ran && len(operators) == 0 && c.known.Image != "" {
-		own = c.known
+	if own.Image == "" || r.applier.work.ran && len(operators) == 0 && r.known.Image != "" {
+		own = r.known
 	}
 	if own.Version == "" && own.Image != "" {
-		if version := c.s.loadedVersion(own.Image); version != "" {
-			c.opened = configv1.Release{Version: version, Image: own.Image}
+		if version := r.loader.loads.version(own.Image); version != "" {
+			r.opened = configv1.Release{Version: version, Image: own.Image}
 		}
-		if c.opened.Image == own.Image {
-			own.Version = c.opened.Version
+		if r.opened.Image == own.Image {
+			own.Version = r.opened.Version
 		}
 	}
 	switch {

@@ -22,8 +22,9 @@ const checksHold = 10 * time.Minute
 type recheck struct {
 	of       *loaded
 	passed   time.Time
-	blocked  string // why nothing is applied
-	failures int    // in a row
+	blocked  string    // why nothing is applied
+	since    time.Time // when they blocked first
+	failures int       // in a row
 	retry    time.Time
 }
 
@@ -44,10 +45,10 @@ type recheckID struct {
 // release, and reports whether the pass has to wait for them. A process that
 // goes on with an update does not: it cannot know that nothing was applied.
 func (p *planner) unchecked(w *syncWork) bool {
-	if w.origin != requested || p.s.applied == w.loaded {
+	if w.origin != requested || p.mem.work.applied == w.loaded {
 		return false
 	}
-	c := p.s.checks
+	c := p.mem.loads.checks
 	if c.of != w.loaded {
 		c = recheck{of: w.loaded, passed: w.checked}
 	}
@@ -64,48 +65,46 @@ func (p *planner) unchecked(w *syncWork) bool {
 	return true
 }
 
-// recheckJob runs the checks while decisions go on.
-func (r *decider) recheckJob(call *recheckCall) reconcile.Job {
+// recheckJob runs the checks while decisions go on. done gets what they say.
+func (l *loader) recheckJob(call *recheckCall, done func(preconditions.Decision, error)) reconcile.Job {
 	return reconcile.Job{
 		ID: call.id,
 		Run: func(ctx context.Context, _ func(any)) (any, error) {
 			request := call.request
 			request.cv = beforeEntry(request.cv, request.own)
-			if _, err := r.runningPayload(ctx, &request); err != nil {
-				r.log("the running release's payload cannot be read: checks go without it", err)
+			if _, err := l.runningPayload(ctx, &request); err != nil {
+				l.process.log("the running release's payload cannot be read: checks go without it", err)
 			}
-			return r.precheck(ctx, &request, call.id.of.payload)
+			return l.precheck(ctx, &request, call.id.of.payload)
 		},
 		Done: func(out any, err error) []reconcile.Wake {
-			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
-				decision, _ := out.(preconditions.Decision)
-				r.rechecked(call.id, decision, err, now, r.interval(q))
-			})
+			decision, _ := out.(preconditions.Decision)
+			done(decision, err)
 			return []reconcile.Wake{{Key: decideKey}}
 		},
 	}
 }
 
-// rechecked takes note of what the checks say now.
-func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, interval time.Duration) {
-	s := &r.s
-	if s.sync == nil || s.sync.loaded != id.of {
-		return // it is about another release meanwhile
-	}
+// rechecked takes note of what the checks say now of what passes apply.
+func (l *loader) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, interval time.Duration) {
 	if err == nil && !decision.Blocked {
-		s.checks = recheck{of: id.of, passed: now}
+		l.loads.checks = recheck{of: id.of, passed: now}
 		return
 	}
 	text := decision.Summary
 	if err != nil {
 		text = err.Error()
 	}
-	c := recheck{of: id.of, passed: id.passed, failures: id.failures + 1, blocked: "the checks block what is to be applied: " + text}
+	c := recheck{of: id.of, passed: id.passed, failures: id.failures + 1, since: now, blocked: "the checks block what is to be applied: " + text}
 	c.retry = now.Add(loadRetry(c.failures, interval))
-	if c.blocked != s.checks.blocked {
-		r.emit(clusterapi.Event{Type: EventPreconditionBlock, Time: now, Message: c.blocked, Err: err}, EventData{Release: id.of.release})
+	last := &l.loads.checks
+	if last.of == id.of && last.blocked != "" {
+		c.since = last.since
 	}
-	s.checks = c
+	if c.blocked != last.blocked {
+		l.process.emit(clusterapi.Event{Type: EventPreconditionBlock, Time: now, Message: c.blocked, Err: err}, EventData{Release: id.of.release})
+	}
+	*last = c
 }
 
 // beforeEntry is a ClusterVersion as it was before its newest entry was accepted:

@@ -21,8 +21,8 @@ const (
 	requested origin = "requested" // somebody asks for it
 )
 
-// decision is the answer to a ClusterVersion.
-type decision struct {
+// intent is what a ClusterVersion asks for.
+type intent struct {
 	faults     field.ErrorList
 	cleared    *configv1.ClusterVersion // with the available updates as they were retrieved last
 	resolution clusterversion.Resolution
@@ -36,19 +36,19 @@ type decision struct {
 	gates      gates
 }
 
-// decide answers a ClusterVersion. It is a pure function.
-func decide(o object, s session, l availableUpdates, set settings) decision {
+// intentOf works out what a ClusterVersion asks for. It is a pure function.
+func intentOf(o object, m memory, set settings) intent {
 	cv := o.cv
-	if available, conditional, ok := l.answer(cv.Spec, true); ok { // what was retrieved counts, published or not
+	if available, conditional, ok := m.updates.answer(cv.Spec, true); ok { // what was retrieved counts, published or not
 		cv = cv.DeepCopy()
 		cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = available, conditional
 	}
-	d := decision{own: o.own, gates: o.gates, installing: !s.ran, lost: o.lost}
+	d := intent{own: o.own, gates: o.gates, installing: !m.work.ran, lost: o.lost}
 	d.faults = append(clusterversion.Validate(cv, o.gates.acceptRisks), o.notUnderstood...)
 	d.cleared = clusterversion.Clear(cv, d.faults)
 	asks, faulty := d.cleared, cv.Spec.DesiredUpdate != nil && d.cleared.Spec.DesiredUpdate == nil
 	if faulty && len(o.notUnderstood) == 0 && slices.ContainsFunc(d.faults, isNotAvailable) {
-		if set.Graph != nil && l.unjudged(acceptedRisks(cv, o.gates)) {
+		if set.o.Graph != nil && m.updates.unjudged(acceptedRisks(cv, o.gates)) {
 			// The version may well be available: not known is not invalid.
 			d.faults = slices.DeleteFunc(d.faults, isNotAvailable)
 			faulty = false
@@ -61,16 +61,16 @@ func decide(o object, s session, l availableUpdates, set settings) decision {
 	if o.lost != nil {
 		d.base = configv1.Release{}
 	}
-	if h := started(cv, o.own, s.ran); h != nil {
+	if h := started(cv, o.own, m.work.ran); h != nil {
 		d.base, d.baseOrigin, d.verified = configv1.Release{Version: h.Version, Image: h.Image}, resumed, h.Verified
 	}
 	var applied configv1.Release
-	if s.sync != nil {
-		applied = s.sync.release
+	if m.work.sync != nil {
+		applied = m.work.sync.release
 	}
 	d.base = graph.FillRelease(graph.FillRelease(d.base, applied, nil), cv.Status.Desired, nil)
 
-	d.resolution = clusterversion.Resolve(asks, d.base, faulty, set.Resolve)
+	d.resolution = clusterversion.Resolve(asks, d.base, faulty, set.o.Resolve)
 	if len(o.notUnderstood) > 0 {
 		d.resolution.Why = "the request is not understood, so it changes nothing: " + o.notUnderstood.ToAggregate().Error()
 	}
@@ -126,11 +126,11 @@ func (p *planner) resolve() {
 	if why := p.d.resolution.Why; why != "" {
 		p.wait(stepResolve, configv1.Release{}, why)
 	}
-	cv, s := p.o.cv, &p.s
-	if !p.Auto || len(p.o.notUnderstood) > 0 || p.d.installing || s.sync == nil || !s.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
+	cv, w := p.o.cv, &p.mem.work
+	if !p.set.o.Auto || len(p.o.notUnderstood) > 0 || p.d.installing || w.sync == nil || !w.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
 		return
 	}
-	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != clusterversion.OwnRelease && !equality.Semantic.DeepEqual(u, s.asked) {
+	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != clusterversion.OwnRelease && !equality.Semantic.DeepEqual(u, p.mem.asked) {
 		return
 	}
 	progressing := clusterapi.FindCondition(p.status.Conditions, configv1.OperatorProgressing)
@@ -140,7 +140,7 @@ func (p *planner) resolve() {
 		Desired:     cv.Spec.DesiredUpdate,
 		Progressing: progressing != nil && progressing.Status == configv1.ConditionTrue,
 	}
-	next, _ := graph.NextUpdate(state, p.AutoPolicy)
+	next, _ := graph.NextUpdate(state, p.set.o.AutoPolicy)
 	if next == nil || equality.Semantic.DeepEqual(next, cv.Spec.DesiredUpdate) {
 		return
 	}

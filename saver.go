@@ -15,7 +15,7 @@ import (
 // saver keeps in the cluster the signatures that verified a release: as soon
 // as one did, and at intervals.
 type saver struct {
-	*core
+	loader    *loader
 	persister *cluster.Persister // nil: the verifier remembers nothing
 	next      time.Time
 }
@@ -38,26 +38,26 @@ func (s *saver) Watches() []reconcile.Watch { return nil }
 // signatures can be found again.
 func (s *saver) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	if s.persister == nil {
-		if _, ok := s.o.Verifier.(remembers); s.o.Verifier != nil && !ok {
+		if _, ok := s.loader.process.o.Verifier.(remembers); s.loader.process.o.Verifier != nil && !ok {
 			return reconcile.Result{}, nil
 		}
-		p, err := cluster.NewPersister(cluster.PersistOptions{API: s.o.API, Signatures: s.signatures, Recent: s.recent, Once: true})
+		p, err := cluster.NewPersister(cluster.PersistOptions{API: s.loader.process.o.API, Signatures: s.loader.signatures, Recent: s.loader.recent, Once: true})
 		if err != nil {
 			return reconcile.Result{}, err
 		}
 		s.persister = p
 	}
-	interval := 2 * s.interval(q)
-	if wait := s.next.Sub(q.Now); !s.trust.hasNews() && wait > 0 && wait <= interval {
+	interval := 2 * s.loader.process.interval(q)
+	if wait := s.next.Sub(q.Now); !s.loader.trust.hasNews() && wait > 0 && wait <= interval {
 		return reconcile.Result{At: s.next}, nil
 	}
-	done := s.trust.saving()
+	done := s.loader.trust.saving()
 	err := s.persister.Save(ctx)
 	done(err)
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return reconcile.Result{}, err
 	}
-	s.log("Unable to save signatures", err)
+	s.loader.process.log("Unable to save signatures", err)
 	s.next = q.Now.Add(interval)
 	return reconcile.Result{At: s.next}, nil
 }
@@ -86,15 +86,15 @@ func (t *trust) saving() (done func(error)) {
 }
 
 // signatures are those that verified something, by digest.
-func (c *core) signatures() map[string][][]byte {
-	r, ok := c.verifier().(remembers)
+func (l *loader) signatures() map[string][][]byte {
+	r, ok := l.verifier().(remembers)
 	if !ok {
 		return nil
 	}
 	found := maps.Clone(r.Signatures())
-	c.trust.mu.Lock()
-	defer c.trust.mu.Unlock()
-	for digest, signatures := range c.trust.earlier {
+	l.trust.mu.Lock()
+	defer l.trust.mu.Unlock()
+	for digest, signatures := range l.trust.earlier {
 		if found == nil {
 			found = make(map[string][][]byte)
 		}
@@ -107,19 +107,19 @@ func (c *core) signatures() map[string][][]byte {
 
 // recent are the digests of signatures, the last success first, where the
 // verifier tells their order.
-func (c *core) recent() []string {
-	if r, ok := c.verifier().(interface{ Recent() []string }); ok {
+func (l *loader) recent() []string {
+	if r, ok := l.verifier().(interface{ Recent() []string }); ok {
 		return r.Recent()
 	}
 	return nil
 }
 
 // verifier is the one in use, nil before there is any.
-func (c *core) verifier() signature.Verifier {
-	if c.o.Verifier != nil {
-		return c.o.Verifier
+func (l *loader) verifier() signature.Verifier {
+	if l.process.o.Verifier != nil {
+		return l.process.o.Verifier
 	}
-	c.trust.mu.Lock()
-	defer c.trust.mu.Unlock()
-	return c.trust.verifier
+	l.trust.mu.Lock()
+	defer l.trust.mu.Unlock()
+	return l.trust.verifier
 }

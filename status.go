@@ -25,7 +25,7 @@ type statusInput struct {
 	now         metav1.Time
 	generation  int64
 	spec        configv1.ClusterVersionSpec
-	d           decision
+	d           intent
 	updates     availableUpdates
 	noGraph     bool // updates are not retrieved at all
 	judged      bool // upgradeable counts
@@ -41,11 +41,11 @@ type statusInput struct {
 	starts      func(operator string) (time.Time, bool) // since when operators are awaited
 }
 
-func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d decision, s *session, l availableUpdates, set *settings) statusInput {
+func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d intent, m *memory, set *settings) statusInput {
 	return statusInput{
-		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, updates: l, noGraph: set.Graph == nil,
-		load: s.load, accepted: s.accepted, completed: s.completed(), sync: s.sync, report: s.report, starts: set.starts,
-		hooks: func(history []configv1.UpdateHistory) hookTrouble { return s.hookTrouble(cv.UID, history, set.Hooks) },
+		now: metav1.NewTime(now), generation: cv.Generation, spec: cv.Spec, d: d, updates: m.updates, noGraph: set.o.Graph == nil,
+		load: m.loads.wanted, accepted: m.loads.accepted, completed: m.work.completed(), sync: m.work.sync, report: m.work.report, starts: set.starts,
+		hooks: func(history []configv1.UpdateHistory) hookTrouble { return m.hookTrouble(cv.UID, history, set.o.Hooks) },
 	}
 }
 

@@ -61,20 +61,21 @@ func readTracked(data []byte) (t tracked, err error) {
 	return t, nil
 }
 
-// restore goes on with the clocks that were saved, where they are those of the
-// newest entry of the history.
-func (r *decider) restore() {
-	if r.saved.Version > 0 && r.saved.entry() == r.s.entry {
-		r.log("the clocks of operators start again", json.Unmarshal(r.saved.Tracker, r.tracker))
+// restore goes on with the clocks that were saved, if they are those of an entry of
+// the history.
+func (a *applier) restore(e entry) {
+	if a.saved.Version > 0 && a.saved.entry() == e {
+		a.process.log("the clocks of operators start again", json.Unmarshal(a.saved.Tracker, a.tracker))
 	}
 }
 
-// startClocks takes note that a pass has begun, which started the clocks. The
+// startClocks takes note that a pass has begun, which started the clocks, over an
+// entry of the history. The
 // first one of a process goes on with those that were saved.
-func (r *decider) startClocks() {
-	r.restore()
-	r.saved = tracked{}
-	r.u.mu.Lock()
-	defer r.u.mu.Unlock()
-	r.u.entry, r.u.tracker = r.s.entry, r.tracker
+func (a *applier) startClocks(e entry) {
+	a.restore(e)
+	a.saved = tracked{}
+	a.updater.mu.Lock()
+	defer a.updater.mu.Unlock()
+	a.updater.entry, a.updater.tracker = e, a.tracker
 }

@@ -23,18 +23,18 @@ type trust struct {
 // payloadVerifier returns the verifier that the running payload configures:
 // trust comes from what the cluster runs, never from what it is to run. It is
 // made again when that payload changes, or the way out of the cluster.
-func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
-	payload, err := c.runningPayload(ctx, r)
+func (l *loader) payloadVerifier(ctx context.Context, r *loadRequest) (signature.Verifier, error) {
+	payload, err := l.runningPayload(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("the running release's signature keys: %w", err)
 	}
-	egress, err := clusterapi.ReadEgress(ctx, c.o.API)
+	egress, err := clusterapi.ReadEgress(ctx, l.process.o.API)
 	if err != nil {
 		return nil, err
 	}
 	// Which of the payload's manifests count depends on the feature gates.
 	key := payload.Release.Image + " " + r.gates.key() + " " + egress.Revision
-	if v := c.trust.made(key); v != nil {
+	if v := l.trust.made(key); v != nil {
 		return v, nil
 	}
 	// Nobody waits for these reads: of two verifiers that are made at the same
@@ -46,23 +46,23 @@ func (c *core) payloadVerifier(ctx context.Context, r *loadRequest) (signature.V
 		}
 		sources = append(sources, cluster.ConfigSource{Name: m.Filename, Object: m.Object()})
 	}
-	o := cluster.ConfigOptions{Options: signature.Options{Clock: c.o.Clock, Identity: c.o.Identity}, Reader: c.o.API}
+	o := cluster.ConfigOptions{Options: signature.Options{Clock: l.process.o.Clock, Identity: l.process.o.Identity}, Reader: l.process.o.API}
 	o.HTTP = signature.HTTPOptions{Proxy: egress.Proxy, RootCAs: egress.RootCAs, Bundle: egress.Bundle}
 	v, err := cluster.FromManifests(sources, o)
 	if err != nil {
 		return nil, err
 	}
 	if _, none := v.(signature.NotPossible); none {
-		c.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
+		l.process.o.Logger.Warn("No release authenticity verification is configured, all releases are considered unverified")
 	}
-	c.trust.mu.Lock()
-	defer c.trust.mu.Unlock()
-	if c.trust.unsaved {
-		if r, ok := c.trust.verifier.(remembers); ok { // nobody else can save them
-			c.trust.earlier = r.Signatures()
+	l.trust.mu.Lock()
+	defer l.trust.mu.Unlock()
+	if l.trust.unsaved {
+		if r, ok := l.trust.verifier.(remembers); ok { // nobody else can save them
+			l.trust.earlier = r.Signatures()
 		}
 	}
-	c.trust.key, c.trust.verifier = key, v
+	l.trust.key, l.trust.verifier = key, v
 	return v, nil
 }
 

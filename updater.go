@@ -34,10 +34,10 @@ type Updater struct {
 
 	busy   sync.Mutex
 	syncer *reconcile.Syncer
-	synced *core // what syncer drives
+	synced *decider // what syncer drives
 
 	mu      sync.Mutex
-	last    Plan
+	last    Decision
 	entry   entry             // of the history, that passes are about
 	tracker *runlevel.Tracker // nil: none has begun
 }
@@ -112,7 +112,7 @@ func (u *Updater) Sync(ctx context.Context) (Result, error) {
 	}
 	defer u.busy.Unlock()
 	if u.syncer == nil {
-		u.syncer = reconcile.NewSyncer(u.driver(), u.process(func(c *core) { u.synced, c.lists = c, true }))
+		u.syncer = reconcile.NewSyncer(u.driver(), u.reconcilers(func(d *decider) { u.synced, d.applier.lists = d, true }))
 	}
 	u.syncer.Wake(processName, deciderName, decideKey)
 	after, err := u.syncer.Sync(ctx)
@@ -141,8 +141,8 @@ func (u *Updater) Run(ctx context.Context) error {
 	defer u.busy.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var run *core
-	err := reconcile.Run(ctx, u.driver(), u.process(func(c *core) { run, c.fatal = c, cancel }))
+	var run *decider
+	err := reconcile.Run(ctx, u.driver(), u.reconcilers(func(d *decider) { run, d.fatal = d, cancel }))
 	if run != nil {
 		run.flush(ctx)
 	}
@@ -163,21 +163,21 @@ func (u *Updater) driver() reconcile.Options {
 // Process is the Updater as reconcilers for a driver of one's own: with others
 // in one [reconcile.Run], or in virtual time. Options.Clock must then be the
 // driver's.
-func (u *Updater) Process() reconcile.Process { return u.process(func(*core) {}) }
+func (u *Updater) Process() reconcile.Process { return u.reconcilers(func(*decider) {}) }
 
 const processName = "updater"
 
-func (u *Updater) process(made func(*core)) reconcile.Process {
+func (u *Updater) reconcilers(made func(*decider)) reconcile.Process {
 	return reconcile.Process{Name: processName, New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		c := newCore(u, api)
-		made(c)
-		return []reconcile.Reconciler{&decider{core: c}, &applier{c}, &saver{core: c}}
+		d := newDecider(u, api)
+		made(d)
+		return []reconcile.Reconciler{d, d.applier, &saver{loader: d.loader}}
 	}}
 }
 
 // Explain returns what the Updater decided last: what it does now, what it
 // waits for, and why. It may be called at any time.
-func (u *Updater) Explain() Plan {
+func (u *Updater) Explain() Decision {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	last := u.last

@@ -15,19 +15,19 @@ import (
 
 // verify checks the signature of a release image. An update that is forced
 // goes on without one; why that is a risk is returned.
-func (c *core) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
-	verifier := c.o.Verifier
+func (l *loader) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
+	verifier := l.process.o.Verifier
 	if verifier == nil {
-		verifier, err = c.payloadVerifier(ctx, r)
+		verifier, err = l.payloadVerifier(ctx, r)
 	}
 	if err == nil {
-		half, cancel := reconcile.WithTimeout(ctx, c.o.RetrieveTimeout/2)
+		half, cancel := reconcile.WithTimeout(ctx, l.process.o.RetrieveTimeout/2)
 		defer cancel()
-		out.verification, err = c.verifySigner(half, verifier, r.release)
+		out.verification, err = l.verifySigner(half, verifier, r.release)
 		if err == nil {
 			out.verified = true
-			c.trust.noteVerified()
-			c.emit(clusterapi.Event{Type: EventSignatureVerified, Message: out.verification.String()}, EventData{Release: r.release, Verification: out.verification})
+			l.trust.noteVerified()
+			l.process.emit(clusterapi.Event{Type: EventSignatureVerified, Message: out.verification.String()}, EventData{Release: r.release, Verification: out.verification})
 			return "", nil
 		}
 	}
@@ -44,11 +44,11 @@ func forcedRisk(r configv1.Release, err error) string {
 
 // verifySigner verifies a release, and that it was signed under a name that
 // counts. Without a version, the version in that name plays no part.
-func (c *core) verifySigner(ctx context.Context, verifier signature.Verifier, r configv1.Release) (*signature.Verification, error) {
-	identity := c.o.Identity
+func (l *loader) verifySigner(ctx context.Context, verifier signature.Verifier, r configv1.Release) (*signature.Verification, error) {
+	identity := l.process.o.Identity
 	if r.Version == "" && identity.Version {
 		identity.Version = false
-		if v, ok := verifier.(*signature.OpenPGP); ok && c.o.Verifier == nil {
+		if v, ok := verifier.(*signature.OpenPGP); ok && l.process.o.Verifier == nil {
 			verifier = v.WithIdentity(identity)
 		}
 	}
@@ -78,19 +78,19 @@ func (c *core) verifySigner(ctx context.Context, verifier signature.Verifier, r 
 
 // checkVersion compares the names under which a release was signed with its
 // version, where that was not known before its contents were read.
-func (c *core) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
+func (l *loader) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
 	if out.verification == nil || r.release.Version != "" {
 		return "", nil
 	}
 	v := out.verification.For(out.release.Version)
-	err = c.o.Identity.CheckAll(v, v.Version)
+	err = l.process.o.Identity.CheckAll(v, v.Version)
 	switch {
 	case err == nil && slices.ContainsFunc(v.Signers, func(s signature.Signer) bool { return s.Fit == signature.FitOther }):
-		c.emit(clusterapi.Event{Type: EventSignatureVerified, Message: v.String()}, EventData{Release: out.release, Verification: v})
+		l.process.emit(clusterapi.Event{Type: EventSignatureVerified, Message: v.String()}, EventData{Release: out.release, Verification: v})
 	case err != nil && r.force:
 		out.verified = false
 		risk = forcedRisk(out.release, err)
-		c.emit(clusterapi.Event{Type: EventRetrievePayload, Message: risk}, EventData{Release: out.release})
+		l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: risk}, EventData{Release: out.release})
 		return risk, nil
 	}
 	return "", err

@@ -12,42 +12,49 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// nodeRun is a node that is run. It remembers where it waits.
-type nodeRun struct {
-	*Pass
+// node is a node of the task graph at work. It remembers where it waits.
+type node struct {
+	pass    *Pass
 	index   int
 	tasks   []*manifest.Task
 	started bool
 
-	next    int                      // the task under way
-	broken  map[*manifest.Task]error // panics when ClusterOperators were created
-	attempt int                      // of the task under way; 0: it has not begun
-	waits   []time.Duration          // after the attempts that are left
-	last    error                    // of an attempt that failed by itself
-	pending *jobPending              // what the task waits for
+	next     int                      // the task under way
+	broken   map[*manifest.Task]error // panics when ClusterOperators were created
+	attempt  int                      // of the task under way; 0: it has not begun
+	waits    []time.Duration          // after the attempts that are left
+	last     error                    // of an attempt that failed by itself
+	pending  *jobPending              // what the task waits for
+	reported string                   // the trouble of a task that stalls, as the last event has it
 
-	stalled error  // what the task came to, in a pass that stays
-	told    string // of that, last
+	// guarded by the pass's lock
+	cancel  context.CancelCauseFunc // of the look at it; nil: there is none
+	at      time.Time               // not before
+	wait    time.Duration           // until then
+	awaits  string                  // the ClusterOperator that the task under way is about
+	stalled bool            // until the next look at it begins
+	woken   bool            // it goes on, though it is stalled or waits
+	trouble error           // what the task of a stalled node came to
 }
 
-// step runs the tasks of the node in order, until one has to wait. The first
+// run runs the tasks of the node in order, until one has to wait. The first
 // error that blocks ends it; a panic in code that was supplied is one of them.
-func (n *nodeRun) step(ctx context.Context) (wait time.Duration, over bool, err error) {
+func (n *node) run(ctx context.Context) (wait time.Duration, over bool, err error) {
 	caught := panics.Isolate(func() error {
 		if !n.started {
 			n.started = true
-			n.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeStarted}, Progress{Node: n.index})
+			n.pass.journal.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeStarted}, Progress{Node: n.index})
 			err, over = n.precreate(ctx), true
 			if err != nil {
-				n.ended(err)
+				n.done(err)
 				return nil
 			}
 		}
 		for over = false; !over && wait == 0; {
 			wait, over, err = n.stepTask(ctx)
 		}
-		if over && (err == nil || !n.stay || ctx.Err() != nil) {
-			n.ended(err)
+		if over && (err == nil || !n.pass.stay || ctx.Err() != nil) {
+			n.done(err)
 		}
 		return nil
 	})
@@ -57,78 +64,84 @@ func (n *nodeRun) step(ctx context.Context) (wait time.Duration, over bool, err 
 	return wait, over, err
 }
 
-// ended tells of the end of the node.
-func (n *nodeRun) ended(err error) {
-	n.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeDone, Err: err}, Progress{Node: n.index})
+// done reports the end of the node.
+func (n *node) done(err error) {
+	n.pass.journal.emitTask(n.tasks[0], clusterapi.Event{Type: EventNodeDone, Err: err}, Progress{Node: n.index})
 }
 
-// at is the task under way.
-func (n *nodeRun) at() *manifest.Task { return n.tasks[min(n.next, len(n.tasks)-1)] }
+// task is the task under way.
+func (n *node) task() *manifest.Task { return n.tasks[min(n.next, len(n.tasks)-1)] }
 
-// awaits is the object that the node's task is about.
-func (n *nodeRun) awaits() manifest.Identity { return n.at().Manifest.Identity() }
+// operator is the ClusterOperator that the task under way is about; empty: it is about
+// something else.
+func (n *node) operator() string {
+	if m := n.task().Manifest; isClusterOperator(m) {
+		return m.Identity().Name
+	}
+	return ""
+}
 
 // broke ends the node for a panic that nobody caught before, of a logger or
 // the clock, or because supplied code has ended the goroutine.
-func (n *nodeRun) broke(caught error) error {
-	te := panicError(n.at(), caught)
-	n.putSafely(func() {
-		n.count(n.at(), clusterapi.Event{Type: EventTaskFailed, Message: te.Message, Err: te}, Progress{Node: n.index})
-		n.count(n.tasks[0], clusterapi.Event{Type: EventNodeDone, Err: te}, Progress{Node: n.index})
+func (n *node) broke(caught error) error {
+	te := panicError(n.task(), caught)
+	n.pass.journal.putSafely(func() {
+		n.pass.journal.count(n.task(), clusterapi.Event{Type: EventTaskFailed, Message: te.Message, Err: te}, Progress{Node: n.index})
+		n.pass.journal.count(n.tasks[0], clusterapi.Event{Type: EventNodeDone, Err: te}, Progress{Node: n.index})
 	})
 	return te
 }
 
 // stepTask goes on with the task under way. wait is how long until it is to be
 // tried again; over says that the node has ended, with err.
-func (n *nodeRun) stepTask(ctx context.Context) (wait time.Duration, over bool, err error) {
+func (n *node) stepTask(ctx context.Context) (wait time.Duration, over bool, err error) {
 	if n.next == len(n.tasks) {
 		return 0, true, nil
 	}
-	t := n.at()
+	t := n.task()
 	if n.attempt == 0 {
-		if err := n.contextError(ctx); err != nil {
+		if err := n.pass.interrupted(ended(ctx)); err != nil {
 			return 0, true, err
 		}
-		if v := n.filter.Judge(t.Manifest); !v.Included {
-			n.emitTask(t, clusterapi.Event{Type: EventTaskSkipped, Message: v.Reason}, Progress{Node: n.index})
+		if v := n.pass.filter.Judge(t.Manifest); !v.Included {
+			n.pass.journal.emitTask(t, clusterapi.Event{Type: EventTaskSkipped, Message: v.Reason}, Progress{Node: n.index})
 			n.next++
 			return 0, false, nil
 		}
-		n.emitTask(t, clusterapi.Event{Type: EventTaskStarted}, Progress{Node: n.index})
-		n.waits, n.last = slices.Collect(n.backoff.delays()), nil
+		n.pass.journal.emitTask(t, clusterapi.Event{Type: EventTaskStarted}, Progress{Node: n.index})
+		n.waits, n.last = slices.Collect(n.pass.backoff.delays()), nil
 	}
 	wait, err = n.try(ctx, t)
 	if wait > 0 {
 		return wait, false, nil
 	}
-	over, err = n.finish(t, err)
+	over, err = n.finish(t, err, n.pass.stay)
 	return 0, over, err
 }
 
 // try makes an attempt at the task, or goes on with one that waits. It returns
 // how long to wait for the next one, else nil, a *TaskError or, where nothing
 // but the end of the context went wrong, a *contextEnd.
-func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
+func (n *node) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
 	if n.attempt == 0 && n.broken[t] != nil {
 		n.attempt = 1
-		n.attemptFailed()
+		n.pass.journal.attemptFailed()
 		return 0, n.broken[t]
 	}
 	if ctx.Err() != nil {
-		return 0, n.cutShort(ctx, t)
+		return 0, n.cutShort(ended(ctx), t)
 	}
 	if look := n.pending; look != nil {
 		n.pending = nil
-		err = n.supplied(t, func() error { return look.again(ctx) })
+		err = n.pass.supplied(t, func() error { return look.again(ctx) })
 	} else {
 		n.attempt++
-		err = n.apply(ctx, t, n.state)
+		err = n.pass.apply(ctx, t, n.pass.state)
 	}
 	if pending, ok := errors.AsType[*jobPending](err); ok {
 		n.pending = pending
 		if ctx.Err() != nil {
-			return 0, n.cutShort(ctx, t)
+			return 0, n.cutShort(ended(ctx), t)
 		}
 		return jobPoll, nil
 	}
@@ -136,90 +149,87 @@ func (n *nodeRun) try(ctx context.Context, t *manifest.Task) (wait time.Duration
 		return 0, nil
 	}
 	if ctx.Err() != nil && isContextError(ctx, err) {
-		return 0, n.cutShort(ctx, t)
+		return 0, n.cutShort(ended(ctx), t)
 	}
 	n.last = err
-	n.attemptFailed()
+	n.pass.journal.attemptFailed()
 	te := taskError(t, err)
 	if _, final := errors.AsType[*TaskError](err); final || len(n.waits) == 0 {
 		return 0, te
 	}
 	wait, n.waits = n.waits[0], n.waits[1:]
-	n.emitTask(t, clusterapi.Event{Type: EventTaskRetry, Message: te.Error(), Err: n.last}, Progress{Node: n.index, Attempt: n.attempt})
-	n.log.DebugContext(ctx, "task failed, trying again", "task", t.String(), "attempt", n.attempt, "wait", wait, "err", n.last)
+	n.pass.journal.emitTask(t, clusterapi.Event{Type: EventTaskRetry, Message: te.Error(), Err: n.last}, Progress{Node: n.index, Attempt: n.attempt})
+	n.pass.log.DebugContext(ctx, "task failed, trying again", "task", t.String(), "attempt", n.attempt, "wait", wait, "err", n.last)
 	return max(wait, 1), nil
 }
 
-// cutShort is what a task came to that the end of the context interrupts.
-func (n *nodeRun) cutShort(ctx context.Context, t *manifest.Task) error {
+// cutShort is what a task came to that the end of the pass or of a look interrupts.
+func (n *node) cutShort(why error, t *manifest.Task) error {
 	if n.pending != nil {
-		if te, ok := errors.AsType[*TaskError](jobUnfinished(n.pending.name, ended(ctx))); ok {
-			n.attemptFailed()
+		if te, ok := errors.AsType[*TaskError](jobUnfinished(n.pending.name, why)); ok {
+			n.pass.journal.attemptFailed()
 			return taskError(t, te)
 		}
 	}
 	if n.last != nil {
 		return taskError(t, n.last)
 	}
-	return n.contextError(ctx)
+	return n.pass.interrupted(why)
 }
 
 // finish takes note of what a task came to: the next one follows, or the node
-// has ended.
-func (n *nodeRun) finish(t *manifest.Task, err error) (over bool, _ error) {
+// has ended. With stay, a task that failed stalls the node.
+func (n *node) finish(t *manifest.Task, err error, stay bool) (over bool, _ error) {
 	attempt := n.attempt
 	te, isTask := err.(*TaskError)
 	switch {
 	case err == nil:
 		if isClusterOperator(t.Manifest) {
-			n.tracker.stopCO(t.Manifest.Identity().Name)
+			n.pass.tracker.stopCO(t.Manifest.Identity().Name)
 		}
-		n.emitTask(t, clusterapi.Event{Type: EventTaskDone}, Progress{Node: n.index, Attempt: attempt})
+		n.pass.journal.emitTask(t, clusterapi.Event{Type: EventTaskDone}, Progress{Node: n.index, Attempt: attempt})
 	case isTask && te.Effect == EffectReport:
-		n.remember(te)
-		n.emitTask(t, clusterapi.Event{Type: EventTaskDone, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt})
-	case isTask && n.stay:
+		n.pass.journal.remember(te)
+		n.pass.journal.emitTask(t, clusterapi.Event{Type: EventTaskDone, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt})
+	case isTask && stay:
 		n.stall(t, te)
 		return true, te
 	case isTask:
 		if te.Wait != nil {
-			n.emitTask(t, clusterapi.Event{Type: EventWaiting, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt, Wait: te.Wait})
+			n.pass.journal.emitTask(t, clusterapi.Event{Type: EventWaiting, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt, Wait: te.Wait})
 		}
-		n.emitTask(t, clusterapi.Event{Type: EventTaskFailed, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt})
+		n.pass.journal.emitTask(t, clusterapi.Event{Type: EventTaskFailed, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: attempt})
 		return true, te
 	default:
 		return true, err
 	}
 	n.next++
-	n.attempt, n.told = 0, ""
+	n.attempt, n.reported = 0, ""
 	return false, nil
 }
 
 // stall tells what a task waits for in a pass that stays, when that is new, and
 // gives the task its attempts again.
-func (n *nodeRun) stall(t *manifest.Task, te *TaskError) {
-	if text := te.Error(); text != n.told {
-		n.told = text
+func (n *node) stall(t *manifest.Task, te *TaskError) {
+	if text := te.Error(); text != n.reported {
+		n.reported = text
 		what := EventTaskRetry
 		if te.Wait != nil {
 			what = EventWaiting
 		}
-		n.emitTask(t, clusterapi.Event{Type: what, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: n.attempt, Wait: te.Wait})
+		n.pass.journal.emitTask(t, clusterapi.Event{Type: what, Message: te.Message, Err: te}, Progress{Node: n.index, Attempt: n.attempt, Wait: te.Wait})
 	}
-	n.waits = slices.Collect(n.backoff.delays())
+	n.waits = slices.Collect(n.pass.backoff.delays())
 }
 
-// stop ends the node where it waits: the context has ended.
-func (n *nodeRun) stop(ctx context.Context) (err error) {
+// stop ends the node where it waits, because of why.
+func (n *node) stop(why error) (err error) {
 	caught := panics.Isolate(func() error {
-		stay := n.stay
-		n.stay = false
-		err = n.stalled
+		err = n.trouble
 		if err == nil {
-			_, err = n.finish(n.at(), n.cutShort(ctx, n.at()))
+			_, err = n.finish(n.task(), n.cutShort(why, n.task()), false)
 		}
-		n.stay = stay
-		n.ended(err)
+		n.done(err)
 		return nil
 	})
 	if caught != nil {
@@ -231,22 +241,22 @@ func (n *nodeRun) stop(ctx context.Context) (err error) {
 // precreate creates the ClusterOperators of a node, so that dashboards and
 // must-gathers know of them before their turn. Failing to do so is no
 // trouble: the task itself will find out. Only panics are kept for it.
-func (n *nodeRun) precreate(ctx context.Context) error {
+func (n *node) precreate(ctx context.Context) error {
 	for i, t := range n.tasks {
-		if !isClusterOperator(t.Manifest) || !n.filter.Judge(t.Manifest).Included {
+		if !isClusterOperator(t.Manifest) || !n.pass.filter.Judge(t.Manifest).Included {
 			continue
 		}
-		if err := n.contextError(ctx); err != nil {
+		if err := n.pass.interrupted(ended(ctx)); err != nil {
 			return err
 		}
-		n.tracker.StartCO(t.Manifest.Identity().Name)
+		n.pass.tracker.StartCO(t.Manifest.Identity().Name)
 		n.next = i // whom a Goexit is about
-		err := n.apply(ctx, t, Precreating)
+		err := n.pass.apply(ctx, t, Precreating)
 		n.next = 0
 		if err == nil {
 			continue
 		}
-		n.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
+		n.pass.log.WarnContext(ctx, "precreating failed", "task", t.String(), "err", err)
 		if _, ok := errors.AsType[*panics.Error](err); ok {
 			if n.broken == nil {
 				n.broken = make(map[*manifest.Task]error)
@@ -272,12 +282,13 @@ func (p *Pass) supplied(t *manifest.Task, f func() error) error {
 	return err
 }
 
-// contextError returns the error of a node that the context ends, or nil.
-func (p *Pass) contextError(ctx context.Context) error {
-	if err := ended(ctx); err != nil {
-		return &contextEnd{Done: p.doneSoFar(), Total: p.total, Err: err}
+// interrupted returns the error of a node that why interrupts; nil for nil.
+func (p *Pass) interrupted(why error) error {
+	if why == nil {
+		return nil
 	}
-	return nil
+	done, _ := p.journal.counts()
+	return &contextEnd{Done: done, Total: p.journal.total, Err: why}
 }
 
 // ended returns why a context is over: its error, and the cause if that says
@@ -290,10 +301,4 @@ func ended(ctx context.Context) error {
 		return cause
 	}
 	return nil
-}
-
-func (p *Pass) remember(te *TaskError) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.reports = append(p.reports, te)
 }

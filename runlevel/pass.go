@@ -5,26 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// Pass is one pass over the tasks of a release, driven from outside: it has no
-// goroutine and never waits. [Run] drives one to its end; a program with a loop
-// of its own steps it:
+// Pass is one pass over the tasks of a release: a [reconcile.Reconciler] whose keys
+// are the nodes of the task graph. It has no goroutine and never waits. [Run] drives
+// one to its end. A program that hosts reconcilers adds it to a process, or drives it
+// by a loop of its own:
 //
-//	pass, err := runlevel.NewPass(tasks, options)
-//	for _, node := range pass.Start() {
-//		... call Step(ctx, node) now
+//	for keys := pass.Keys(); len(keys) > 0; keys = keys[1:] {
+//		... call Reconcile for keys[0], and again at Result.At; append what Result.Wake names
 //	}
 //
-// Each [Step] says when to step the node again, and which nodes became ready.
 // It is safe for concurrent use, with different nodes.
 type Pass struct {
 	state   State
@@ -36,44 +39,27 @@ type Pass struct {
 	tracker *Tracker
 	applier Applier
 	log     *slog.Logger
-	total   int
+	stepped func(settled bool) []reconcile.Wake
 	limit   int // nodes at work at a time
 	graph   *manifest.Graph
+	journal *journal
 
-	scheduling sync.Mutex // guards what follows
-	schedule   *schedule
-	nodes      map[int]*nodeRun // those handed out that have not ended
-	stalled    int              // of them
-	stopped    error            // why the pass was called off
-	over       bool             // PassDone was told
-
-	mu            sync.Mutex // guards what follows
-	events        stream
-	done, skipped int
-	failed        int // attempts
-	reports       []*TaskError
-	levels        map[string]*levelCount // only with an observer
+	mu       sync.Mutex // guards what follows
+	schedule *schedule
+	nodes    map[int]*node // those handed out that have not ended
+	begun    bool
+	looks    int   // under way
+	stalled  int   // nodes
+	stopped  error // why no look begins any more; nil: they do
+	off      bool  // Stop was called
+	over     bool  // PassDone was emitted
 }
 
-// Step is what a step of a node came to.
-type Step struct {
-	// At is when to step the node again; zero: it has ended or is stalled.
-	At time.Time
-	// Ready are nodes to step now, for the first time.
-	Ready []int
-	// Stalled says that the node's task has failed as often as a pass tries
-	// (only with [Options].Stay). Step it again when Awaits may have changed,
-	// or at the time of the next pass.
-	Stalled bool
-	// Awaits is the object on which the node waits, with At or Stalled; the
-	// zero Identity: none.
-	Awaits manifest.Identity
-	// Settled says that no node is at work: all have ended or are stalled.
-	// [Pass.Result] says what is wrong then.
-	Settled bool
-	// Done says that the pass has ended.
-	Done bool
-}
+// The name of a [Pass], and the kind of its keys.
+const (
+	passName = "pass"
+	nodeKind = "node"
+)
 
 // NewPass returns a pass that has not begun. Its errors are faults of the
 // options.
@@ -83,9 +69,8 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	}
 	p := &Pass{
 		state: o.State, attempt: max(o.Attempt, 0), stay: o.Stay, filter: o.Filter,
-		clock: o.Clock, tracker: o.Tracker, applier: o.Applier,
-		events: stream{observe: o.Observe}, log: o.Logger, total: len(tasks),
-		nodes: make(map[int]*nodeRun),
+		clock: o.Clock, tracker: o.Tracker, applier: o.Applier, log: o.Logger, stepped: o.Stepped,
+		nodes: make(map[int]*node),
 	}
 	switch p.state {
 	case "":
@@ -121,12 +106,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	if o.Observe != nil {
-		p.levels = make(map[string]*levelCount)
-		for _, t := range tasks {
-			p.level(t).total++
-		}
-	}
+	p.journal = newJournal(o.Observe, p.clock, tasks)
 	if p.applier == nil {
 		if o.API == nil {
 			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
@@ -135,7 +115,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		included := func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }
 		a := &applier{
 			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,
-			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.tell,
+			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.journal.tell,
 			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.watchesFor(o.Mode),
 			created: createdOnly(tasks, included), definitions: definitionsOf(tasks, included),
 			doubles: doublesOf(tasks, included), deletes: deletionsOf(tasks, included),
@@ -158,146 +138,289 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	return p, nil
 }
 
-// Start begins the pass and returns the nodes to step first.
-func (p *Pass) Start() []int {
+// Name implements [reconcile.Reconciler]: it is "pass".
+func (p *Pass) Name() string { return passName }
+
+// Watches implements [reconcile.Reconciler]. A pass that stays watches
+// ClusterOperators; the nodes of another one are tried again a few times.
+func (p *Pass) Watches() []reconcile.Watch {
+	if !p.stay {
+		return nil
+	}
+	return []reconcile.Watch{OperatorWatch(func() *Pass { return p })}
+}
+
+// OperatorWatch returns the watch of ClusterOperators that wakes the nodes of a pass
+// that wait for one which has changed. It is for a host of passes that follow one
+// another: current returns the one under way, nil if there is none.
+func OperatorWatch(current func() *Pass) reconcile.Watch {
+	return reconcile.Watch{GVK: clusterOperatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		p := current()
+		if p == nil || old == nil || new == nil {
+			return nil
+		}
+		return wakes(p.resume(func(n *node) bool { return n.awaits == new.Name() }))
+	}}
+}
+
+// Workers implements [reconcile.Concurrent].
+func (p *Pass) Workers() int { return p.limit }
+
+// Keys implements [reconcile.Lister]. It returns the nodes at work; the first call
+// begins the pass.
+func (p *Pass) Keys() []reconcile.Key {
+	if p.begin() {
+		p.journal.emit(EventPassStarted, nil)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.handOut()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var keys []reconcile.Key
+	for _, i := range slices.Sorted(maps.Keys(p.nodes)) {
+		if n := p.nodes[i]; !n.stalled || n.woken {
+			keys = append(keys, nodeKey(i))
+		}
+	}
+	return keys
+}
+
+// begin reports whether the pass begins with this call.
+func (p *Pass) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.begun || p.stopped != nil {
+		return false
+	}
+	p.begun = true
 	if p.attempt == 0 {
 		p.tracker.reset()
 	}
-	p.emit(EventPassStarted, nil)
-	p.scheduling.Lock()
-	defer p.scheduling.Unlock()
-	return p.handOut()
-}
-
-// Finished reports whether no node is left to step: the pass has ended, or was
-// called off.
-func (p *Pass) Finished() bool {
-	p.scheduling.Lock()
-	defer p.scheduling.Unlock()
-	return p.stopped != nil || p.schedule.Finished()
+	return true
 }
 
 // handOut makes nodes that are ready begin, as far as there is room.
-func (p *Pass) handOut() []int {
-	var ready []int
+func (p *Pass) handOut() []reconcile.Key {
+	var ready []reconcile.Key
 	for p.schedule.Running()-p.stalled < p.limit {
-		node, ok := p.schedule.Next()
+		i, ok := p.schedule.Next()
 		if !ok {
 			break
 		}
-		tasks := p.graph.Nodes[node].Tasks
+		tasks := p.graph.Nodes[i].Tasks
 		if len(tasks) == 0 {
-			p.schedule.Done(node)
+			p.schedule.Done(i)
 			continue
 		}
-		p.nodes[node] = &nodeRun{Pass: p, index: node, tasks: tasks}
-		ready = append(ready, node)
+		p.nodes[i] = &node{pass: p, index: i, tasks: tasks}
+		ready = append(ready, nodeKey(i))
 	}
 	return ready
 }
 
-// Step works on a node until it ends or has to wait. A node that waits goes on
-// with the task at which it waited. When ctx ends, the node does; a node that
-// has ended already is left alone.
-func (p *Pass) Step(ctx context.Context, node int) Step {
-	p.scheduling.Lock()
-	n := p.nodes[node]
-	if n == nil || p.stopped != nil {
-		defer p.scheduling.Unlock()
-		return p.settle(Step{})
+// Reconcile implements [reconcile.Reconciler]: it works on a node until it ends or
+// has to wait. A node that waits goes on with the task at which it waited. The pass
+// begins no look after one during which ctx ended, and one of them returns the error
+// of ctx.
+func (p *Pass) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	index, err := strconv.Atoi(r.Key.Name)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("runlevel: there is no node %q", r.Key.Name)
 	}
-	if n.stalled != nil {
-		n.stalled = nil
+	look, n, at := p.enter(ctx, index, r.Now)
+	if n == nil {
+		return reconcile.Result{At: at}, nil
+	}
+	wait, over, err := n.run(look)
+	cut := ctx.Err()
+	return p.leave(ctx, n, outcome{wait: wait, over: over, ended: look.Err() != nil, err: err}), cut
+}
+
+// enter begins a look at a node; nil: there is nothing to look at before at. A clock
+// that was set back makes a look come early.
+func (p *Pass) enter(ctx context.Context, index int, now time.Time) (look context.Context, _ *node, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.nodes[index]
+	if n == nil || n.stalled && !n.woken || p.stopped != nil {
+		return nil, nil, time.Time{}
+	}
+	if early := n.at.Sub(now); early > 0 && early <= n.wait && !n.woken {
+		return nil, nil, n.at
+	}
+	p.looks++
+	if n.stalled {
 		p.stalled--
 	}
-	p.scheduling.Unlock()
+	n.stalled, n.woken, n.trouble = false, false, nil
+	look, n.cancel = context.WithCancelCause(ctx)
+	return look, n, time.Time{}
+}
 
-	wait, ended, err := n.step(ctx)
+// outcome is what a look at a node came to: the node waits, or it is over with err.
+type outcome struct {
+	wait  time.Duration
+	over  bool
+	ended bool // the context of the look
+	err   error
+}
 
-	p.scheduling.Lock()
-	defer p.scheduling.Unlock()
-	out := Step{}
+// leave takes note of what a look at a node came to. ctx is the driver's.
+func (p *Pass) leave(ctx context.Context, n *node, o outcome) reconcile.Result {
+	p.mu.Lock()
+	result := reconcile.Result{}
+	n.cancel(nil)
+	n.cancel = nil
+	p.looks--
 	switch {
-	case !ended:
-		out.At, out.Awaits = p.clock.Now().Add(wait), n.awaits()
-	case err == nil:
-		delete(p.nodes, node)
-		p.schedule.Done(node)
-	case p.stay && ctx.Err() == nil:
-		n.stalled = err
+	case !o.over:
+		n.wait, n.at = o.wait, p.clock.Now().Add(o.wait)
+		result.At = n.at
+	case o.err == nil:
+		delete(p.nodes, n.index)
+		p.schedule.Done(n.index)
+	case p.stay && !o.ended:
+		n.stalled, n.trouble = true, o.err
 		p.stalled++
-		out.Stalled, out.Awaits = true, n.awaits()
 	default:
-		delete(p.nodes, node)
-		p.schedule.Fail(node, err)
+		delete(p.nodes, n.index)
+		p.schedule.Fail(n.index, o.err)
 	}
-	if ctx.Err() == nil {
-		out.Ready = p.handOut()
+	n.awaits = n.operator()
+	if n.woken { // what it waits for has changed while it was looked at
+		result.At = p.clock.Now()
 	}
-	return p.settle(out)
-}
-
-// settle says of a step whether others are at work.
-func (p *Pass) settle(s Step) Step {
-	s.Done = p.schedule.Finished()
-	s.Settled = s.Done || len(s.Ready) == 0 && p.schedule.Running() == p.stalled
-	return s
-}
-
-// Stalled returns the nodes that are stalled, in order.
-func (p *Pass) Stalled() []int {
-	p.scheduling.Lock()
-	defer p.scheduling.Unlock()
-	var out []int
-	for i, n := range p.nodes {
-		if n.stalled != nil {
-			out = append(out, i)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// Stop calls the pass off, unless it has ended: ctx, which has ended, says why.
-// No Step may be under way. What waits is incomplete then.
-func (p *Pass) Stop(ctx context.Context) {
-	p.scheduling.Lock()
-	defer p.scheduling.Unlock()
-	if p.stopped != nil || p.schedule.Finished() {
-		return
-	}
-	p.stopped = ended(ctx)
 	if p.stopped == nil {
-		p.stopped = context.Canceled
+		p.stopped = ended(ctx)
 	}
-	waiting := make([]int, 0, len(p.nodes))
-	for i := range p.nodes {
-		waiting = append(waiting, i)
+	if p.stopped == nil {
+		result.Wake = wakes(p.handOut())
 	}
-	slices.Sort(waiting)
-	for _, i := range waiting {
-		if n := p.nodes[i]; n.started {
-			delete(p.nodes, i)
-			p.schedule.Fail(i, n.stop(ctx))
-		}
+	last := p.off && p.looks == 0
+	settled := p.settled()
+	p.mu.Unlock()
+	if last {
+		p.end()
 	}
-	p.stalled = 0
+	if p.stepped != nil {
+		result.Wake = append(result.Wake, p.stepped(settled)...)
+	}
+	return result
 }
 
-// Result is the outcome of a pass that has ended or was called off, and what
-// [Run] returns, with its errors. Of a pass that stays it is how things are now.
-func (p *Pass) Result() (*Result, error) {
-	p.scheduling.Lock()
-	errs := p.errors()
-	told := p.over
-	p.over = told || p.stopped != nil || p.schedule.Finished()
-	tell := p.over && !told
-	p.scheduling.Unlock()
-	res, failures, err := p.result(errs)
-	if tell {
-		p.emit(EventPassDone, err)
+// Settled reports whether no node is at work or about to go on: all have ended, or are
+// stalled, or the pass was stopped and no look is under way.
+func (p *Pass) Settled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, n := range p.nodes {
+		if n.woken && p.stopped == nil {
+			return false
+		}
 	}
-	if _, now := p.observerError(); now > failures {
+	return p.settled()
+}
+
+// settled reports whether all nodes have ended or are stalled.
+func (p *Pass) settled() bool {
+	if p.stopped != nil {
+		return p.looks == 0
+	}
+	return p.schedule.Finished() || p.begun && p.schedule.Running() == p.stalled
+}
+
+// Finished reports whether no node is left to work on: all have ended, or the pass was
+// stopped and no look is under way.
+func (p *Pass) Finished() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped != nil && p.looks == 0 || p.schedule.Finished()
+}
+
+// Resume makes stalled nodes go on, and returns them, in order. Their tasks have all
+// their attempts again.
+func (p *Pass) Resume() []reconcile.Key {
+	return p.resume(func(n *node) bool { return n.stalled })
+}
+
+// resume makes the nodes that which selects go on, and returns them in order.
+func (p *Pass) resume(which func(*node) bool) []reconcile.Key {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var keys []reconcile.Key
+	for _, i := range slices.Sorted(maps.Keys(p.nodes)) {
+		n := p.nodes[i]
+		if !which(n) {
+			continue
+		}
+		n.woken = true
+		keys = append(keys, nodeKey(i))
+	}
+	return keys
+}
+
+// Stop ends the pass, because of why, unless it has ended: no look begins any more,
+// and the context of those under way ends. What waits is incomplete. It reports
+// whether the pass has ended with that; else it ends with its last look.
+func (p *Pass) Stop(why error) bool {
+	p.mu.Lock()
+	if p.schedule.Finished() {
+		defer p.mu.Unlock()
+		return true
+	}
+	p.off = true
+	if p.stopped == nil {
+		p.stopped = why
+	}
+	for _, n := range p.nodes {
+		if n.cancel != nil {
+			n.cancel(why)
+		}
+	}
+	stopped := p.looks == 0
+	p.mu.Unlock()
+	if stopped {
+		p.end()
+	}
+	return stopped
+}
+
+// end ends the nodes of a stopped pass that wait.
+func (p *Pass) end() {
+	p.mu.Lock()
+	why := p.stopped
+	var waiting []*node
+	for _, i := range slices.Sorted(maps.Keys(p.nodes)) {
+		if n := p.nodes[i]; n.started {
+			waiting = append(waiting, n)
+		}
+	}
+	clear(p.nodes)
+	p.stalled = 0
+	p.mu.Unlock()
+	for _, n := range waiting {
+		err := n.stop(why)
+		p.mu.Lock()
+		p.schedule.Fail(n.index, err)
+		p.mu.Unlock()
+	}
+	_, _ = p.Result()
+}
+
+// Result is the outcome of a pass that has ended, and what [Run] returns, with its
+// errors. Of a pass that stays it is how things are now.
+func (p *Pass) Result() (*Result, error) {
+	p.mu.Lock()
+	errs := p.errors()
+	done := !p.over && (p.off && p.looks == 0 || p.schedule.Finished())
+	p.over = p.over || done
+	p.mu.Unlock()
+	res, failures, err := p.result(errs)
+	if done {
+		p.journal.emit(EventPassDone, err)
+	}
+	if _, now := p.journal.observerError(); now > failures {
 		res, _, err = p.result(errs)
 	}
 	return res, err
@@ -305,29 +428,28 @@ func (p *Pass) Result() (*Result, error) {
 
 // errors are those of the graph; a stalled node has failed, for now.
 func (p *Pass) errors() []error {
-	if p.stalled == 0 {
-		return p.schedule.Result(p.stopped)
-	}
 	var errs []error
-	for i := range p.graph.Nodes {
-		if n := p.nodes[i]; n != nil && n.stalled != nil {
-			errs = append(errs, n.stalled)
+	for _, i := range slices.Sorted(maps.Keys(p.nodes)) {
+		if n := p.nodes[i]; n.trouble != nil {
+			errs = append(errs, n.trouble)
 		}
 	}
-	return errs
+	if len(errs) > 0 {
+		return errs
+	}
+	return p.schedule.Result(p.stopped)
 }
 
 // result makes the outcome of a pass from the errors of its graph and of its
 // observer. failures is how often the latter has failed.
 func (p *Pass) result(errs []error) (res *Result, failures int, err error) {
-	te, failures := p.observerError()
+	te, failures := p.journal.observerError()
 	if te != nil {
 		errs = append(slices.Clip(errs), te)
 	}
-	p.mu.Lock()
-	res = &Result{Done: p.done, Skipped: p.skipped, Total: p.total, Errors: errs}
-	p.mu.Unlock()
-	res.Failure, res.Report = summarize(errs), p.report()
+	done, skipped := p.journal.counts()
+	res = &Result{Done: done, Skipped: skipped, Total: p.journal.total, Errors: errs}
+	res.Failure, res.Report = summarize(errs), p.journal.report()
 	err = res.Failure
 	if err == nil && len(errs) > 0 {
 		err = errs[0]
@@ -339,29 +461,15 @@ func (p *Pass) result(errs []error) (res *Result, failures int, err error) {
 	return res, failures, err
 }
 
-// report sums up what did not block, in the order of tasks.
-func (p *Pass) report() error {
-	p.mu.Lock()
-	reports := slices.Clone(p.reports)
-	p.mu.Unlock()
-	slices.SortStableFunc(reports, func(a, b *TaskError) int { return a.Task.Index - b.Task.Index })
-	errs := make([]error, 0, len(reports))
-	for _, te := range reports {
-		errs = append(errs, te)
+func nodeKey(index int) reconcile.Key {
+	return reconcile.Key{Kind: nodeKind, Name: strconv.Itoa(index)}
+}
+
+// wakes are those of the nodes of a pass, for reconcilers of the same process.
+func wakes(keys []reconcile.Key) []reconcile.Wake {
+	var out []reconcile.Wake
+	for _, key := range keys {
+		out = append(out, reconcile.Wake{Key: key})
 	}
-	return summarize(errs)
-}
-
-// attemptFailed counts an attempt at a task that failed.
-func (p *Pass) attemptFailed() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failed++
-}
-
-// doneSoFar returns how many tasks are done.
-func (p *Pass) doneSoFar() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.done
+	return out
 }

@@ -1,9 +1,9 @@
 package runlevel
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
@@ -84,9 +84,14 @@ type Options struct {
 	// Tracker keeps what passes remember; nil means a new one, for a single
 	// pass.
 	Tracker *Tracker
-	// Stay makes a task that has failed as often as a pass tries hold its node,
-	// instead of failing it: see [Step].Stalled. [Run] does not look at it.
+	// Stay makes a task that has failed as often as a pass tries stall its node,
+	// instead of failing it. The node goes on when the ClusterOperator that it
+	// awaits has changed, or by [Pass.Resume]. [Run] does not look at it.
 	Stay bool
+	// Stepped is called after each look at a node and returns what else to look at;
+	// settled reports whether no node is at work. nil: nothing. [Run] does not
+	// look at it.
+	Stepped func(settled bool) []reconcile.Wake
 	// Backoff says how often a task is tried, in every state; nil means
 	// the cluster-version operator's: attempts at 0, 1, 3 and 7 seconds while
 	// Initializing, at 0 and 10 seconds otherwise.
@@ -152,59 +157,27 @@ type Result struct {
 // get the ended context, and Run returns as soon as they do; no goroutine
 // outlives it. The next pass continues from whatever is in the cluster.
 func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Result, error) {
+	driven, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var p *Pass
 	o.Stay = false
+	o.Stepped = func(bool) []reconcile.Wake {
+		if p.Finished() {
+			cancel()
+		}
+		return nil
+	}
 	p, err := NewPass(tasks, o)
 	if err != nil {
 		return nil, err
 	}
-	running, cancel := context.WithCancel(ctx)
-	defer cancel()
-	d := &driven{pass: p, first: p.Start(), done: cancel}
+	p.Keys()
 	if !p.Finished() {
-		process := reconcile.Process{Name: "pass", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{d} }}
-		if err := reconcile.Run(running, reconcile.Options{Clock: p.clock, Logger: p.log, Resync: reconcile.Never}, process); err != nil {
+		process := reconcile.Process{Name: passName, New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{p} }}
+		if err := reconcile.Run(driven, reconcile.Options{Clock: p.clock, Logger: p.log, Resync: reconcile.Never}, process); err != nil {
 			return nil, err
 		}
-		p.Stop(ctx)
+		p.Stop(cmp.Or(ended(ctx), context.Canceled))
 	}
 	return p.Result()
 }
-
-// driven is a pass that Run drives: a reconciler with a key for each node.
-type driven struct {
-	pass  *Pass
-	first []int
-	done  func() // called when the pass has ended
-}
-
-func (d *driven) Name() string               { return "nodes" }
-func (d *driven) Watches() []reconcile.Watch { return nil }
-
-// Workers implements [reconcile.Concurrent].
-func (d *driven) Workers() int { return d.pass.limit }
-
-func (d *driven) Keys() []reconcile.Key {
-	keys := make([]reconcile.Key, len(d.first))
-	for i, node := range d.first {
-		keys[i] = nodeKey(node)
-	}
-	return keys
-}
-
-func (d *driven) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-	node, err := strconv.Atoi(r.Key.Name)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	step := d.pass.Step(ctx, node)
-	if step.Done {
-		d.done()
-	}
-	res := reconcile.Result{At: step.At}
-	for _, ready := range step.Ready {
-		res.Wake = append(res.Wake, reconcile.Wake{Key: nodeKey(ready)})
-	}
-	return res, nil
-}
-
-func nodeKey(node int) reconcile.Key { return reconcile.Key{Kind: "node", Name: strconv.Itoa(node)} }

@@ -3,60 +3,53 @@ package runlevel
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// A task that stalled has all its attempts again when its node is stepped, as in
-// a new pass.
+// A task that stalled has all its attempts again when its node goes on, as in a
+// new pass.
 func TestStalledTaskHasItsAttemptsAgain(t *testing.T) {
 	const a = "0000_10_a_1.yaml"
-	p, s, clock, _ := newScripted(t, true, a)
-	s.fail[a] = errors.New("not yet")
-	node := p.Start()[0]
+	s := newScripted(t, Options{Stay: true}, a)
+	s.script.fail[a] = errors.New("not yet")
+	node := s.pass.Keys()[0]
 	for range 3 {
-		step := p.Step(t.Context(), node)
-		if want := clock.Now().Add(10 * time.Second); !step.At.Equal(want) || step.Stalled {
-			t.Fatalf("after the first attempt: %+v, want a wait until %s", step, want)
+		res := s.look(t, node, 0)
+		if want := passStart.Add(10 * time.Second); !res.At.Equal(want) || s.settled {
+			t.Fatalf("after the first attempt: %+v, want a wait until %s", res, want)
 		}
-		if step = p.Step(t.Context(), node); !step.Stalled || !step.At.IsZero() {
-			t.Fatalf("after the second attempt: %+v, want it stalled", step)
+		if res = s.look(t, node, 10*time.Second); !s.settled || !res.At.IsZero() {
+			t.Fatalf("after the second attempt: %+v, want it stalled", res)
 		}
+		s.pass.Resume()
 	}
-	if got := s.taken(); got != "0000_10_a_1.yaml 0000_10_a_1.yaml 0000_10_a_1.yaml 0000_10_a_1.yaml 0000_10_a_1.yaml 0000_10_a_1.yaml" {
-		t.Errorf("applied %s", got)
-	}
+	checktest.SameIn(t, "applied", strings.TrimSpace(strings.Repeat(a+" ", 6)), s.script.taken())
 }
 
 // A node that stalls tells what its task waits for when that is new: for an
 // operator as Waiting, for anything else as TaskRetry. It ends once.
 func TestStalledNodeTellsWhatIsNew(t *testing.T) {
 	const a = "0000_10_a_1.yaml"
-	p, s, _, events := newScripted(t, true, a)
+	s := newScripted(t, Options{Stay: true}, a)
 	waits := func(text string) error {
 		return &TaskError{Effect: EffectNone, Message: text, Wait: &Wait{Operator: "a"}}
 	}
-	node := p.Start()[0]
+	node := s.pass.Keys()[0]
 	var got []string
 	for _, err := range []error{waits("one"), waits("one"), waits("two"), fatal("three"), nil} {
-		*events = nil
-		s.fail[a] = err
-		p.Step(t.Context(), node)
-		text := ""
-		for _, e := range *events {
-			text += e + " "
-		}
-		got = append(got, text)
+		s.events = nil
+		s.script.fail[a] = err
+		s.pass.Resume()
+		s.look(t, node, 0)
+		got = append(got, strings.Join(s.events, " "))
 	}
-	want := []string{"NodeStarted TaskStarted Waiting ", "", "Waiting ", "TaskRetry ", "TaskDone NodeDone "}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.SameIn(t, "events", []string{"NodeStarted TaskStarted Waiting", "", "Waiting", "TaskRetry", "TaskDone NodeDone"}, got)
 }
 
 // An attempt that fails otherwise than by the end of the context is a failure,

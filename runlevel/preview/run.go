@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -63,9 +64,14 @@ func (r *run) pass(ctx context.Context, tasks []*manifest.Task) error {
 	if err != nil {
 		return err
 	}
-	for nodes := pass.Start(); len(nodes) > 0 && r.base.failure() == nil && ctx.Err() == nil; {
-		step := pass.Step(ctx, nodes[0])
-		nodes = append(nodes[1:], step.Ready...)
+	for keys := pass.Keys(); len(keys) > 0 && r.base.failure() == nil && ctx.Err() == nil; keys = keys[1:] {
+		step, err := pass.Reconcile(ctx, reconcile.Request{Key: keys[0], Now: r.o.Clock.Now()})
+		if err != nil {
+			return fmt.Errorf("preview: %w", err)
+		}
+		for _, ready := range step.Wake {
+			keys = append(keys, ready.Key)
+		}
 	}
 	if err := errors.Join(ctx.Err(), r.base.failure()); err != nil {
 		return fmt.Errorf("preview: %w", err)

@@ -23,13 +23,28 @@ const (
 
 var steps = []string{stepFetch, stepEvaluate, stepResolve, stepLoad, stepAccept, stepApply, stepComplete}
 
-// Plan is what an [Updater] decided at one time.
-type Plan struct {
+// Decision is what an [Updater] decided at one time.
+type Decision struct {
 	Time       time.Time                 `json:"time"`
 	Resolution clusterversion.Resolution `json:"resolution"`
 	// Actions are what it does, and what it waits for, in the order of the
 	// steps.
 	Actions []Action `json:"actions,omitempty"`
+	// Awaits are what it waits for, which is not a failure.
+	Awaits []Cause `json:"awaits,omitempty"`
+	// Failures are what failed and is tried again.
+	Failures []Cause `json:"failures,omitempty"`
+}
+
+// Cause is something that an update waits for, or that failed.
+type Cause struct {
+	// Subject names it, as clusteroperator/etcd, hook/backups or release 4.21.1 do.
+	Subject string `json:"subject"`
+	// Message says what it lacks, or how it failed.
+	Message string `json:"message"`
+	// Since is when this process saw it so first; of a ClusterOperator, since when
+	// it is awaited.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Action is a step that an [Updater] takes, or will take.
@@ -52,7 +67,7 @@ type Action struct {
 	ask     *configv1.Update // for which to ask
 	adopt   *syncWork        // to apply from now on
 	pass    *passStart       // to begin
-	again   bool             // what a pass waits for is looked at
+	resume  bool             // what a pass waits for is looked at
 	hook    *hookCall        // to make
 	recheck *recheckCall     // to run
 }
@@ -70,24 +85,44 @@ type object struct {
 	notUnderstood field.ErrorList // what of the request is not
 }
 
-// settings are the options that plans depend on.
+// settings are the options that decisions depend on.
 type settings struct {
-	Options
+	o         *Options
 	interval  time.Duration
 	deletions []string                                // that are pending
 	starts    func(operator string) (time.Time, bool) // since when operators are awaited
 	draining  bool                                    // calls of a pass that was called off are under way
 }
 
-// planner is a plan in the making.
+// memory is what an [Updater] remembers between its decisions, as those who ask, load
+// and apply keep it. It is a cache: nothing of it is needed to go on after a restart.
+// It is about one entry of the history and one request. Where either has moved, for
+// whatever reason, it is dropped before anything else happens.
+type memory struct {
+	updates availableUpdates
+	loads   loads
+	work    work
+	hooks   hookAnswers
+	asked   *configv1.Update // by automatic mode, last
+}
+
+// adopt makes w what passes apply.
+func (m *memory) adopt(w *syncWork, status *configv1.ClusterVersionStatus, architecture string) {
+	if m.work.sync == nil || m.work.sync.loaded != w.loaded {
+		m.loads.accepted = loadedMessage(w.release, architecture)
+	}
+	m.loads.take(w.loaded)
+	m.work.adopt(w, status)
+}
+
+// planner is a decision in the making.
 type planner struct {
-	settings
+	set     settings
 	now     time.Time
 	o       object
-	s       session // as it is once the plan is carried out
-	updates availableUpdates
-	d       decision
-	accepts bool // what s.sync is now becomes an entry of the history
+	mem     memory // as it is once the decision is carried out
+	d       intent
+	accepts bool // what passes apply now becomes an entry of the history
 	loading *loadRequest
 	held    bool // hooks are not done
 	status  configv1.ClusterVersionStatus
@@ -95,11 +130,11 @@ type planner struct {
 	actions []Action
 }
 
-// plan decides what to do about a ClusterVersion, and what its status says. It
-// is a pure function: it looks at nothing but its arguments, and changes
+// plan decides what to do about a ClusterVersion that asks for d, and what its status
+// says. It is a pure function: it looks at nothing but its arguments, and changes
 // nothing.
-func plan(now time.Time, o object, s session, l availableUpdates, set settings) (configv1.ClusterVersionStatus, []Action) {
-	p := &planner{settings: set, now: now, o: o, s: s, updates: l, d: decide(o, s, l, set)}
+func plan(now time.Time, o object, d intent, m memory, set settings) (configv1.ClusterVersionStatus, []Action) {
+	p := &planner{set: set, now: now, o: o, mem: m, d: d}
 	p.load()
 	p.accept()
 	p.complete()
@@ -115,12 +150,12 @@ func plan(now time.Time, o object, s session, l availableUpdates, set settings) 
 // judge computes the status, with the condition Upgradeable of what it says
 // besides, and the risks behind that.
 func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
-	in := newStatusInput(p.now, p.o.cv, p.d, &p.s, p.updates, &p.settings)
+	in := newStatusInput(p.now, p.o.cv, p.d, &p.mem, &p.set)
 	in.accepts, in.loading = p.accepts, p.loading
-	in.completed = in.completed || p.accepts && p.s.sync.found
+	in.completed = in.completed || p.accepts && p.mem.work.sync.found
 	cv := *p.o.cv
 	cv.Status = nextStatus(p.o.cv.Status, in)
-	u := p.o.risks.upgradeable(&cv, p.d.own.Version, p.deletions, p.ReasonStyle)
+	u := p.o.risks.upgradeable(&cv, p.d.own.Version, p.set.deletions, p.set.o.ReasonStyle)
 	in.judged, in.upgradeable = true, u.Condition
 	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, u.Risks)
 }
@@ -143,4 +178,4 @@ func (p *planner) later(t time.Time, longest time.Duration) bool {
 
 // longestWait is the longest time between two passes, and between two attempts
 // at a release.
-func (p *planner) longestWait() time.Duration { return 2 * p.interval }
+func (p *planner) longestWait() time.Duration { return 2 * p.set.interval }
