@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 
 	"github.com/cockroachdb/datadriven"
 	configv1 "github.com/openshift/api/config/v1"
@@ -245,7 +246,7 @@ func (s *scenario) do(d *datadriven.TestData) error {
 	case "follow":
 		return s.follow(arg)
 	case "status":
-		status, err := clusterupdate.ReadStatus(context.Background(), s.cluster, clusterupdate.StatusOptions{Now: s.Now()})
+		status, err := view.ReadStatus(context.Background(), s.cluster, view.StatusOptions{Now: s.Now()})
 		if err != nil {
 			return err
 		}
@@ -429,8 +430,8 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 // follow tells how the status changes.
 func (s *scenario) follow(version string) error {
 	last := ""
-	p, err := clusterupdate.FollowProcess(clusterupdate.FollowOptions{
-		API: s.cluster, Payload: s.release(version, false).payload,
+	p, err := view.FollowProcess(view.FollowOptions{
+		API: s.cluster, Components: preview.Components(s.release(version, false).payload),
 		Observe: func(status *view.Status, err error) {
 			if err != nil {
 				s.printf("status: %v", err)
