@@ -61,7 +61,7 @@
 // # Hooks
 //
 // What else is to be done around an update, such as to pause health checks of
-// machines, is a [Hook] ([Options].Hooks): it is asked before anything is
+// machines, is a [clusterversion.Hook] ([Options].Hooks): it is asked before anything is
 // applied, and after the update is complete, until it is done.
 //
 // # Requests and status

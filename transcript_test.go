@@ -390,7 +390,7 @@ type backupsHook struct{ *scenario }
 
 func (h backupsHook) Name() string { return "backups" }
 
-func (h backupsHook) BeforeApply(context.Context, clusterupdate.HookRequest) (wait clusterupdate.HookWait, err error) {
+func (h backupsHook) BeforeApply(context.Context, clusterversion.HookRequest) (wait clusterversion.HookWait, err error) {
 	switch h.hook.how {
 	case "waits":
 		wait.Reason = h.hook.why
@@ -400,17 +400,17 @@ func (h backupsHook) BeforeApply(context.Context, clusterupdate.HookRequest) (wa
 	return wait, err
 }
 
-func (h backupsHook) AfterComplete(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+func (h backupsHook) AfterComplete(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
 	return h.BeforeApply(ctx, r)
 }
 
 func (s *scenario) startUpdater(name string, clocks []byte) error {
-	var hooks []clusterupdate.Hook
+	var hooks []clusterversion.Hook
 	if s.hook.how != "" {
-		hooks = []clusterupdate.Hook{backupsHook{s}}
+		hooks = []clusterversion.Hook{backupsHook{s}}
 	}
 	if s.health != nil {
-		hooks = append(hooks, clusterupdate.PauseMachineHealthChecks(remedy.HealthChecks{}))
+		hooks = append(hooks, remedy.HealthChecks{})
 	}
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
