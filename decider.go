@@ -312,7 +312,7 @@ func (r *decider) act(ctx context.Context, q reconcile.Request, o *object, a *Ac
 
 // identify finds out what the cluster runs, and whether it is being installed.
 func (r *decider) identify(o *object) (err error) {
-	completed := everCompleted(&o.cv.Status)
+	completed := clusterversion.EverCompleted(o.cv)
 	if !completed {
 		o.operators, err = o.risks.reported()
 		if err != nil {

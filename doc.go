@@ -61,7 +61,7 @@
 // # Hooks
 //
 // What else is to be done around an update, such as to pause health checks of
-// machines, is a [Hook] ([Options].Hooks): it is asked before anything is
+// machines, is a [clusterversion.Hook] ([Options].Hooks): it is asked before anything is
 // applied, and after the update is complete, until it is done.
 //
 // # Requests and status
@@ -70,8 +70,8 @@
 // package clusterversion: an update, a channel, a rollback, in the words of oc adm
 // upgrade. [SubmitChecked] carries one out if checks allow it.
 //
-// [ReadStatus] says how the update of any cluster does, live or recorded, and what
-// it waits on; [Follow] tells how that changes. [Precheck] lets what preconditions
+// Package view has the status of the update of any cluster, live or recorded, and
+// what it waits on, read once or followed. [Precheck] lets what preconditions
 // found speak against an update in the recommendations of package view.
 //
 // # What is different from the operator

@@ -12,61 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
-
-// Hook does something else around an update: pausing MachineHealthChecks, say.
-// It looks at what is, does what is due, and returns; what it must remember is
-// in the cluster. A new process, which remembers nothing, asks it again.
-//
-// While the newest entry of the history is Partial, an update or an
-// installation, BeforeApply is called; no pass over the manifests begins, and
-// none that waits is looked at again, before every hook has said that it is
-// done. While that entry is Completed, AfterComplete is called. Each is called
-// at once when the entry comes to be so, and at the start of a process; as long
-// as it waits or fails, when it says, or after growing delays; and when it is
-// done, again after [Options].Interval, so that what has changed meanwhile is
-// found. An entry that stays Completed while overrides or capabilities change is
-// not an update. Each way out of one ends at an entry that is Completed: of the
-// same release, or of another one that was asked for instead.
-//
-// The status is written meanwhile, and other hooks go on. A hook that waits is
-// named in the message of the condition Progressing, one that fails also in
-// Failing, with the reason UpdateHookFailed; both are in [Updater.Explain] and
-// are events.
-//
-// A call may take a minute; then its context ends, and it must return. It waits
-// by returning, or with [reconcile.Sleep]. An error or a panic is a failure. Two
-// calls of one hook never overlap, so a Hook need not be safe for concurrent
-// use unless several Updaters share it.
-type Hook interface {
-	// Name tells hooks apart; administrators read it. It is always the same.
-	Name() string
-	// BeforeApply makes the cluster ready for what is applied.
-	BeforeApply(ctx context.Context, r HookRequest) (HookWait, error)
-	// AfterComplete takes back what BeforeApply has done, for whatever release.
-	AfterComplete(ctx context.Context, r HookRequest) (HookWait, error)
-}
-
-// HookRequest is what a [Hook] is asked about.
-type HookRequest struct {
-	// API is the cluster. A hook uses no other one.
-	API clusterapi.ClusterAPI
-	// ClusterVersion as it was read; status.history[0] is the update. It is
-	// not to be changed.
-	ClusterVersion *configv1.ClusterVersion
-	// Now is the time.
-	Now time.Time
-}
-
-// HookWait says that a [Hook] is not done yet. The zero value: it is done.
-type HookWait struct {
-	// After is when to ask again: a second or more, and not later than
-	// [Options].Interval. 0 means 15 seconds.
-	After time.Duration
-	// Reason says what it waits for.
-	Reason string
-}
 
 const (
 	hookLimit        = time.Minute // of a call
@@ -97,7 +45,7 @@ func newest(history []configv1.UpdateHistory) configv1.Release {
 type hookAnswer struct {
 	phase    hookPhase
 	asked    int // how often
-	wait     HookWait
+	wait     clusterversion.HookWait
 	err      error
 	failures int       // in a row
 	next     time.Time // when to ask again
@@ -105,14 +53,16 @@ type hookAnswer struct {
 	told     string
 }
 
-func (a *hookAnswer) done() bool { return a.asked > 0 && a.err == nil && a.wait == HookWait{} }
+func (a *hookAnswer) done() bool {
+	return a.asked > 0 && a.err == nil && a.wait == (clusterversion.HookWait{})
+}
 
 // text says what keeps a hook from being done.
-func (a *hookAnswer) text(h Hook) string {
+func (a *hookAnswer) text(h clusterversion.Hook) string {
 	switch {
 	case a.err != nil:
 		return fmt.Sprintf("hook %s failed: %v", h.Name(), a.err)
-	case a.wait != HookWait{}:
+	case a.wait != (clusterversion.HookWait{}):
 		return fmt.Sprintf("waiting on hook %s: %s", h.Name(), a.wait.Reason)
 	}
 	return fmt.Sprintf("hook %s is done", h.Name())
@@ -144,7 +94,7 @@ func (h hookAnswers) of(hook int, phase hookPhase) hookAnswer {
 }
 
 // done reports whether the hooks have done what comes after an update.
-func (h hookAnswers) done(cv *configv1.ClusterVersion, hooks []Hook) bool {
+func (h hookAnswers) done(cv *configv1.ClusterVersion, hooks []clusterversion.Hook) bool {
 	if cv == nil {
 		return false
 	}
@@ -196,11 +146,11 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 			if call.id.phase.after {
 				ask = h.AfterComplete
 			}
-			return ask(ctx, HookRequest{API: r.process.o.API, ClusterVersion: call.cv, Now: call.now})
+			return ask(ctx, clusterversion.HookRequest{API: r.process.o.API, ClusterVersion: call.cv, Now: call.now})
 		},
 		Done: func(out any, err error) []reconcile.Wake {
 			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
-				wait, _ := out.(HookWait)
+				wait, _ := out.(clusterversion.HookWait)
 				r.answered(call.id, wait, err, now, r.process.interval(q))
 			})
 			return []reconcile.Wake{{Key: decideKey}}
@@ -209,7 +159,7 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 }
 
 // answered takes note of what a hook said.
-func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, interval time.Duration) {
+func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, now time.Time, interval time.Duration) {
 	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
 		return // the entry is another one meanwhile
 	}
@@ -222,10 +172,10 @@ func (r *decider) answered(id hookID, wait HookWait, err error, now time.Time, i
 	switch {
 	case err != nil:
 		event = EventHookFailed
-		a.wait = HookWait{}
+		a.wait = clusterversion.HookWait{}
 		a.failures++
 		a.next = now.Add(loadRetry(a.failures, interval))
-	case wait != HookWait{}:
+	case wait != (clusterversion.HookWait{}):
 		event = EventHookWaiting
 		after := wait.After
 		if after == 0 {
@@ -253,7 +203,7 @@ type hookTrouble struct {
 	err           error // the failures
 }
 
-func (m *memory) hookTrouble(uid types.UID, history []configv1.UpdateHistory, hooks []Hook) (t hookTrouble) {
+func (m *memory) hookTrouble(uid types.UID, history []configv1.UpdateHistory, hooks []clusterversion.Hook) (t hookTrouble) {
 	phase, _ := phaseOf(uid, history)
 	for i, h := range hooks {
 		switch a := m.hooks.of(i, phase); {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -25,20 +26,20 @@ const backupsPaused = "backups.example/paused-for"
 
 func (backups) Name() string { return "backups" }
 
-func (backups) BeforeApply(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+func (backups) BeforeApply(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
 	running := false
 	err := changeBackups(ctx, r.API, func(cm *corev1.ConfigMap) {
 		cm.Annotations = map[string]string{backupsPaused: r.ClusterVersion.Status.History[0].Version}
 		running = cm.Data["running"] != ""
 	})
 	if running {
-		return clusterupdate.HookWait{Reason: "a backup is being made"}, err
+		return clusterversion.HookWait{Reason: "a backup is being made"}, err
 	}
-	return clusterupdate.HookWait{}, err
+	return clusterversion.HookWait{}, err
 }
 
-func (backups) AfterComplete(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
-	return clusterupdate.HookWait{}, changeBackups(ctx, r.API, func(cm *corev1.ConfigMap) { delete(cm.Annotations, backupsPaused) })
+func (backups) AfterComplete(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
+	return clusterversion.HookWait{}, changeBackups(ctx, r.API, func(cm *corev1.ConfigMap) { delete(cm.Annotations, backupsPaused) })
 }
 
 func changeBackups(ctx context.Context, api clusterapi.ClusterAPI, f func(*corev1.ConfigMap)) error {
@@ -50,7 +51,7 @@ func changeBackups(ctx context.Context, api clusterapi.ClusterAPI, f func(*corev
 }
 
 // A hook that keeps backups from being made during an update.
-func ExampleHook() {
+func Example_hook() {
 	ctx := context.Background()
 	const oldImage, newImage = "registry.example/release@sha256:aaaa", "registry.example/release@sha256:bbbb"
 	images := manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) {
@@ -69,7 +70,7 @@ func ExampleHook() {
 
 	updater, err := clusterupdate.New(clusterupdate.Options{
 		API: cluster, Payloads: images, Own: configv1.Release{Version: "4.20.3", Image: oldImage},
-		Hooks: []clusterupdate.Hook{backups{}},
+		Hooks: []clusterversion.Hook{backups{}},
 		Observe: func(e clusterapi.Event) {
 			switch e.Type {
 			case clusterupdate.EventHookDone, clusterupdate.EventHookWaiting, clusterupdate.EventHookFailed, clusterupdate.EventCompleted:

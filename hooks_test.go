@@ -27,7 +27,7 @@ import (
 // marking is a hook that marks an object before an update and takes the mark
 // off after it. All that it knows is in the cluster.
 type marking struct {
-	before, after func(now time.Time) (clusterupdate.HookWait, error) // what it says instead, if anything
+	before, after func(now time.Time) (clusterversion.HookWait, error) // what it says instead, if anything
 }
 
 const marked = "test.example/marked-for"
@@ -36,22 +36,22 @@ var markKey = clusterapi.Key("toy", "marks")
 
 func (h *marking) Name() string { return "marks" }
 
-func (h *marking) BeforeApply(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+func (h *marking) BeforeApply(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
 	if h.before != nil {
-		if wait, err := h.before(r.Now); err != nil || wait != (clusterupdate.HookWait{}) {
+		if wait, err := h.before(r.Now); err != nil || wait != (clusterversion.HookWait{}) {
 			return wait, err
 		}
 	}
-	return clusterupdate.HookWait{}, mark(ctx, r.API, r.ClusterVersion.Status.History[0].Version)
+	return clusterversion.HookWait{}, mark(ctx, r.API, r.ClusterVersion.Status.History[0].Version)
 }
 
-func (h *marking) AfterComplete(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+func (h *marking) AfterComplete(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
 	if h.after != nil {
-		if wait, err := h.after(r.Now); err != nil || wait != (clusterupdate.HookWait{}) {
+		if wait, err := h.after(r.Now); err != nil || wait != (clusterversion.HookWait{}) {
 			return wait, err
 		}
 	}
-	return clusterupdate.HookWait{}, mark(ctx, r.API, "")
+	return clusterversion.HookWait{}, mark(ctx, r.API, "")
 }
 
 func mark(ctx context.Context, api clusterapi.ClusterAPI, version string) error {
@@ -111,7 +111,7 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 	var events []clusterapi.Event
 	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-		Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute,
+		Hooks: []clusterversion.Hook{h}, Interval: 5 * time.Minute,
 		Observe: func(e clusterapi.Event) {
 			if strings.HasPrefix(string(e.Type), "Hook") || e.Type == clusterupdate.EventCompleted {
 				events = append(events, e)
@@ -143,25 +143,25 @@ func (c *markedCluster) follow(t *testing.T, v *reconcile.Virtual, until func() 
 func TestHooks(t *testing.T) {
 	releases := toyReleases(t)
 	// It waits for 2 minutes, fails for 3, and is done; so before, so after.
-	since := func() func(time.Time) (clusterupdate.HookWait, error) {
+	since := func() func(time.Time) (clusterversion.HookWait, error) {
 		var began time.Time
-		return func(now time.Time) (clusterupdate.HookWait, error) {
+		return func(now time.Time) (clusterversion.HookWait, error) {
 			if began.IsZero() {
 				began = now
 			}
 			switch d := now.Sub(began); {
 			case d < 2*time.Minute:
-				return clusterupdate.HookWait{After: 30 * time.Second, Reason: "two are left"}, nil
+				return clusterversion.HookWait{After: 30 * time.Second, Reason: "two are left"}, nil
 			case d < 5*time.Minute:
-				return clusterupdate.HookWait{}, errors.New("no route")
+				return clusterversion.HookWait{}, errors.New("no route")
 			}
-			return clusterupdate.HookWait{}, nil
+			return clusterversion.HookWait{}, nil
 		}
 	}
 	after := since()
-	h := &marking{before: since(), after: func(now time.Time) (clusterupdate.HookWait, error) {
+	h := &marking{before: since(), after: func(now time.Time) (clusterversion.HookWait, error) {
 		if now.Sub(toyStart) < 5*time.Minute { // the cluster is at rest
-			return clusterupdate.HookWait{}, nil
+			return clusterversion.HookWait{}, nil
 		}
 		return after(now)
 	}}
@@ -255,7 +255,7 @@ func TestHooksWayOut(t *testing.T) {
 		"in mid-update":        func(c *markedCluster) bool { return c.markOf() == "1.0.1" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &marking{before: func(now time.Time) (wait clusterupdate.HookWait, err error) {
+			h := &marking{before: func(now time.Time) (wait clusterversion.HookWait, err error) {
 				if now.Sub(toyStart) < 10*time.Minute {
 					wait.Reason = "it is too early"
 				}
@@ -288,16 +288,16 @@ func TestHooksWayOut(t *testing.T) {
 func TestHooksPanic(t *testing.T) {
 	releases := toyReleases(t)
 	broken := true
-	h := &marking{after: func(time.Time) (clusterupdate.HookWait, error) {
+	h := &marking{after: func(time.Time) (clusterversion.HookWait, error) {
 		if broken {
 			panic("no map")
 		}
-		return clusterupdate.HookWait{}, nil
+		return clusterversion.HookWait{}, nil
 	}}
 	c := newMarkedCluster(t, releases, nil)
 	synctest.Test(t, func(t *testing.T) {
 		u, err := clusterupdate.New(clusterupdate.Options{
-			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{h},
+			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterversion.Hook{h},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -319,7 +319,7 @@ func TestHooksPanic(t *testing.T) {
 }
 
 func TestNewRefusesHooks(t *testing.T) {
-	for want, hooks := range map[string][]clusterupdate.Hook{
+	for want, hooks := range map[string][]clusterversion.Hook{
 		"hook 2 is nil": {&marking{}, nil}, `two hooks are called "marks"`: {&marking{}, &marking{}},
 	} {
 		_, err := clusterupdate.New(clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), Hooks: hooks})
@@ -332,9 +332,9 @@ func TestNewRefusesHooks(t *testing.T) {
 // hangingHook does not answer before its context ends.
 type hangingHook struct{ marking }
 
-func (h *hangingHook) BeforeApply(ctx context.Context, _ clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+func (h *hangingHook) BeforeApply(ctx context.Context, _ clusterversion.HookRequest) (clusterversion.HookWait, error) {
 	<-ctx.Done()
-	return clusterupdate.HookWait{}, ctx.Err()
+	return clusterversion.HookWait{}, ctx.Err()
 }
 
 // TestHookHangs: while a hook does not answer, decisions go on, and after a
@@ -344,7 +344,7 @@ func TestHookHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
 		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterupdate.Hook{&hangingHook{}},
+			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterversion.Hook{&hangingHook{}},
 		}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)

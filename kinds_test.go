@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -108,7 +109,7 @@ func TestKindsRead(t *testing.T) {
 	if _, err := preconditions.Run(t.Context(), preconditions.Default(), &preconditions.Input{Reader: api, TargetPayload: to, CurrentPayload: from}, preconditions.Options{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := clusterupdate.ReadStatus(t.Context(), api, clusterupdate.StatusOptions{}); err != nil {
+	if _, err := view.ReadStatus(t.Context(), api, view.StatusOptions{}); err != nil {
 		t.Error(err)
 	}
 	_, _ = install.ReadSnapshots(t.Context(), api, install.SnapshotOptions{}) // kinds that the cluster lacks count, too

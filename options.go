@@ -79,8 +79,9 @@ type Options struct {
 	// Resolve says where else than among the available updates a requested version
 	// may be found.
 	Resolve clusterversion.ResolveOptions
-	// Hooks are what else is done around an update.
-	Hooks []Hook
+	// Hooks are what else is done around an update. What keeps one from being done is
+	// in [Updater.Explain].
+	Hooks []clusterversion.Hook
 
 	// Tracker is what [Updater.Tracker] of an earlier process returned, so that
 	// the times since when operators are awaited do not start again; it counts

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -62,14 +63,14 @@ func TestChecksRunAgain(t *testing.T) {
 			c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force})
 			clock := reconcile.NewClock(toyStart)
 			var began time.Time
-			h := &marking{before: func(now time.Time) (clusterupdate.HookWait, error) {
+			h := &marking{before: func(now time.Time) (clusterversion.HookWait, error) {
 				if began.IsZero() {
 					began = now
 				}
 				if now.Sub(began) < tt.holds {
-					return clusterupdate.HookWait{Reason: "holding"}, nil
+					return clusterversion.HookWait{Reason: "holding"}, nil
 				}
-				return clusterupdate.HookWait{}, nil
+				return clusterversion.HookWait{}, nil
 			}}
 			if tt.blocks == nil {
 				tt.blocks = func(int) bool { return false }
@@ -77,7 +78,7 @@ func TestChecksRunAgain(t *testing.T) {
 			var asked, blocked []string
 			u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 				API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-				Hooks: []clusterupdate.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
+				Hooks: []clusterversion.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
 				Observe: func(e clusterapi.Event) {
 					if e.Type == clusterupdate.EventPreconditionBlock {
 						blocked = append(blocked, e.Message)

@@ -95,12 +95,6 @@ const notAvailableDetail = "when image is empty the update must be an available 
 
 func isNotAvailable(err *field.Error) bool { return err.Detail == notAvailableDetail }
 
-func everCompleted(s *configv1.ClusterVersionStatus) bool {
-	return slices.ContainsFunc(s.History, func(h configv1.UpdateHistory) bool {
-		return h.State == configv1.CompletedUpdate
-	})
-}
-
 // started returns the entry of an update that was begun, nil where there is
 // none. What has been going on since the installation is not an update.
 func started(cv *configv1.ClusterVersion, own configv1.Release, ran bool) *configv1.UpdateHistory {

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -135,7 +136,7 @@ type toyRun struct {
 	*reconcile.Virtual
 	cluster   *simulation.Cluster
 	instances int
-	hooks     []clusterupdate.Hook
+	hooks     []clusterversion.Hook
 
 	history   []configv1.UpdateHistory // as last seen
 	requested []string                 // versions that were asked for, and the first
@@ -153,7 +154,7 @@ var toyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 var updaters = []string{"updater", "other updater"}
 
 // newToyRun makes a cluster at 1.0.0 with one or two updaters.
-func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks []clusterupdate.Hook, o reconcile.VirtualOptions) (*toyRun, error) {
+func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks []clusterversion.Hook, o reconcile.VirtualOptions) (*toyRun, error) {
 	x := &toyRun{releases: releases, instances: instances, hooks: hooks, requested: []string{releases[0].Version}, completed: map[string]int{}}
 	o.Clock = reconcile.NewClock(toyStart)
 	var err error
@@ -364,9 +365,9 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 	if rng.IntN(2) == 0 {
 		o.Faults.Late = 0 // half of all seeds have late events
 	}
-	var hooks []clusterupdate.Hook
+	var hooks []clusterversion.Hook
 	if seed%2 == 0 {
-		hooks = []clusterupdate.Hook{&marking{}}
+		hooks = []clusterversion.Hook{&marking{}}
 	}
 	x, err := newToyRun(releases, source, instances, hooks, o)
 	if err != nil {

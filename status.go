@@ -235,9 +235,9 @@ func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
 
 // limitCapabilities returns those of c that stored has.
 func limitCapabilities(c, stored configv1.ClusterVersionCapabilitiesStatus) configv1.ClusterVersionCapabilitiesStatus {
-	has := capabilityNames(slices.Concat(stored.KnownCapabilities, stored.EnabledCapabilities))
+	has := sets.New(slices.Concat(stored.KnownCapabilities, stored.EnabledCapabilities)...)
 	within := func(names []configv1.ClusterVersionCapability) []configv1.ClusterVersionCapability {
-		return slices.DeleteFunc(slices.Clone(names), func(name configv1.ClusterVersionCapability) bool { return !has.Has(string(name)) })
+		return slices.DeleteFunc(slices.Clone(names), func(name configv1.ClusterVersionCapability) bool { return !has.Has(name) })
 	}
 	return configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: within(c.EnabledCapabilities), KnownCapabilities: within(c.KnownCapabilities)}
 }

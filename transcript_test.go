@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 
 	"github.com/cockroachdb/datadriven"
 	configv1 "github.com/openshift/api/config/v1"
@@ -245,7 +246,7 @@ func (s *scenario) do(d *datadriven.TestData) error {
 	case "follow":
 		return s.follow(arg)
 	case "status":
-		status, err := clusterupdate.ReadStatus(context.Background(), s.cluster, clusterupdate.StatusOptions{Now: s.Now()})
+		status, err := view.ReadStatus(context.Background(), s.cluster, view.StatusOptions{Now: s.Now()})
 		if err != nil {
 			return err
 		}
@@ -389,7 +390,7 @@ type backupsHook struct{ *scenario }
 
 func (h backupsHook) Name() string { return "backups" }
 
-func (h backupsHook) BeforeApply(context.Context, clusterupdate.HookRequest) (wait clusterupdate.HookWait, err error) {
+func (h backupsHook) BeforeApply(context.Context, clusterversion.HookRequest) (wait clusterversion.HookWait, err error) {
 	switch h.hook.how {
 	case "waits":
 		wait.Reason = h.hook.why
@@ -399,17 +400,17 @@ func (h backupsHook) BeforeApply(context.Context, clusterupdate.HookRequest) (wa
 	return wait, err
 }
 
-func (h backupsHook) AfterComplete(ctx context.Context, r clusterupdate.HookRequest) (clusterupdate.HookWait, error) {
+func (h backupsHook) AfterComplete(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
 	return h.BeforeApply(ctx, r)
 }
 
 func (s *scenario) startUpdater(name string, clocks []byte) error {
-	var hooks []clusterupdate.Hook
+	var hooks []clusterversion.Hook
 	if s.hook.how != "" {
-		hooks = []clusterupdate.Hook{backupsHook{s}}
+		hooks = []clusterversion.Hook{backupsHook{s}}
 	}
 	if s.health != nil {
-		hooks = append(hooks, clusterupdate.PauseMachineHealthChecks(remedy.HealthChecks{}))
+		hooks = append(hooks, remedy.HealthChecks{})
 	}
 	u, err := clusterupdate.New(clusterupdate.Options{
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
@@ -429,8 +430,8 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 // follow tells how the status changes.
 func (s *scenario) follow(version string) error {
 	last := ""
-	p, err := clusterupdate.FollowProcess(clusterupdate.FollowOptions{
-		API: s.cluster, Payload: s.release(version, false).payload,
+	p, err := view.FollowProcess(view.FollowOptions{
+		API: s.cluster, Components: preview.Components(s.release(version, false).payload),
 		Observe: func(status *view.Status, err error) {
 			if err != nil {
 				s.printf("status: %v", err)

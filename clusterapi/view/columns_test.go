@@ -52,7 +52,7 @@ func TestPoolSample(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	sample(t, "pools.txt", strings.Join(lines, ""))
+	checkSample(t, "pools.txt", strings.Join(lines, ""))
 }
 
 func TestColumns(t *testing.T) {

@@ -7,7 +7,8 @@
 // above are where to begin. Every view but the columns is two steps. The first takes
 // objects and a time, and returns data with JSON names that stay; the second writes
 // that data as text. Neither reads a cluster, a clock or a file, and neither changes
-// what it is given.
+// what it is given. [ReadStatus] reads the objects of a status from a cluster, live or
+// recorded, and [Follow] observes how the status changes.
 //
 //	s, err := view.Summarize(cv)
 //	if err != nil {

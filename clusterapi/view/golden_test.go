@@ -39,7 +39,7 @@ var trailing = regexp.MustCompile(`(?m) +$`)
 
 // sample compares a text with an output of the product's documentation, which has
 // lost the spaces at the ends of its lines.
-func sample(t *testing.T, name, got string) {
+func checkSample(t *testing.T, name, got string) {
 	t.Helper()
 	want := readFile(t, filepath.Join("testdata", name))
 	if diff := cmp.Diff(trailing.ReplaceAllString(want, ""), trailing.ReplaceAllString(got, "")); diff != "" {

@@ -85,7 +85,7 @@ func TestRecommendSamples(t *testing.T) {
 			if tt.docs418 { // which did not judge
 				out, _, _ = strings.Cut(out, "\nerror: ")
 			}
-			sample(t, tt.want, out)
+			checkSample(t, tt.want, out)
 			if errOut != "" {
 				t.Errorf("warned %q", errOut)
 			}

@@ -114,7 +114,7 @@ func TestSummarySamples(t *testing.T) {
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			out, errOut := texts(summaryWriter(t, readVersion(t, "testdata/"+tt.cv), tt.o))
-			sample(t, tt.want, out)
+			checkSample(t, tt.want, out)
 			if errOut != "" {
 				t.Errorf("warned %q", errOut)
 			}

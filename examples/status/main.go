@@ -31,7 +31,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
@@ -39,6 +38,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -125,17 +125,18 @@ func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view
 	if err != nil {
 		return nil, err
 	}
-	so := clusterupdate.StatusOptions{Now: recording.Time()}
+	so := view.StatusOptions{Now: recording.Time()}
 	if alerts, ok := recording.Alerts(); ok {
-		so.Alerts = risk.RecordedAlerts(alerts)
+		so.Alerts = risk.RecordedAlerts(alerts).Firing
 	}
 	if o.payload != "" {
-		so.Payload, err = manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
+		p, err := manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.payload, err)
 		}
+		so.Components = preview.Components(p)
 	}
-	s, err := clusterupdate.ReadStatus(ctx, recording, so)
+	s, err := view.ReadStatus(ctx, recording, so)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 		return nil, err
 	}
 	screen := program.NewScreen(stdout)
-	follow, err := clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: images[1].Payload, Observe: func(s *view.Status, err error) {
+	follow, err := view.FollowProcess(view.FollowOptions{API: cluster, Components: preview.Components(images[1].Payload), Observe: func(s *view.Status, err error) {
 		var text bytes.Buffer
 		switch {
 		case err != nil || !o.watch:
@@ -190,7 +191,7 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 	if err != nil {
 		return nil, err
 	}
-	s, err := clusterupdate.ReadStatus(ctx, cluster, clusterupdate.StatusOptions{Now: cluster.Clock.Now(), Payload: images[1].Payload})
+	s, err := view.ReadStatus(ctx, cluster, view.StatusOptions{Now: cluster.Clock.Now(), Components: preview.Components(images[1].Payload)})
 	if err != nil || o.watch {
 		return s, err
 	}

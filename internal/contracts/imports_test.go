@@ -66,7 +66,7 @@ var rooms = map[string][]string{
 	"clusterapi/reconcile":          {"clusterapi"},
 	"clusterapi/memory":             {"clusterapi"},
 	"clusterapi/dump":               {"clusterapi"},
-	"clusterapi/view":               {"clusterapi"},
+	"clusterapi/view":               {"clusterapi", "clusterapi/clusterversion", "clusterapi/reconcile"},
 	"clusterapi/timeline":           nil,
 	"clusterapi/fieldchange":        {"clusterapi"},
 	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},

@@ -19,7 +19,6 @@ var names = flag.Bool("names", false, "print how many names each package exports
 // reason why they stay.
 var keptNames = map[string]string{
 	// A program gives it to the options of a package.
-	"PauseMachineHealthChecks":           "a program gives it to the options of a package",
 	"PlanChecks":                         "a program gives it to the options of a package",
 	"PlanUpdate":                         "a program gives it to the options of a package",
 	"graph/SourceFunc":                   "a program gives it to the options of a package",

@@ -350,7 +350,7 @@ func Example_waitsOn() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	status, err := clusterupdate.ReadStatus(ctx, recording, clusterupdate.StatusOptions{Now: recording.Time()})
+	status, err := view.ReadStatus(ctx, recording, view.StatusOptions{Now: recording.Time()})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
@@ -25,11 +27,39 @@ const annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
 // updated: those that are not paused and look at the condition Ready. A check that
 // somebody else has paused stays as it is. All that it knows is in the
 // cluster. It is safe for concurrent use.
+//
+// It is a [clusterversion.Hook], which an Updater of package clusterupdate takes: it
+// pauses before anything of an update is applied, also those that are made meanwhile, and
+// resumes after the update, however that ends. [HealthChecks.Pause] and
+// [HealthChecks.Resume] are for clusters that somebody else updates.
 type HealthChecks struct {
 	// ResumeAfterControlPlane resumes checks as soon as the cluster's version is
 	// complete. Otherwise they stay paused until every machine config pool is
 	// updated, so a pool that is paused for a canary keeps them paused.
 	ResumeAfterControlPlane bool
+}
+
+// Name implements [clusterversion.Hook].
+func (HealthChecks) Name() string { return "MachineHealthChecks" }
+
+// BeforeApply implements [clusterversion.Hook]. An installation has nothing paused. Errors
+// are those of Pause.
+func (h HealthChecks) BeforeApply(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
+	if !clusterversion.EverCompleted(r.ClusterVersion) {
+		return clusterversion.HookWait{}, nil
+	}
+	_, err := h.Pause(ctx, r.API, r.ClusterVersion.Status.History[0].Image)
+	return clusterversion.HookWait{}, err
+}
+
+// AfterComplete implements [clusterversion.Hook]. Errors are those of Resume.
+func (h HealthChecks) AfterComplete(ctx context.Context, r clusterversion.HookRequest) (clusterversion.HookWait, error) {
+	still, waitsFor, err := h.Resume(ctx, r.API, r.ClusterVersion.Status.History[0].Image)
+	if err != nil || len(still) == 0 {
+		return clusterversion.HookWait{}, err
+	}
+	reason := fmt.Sprintf("%s stay paused until these are updated: %s", strings.Join(still, ", "), waitsFor)
+	return clusterversion.HookWait{After: time.Minute, Reason: reason}, nil
 }
 
 // Pause pauses checks for an update to a release image, marks them, and returns the

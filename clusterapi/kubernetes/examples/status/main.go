@@ -27,7 +27,6 @@ import (
 	"golang.org/x/term"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
@@ -96,7 +95,7 @@ func connect(kubeconfig, context string) (clusterapi.ClusterAPI, error) {
 func (o options) show(ctx context.Context, api clusterapi.ClusterAPI, stdout, stderr io.Writer) int {
 	last := view.VerdictUnknown
 	if o.watch {
-		err := clusterupdate.Follow(ctx, clusterupdate.FollowOptions{API: api, Observe: func(s *view.Status, err error) {
+		err := view.Follow(ctx, view.FollowOptions{API: api, Observe: func(s *view.Status, err error) {
 			if err != nil {
 				last = view.VerdictUnknown
 				fmt.Fprintln(stderr, "status:", err)
@@ -111,7 +110,7 @@ func (o options) show(ctx context.Context, api clusterapi.ClusterAPI, stdout, st
 		}
 		return code(last)
 	}
-	s, err := clusterupdate.ReadStatus(ctx, api, clusterupdate.StatusOptions{})
+	s, err := view.ReadStatus(ctx, api, view.StatusOptions{})
 	if err == nil {
 		err = o.print(s, stdout, stderr)
 	}

@@ -1,4 +1,4 @@
-package clusterupdate
+package view
 
 import (
 	"context"
@@ -16,11 +16,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/clusterapi/view"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
-	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // FollowOptions are the options of [Follow]. API and Observe are required.
@@ -28,13 +25,13 @@ type FollowOptions struct {
 	// API is the cluster; it is only read. Where it is a [clusterapi.Watcher],
 	// changes are seen at once, else by lists at intervals.
 	API clusterapi.ClusterAPI
-	// Observe is told a new status whenever it differs from the one before by
-	// more than the time that passed, or why there is none. It is called from
-	// one goroutine at a time.
-	Observe func(*view.Status, error)
-	// Alerts and Payload are as those of [StatusOptions].
-	Alerts  risk.AlertSource
-	Payload *manifest.Payload
+	// Observe gets a new status whenever it differs from the one before by more
+	// than the time that passed, or the error for which there is none. It is called
+	// from one goroutine at a time.
+	Observe func(*Status, error)
+	// Alerts and Components are as those of [StatusOptions].
+	Alerts     func(context.Context) ([]clusterapi.Alert, error)
+	Components func(*configv1.ClusterVersion) []Component
 	// Settle is the least time between two looks; zero means a second.
 	Settle time.Duration
 	// Interval is the time between two looks while nothing changes but the time;
@@ -42,11 +39,11 @@ type FollowOptions struct {
 	Interval time.Duration
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker
-	// Logger gets failures; nil: nobody does.
+	// Logger gets failures; nil means no logging.
 	Logger *slog.Logger
 }
 
-// Follow tells how the status of a cluster's update changes until ctx ends, and
+// Follow observes how the status of a cluster's update changes until ctx ends, and
 // then returns nil. Its errors are that API or Observe is missing, or that a
 // duration is negative. What cannot be read is tried again.
 func Follow(ctx context.Context, o FollowOptions) error {
@@ -62,9 +59,9 @@ func Follow(ctx context.Context, o FollowOptions) error {
 func FollowProcess(o FollowOptions) (reconcile.Process, error) {
 	switch {
 	case o.API == nil:
-		return reconcile.Process{}, errors.New("clusterupdate: FollowOptions.API is required")
+		return reconcile.Process{}, errors.New("view: FollowOptions.API is required")
 	case o.Observe == nil:
-		return reconcile.Process{}, errors.New("clusterupdate: FollowOptions.Observe is required")
+		return reconcile.Process{}, errors.New("view: FollowOptions.Observe is required")
 	}
 	if err := options.NonNegative(o); err != nil {
 		return reconcile.Process{}, err
@@ -77,7 +74,7 @@ func FollowProcess(o FollowOptions) (reconcile.Process, error) {
 	}
 	return reconcile.Process{Name: "follow", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
 		return []reconcile.Reconciler{&follower{o: o, reader: statusReader{
-			reader: api, o: StatusOptions{Alerts: o.Alerts, Payload: o.Payload}, fresh: map[string]bool{},
+			reader: api, o: StatusOptions{Alerts: o.Alerts, Components: o.Components}, fresh: map[string]bool{},
 		}}}
 	}}, nil
 }
@@ -87,7 +84,7 @@ type follower struct {
 	o      FollowOptions
 	reader statusReader
 	looked time.Time
-	last   *view.Status
+	last   *Status
 	fault  string // of the last look
 }
 
@@ -108,7 +105,7 @@ func (f *follower) watches() []reconcile.Watch {
 		corev1.SchemeGroupVersion.WithKind("Node"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
 	}
-	if f.o.Payload != nil {
+	if f.o.Components != nil {
 		kinds = append(kinds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))
 	}
 	watches := make([]reconcile.Watch, len(kinds))
@@ -117,7 +114,7 @@ func (f *follower) watches() []reconcile.Watch {
 			delete(f.reader.fresh, gvk.Kind)
 			return []reconcile.Wake{{After: min(max(0, f.looked.Add(f.o.Settle).Sub(now)), f.o.Settle)}}
 		}}
-		if gvk.Kind == "Deployment" && f.o.Payload == nil {
+		if gvk.Kind == "Deployment" && f.o.Components == nil {
 			watches[i].Options.Namespace = "openshift-machine-config-operator"
 		}
 	}
@@ -135,7 +132,7 @@ func identity(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return kept
 }
 
-// Reconcile looks at the status and tells it if it is new.
+// Reconcile reads the status, and lets it be observed if it is new.
 func (f *follower) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	f.looked = q.Now
 	objects, err := f.reader.read(ctx)
@@ -143,15 +140,15 @@ func (f *follower) Reconcile(ctx context.Context, q reconcile.Request) (reconcil
 		return reconcile.Result{}, ctx.Err()
 	}
 	if err != nil {
-		f.tell(nil, err)
+		f.observe(nil, err)
 		return reconcile.Result{}, err
 	}
-	f.tell(view.AssessStatus(objects, q.Now))
+	f.observe(AssessStatus(objects, q.Now))
 	return reconcile.Result{At: q.Now.Add(f.o.Interval), Watches: f.watches()}, nil
 }
 
-// tell observes what differs from what was told before.
-func (f *follower) tell(status *view.Status, err error) {
+// observe passes on what differs from what was observed before.
+func (f *follower) observe(status *Status, err error) {
 	fault := ""
 	if err != nil {
 		fault = err.Error()

@@ -1,4 +1,4 @@
-package clusterupdate_test
+package view_test
 
 import (
 	"bytes"
@@ -12,55 +12,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // The status of a cluster in the middle of an update, what it waits on included, is
 // that of its recording, and of a fork of the recording.
 func TestStatusOfRecording(t *testing.T) {
-	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	cluster := checktest.Get(simulation.New(simulation.Options{
-		Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
-		ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-	}))(t)
-	cluster.Expect(payload.Release(to))
-	u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
-	nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), u.Process(), nodes.Process())
-	defer v.Close()
-	checktest.OK(t, v.RunUntil(v.Now().Add(time.Minute)))
-	checktest.Get(clusterversion.Submit(t.Context(), cluster, clusterversion.UpdateRequest{To: sample.ToVersion}))(t)
+	c := newUpdatedCluster(t, reconcile.VirtualOptions{Seed: 1})
 	looks := 6
 	if israce.Enabled {
 		looks = 2
 	}
 	seen := map[string]bool{}
 	for i := range looks {
-		checktest.OK(t, v.RunUntil(v.Now().Add(100*time.Second)))
+		c.advance(t, 100*time.Second)
 		dir := filepath.Join(t.TempDir(), "recording")
-		checktest.OK(t, dump.Record(t.Context(), cluster, dir, dump.RecordOptions{Clock: clock}))
+		checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Clock: c.v.Clock()}))
 		recording := checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
-		if now := recording.Time(); !now.Equal(v.Now()) || len(recording.Problems()) > 0 {
+		if now := recording.Time(); !now.Equal(c.v.Now()) || len(recording.Problems()) > 0 {
 			t.Errorf("look %d: time %s, problems %v", i, now, recording.Problems())
 		}
 		text := func(r clusterapi.Reader) string {
 			t.Helper()
-			s := checktest.Get(clusterupdate.ReadStatus(t.Context(), r, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
+			s := checktest.Get(view.ReadStatus(t.Context(), r, view.StatusOptions{Now: c.v.Now(), Components: c.components}))(t)
 			for _, chain := range s.Waits {
 				seen[chain[0].Runlevel] = true
 			}
@@ -68,7 +49,7 @@ func TestStatusOfRecording(t *testing.T) {
 			checktest.OK(t, s.WriteText(&out, &out, view.StatusText{Details: "all", Waits: true}))
 			return out.String()
 		}
-		live := text(cluster)
+		live := text(c)
 		if diff := cmp.Diff(live, text(recording)); diff != "" {
 			t.Errorf("look %d: recorded (-live +recorded):\n%s", i, diff)
 		}
@@ -101,7 +82,7 @@ func TestRecordedStatusAssumed(t *testing.T) {
 	} {
 		delete(tree, "must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+tc.drop+".yaml")
 		recording := checktest.Get(dump.Open(t.Context(), tree, dump.Options{}))(t)
-		status := checktest.Get(clusterupdate.ReadStatus(t.Context(), recording, clusterupdate.StatusOptions{Now: recording.Time()}))(t)
+		status := checktest.Get(view.ReadStatus(t.Context(), recording, view.StatusOptions{Now: recording.Time()}))(t)
 		var text strings.Builder
 		checktest.OK(t, status.WriteText(io.Discard, &text, view.StatusText{}))
 		if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {

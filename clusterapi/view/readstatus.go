@@ -1,10 +1,9 @@
-package clusterupdate
+package view
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,14 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/view"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
-	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // StatusOptions are the options of [ReadStatus]. The zero value works.
@@ -31,19 +25,21 @@ type StatusOptions struct {
 	// Now is the time of the status; zero means the real one. A recording has a
 	// time of its own.
 	Now time.Time
-	// Alerts gives those that fire; nil leaves them out.
-	Alerts risk.AlertSource
-	// Payload is the release that the cluster updates to. With it the status
-	// says at which runlevel the update is; nil leaves that out.
-	Payload *manifest.Payload
+	// Alerts returns those that fire; nil leaves them out.
+	Alerts func(context.Context) ([]clusterapi.Alert, error)
+	// Components returns those of the release that the cluster updates to, as far as
+	// they belong on it. With them the status reports at which runlevel the update
+	// is; nil leaves that out.
+	Components func(*configv1.ClusterVersion) []Component
 }
 
 // ReadStatus reads what an update's status is computed from, and returns that
 // status: what oc adm upgrade status shows, as data. What cannot be read is named
 // in Status.Unknown. Its errors are those of ctx, of reading the ClusterVersion, and
-// of [view.AssessStatus]. It can be called concurrently.
-func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Status, error) {
-	objects, err := readObjects(ctx, r, o)
+// of [AssessStatus]. It can be called concurrently.
+func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*Status, error) {
+	s := statusReader{reader: r, o: o}
+	objects, err := s.read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,28 +47,20 @@ func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*vie
 	if now.IsZero() {
 		now = clock.RealClock{}.Now()
 	}
-	return view.AssessStatus(objects, now)
+	return AssessStatus(objects, now)
 }
 
-// readObjects reads the objects that an update's status is computed from. They are
-// shared and must not be changed. A kind that the cluster does not serve has no
-// objects; one that cannot be read, or not in full, is in Objects.Missing. Its
-// errors are those of ctx and of reading the ClusterVersion. It can be called
-// concurrently.
-func readObjects(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*view.Objects, error) {
-	return (&statusReader{reader: r, o: o}).read(ctx)
-}
-
-// statusReader reads the objects of a status. With kept, it reads a kind again
-// only after that has been told to be stale.
+// statusReader reads the objects of a status. Those of a kind that is fresh are kept.
+// A kind that the cluster does not serve has no objects; one that cannot be read, or not
+// in full, is in Objects.Missing.
 type statusReader struct {
 	reader  clusterapi.Reader
 	o       StatusOptions
-	objects view.Objects
+	objects Objects
 	fresh   map[string]bool // by kind; nil: none is kept
 }
 
-func (s *statusReader) read(ctx context.Context) (*view.Objects, error) {
+func (s *statusReader) read(ctx context.Context) (*Objects, error) {
 	s.objects.Missing = nil
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, s.reader, clusterapi.Key("", "version"))
 	switch {
@@ -82,33 +70,33 @@ func (s *statusReader) read(ctx context.Context) (*view.Objects, error) {
 		return nil, fmt.Errorf("reading the ClusterVersion: %w", err)
 	}
 	s.objects.ClusterVersion = cv
-	if s.o.Payload != nil && cv != nil {
-		s.objects.Components = components(s.o.Payload, cv)
+	if s.o.Components != nil && cv != nil {
+		s.objects.Components = s.o.Components(cv)
 	}
 	err = errors.Join(
-		readKind(ctx, s, "ClusterOperator", &s.objects.ClusterOperators, readAll[configv1.ClusterOperator]),
-		readKind(ctx, s, "MachineConfigPool", &s.objects.MachineConfigPools, readAll[mcfgv1.MachineConfigPool]),
-		readKind(ctx, s, "Node", &s.objects.Nodes, readAll[corev1.Node]),
-		readKind(ctx, s, "MachineConfig", &s.objects.MachineConfigs, readConfigs),
+		readKind(ctx, s, kindOperator, &s.objects.ClusterOperators, readAll[configv1.ClusterOperator]),
+		readKind(ctx, s, kindPool, &s.objects.MachineConfigPools, readAll[mcfgv1.MachineConfigPool]),
+		readKind(ctx, s, kindNode, &s.objects.Nodes, readAll[corev1.Node]),
+		readKind(ctx, s, kindConfig, &s.objects.MachineConfigs, readConfigs),
 	)
 	deployments, daemonSets := readOperatorDeployment, readNothing
-	if s.o.Payload != nil {
+	if s.o.Components != nil {
 		deployments, daemonSets = readAll[appsv1.Deployment], readAll[appsv1.DaemonSet]
 	}
 	err = errors.Join(err,
-		readKind(ctx, s, "Deployment", &s.objects.Deployments, deployments),
-		readKind(ctx, s, "DaemonSet", &s.objects.DaemonSets, daemonSets),
+		readKind(ctx, s, kindDeploy, &s.objects.Deployments, deployments),
+		readKind(ctx, s, kindDaemon, &s.objects.DaemonSets, daemonSets),
 	)
 	if err != nil {
 		return nil, err
 	}
 	if s.o.Alerts != nil {
-		alerts, err := s.o.Alerts.Firing(ctx)
+		alerts, err := s.o.Alerts(ctx)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: "Alert", Reason: err.Error()})
+			s.objects.Missing = append(s.objects.Missing, Missing{Kind: kindAlert, Reason: err.Error()})
 		}
 		s.objects.Alerts = alerts
 	}
@@ -151,7 +139,7 @@ func readKind[T any](ctx context.Context, s *statusReader, kind string, into *[]
 			s.fresh[kind] = true
 		}
 	default:
-		s.objects.Missing = append(s.objects.Missing, view.Missing{Kind: kind, Reason: strings.TrimPrefix(err.Error(), kind+": ")})
+		s.objects.Missing = append(s.objects.Missing, Missing{Kind: kind, Reason: strings.TrimPrefix(err.Error(), kind+": ")})
 	}
 	return nil
 }
@@ -199,7 +187,7 @@ func readConfigs(ctx context.Context, r clusterapi.Reader, o clusterapi.ListOpti
 // operator should run.
 func readOperatorDeployment(ctx context.Context, r clusterapi.Reader, _ clusterapi.ListOptions) ([]*appsv1.Deployment, error) {
 	const name = "machine-config-operator"
-	d, err := clusterapi.Read[appsv1.Deployment](ctx, r, types.NamespacedName{Namespace: "openshift-" + name, Name: name})
+	d, err := clusterapi.Read[appsv1.Deployment](ctx, r, clusterapi.Key("openshift-"+name, name))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -211,38 +199,4 @@ func readOperatorDeployment(ctx context.Context, r clusterapi.Reader, _ clustera
 
 func readNothing(context.Context, clusterapi.Reader, clusterapi.ListOptions) ([]*appsv1.DaemonSet, error) {
 	return nil, nil
-}
-
-// components are the parts of a release that a cluster has, in their order.
-func components(p *manifest.Payload, cv *configv1.ClusterVersion) []view.Component {
-	filter := manifest.Filter{Overrides: cv.Spec.Overrides}
-	if c := cv.Status.Capabilities; len(c.EnabledCapabilities) > 0 || len(c.KnownCapabilities) > 0 {
-		filter.Capabilities = &manifest.Capabilities{Known: capabilityNames(c.KnownCapabilities), Enabled: capabilityNames(c.EnabledCapabilities)}
-		filter.AllowUnknownCapabilities = true
-	}
-	included, _ := p.Included(filter)
-	var all []view.Component
-	for _, m := range included {
-		level, name, ok := manifest.ParseName(m.Filename)
-		id := m.Identity()
-		if !ok || id.Kind != "ClusterOperator" && id.Kind != "Deployment" && id.Kind != "DaemonSet" {
-			continue
-		}
-		object := view.Resource{Group: id.Group, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-		i := slices.IndexFunc(all, func(c view.Component) bool { return c.Runlevel == level && c.Name == name })
-		if i < 0 {
-			i = len(all)
-			all = append(all, view.Component{Runlevel: level, Name: name})
-		}
-		all[i].Objects = append(all[i].Objects, object)
-	}
-	return all
-}
-
-func capabilityNames(all []configv1.ClusterVersionCapability) sets.Set[string] {
-	names := sets.New[string]()
-	for _, c := range all {
-		names.Insert(string(c))
-	}
-	return names
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
@@ -114,7 +115,7 @@ func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uin
 	clock := reconcile.NewClock(toyStart)
 	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-		Hooks: []clusterupdate.Hook{clusterupdate.PauseMachineHealthChecks(h)}, Interval: 5 * time.Minute,
+		Hooks: []clusterversion.Hook{h}, Interval: 5 * time.Minute,
 	}))(t)
 	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
 	t.Cleanup(v.Close)

@@ -1,4 +1,4 @@
-package clusterupdate_test
+package view_test
 
 import (
 	"context"
@@ -14,17 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
-	"github.com/clusterupdate/clusterupdate/signature"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
 )
 
 // polled is an API that cannot be watched.
@@ -33,50 +28,39 @@ type polled struct{ clusterapi.ClusterAPI }
 // TestFollowFaults: whatever befalls the follower, what it told last is the status
 // of the cluster, and it tells nothing twice.
 func TestFollowFaults(t *testing.T) {
-	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	for seed := range seeds(8, 2) {
-		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-		cluster := checktest.Get(simulation.New(simulation.Options{
-			Clock: clock, Release: payload.Release(from), ControlPlane: 3, Pools: []simulation.Pool{{Name: "worker", Nodes: 2}},
-			ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-		}))(t)
-		cluster.Expect(payload.Release(to))
-		v := reconcile.NewVirtual(reconcile.VirtualOptions{
-			Cluster: cluster, Clock: clock, Seed: seed, Order: reconcile.Random,
+	seeds := uint64(8)
+	if israce.Enabled {
+		seeds = 2
+	}
+	for seed := range seeds {
+		var last *view.Status
+		observed := 0
+		observe := func(s *view.Status, err error) {
+			if last, observed = s, observed+1; (s == nil) == (err == nil) {
+				t.Errorf("seed %d: observed %v and %v", seed, s, err)
+			}
+		}
+		c := newUpdatedCluster(t, reconcile.VirtualOptions{
+			Seed: seed, Order: reconcile.Random,
 			Faults: reconcile.Faults{
 				Before: 0.05, Slow: 0.02, Stale: 0.05, Late: 0.3, Double: 0.1, Merge: 0.3, Crash: 0.01, Outage: 0.2, ClockBack: 0.2,
 				Until: 2 * time.Hour, Processes: []string{"follow"},
 			},
-		}, cluster.Process())
-		defer v.Close()
-		u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock}))(t)
-		nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive}))(t)
-		var last *view.Status
-		told := 0
-		follow := checktest.Get(clusterupdate.FollowProcess(clusterupdate.FollowOptions{API: cluster, Payload: to, Observe: func(s *view.Status, err error) {
-			if last, told = s, told+1; (s == nil) == (err == nil) {
-				t.Errorf("seed %d: told %v and %v", seed, s, err)
-			}
-		}}))(t)
-		v.Add(u.Process())
-		v.Add(nodes.Process())
-		v.Add(follow)
-		checktest.OK(t, v.RunUntil(v.Now().Add(time.Minute)))
-		modify(t, cluster, false, func(cv *configv1.ClusterVersion) {
-			cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion}
+		}, func(c *updatedCluster) reconcile.Process {
+			return checktest.Get(view.FollowProcess(view.FollowOptions{API: c, Components: c.components, Observe: observe}))(t)
 		})
-		checktest.OK(t, v.RunUntil(v.Now().Add(3*time.Hour)))
-		want := checktest.Get(clusterupdate.ReadStatus(t.Context(), cluster, clusterupdate.StatusOptions{Now: v.Now(), Payload: to}))(t)
+		c.advance(t, 3*time.Hour)
+		want := checktest.Get(view.ReadStatus(t.Context(), c, view.StatusOptions{Now: c.v.Now(), Components: c.components}))(t)
 		if !last.Same(want) {
-			t.Errorf("seed %d: told %s, is %s", seed, last, want)
+			t.Errorf("seed %d: observed %s, is %s", seed, last, want)
 		}
-		if want.Updating || told < 10 {
-			t.Errorf("seed %d: %s, told %d times", seed, want, told)
+		if want.Updating || observed < 10 {
+			t.Errorf("seed %d: %s, observed %d times", seed, want, observed)
 		}
-		was := told
-		checktest.OK(t, v.RunUntil(v.Now().Add(time.Hour)))
-		if told != was {
-			t.Errorf("seed %d: told %d times that nothing changed", seed, told-was)
+		was := observed
+		c.advance(t, time.Hour)
+		if observed != was {
+			t.Errorf("seed %d: observed %d times that nothing changed", seed, observed-was)
 		}
 	}
 }
@@ -88,14 +72,14 @@ type followed struct {
 	told []string
 }
 
-func follow(t *testing.T, o memory.Options, change func(*clusterupdate.FollowOptions)) *followed {
+func follow(t *testing.T, o memory.Options, change func(*view.FollowOptions)) *followed {
 	t.Helper()
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	o.Clock = clock
 	f := &followed{Cluster: memory.NewOpenShift(o)}
 	f.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: f.Cluster, Clock: clock})
 	t.Cleanup(f.Close)
-	options := clusterupdate.FollowOptions{API: f.Cluster, Observe: func(s *view.Status, err error) {
+	options := view.FollowOptions{API: f.Cluster, Observe: func(s *view.Status, err error) {
 		if err != nil {
 			f.told = append(f.told, err.Error())
 			return
@@ -105,7 +89,7 @@ func follow(t *testing.T, o memory.Options, change func(*clusterupdate.FollowOpt
 	if change != nil {
 		change(&options)
 	}
-	p := checktest.Get(clusterupdate.FollowProcess(options))(t)
+	p := checktest.Get(view.FollowProcess(options))(t)
 	f.Add(p)
 	return f
 }
@@ -132,7 +116,11 @@ func (f *followed) advance(t *testing.T, d time.Duration) {
 // setProgressing makes the cluster begin or end an update.
 func (f *followed) setProgressing(t *testing.T, status configv1.ConditionStatus) {
 	t.Helper()
-	modify(t, f.Cluster, true, func(cv *configv1.ClusterVersion) { cv.Status.Conditions[0].Status = status })
+	checktest.Get(clusterapi.Modify(t.Context(), f.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true},
+		func(cv *configv1.ClusterVersion) error {
+			cv.Status.Conditions[0].Status = status
+			return nil
+		}))(t)
 }
 
 func TestFollow(t *testing.T) {
@@ -178,7 +166,7 @@ func TestFollow(t *testing.T) {
 		}
 	})
 	t.Run("changes in quick succession are settled", func(t *testing.T) {
-		f := follow(t, memory.Options{}, func(o *clusterupdate.FollowOptions) { o.Settle = 10 * time.Second })
+		f := follow(t, memory.Options{}, func(o *view.FollowOptions) { o.Settle = 10 * time.Second })
 		f.atRest(t)
 		f.advance(t, time.Minute)
 		for range 20 {
@@ -193,7 +181,7 @@ func TestFollow(t *testing.T) {
 	})
 	t.Run("an observer that panics", func(t *testing.T) {
 		calls := 0
-		f := follow(t, memory.Options{}, func(o *clusterupdate.FollowOptions) {
+		f := follow(t, memory.Options{}, func(o *view.FollowOptions) {
 			o.Observe = func(*view.Status, error) { calls++; panic("observer") }
 		})
 		f.atRest(t)
@@ -215,7 +203,7 @@ func TestFollowLive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var told []string
-			err := clusterupdate.Follow(ctx, clusterupdate.FollowOptions{API: api, Observe: func(s *view.Status, err error) {
+			err := view.Follow(ctx, view.FollowOptions{API: api, Observe: func(s *view.Status, err error) {
 				told = append(told, s.String())
 				cancel()
 			}})
@@ -229,13 +217,13 @@ func TestFollowLive(t *testing.T) {
 func TestFollowOptions(t *testing.T) {
 	observe := func(*view.Status, error) {}
 	api := memory.New(memory.Options{})
-	for want, o := range map[string]clusterupdate.FollowOptions{
+	for want, o := range map[string]view.FollowOptions{
 		"FollowOptions.API is required":     {Observe: observe},
 		"FollowOptions.Observe is required": {API: api},
 		"Settle is negative":                {API: api, Observe: observe, Settle: -1},
 		"Interval is negative":              {API: api, Observe: observe, Interval: -1},
 	} {
-		if err := clusterupdate.Follow(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+		if err := view.Follow(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -248,7 +236,7 @@ func TestReadStatus(t *testing.T) {
 	bad := checktest.Get(clusterapi.ToUnstructured(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}))(t)
 	bad.Object["spec"] = map[string]any{"unschedulable": "perhaps"}
 	checktest.OK(t, f.Load(bad))
-	s := checktest.Get(clusterupdate.ReadStatus(t.Context(), f.Cluster, clusterupdate.StatusOptions{Now: f.Now()}))(t)
+	s := checktest.Get(view.ReadStatus(t.Context(), f.Cluster, view.StatusOptions{Now: f.Now()}))(t)
 	if len(s.Unknown) != 1 || s.Unknown[0].Kind != "Node" || !strings.Contains(s.Unknown[0].Reason, "bad: ") {
 		t.Errorf("unknown: %+v", s.Unknown)
 	}
@@ -262,7 +250,7 @@ func TestReadStatus(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := clusterupdate.ReadStatus(ctx, f.Cluster, clusterupdate.StatusOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := view.ReadStatus(ctx, f.Cluster, view.StatusOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its context ended: %v", err)
 	}
 }
