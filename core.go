@@ -61,7 +61,7 @@ func newCore(u *Updater, api clusterapi.ClusterAPI) *core {
 		c.alerts = &risk.AlertRisks{Alerts: c.o.Alerts}
 	}
 	c.tracker = runlevel.NewTracker(c.o.Clock)
-	c.watches = payloadWatches{tracker: c.tracker, mode: c.o.ApplyMode}
+	c.watches = payloadWatches{tracker: c.tracker}
 	c.saved, _ = readTracked(u.o.Tracker) // New has seen its faults
 	return c
 }
