@@ -37,7 +37,7 @@ type applier struct {
 
 func newApplier(u *Updater, p *process) *applier {
 	a := &applier{process: p, updater: u, tracker: runlevel.NewTracker(p.o.Clock)}
-	a.watches = payloadWatches{tracker: a.tracker, mode: p.o.ApplyMode}
+	a.watches = payloadWatches{tracker: a.tracker}
 	a.saved, _ = readTracked(p.o.Tracker) // New has seen its faults
 	return a
 }

@@ -31,7 +31,6 @@ func (u *Updater) Drifts() []runlevel.Drift {
 // the decider's own, but for its functions that the driver calls.
 type payloadWatches struct {
 	tracker *runlevel.Tracker
-	mode    runlevel.Mode
 	of      *syncWork // whose they are; nil: there are none
 	list    []reconcile.Watch
 	series  *watchSeries
@@ -54,7 +53,7 @@ func (w *payloadWatches) want(work *syncWork) []reconcile.Watch {
 		w.series.ended = true
 		w.tracker.Unwatched()
 		w.series.mu.Unlock()
-		*w = payloadWatches{tracker: w.tracker, mode: w.mode}
+		*w = payloadWatches{tracker: w.tracker}
 		return nil
 	case work == w.of:
 		return w.list
@@ -63,7 +62,7 @@ func (w *payloadWatches) want(work *syncWork) []reconcile.Watch {
 		w.series = &watchSeries{}
 	}
 	w.of, w.list = work, nil
-	for _, kind := range w.tracker.Watch(work.payload.Tasks(), work.filter(), w.mode) {
+	for _, kind := range w.tracker.Watch(work.payload.Tasks(), work.filter()) {
 		w.list = append(w.list, w.watch(kind))
 	}
 	return w.list
@@ -80,12 +79,8 @@ func (w *payloadWatches) watch(kind runlevel.WatchedKind) reconcile.Watch {
 		Cache: func(_ time.Time, old, new *clusterapi.Object) {
 			series.mu.Lock()
 			defer series.mu.Unlock()
-			switch {
-			case series.ended:
-			case new != nil:
-				tracker.Saw(new)
-			default:
-				tracker.Gone(old)
+			if !series.ended {
+				tracker.Observe(old, new)
 			}
 		},
 	}

@@ -1,16 +1,13 @@
 package runlevel
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -33,14 +30,15 @@ type adoption struct {
 // mayNeedAdoption reports whether an object is to be read before it is applied, so
 // that it changes once and not twice: once anything of the cluster had fields to
 // adopt, all are. Until anything is known, those that roll out pods are.
-func (t *Tracker) mayNeedAdoption(obj *unstructured.Unstructured) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.adoption.done[identityOf(obj)] {
+func (a *applier) mayNeedAdoption(obj *unstructured.Unstructured) bool {
+	id, kind := identityOf(obj), obj.GroupVersionKind()
+	a.tracker.mu.Lock()
+	defer a.tracker.mu.Unlock()
+	known := &a.tracker.adoption
+	if a.created[id] || known.done[id] {
 		return false
 	}
-	kind := obj.GroupVersionKind()
-	return t.adoption.foreign || !t.adoption.begun && (kind == deploymentKind || kind == daemonSetKind)
+	return known.foreign || !known.begun && (kind == deploymentKind || kind == daemonSetKind)
 }
 
 // noteAdoption notes whether an object had fields to adopt.
@@ -56,27 +54,6 @@ func (t *Tracker) noteAdoption(id manifest.Identity, foreign bool) {
 		t.adoption.done = make(map[manifest.Identity]bool)
 	}
 	t.adoption.done[id] = true
-}
-
-// adoptFirst adopts the fields of an object that is about to be applied, if it has
-// not come back as ours before. An update that is refused is tried again after the
-// apply, which may mend its cause.
-func (a *applier) adoptFirst(ctx context.Context, obj *unstructured.Unstructured) error {
-	if a.created[identityOf(obj)] || !a.tracker.mayNeedAdoption(obj) {
-		return nil
-	}
-	live, err := clusterapi.GetShared(ctx, a.api, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
-	if isAbsent(err) || errors.Is(err, clusterapi.ErrNotCollected) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = a.adopt(ctx, identityOf(obj), live)
-	if apierrors.IsConflict(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // adopt makes the fields that the managers to adopt own in an object those of our
@@ -142,13 +119,9 @@ func adopted(obj *unstructured.Unstructured, adopts func(managedEntry) bool) (*u
 			kept = append(kept, v)
 			continue
 		}
-		set := &fieldpath.Set{}
-		raw, err := json.Marshal(e.fields)
-		if err == nil {
-			err = set.FromJSON(bytes.NewReader(raw))
-		}
+		set, err := e.set()
 		if err != nil {
-			return nil, nil, fmt.Errorf("managed fields of %s: %w", quote(e.manager), err)
+			return nil, nil, err
 		}
 		fields = fields.Union(set)
 		if !ours {

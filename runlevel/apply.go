@@ -49,8 +49,8 @@ type applier struct {
 	doubles     map[*manifest.Task]*double
 	deletes     map[deletionKey]bool // objects that the release deletes
 	definitions definitions
-	trusts      bool // goes by what watches show
-	reports     bool // tells what has drifted
+	trusts      bool // relies on what watches show
+	reports     bool // reports what has drifted
 }
 
 func (a *applier) Apply(ctx context.Context, t *manifest.Task, state State) error {
@@ -100,7 +100,7 @@ func (a *applier) create(ctx context.Context, t *manifest.Task) (*clusterapi.Obj
 			return nil, err
 		}
 	}
-	a.tellGone(t)
+	a.reportGone(t, a.drifted(t))
 	stored, err := a.createNew(ctx, obj)
 	if apierrors.IsAlreadyExists(err) {
 		return nil, nil

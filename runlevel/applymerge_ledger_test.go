@@ -132,10 +132,9 @@ func isText(v any) bool { _, ok := v.(string); return ok }
 // that is as it should be.
 func TestApplyMergeNotTrusted(t *testing.T) {
 	for name, change := range map[string]func(w *watched){
-		"after an hour":                func(w *watched) { w.clock.Step(time.Hour) },
-		"watches ended":                func(w *watched) { w.tracker.Unwatched() },
-		"apply always":                 func(w *watched) { w.always = true },
-		"watches are for another mode": func(w *watched) { w.tracker.Watch(w.tasks, w.filter, ApplyServerSide) },
+		"after an hour": func(w *watched) { w.clock.Step(time.Hour) },
+		"watches ended": func(w *watched) { w.tracker.Unwatched() },
+		"apply always":  func(w *watched) { w.always = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDriftIn(t, ApplyMerge)

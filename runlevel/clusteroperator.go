@@ -31,7 +31,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 		return a.precreate(ctx, t)
 	case Reconciling:
 		var err error
-		stored, err = a.mergeMetadata(ctx, t)
+		stored, err = a.applyOnce(ctx, t, true) // labels, annotations and owners
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (a *applier) precreate(ctx context.Context, t *manifest.Task) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	a.tellGone(t)
+	a.reportGone(t, a.drifted(t))
 	obj := bare(m.Object())
 	if obj.Object["spec"] == nil {
 		obj.Object["spec"] = map[string]any{} // which the definition requires
@@ -102,20 +102,6 @@ func (a *applier) precreate(ctx context.Context, t *manifest.Task) error {
 		return nil // the operator was faster, and knows better
 	}
 	return err
-}
-
-// mergeMetadata applies labels, annotations and owners to an existing
-// ClusterOperator.
-func (a *applier) mergeMetadata(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
-	if shown, err := a.inPlace(ctx, t); shown != nil || err != nil {
-		return shown, err
-	}
-	if a.mode == ApplyServerSide { // which would create it
-		if _, err := clusterapi.GetShared(ctx, a.api, clusterOperatorKind, clusterapi.KeyOf(t.Manifest.Object())); err != nil {
-			return nil, err
-		}
-	}
-	return a.applyOnce(ctx, t, true)
 }
 
 // checkOperator returns nil when a ClusterOperator is good: available, not

@@ -43,6 +43,16 @@ func merged(manifests []*manifest.Manifest) *unstructured.Unstructured {
 	return out
 }
 
+// schema returns the schema of a custom resource whose definition the payload brings;
+// nil for other kinds.
+func (a *applier) schema(kind schema.GroupVersionKind) map[string]any {
+	defined := a.definitions[kind.GroupKind()]
+	if len(defined) == 0 {
+		return nil
+	}
+	return crdschema.Of(merged(defined).Object, kind.Version)
+}
+
 // removeUndefined removes the fields of a custom resource that its definition lacks,
 // and returns their paths, sorted. obj must be the caller's own.
 func removeUndefined(obj, definition *unstructured.Unstructured) ([]string, error) {

@@ -80,24 +80,21 @@
 // # Drift
 //
 // A pass over a cluster that is at its release need not apply what nobody has
-// changed. [Tracker.Watch] says which kinds to watch; what the watches show goes to
-// [Tracker.Saw] and [Tracker.Gone]. Of each object that it applies the Tracker keeps
-// what was sent, and a digest of what the server then said is ours, by
-// metadata.managedFields: which fields, with their values. While a watch shows the
-// same digest, in the state that was written or a later one, and the same is to be
-// applied, a pass in state Reconciling makes no call for the object, and judges it
-// by the status that the watch showed. What others add, and what they report, is no
-// drift. Anything else is applied; where the watch showed that the object is not any
-// more as it was, an [EventDrifted] first tells which fields are not and who owns
-// them now ([Drift]). Once an hour a pass applies everything all the same, for a
-// watch may break without anybody's noticing. A kind that is not watched, or cannot
-// be listed, is applied in every pass.
+// changed. [Tracker.Watch] names the kinds to watch; what the watches show goes to
+// [Tracker.Observe]. Of each object that it applies the Tracker keeps what was sent,
+// the UID and resourceVersion, and a digest of all but the status and the metadata
+// that only a server sets. While a watch shows the same digest, in the state that was
+// written or a later one, and the same is to be applied, a pass in state Reconciling
+// makes no call for the object, and judges it by the status that the watch showed.
+// Anything else is applied. An apply changes nothing if others have only added to the
+// object; what it changes is drift, and so is a field of ours that others have taken
+// over: an [EventDrifted] reports these fields and who owns them ([Drift]). Once an
+// hour a pass applies everything all the same, for a watch may break unnoticed. A kind
+// that is not watched, or cannot be listed, is applied in every pass.
 //
-// With ApplyMerge an object is as it was applied while nothing of it has changed but
-// its status. When something has, a pass reads it, and what a merge then changes is
-// drift. What a merge leaves alone, such as somebody's label, costs that one read; what
-// the operator would write in every pass, because the server words it in its own way,
-// is written when the object is read, and is no drift.
+// With ApplyMerge a pass reads the object instead, and writes it only if a merge
+// changes it. What the operator would write in every pass, because the server words it
+// in its own way, is written when the object is read, and is not drift.
 //
 // # Errors
 //

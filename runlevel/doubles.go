@@ -2,6 +2,7 @@ package runlevel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -103,45 +104,84 @@ func (a *applier) applyOnce(ctx context.Context, t *manifest.Task, look bool) (*
 	return stored, err
 }
 
-// apply applies the manifests of one object as the mode says. What it returns must
-// not be changed.
+// apply applies the manifests of one object as the mode says, and reports what has
+// drifted. What it returns must not be changed.
 func (a *applier) apply(ctx context.Context, tasks []*manifest.Task) (*clusterapi.Object, error) {
+	t := tasks[0]
 	obj, err := a.prepare(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
-	if a.mode == ApplyMerge {
-		return a.applyMerged(ctx, tasks[0], obj)
+	drifted := a.drifted(t)
+	var live *clusterapi.Object
+	if drifted != nil || a.mode == ApplyMerge || isClusterOperator(t.Manifest) || a.mayNeedAdoption(obj) {
+		live, err = a.read(ctx, t, obj)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return a.applyServerSide(ctx, tasks[0], obj)
+	if live == nil {
+		a.reportGone(t, drifted)
+	}
+	var stored *clusterapi.Object
+	if a.mode == ApplyMerge {
+		stored, err = a.applyMerged(ctx, live, obj)
+	} else {
+		stored, err = a.applyServerSide(ctx, t, live, obj)
+	}
+	if drifted != nil && live != nil {
+		next := stored.Unstructured()
+		if err != nil {
+			next = a.intended(live.Unstructured(), obj)
+		}
+		a.reportChanged(t, drifted, obj, live.Unstructured(), next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.tracker.note(a.mode, obj, stored)
+	return stored, nil
+}
+
+// read reads an object that is about to be applied. It returns nil for one that does
+// not exist, but an error for a ClusterOperator, which only precreate creates.
+func (a *applier) read(
+	ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured,
+) (*clusterapi.Object, error) {
+	live, err := clusterapi.GetShared(ctx, a.api, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
+	absent := isAbsent(err) || a.mode == ApplyServerSide && errors.Is(err, clusterapi.ErrNotCollected)
+	if absent && !isClusterOperator(t.Manifest) {
+		return nil, nil
+	}
+	return live, err
 }
 
 // applyServerSide applies an object by one server-side apply, after it has adopted
-// what others own of it. What it returns must not be changed.
-func (a *applier) applyServerSide(ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured) (*clusterapi.Object, error) {
-	if err := a.tellDrift(ctx, t); err != nil {
-		return nil, err
-	}
-	if err := a.adoptFirst(ctx, obj); err != nil {
-		return nil, err
+// what others own of it. live may be nil if the object does not exist, or is not
+// expected to have such fields. What it returns must not be changed.
+func (a *applier) applyServerSide(
+	ctx context.Context, t *manifest.Task, live *clusterapi.Object, obj *unstructured.Unstructured,
+) (*clusterapi.Object, error) {
+	if live != nil {
+		_, err := a.adopt(ctx, identityOf(obj), live)
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		// an update that is refused is tried again after the apply, which may mend its cause
 	}
 	stored, err := a.applyFields(ctx, t, obj)
 	if err != nil {
 		return nil, err
 	}
 	again, err := a.adopt(ctx, identityOf(obj), stored) // what nobody has looked at before
-	if err != nil {
-		return nil, err
+	if err != nil || !again {
+		return stored, err
 	}
-	if again {
-		stored, err = a.applyFields(ctx, t, obj)
-		if err != nil {
-			return nil, err
-		}
+	stored, err = a.applyFields(ctx, t, obj)
+	if err == nil {
 		a.tracker.noteAdoption(identityOf(obj), false)
 	}
-	a.tracker.note(obj, stored)
-	return stored, nil
+	return stored, err
 }
 
 // merge merges the manifests of one object, prepared one by one. Of two

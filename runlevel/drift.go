@@ -2,9 +2,6 @@ package runlevel
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"reflect"
@@ -17,24 +14,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
-// Drift says that an object is not any more as it was applied, as a pass found
-// before it applied it again.
+// Drift is an object that was not as it was applied when a pass applied it again.
 type Drift struct {
 	Identity manifest.Identity `json:"identity"`
 	// File is the manifest's.
 	File string `json:"file,omitempty"`
-	// Gone says that the object does not exist, Recreated that it went and
+	// Gone is set if the object did not exist, Recreated if it was deleted and
 	// somebody has created one of its name.
 	Gone      bool `json:"gone,omitempty"`
 	Recreated bool `json:"recreated,omitempty"`
-	// Fields are those of ours that are not as they were applied, or not ours any
-	// more, in the order of their paths; at most 100 of them. Omitted counts the
-	// others. With [ApplyMerge] they are those that a merge changes, what somebody
-	// has added among them.
+	// Fields are those that the apply has changed, and those of ours that others had
+	// taken over, in the order of their paths; at most 100 of them. Omitted counts
+	// the others.
 	Fields  []DriftedField `json:"fields,omitempty"`
 	Omitted int            `json:"omitted,omitempty"`
 	// Time is when it was found.
@@ -42,37 +39,19 @@ type Drift struct {
 }
 
 // DriftedField is a field that somebody has changed, removed or taken over: the
-// value may be the one that was applied, while the field is not ours any more.
+// value may be the one that was applied, while the field was not ours any more.
 type DriftedField struct {
 	// Path is as in spec.containers[name=a].image.
 	Path string `json:"path"`
-	// Wanted is what was applied, Found what is there; nil where there is
-	// nothing. Credentials, and all values of Secrets, are shown as
+	// Wanted is the value after the apply, Found the one before; nil if there is
+	// none. Credentials, and all values of Secrets, are shown as
 	// (redacted-12 digits), with the key that NewTracker made at random; values of
 	// more than 4 KiB so, too, with their size.
 	Wanted any `json:"wanted,omitempty"`
 	Found  any `json:"found,omitempty"`
-	// Owners are the field's, by the object's managedFields: none where it was
-	// removed, since the one who removes a field is not written down.
+	// Owners are the field's, by the object's managedFields before the apply: none
+	// if it was removed, since managedFields do not say who removes a field.
 	Owners []FieldOwner `json:"owners,omitempty"`
-}
-
-// FieldOwner is a field manager that owns a field.
-type FieldOwner struct {
-	Manager string `json:"manager"`
-	// Operation is Apply or Update, Subresource such as status or scale.
-	Operation   string `json:"operation"`
-	Subresource string `json:"subresource,omitempty"`
-	// Time is when the manager changed its fields last; zero: not known.
-	Time time.Time `json:"time,omitzero"`
-}
-
-// String returns the owner as a text: manager (operation).
-func (o FieldOwner) String() string {
-	if o.Subresource != "" {
-		return fmt.Sprintf("%s (%s of %s)", o.Manager, o.Operation, o.Subresource)
-	}
-	return fmt.Sprintf("%s (%s)", o.Manager, o.Operation)
 }
 
 // Text words the drift for people, without values.
@@ -112,8 +91,8 @@ func (d Drift) Text() string {
 	return name + what + ": " + list(fields)
 }
 
-// Drifts returns what was found to have drifted, the newest of each object, at
-// most 100, the oldest first. They are not saved with the Tracker.
+// Drifts returns the newest drift of each object, at most 100, the oldest first. They
+// are not saved with the Tracker.
 func (t *Tracker) Drifts() []Drift {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,16 +105,16 @@ func (l *ledger) sortedDrifts() []Drift {
 	})
 }
 
-// keepDrift adds a drift that is found for the first time. It reports whether it
-// is: state tells apart which it is about.
+// keepDrift records a drift, unless it was recorded last for the same state of the object.
 func (t *Tracker) keepDrift(d *Drift, state string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.ledger.entries[d.Identity]
-	if e == nil || e.told == state {
+	if e == nil || e.drift == state {
 		return false
 	}
-	e.told, d.Time = state, t.clock.Now()
+	e.drift = state
+	d.Time = t.clock.Now()
 	if t.ledger.drifts == nil {
 		t.ledger.drifts = make(map[manifest.Identity]Drift)
 	}
@@ -146,198 +125,157 @@ func (t *Tracker) keepDrift(d *Drift, state string) bool {
 	return true
 }
 
-// tellDrift tells what has become of an object that is about to be applied, where
-// a watch has shown that something has.
-func (a *applier) tellDrift(ctx context.Context, t *manifest.Task) error {
-	applied, _, ok := a.drifted(t)
-	if !ok {
-		return nil
+// drifted returns what is known of an object that a watch shows to be not as it was
+// applied; nil for other objects.
+func (a *applier) drifted(t *manifest.Task) *ledgerEntry {
+	e := a.tracker.entry(t.Manifest.Identity())
+	if a.reports && e.hasDrifted(a.mode) {
+		return e
 	}
-	live, err := clusterapi.GetShared(ctx, a.api, applied.wanted.GroupVersionKind(), clusterapi.KeyOf(applied.wanted))
-	if isAbsent(err) {
-		live = nil
-	} else if err != nil {
-		return err
-	}
-	a.tellDriftOf(t, live, func(r *record, d *Drift) { r.compare(live.Unstructured(), d, a.tracker.hider) })
 	return nil
 }
 
-// drifted returns what was applied, and what a watch has shown that is not so any
-// more.
-func (a *applier) drifted(t *manifest.Task) (applied record, seen sighting, ok bool) {
-	if !a.reports {
-		return record{}, sighting{}, false
-	}
-	applied, seen, ok = a.tracker.state(t.Manifest.Identity())
-	return applied, seen, ok && applied.hasDrifted(&seen)
-}
-
-// tellDriftOf does so of an object that was read, nil for one that does not exist.
-// compare finds the fields of one that does.
-func (a *applier) tellDriftOf(t *manifest.Task, live *clusterapi.Object, compare func(*record, *Drift)) {
-	applied, seen, ok := a.drifted(t)
-	if !ok {
-		return
-	}
-	id := t.Manifest.Identity()
-	d := &Drift{Identity: id, File: t.Manifest.Filename}
-	if live == nil {
-		d.Gone = true
-		a.emitDrift(t, d, goneState(seen.uid))
-		return
-	}
-	d.Recreated = live.UID() != applied.uid
-	if d.Recreated && a.tracker.toldGone(id, applied.uid) {
-		return // it was created here
-	}
-	compare(&applied, d)
-	if !d.Recreated && len(d.Fields) == 0 {
-		return // it is as it was again
-	}
-	a.emitDrift(t, d, string(live.UID())+" "+live.ResourceVersion())
-}
-
-// tellGone tells that an object that is only created has gone.
-func (a *applier) tellGone(t *manifest.Task) {
-	if !a.reports {
-		return
-	}
-	id := t.Manifest.Identity()
-	a.tracker.mu.Lock()
-	e := a.tracker.ledger.entries[id]
-	gone := e != nil && e.seen != nil && e.seen.gone
-	state := ""
-	if gone {
-		state = goneState(e.seen.uid)
-	}
-	a.tracker.mu.Unlock()
-	if gone {
-		a.emitDrift(t, &Drift{Identity: id, File: t.Manifest.Filename, Gone: true}, state)
-	}
-}
-
-// goneState tells one object that went apart.
+// goneState is the state of an object that was deleted.
 func goneState(uid types.UID) string { return "gone " + string(uid) }
 
-// toldGone reports whether it was the last that was told that an object went.
-func (t *Tracker) toldGone(id manifest.Identity, uid types.UID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.ledger.entries[id]
-	return e != nil && e.told == goneState(uid)
+// reportGone reports that an object was deleted. e is what is known of it; nil if a
+// watch does not show that it has drifted.
+func (a *applier) reportGone(t *manifest.Task, e *ledgerEntry) {
+	if e != nil {
+		d := &Drift{Identity: t.Manifest.Identity(), File: t.Manifest.Filename, Gone: true}
+		a.report(t, d, goneState(e.seen.state.uid))
+	}
 }
 
-func (a *applier) emitDrift(t *manifest.Task, d *Drift, state string) {
+// reportChanged reports what an apply of wanted has changed in an object: from live to
+// next. e is what was known before.
+func (a *applier) reportChanged(t *manifest.Task, e *ledgerEntry, wanted, live, next *unstructured.Unstructured) {
+	d := &Drift{Identity: t.Manifest.Identity(), File: t.Manifest.Filename}
+	if e.applied != nil && live.GetUID() != e.applied.state.uid {
+		d.Recreated = true
+		if e.drift == goneState(e.applied.state.uid) {
+			return // a pass has created it again
+		}
+	}
+	a.addFields(d, wanted, live, next)
+	if d.Recreated || len(d.Fields) > 0 {
+		a.report(t, d, string(live.GetUID())+" "+live.GetResourceVersion())
+	}
+}
+
+func (a *applier) report(t *manifest.Task, d *Drift, state string) {
 	if a.tracker.keepDrift(d, state) {
 		a.tell(t, EventDrifted, d.Text(), d)
 	}
 }
 
-// compare finds the fields of ours that are not as they were when we applied them.
-// What was empty is not ours any more once others have added to it, which is no
-// drift.
-func (r *record) compare(live *unstructured.Unstructured, d *Drift, hider *redact.Redactor) {
-	ours, others := ownedBy(live)
-	entries := managedEntries(live)
-	kind := r.wanted.GroupVersionKind().GroupKind()
-	walkOwned(r.fields, others, []place{{r.wanted.Object, true}, {live.Object, true}}, func(o owned) bool {
-		wanted, found := o.at[0], o.at[1]
-		if o.self && found.ok {
-			return true // what it holds follows
+// addFields adds the fields that an apply of wanted has changed in an object, but for
+// those that only we had set, and those that it has taken over from others.
+func (a *applier) addFields(d *Drift, wanted, live, next *unstructured.Unstructured) {
+	kind := wanted.GroupVersionKind()
+	owners := ownershipOf(live)
+	hider := a.tracker.hider
+	var fields []DriftedField
+	add := func(path string, found, wanted any, by []FieldOwner) {
+		fields = append(fields, DriftedField{Path: path, Wanted: wanted, Found: found, Owners: by})
+	}
+	before, after := clusterapi.WithoutServerFields(live), clusterapi.WithoutServerFields(next)
+	if a.mode == ApplyMerge { // a merge writes defaults
+		before, after = defaults.Fill(before), defaults.Fill(after)
+	}
+	changes := clusterapi.Compare(before, after, a.schema(kind))
+	for _, f := range changes {
+		if owners.isOurs(f.Path) {
+			continue // the manifest has changed, or the server words it in its own way
 		}
-		add := func(path string, wanted, found place) {
-			if len(d.Fields) == maxDriftedFields {
-				d.Omitted++
-				return
-			}
-			d.Fields = append(d.Fields, driftedField(hider, kind, path, wanted, found, ownersOf(entries, o.steps)))
-		}
-		before := len(d.Fields) + d.Omitted
-		if o.self {
-			add(o.path, wanted, found)
-			return false
-		}
-		differences(o.path, wanted, found, func(path string, wanted, found place) {
-			if unlike, ok := r.unlikeWanted[path]; !ok || unlike != found.digest() {
-				add(path, wanted, found)
-			}
+		by := owners.of(f.Path)
+		differences(f.Path, f.Old, f.New, func(path string, found, wanted any) { add(path, found, wanted, by) })
+	}
+	for field := range appliedFields(next).Difference(appliedFields(live)).Leaves().All() {
+		path, value := pathText(field), fieldAt(wanted.Object, field)
+		by := owners.of(path)
+		changed := slices.ContainsFunc(changes, func(f clusterapi.FieldChange) bool {
+			return isWithin(canonical(path), canonical(f.Path)) || isWithin(canonical(f.Path), canonical(path))
 		})
-		if len(d.Fields)+d.Omitted == before && !isEmpty(wanted.value) && !holds(ours, o.steps) {
-			add(o.path, wanted, found)
-		}
-		return true
-	})
-}
-
-// ownersOf are the managers that own a field.
-func ownersOf(entries []managedEntry, steps []string) []FieldOwner {
-	return ownersWhere(entries, func(fields fieldTree) bool { return holds(fields, steps) })
-}
-
-func ownersWhere(entries []managedEntry, owns func(fieldTree) bool) []FieldOwner {
-	var out []FieldOwner
-	for _, e := range entries {
-		if owns(e.fields) {
-			at, _ := time.Parse(time.RFC3339, e.time)
-			out = append(out, FieldOwner{Manager: quote(e.manager), Operation: e.operation, Subresource: e.subresource, Time: at})
+		if len(by) > 0 && !changed && !isEmpty(value) {
+			add(path, fieldAt(live.Object, field), value, by)
 		}
 	}
-	return out
+	slices.SortStableFunc(fields, func(a, b DriftedField) int { return strings.Compare(a.Path, b.Path) })
+	shown := min(len(fields), maxDriftedFields)
+	d.Omitted = len(fields) - shown
+	for _, f := range fields[:shown] {
+		d.Fields = append(d.Fields, f.shown(hider, kind.GroupKind()))
+	}
+}
+
+// intended returns what an apply that failed would have made of an object.
+func (a *applier) intended(live, wanted *unstructured.Unstructured) *unstructured.Unstructured {
+	if a.mode == ApplyMerge {
+		merged, _, err := merge.Merge(live, wanted)
+		if err == nil {
+			return merged
+		}
+	}
+	next := live.DeepCopy()
+	clusterapi.Merge(next, wanted, nil)
+	return next
+}
+
+// isEmpty reports an absent value, and a map or list without anything in it.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
 }
 
 // differences visits the smallest parts in which two values differ: of maps by
-// key, of lists of the same length by index.
-func differences(path string, a, b place, visit func(path string, a, b place)) {
-	if a.ok == b.ok && reflect.DeepEqual(a.value, b.value) {
+// key, of lists of the same length by index. nil is no value.
+func differences(path string, a, b any, visit func(path string, a, b any)) {
+	if reflect.DeepEqual(a, b) {
 		return
 	}
-	switch x := a.value.(type) {
+	if isEmpty(a) || isEmpty(b) || redact.Together(a) || redact.Together(b) {
+		visit(path, a, b)
+		return
+	}
+	switch x := a.(type) {
 	case map[string]any:
-		y, ok := b.value.(map[string]any)
-		if !ok || len(x) == 0 || len(y) == 0 || redact.Together(x) || redact.Together(y) {
-			break
+		if y, ok := b.(map[string]any); ok {
+			keys := maps.Clone(x)
+			maps.Copy(keys, y)
+			for _, key := range slices.Sorted(maps.Keys(keys)) {
+				differences(clusterapi.JoinPath(path, key), x[key], y[key], visit)
+			}
+			return
 		}
-		keys := maps.Clone(x)
-		maps.Copy(keys, y)
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			va, oka := x[key]
-			vb, okb := y[key]
-			differences(clusterapi.JoinPath(path, key), place{va, oka}, place{vb, okb}, visit)
-		}
-		return
 	case []any:
-		y, ok := b.value.([]any)
-		if !ok || len(x) != len(y) || len(x) == 0 || redact.Together(x) || redact.Together(y) {
-			break
+		if y, ok := b.([]any); ok && len(x) == len(y) {
+			for i := range x {
+				differences(fmt.Sprintf("%s[%d]", path, i), x[i], y[i], visit)
+			}
+			return
 		}
-		for i := range x {
-			differences(fmt.Sprintf("%s[%d]", path, i), place{x[i], true}, place{y[i], true}, visit)
-		}
-		return
 	}
 	visit(path, a, b)
 }
 
-// digest tells values apart.
-func (p place) digest() string {
-	if !p.ok {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(jsonOf(p.value)))
-	return hex.EncodeToString(sum[:])
-}
-
-// driftedField is a field as a report has it: without credentials, and long values
-// by their size.
-func driftedField(hider *redact.Redactor, kind schema.GroupKind, path string, wanted, found place, owners []FieldOwner) DriftedField {
-	show := func(p place) any {
-		_, v := hider.Field(kind.Group, kind.Kind, path, p.value)
-		if size := len(jsonOf(p.value)); p.ok && size > maxQuote {
-			return fmt.Sprintf("(%d bytes, %s", size, strings.TrimPrefix(hider.Hidden(p.value), "(redacted-"))
+// shown returns a field as a report has it: without credentials, and long values by
+// their size.
+func (f DriftedField) shown(hider *redact.Redactor, kind schema.GroupKind) DriftedField {
+	value := func(v any) any {
+		if size := len(jsonOf(v)); size > maxQuote {
+			return fmt.Sprintf("(%d bytes, %s", size, strings.TrimPrefix(hider.Hidden(v), "(redacted-"))
 		}
-		return v
+		_, shown := hider.Field(kind.Group, kind.Kind, f.Path, v)
+		return shown
 	}
-	shown, _ := hider.Field(kind.Group, kind.Kind, path, nil)
-	return DriftedField{Path: quote(shown), Wanted: show(wanted), Found: show(found), Owners: owners}
+	path, _ := hider.Field(kind.Group, kind.Kind, f.Path, nil)
+	return DriftedField{Path: quote(path), Wanted: value(f.Wanted), Found: value(f.Found), Owners: f.Owners}
 }

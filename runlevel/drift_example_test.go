@@ -28,7 +28,7 @@ func ExampleTracker_Watch() {
 	tasks := manifest.NewTasks([]*manifest.Manifest{m})
 
 	tracker := runlevel.NewTracker(nil)
-	kinds := tracker.Watch(tasks, manifest.Filter{}, runlevel.ApplyServerSide)
+	kinds := tracker.Watch(tasks, manifest.Filter{})
 	see := func() { // in place of a watch of each kind
 		for _, k := range kinds {
 			list, err := cluster.List(ctx, k.GVK, clusterapi.ListOptions{Namespace: k.Namespace})
@@ -36,7 +36,7 @@ func ExampleTracker_Watch() {
 				panic(err)
 			}
 			for i := range list.Items {
-				tracker.Saw(clusterapi.NewObject(k.Trim(&list.Items[i])))
+				tracker.Observe(nil, clusterapi.NewObject(k.Trim(&list.Items[i])))
 			}
 		}
 	}

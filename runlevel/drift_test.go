@@ -80,7 +80,7 @@ func watchIn(t testing.TB, mode Mode, tasks []*manifest.Task, loaded ...*unstruc
 // begin begins to watch.
 func (w *watched) begin() {
 	w.t.Helper()
-	w.kinds = w.tracker.Watch(w.tasks, w.filter, w.mode)
+	w.kinds = w.tracker.Watch(w.tasks, w.filter)
 	w.cursor = w.c.Follow()
 	for _, k := range w.kinds {
 		list, err := w.c.List(w.t.Context(), k.GVK, clusterapi.ListOptions{Namespace: k.Namespace})
@@ -88,12 +88,15 @@ func (w *watched) begin() {
 			continue
 		}
 		for i := range list.Items {
-			w.tracker.Saw(w.kept(clusterapi.NewObject(&list.Items[i])))
+			w.tracker.Observe(nil, w.kept(clusterapi.NewObject(&list.Items[i])))
 		}
 	}
 }
 
 func (w *watched) kept(o *clusterapi.Object) *clusterapi.Object {
+	if o == nil {
+		return nil
+	}
 	for _, k := range w.kinds {
 		if k.GVK.GroupKind() == o.Kind().GroupKind() && (k.Namespace == "" || k.Namespace == o.Key().Namespace) {
 			return clusterapi.NewObject(k.Trim(o.Unstructured()))
@@ -110,11 +113,7 @@ func (w *watched) tell() {
 }
 
 func (w *watched) deliver(change clusterapi.Change) {
-	if change.New != nil {
-		w.tracker.Saw(w.kept(change.New))
-	} else {
-		w.tracker.Gone(w.kept(change.Old))
-	}
+	w.tracker.Observe(w.kept(change.Old), w.kept(change.New))
 }
 
 // pass makes a pass and returns its calls.
@@ -160,6 +159,15 @@ func (w *watched) told() []Drift {
 		if e.Type == EventDrifted {
 			out = append(out, *progressOf(e).Drift)
 		}
+	}
+	return out
+}
+
+// texts are the texts of the drifts of the last pass.
+func (w *watched) texts() []string {
+	var out []string
+	for _, d := range w.told() {
+		out = append(out, d.Text())
 	}
 	return out
 }
@@ -506,15 +514,14 @@ func manyObjects(t testing.TB) *watched {
 // nothing does harm.
 func TestSawOdd(t *testing.T) {
 	w := newDrift(t)
-	w.tracker.Saw(nil)
-	w.tracker.Gone(nil)
+	w.tracker.Observe(nil, nil)
 	for _, text := range []string{
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: elsewhere, uid: x, resourceVersion: "9"}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: c, namespace: ns, uid: x, resourceVersion: "9"}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, uid: x, resourceVersion: "1"}}`, // of another one, long ago
 	} {
-		w.tracker.Saw(clusterapi.NewObject(object(t, text)))
-		w.tracker.Gone(clusterapi.NewObject(object(t, text)))
+		w.tracker.Observe(nil, clusterapi.NewObject(object(t, text)))
+		w.tracker.Observe(clusterapi.NewObject(object(t, text)), nil)
 	}
 	if calls := w.pass(Reconciling); len(calls) > 0 {
 		t.Errorf("calls %v", calls)
@@ -525,7 +532,7 @@ func TestSawOdd(t *testing.T) {
 	}}}} {
 		u := object(t, driftConfigMap)
 		u.Object["metadata"].(map[string]any)["managedFields"] = fields
-		w.tracker.Saw(clusterapi.NewObject(WatchedKind{}.Trim(u)))
+		w.tracker.Observe(nil, clusterapi.NewObject(WatchedKind{}.Trim(u)))
 	}
 }
 

@@ -36,8 +36,8 @@ const (
 	EventWaiting clusterapi.EventType = "Waiting"
 	// EventWarning: something is odd about the manifest and was worked around.
 	EventWarning clusterapi.EventType = "Warning"
-	// EventDrifted: the object is not as it was applied; Drift says what has become
-	// of it and who did it. It is applied next.
+	// EventDrifted: the object was not as it was applied; Drift holds what had become
+	// of it and who did it. The pass has applied it again, or tried to.
 	EventDrifted clusterapi.EventType = "Drifted"
 	// EventNodeDone: a node has ended; Err is set when it failed.
 	EventNodeDone clusterapi.EventType = "NodeDone"

@@ -2,8 +2,11 @@ package runlevel
 
 import (
 	"context"
-	"maps"
+	"crypto/sha256"
+	"encoding/hex"
 	"reflect"
+	"slices"
+	"strconv"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -16,107 +19,94 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// trustFor is how long passes go by what watches show, before one applies
-// everything again: a watch may have stopped telling without anybody's noticing.
+// trustFor is how long passes rely on watches before one applies everything again:
+// a watch may break unnoticed.
 const trustFor = time.Hour
 
 // ledger is what passes have applied, and what watches have shown since. It is
 // a part of the [Tracker], and guarded by its lock. It is a cache: without what
 // is in it, everything is applied.
 type ledger struct {
-	on      bool
-	mode    Mode // of the passes that go by it
-	entries map[manifest.Identity]*ledgerEntry
-	unnamed map[manifest.Identity]manifest.Identity // of entries with a namespace, without it
-	configs map[schema.GroupVersionKind]*sighting   // the cluster's configuration, which is put into objects
-	full    time.Time                               // when a pass applied everything last
+	entries map[manifest.Identity]*ledgerEntry // nil: nothing is watched
+	full    time.Time                          // of the last pass that applied everything
 	drifts  map[manifest.Identity]Drift
 }
 
-// ledgerEntry is one object of the payload.
+// ledgerEntry is one object of the payload, or of the cluster's configuration.
 type ledgerEntry struct {
 	applied *record   // nil: not applied since watches began
 	seen    *sighting // nil: never shown
-	told    string    // the state whose drift was told last
+	drift   string    // the state whose drift was reported last
 }
 
-// record is an object as it came back when it was applied.
+// record is the state of an object after it was applied.
 type record struct {
-	wanted       *unstructured.Unstructured // what was sent; shared
-	uid          types.UID
-	version      string
-	digest       string            // of what is ours, as the mode has it
-	fields       fieldTree         // that were ours; nil after a merge
-	unlikeWanted map[string]string // digests of values that the server has worded its own way, by path
+	mode   Mode
+	wanted *unstructured.Unstructured // what was sent; shared
+	state  objectState
 }
 
 // sighting is the latest state of an object that a watch has shown.
 type sighting struct {
-	object  *clusterapi.Object // of one that went: its last state
-	uid     types.UID
-	version string
-	digest  string
-	gone    bool
+	object *clusterapi.Object // of a deleted one, its last state
+	state  objectState
+	gone   bool
 }
 
-// Saw takes in an object as a watch shows it, whole or as
-// [WatchedKind.Trim] leaves it. A
-// state that is older than what is known is ignored, and so is an object that
-// is not in what [Tracker.Watch] was given. o must not be changed afterwards.
-func (t *Tracker) Saw(o *clusterapi.Object) { t.sighted(o, false) }
+// objectState identifies what an object holds, but for its status.
+type objectState struct {
+	uid             types.UID
+	version, digest string
+}
 
-// Gone takes in that an object went; o is its last known state.
-func (t *Tracker) Gone(o *clusterapi.Object) { t.sighted(o, true) }
+func stateOf(u *unstructured.Unstructured) objectState {
+	digest, ok := u.Object[fieldDigest].(string)
+	if !ok {
+		digest = contentDigest(u)
+	}
+	return objectState{u.GetUID(), u.GetResourceVersion(), digest}
+}
 
-func (t *Tracker) sighted(o *clusterapi.Object, gone bool) {
-	if o == nil {
+// Observe records what a watch shows of an object, whole or as [WatchedKind.Trim]
+// leaves it: its new state, or nil and its last state if it was deleted. It ignores
+// states older than what is known, and objects that [Tracker.Watch] did not ask for.
+// The states must not be changed afterwards.
+func (t *Tracker) Observe(last, new *clusterapi.Object) {
+	next := &sighting{object: new}
+	if new == nil {
+		next = &sighting{object: last, gone: true}
+	}
+	if next.object == nil {
 		return
 	}
-	id, config := identityOf(o.Unstructured()), isConfig(o)
-	t.mu.Lock()
-	wanted, mode := t.ledger.of(id) != nil, t.ledger.mode
-	t.mu.Unlock()
-	if !wanted && !config {
+	u := next.object.Unstructured()
+	id := identityOf(u)
+	if t.entry(id) == nil {
 		return
 	}
-	next := &sighting{object: o, uid: o.UID(), version: o.ResourceVersion(), gone: gone}
-	if wanted {
-		next.digest = digestOf(o.Unstructured(), mode)
-	}
+	next.state = stateOf(u)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.ledger.of(id); e != nil && next.follows(e.seen) {
+	if e := t.ledger.entries[id]; e != nil && next.follows(e.seen) {
 		e.seen = next
 	}
-	if config && t.ledger.on && next.follows(t.ledger.configs[o.Kind()]) {
-		t.ledger.configs[o.Kind()] = next
-	}
 }
 
-// of returns the entry of an object as a cluster has it. Some manifests of kinds
-// without namespaces name one all the same.
-func (l *ledger) of(id manifest.Identity) *ledgerEntry {
-	if e := l.entries[id]; e != nil || id.Namespace != "" {
-		return e
-	}
-	return l.entries[l.unnamed[id]]
-}
-
-// follows reports whether a sighting is not older than another. An object that
-// went does not come back: one of its name has another UID.
+// follows reports whether a sighting is not older than another. A deleted object
+// does not come back: one of its name has another UID.
 func (s *sighting) follows(last *sighting) bool {
 	if last == nil {
 		return true
 	}
-	order, known := compareVersions(s.version, last.version)
-	if s.uid == last.uid {
+	order, known := compareVersions(s.state.version, last.state.version)
+	if s.state.uid == last.state.uid {
 		return s.gone || !last.gone && (!known || order >= 0)
 	}
 	return !known || order > 0
 }
 
-// compareVersions compares two resourceVersions as numbers. known is false where
-// one is none.
+// compareVersions compares two resourceVersions as numbers. known is false if one
+// is not a number.
 func compareVersions(a, b string) (order int, known bool) {
 	if a == b {
 		return 0, a != ""
@@ -125,94 +115,101 @@ func compareVersions(a, b string) (order int, known bool) {
 	return order, err == nil
 }
 
-// Unwatched says that watches have ended: what they showed is forgotten, and all
-// is applied until they begin again. What has drifted stays known.
+// Unwatched ends what [Tracker.Watch] began: passes apply everything until it is
+// called again. Drifts stay known.
 func (t *Tracker) Unwatched() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ledger = ledger{drifts: t.ledger.drifts}
 }
 
-// begin makes the ledger one for these objects and this mode.
-func (l *ledger) begin(objects map[manifest.Identity]bool, mode Mode) {
-	if l.mode != mode {
-		*l = ledger{mode: mode, drifts: l.drifts}
+// begin keeps entries for these objects and for the cluster's configuration. Some
+// manifests of kinds without namespaces name one all the same, so each object is
+// found without its namespace, too.
+func (l *ledger) begin(objects []manifest.Identity) {
+	for _, kind := range configKinds {
+		objects = append(objects, manifest.Identity{Group: kind.Group, Kind: kind.Kind, Name: configKey.Name})
 	}
-	if !l.on {
-		l.on, l.entries, l.configs = true, make(map[manifest.Identity]*ledgerEntry), make(map[schema.GroupVersionKind]*sighting)
-	}
-	maps.DeleteFunc(l.entries, func(id manifest.Identity, _ *ledgerEntry) bool { return !objects[id] })
-	l.unnamed = make(map[manifest.Identity]manifest.Identity)
-	for id := range objects {
-		if id.Namespace != "" {
-			l.unnamed[manifest.Identity{Group: id.Group, Kind: id.Kind, Name: id.Name}] = id
-		}
-		if l.entries[id] == nil {
-			l.entries[id] = &ledgerEntry{}
+	entries := make(map[manifest.Identity]*ledgerEntry)
+	for _, id := range objects {
+		entries[id] = l.entries[id]
+		if entries[id] == nil {
+			entries[id] = &ledgerEntry{}
 		}
 	}
+	for _, id := range objects {
+		named := entries[id]
+		id.Namespace = ""
+		if entries[id] == nil {
+			entries[id] = named
+		}
+	}
+	l.entries = entries
 }
 
-// trusting reports whether a pass goes by the ledger, and takes note that one
-// that does not applies everything.
+// isWatching reports whether watches show the objects of passes.
+func (t *Tracker) isWatching() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ledger.entries != nil
+}
+
+// trusting reports whether a pass relies on the ledger. If not, the pass applies
+// everything, which trusting notes.
 func (t *Tracker) trusting() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock.Now()
-	if age := now.Sub(t.ledger.full); t.ledger.on && age >= 0 && age < trustFor {
+	if age := now.Sub(t.ledger.full); t.ledger.entries != nil && age >= 0 && age < trustFor {
 		return true
 	}
 	t.ledger.full = now
 	return false
 }
 
-// watchesFor reports whether watches are for passes in a mode. What they show says
-// nothing to those in another one.
-func (t *Tracker) watchesFor(mode Mode) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ledger.on && t.ledger.mode == mode
-}
-
-// state returns what is known of an object.
-func (t *Tracker) state(id manifest.Identity) (applied record, seen sighting, ok bool) {
+// entry returns a copy of an object's entry, nil for an object that is not watched.
+func (t *Tracker) entry(id manifest.Identity) *ledgerEntry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.ledger.entries[id]
-	if e == nil || e.applied == nil || e.seen == nil {
-		return record{}, sighting{}, false
+	if e == nil {
+		return nil
 	}
-	return *e.applied, *e.seen, true
+	out := *e
+	return &out
 }
 
 // shown returns an object as a watch showed it last, nil for one that it has not
-// shown or that went.
+// shown or that was deleted.
 func (t *Tracker) shown(id manifest.Identity) *clusterapi.Object {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if e := t.ledger.entries[id]; e != nil && e.seen != nil && !e.seen.gone {
+	if e := t.entry(id); e != nil && e.seen != nil && !e.seen.gone {
 		return e.seen.object
 	}
 	return nil
 }
 
-// isAsApplied reports whether a watch has shown a state that is not older than
-// what was applied, in which all that we own is as it was then.
-func (r *record) isAsApplied(s *sighting) bool {
-	order, known := compareVersions(s.version, r.version)
-	return known && order >= 0 && !s.gone && s.uid == r.uid && r.digest != "" && s.digest == r.digest
+// isApplied reports whether a watch shows an object as it was applied. hasDrifted
+// reports whether it shows that the object has changed, or was deleted, since. Both
+// are false while the watch lags behind.
+func (e *ledgerEntry) isApplied(mode Mode) bool {
+	return e.compare(mode) && !e.seen.gone && e.seen.state.uid == e.applied.state.uid &&
+		e.seen.state.digest == e.applied.state.digest
 }
 
-// hasDrifted reports whether a watch has shown that it is not so any more.
-func (r *record) hasDrifted(s *sighting) bool {
-	order, known := compareVersions(s.version, r.version)
-	if !known || r.digest == "" {
+func (e *ledgerEntry) hasDrifted(mode Mode) bool {
+	if e != nil && e.applied == nil {
+		return e.seen != nil && e.seen.gone
+	}
+	return e.compare(mode) && !e.isApplied(mode)
+}
+
+// compare reports whether a sighting is not older than what a mode has applied.
+func (e *ledgerEntry) compare(mode Mode) bool {
+	if e == nil || e.applied == nil || e.seen == nil || e.applied.mode != mode {
 		return false
 	}
-	if s.uid == r.uid {
-		return s.gone || order > 0 && s.digest != r.digest
-	}
-	return order > 0
+	order, known := compareVersions(e.seen.state.version, e.applied.state.version)
+	return known && order >= 0 || e.seen.gone && e.seen.state.uid == e.applied.state.uid
 }
 
 // tasksOf are the tasks that are applied together with t, in order.
@@ -223,59 +220,32 @@ func (a *applier) tasksOf(t *manifest.Task) []*manifest.Task {
 	return []*manifest.Task{t}
 }
 
-// inPlace returns an object, as a watch showed it, that needs no look: it is as
-// it was applied, and what is to be applied is the same. Else it returns nil.
+// inPlace returns an object, as a watch showed it, that is as it was applied, if the
+// same is to be applied again. Else it returns nil. It fails as prepare does.
 func (a *applier) inPlace(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
-	if !a.trusts {
-		return nil, nil
-	}
-	applied, seen, ok := a.tracker.state(t.Manifest.Identity())
-	if !ok || !applied.isAsApplied(&seen) {
+	e := a.tracker.entry(t.Manifest.Identity())
+	if !a.trusts || e == nil || !e.isApplied(a.mode) {
 		return nil, nil
 	}
 	obj, err := a.prepare(ctx, a.tasksOf(t))
-	if err != nil || obj != applied.wanted && !reflect.DeepEqual(obj.Object, applied.wanted.Object) {
+	if err != nil || obj != e.applied.wanted && !reflect.DeepEqual(obj.Object, e.applied.wanted.Object) {
 		return nil, err
 	}
-	return seen.object, nil
+	return e.seen.object, nil
 }
 
-// exists reports whether a watch shows an object of which no more matters.
+// exists reports whether a watch shows an object, in whatever state.
 func (a *applier) exists(t *manifest.Task) bool {
 	return a.trusts && a.tracker.shown(t.Manifest.Identity()) != nil
 }
 
-// note keeps what came back when an object was applied.
-func (t *Tracker) note(wanted *unstructured.Unstructured, stored *clusterapi.Object) {
+// note records the state of an object after it was applied in a mode.
+func (t *Tracker) note(mode Mode, wanted *unstructured.Unstructured, stored *clusterapi.Object) {
 	id := identityOf(wanted)
-	if !t.notes(id, ApplyServerSide) {
+	if t.entry(id) == nil {
 		return
 	}
-	u := stored.Unstructured()
-	if _, ok := wanted.Object["stringData"]; ok && wanted.GroupVersionKind() == secretKind {
-		return // the server keeps it as data, which is not known to be ours then
-	}
-	r := &record{wanted: wanted, uid: stored.UID(), version: stored.ResourceVersion(), digest: ownedDigest(u)}
-	var others []fieldTree
-	r.fields, others = ownedBy(u)
-	r.unlikeWanted = make(map[string]string)
-	walkOwned(r.fields, others, []place{{wanted.Object, true}, {u.Object, true}}, func(o owned) bool {
-		if !o.self {
-			differences(o.path, o.at[0], o.at[1], func(path string, _, found place) { r.unlikeWanted[path] = found.digest() })
-		}
-		return true
-	})
-	t.record(id, r)
-}
-
-// notes reports whether it matters what an object was when it was applied.
-func (t *Tracker) notes(id manifest.Identity, mode Mode) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.ledger.entries[id] != nil && t.ledger.mode == mode
-}
-
-func (t *Tracker) record(id manifest.Identity, r *record) {
+	r := &record{mode: mode, wanted: wanted, state: stateOf(stored.Unstructured())}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e := t.ledger.entries[id]; e != nil {
@@ -284,19 +254,15 @@ func (t *Tracker) record(id manifest.Identity, r *record) {
 }
 
 // configuration reads an object of the cluster's configuration, which must not be
-// changed: from a watch, where one shows it.
+// changed, from its watch if there is one.
 func configuration[T any](ctx context.Context, a *applier) (*T, error) {
 	kind, err := clusterapi.KindOf[T]()
 	if err != nil {
 		return nil, err
 	}
-	if a.trusts {
-		a.tracker.mu.Lock()
-		seen := a.tracker.ledger.configs[kind]
-		a.tracker.mu.Unlock()
-		if seen != nil && !seen.gone {
-			return clusterapi.As[T](seen.object)
-		}
+	id := manifest.Identity{Group: kind.Group, Kind: kind.Kind, Name: configKey.Name}
+	if seen := a.tracker.shown(id); a.trusts && seen != nil {
+		return clusterapi.As[T](seen)
 	}
 	return clusterapi.Get[T](ctx, a.api, configKey)
 }
@@ -311,19 +277,56 @@ var configKinds = []schema.GroupVersionKind{
 	configv1.GroupVersion.WithKind("Proxy"),
 }
 
-func isConfig(o *clusterapi.Object) bool {
-	if o.Key() != configKey {
-		return false
-	}
-	for _, kind := range configKinds {
-		if o.Kind() == kind {
-			return true
-		}
-	}
-	return false
-}
-
 func identityOf(u *unstructured.Unstructured) manifest.Identity {
 	kind := u.GroupVersionKind()
 	return manifest.Identity{Group: kind.Group, Kind: kind.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// contentDigest is a hash of an object without what only a server sets, and of which
+// of its fields are our applies'. While it is the same, an apply changes nothing.
+// A generation would not do: some kinds have none, PriorityClasses keep theirs, and
+// none counts changes of metadata.
+func contentDigest(u *unstructured.Unstructured) string {
+	content := clusterapi.WithoutServerFields(u).Object
+	if metadata, ok := content["metadata"].(map[string]any); ok { // a copy
+		delete(metadata, "deletionGracePeriodSeconds")
+		delete(metadata, "deletionTimestamp")
+	}
+	text := appendValue(nil, content)
+	for _, e := range managedEntries(u) {
+		if e.isOurs() {
+			text = appendValue(text, e.fields)
+		}
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// appendValue appends a value of an object in a form that tells values apart. It is
+// for digests: encoding/json makes a copy of each key and value of a map.
+func appendValue(text []byte, v any) []byte {
+	switch v := v.(type) {
+	case map[string]any:
+		text = append(strconv.AppendInt(append(text, '{'), int64(len(v)), 10), ':')
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			text = appendValue(appendValue(text, key), v[key])
+		}
+		return text
+	case []any:
+		text = append(strconv.AppendInt(append(text, '['), int64(len(v)), 10), ':')
+		for _, e := range v {
+			text = appendValue(text, e)
+		}
+		return text
+	case string:
+		return append(append(strconv.AppendInt(append(text, '"'), int64(len(v)), 10), ':'), v...)
+	case int64:
+		return append(strconv.AppendInt(text, v, 10), ',')
+	}
+	return append(append(text, jsonOf(v)...), ',')
 }

@@ -116,7 +116,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		a := &applier{
 			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,
 			awaitJobs: o.AwaitJobs, skipChecks: o.SkipChecks, tell: p.journal.tell,
-			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.watchesFor(o.Mode),
+			reports: p.state == Reconciling && !o.ApplyAlways && p.tracker.isWatching(),
 			created: createdOnly(tasks, included), definitions: definitionsOf(tasks, included),
 			doubles: doublesOf(tasks, included), deletes: deletionsOf(tasks, included),
 		}

@@ -2,6 +2,7 @@ package runlevel
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,28 +25,22 @@ type WatchedKind struct {
 	// Whole says that objects are to be kept as they are; else Trim leaves what is
 	// needed of them.
 	Whole bool
-	// Mode is that of the passes.
-	Mode Mode
 }
 
-// Watch begins to go by what watches show, for the objects of tasks: it returns
-// what is to be watched, sorted. The caller hands in what the watches show, by
-// [Tracker.Saw] and [Tracker.Gone], until [Tracker.Unwatched]. A pass in state
-// Reconciling and this mode then makes no call for an object that is as it was
-// applied; one in another mode applies everything. It is called again where the
-// tasks or the filter change; for another mode, the watches begin anew.
-func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter, mode Mode) []WatchedKind {
-	objects := make(map[manifest.Identity]bool)
+// Watch makes passes rely on watches for the objects of tasks: it returns what is to
+// be watched, sorted. The caller hands what the watches show to [Tracker.Observe],
+// until [Tracker.Unwatched]. A pass in state Reconciling then makes no call for an
+// object that is as a pass in the same mode applied it. Watch is called again when the
+// tasks or the filter change.
+func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter) []WatchedKind {
 	kinds := make(map[manifest.Identity]schema.GroupVersionKind) // the last manifest's version is applied
 	for _, task := range tasks {
-		if task.Manifest.Deletes() || !filter.Judge(task.Manifest).Included {
-			continue
+		if !task.Manifest.Deletes() && filter.Judge(task.Manifest).Included {
+			kinds[task.Manifest.Identity()] = task.Manifest.GVK()
 		}
-		id := task.Manifest.Identity()
-		objects[id], kinds[id] = true, task.Manifest.GVK()
 	}
 	t.mu.Lock()
-	t.ledger.begin(objects, mode)
+	t.ledger.begin(slices.Collect(maps.Keys(kinds)))
 	t.mu.Unlock()
 
 	namespaces := make(map[schema.GroupVersionKind]map[string]bool)
@@ -69,7 +64,7 @@ func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter, mode Mod
 			in = map[string]bool{"": true}
 		}
 		for namespace := range in {
-			out = append(out, WatchedKind{kind, namespace, whole, mode})
+			out = append(out, WatchedKind{kind, namespace, whole})
 		}
 	}
 	slices.SortFunc(out, func(a, b WatchedKind) int {
@@ -79,63 +74,35 @@ func (t *Tracker) Watch(tasks []*manifest.Task, filter manifest.Filter, mode Mod
 	return out
 }
 
-// fieldDigest is where Trim puts the digest of what we own.
-const fieldDigest = "clusterupdateOwned"
+// fieldDigest is where Trim puts the digest of an object.
+const fieldDigest = "clusterupdateDigest"
 
-// Trim returns what [Tracker.Saw] needs of an object: which one it is, a digest of
-// what is owned by [clusterapi.ManagerPayload], or with [ApplyMerge] of all but its
-// status, and what checks look at. It does not change u. Where objects are to be kept
-// whole, it returns u.
+// Trim returns what [Tracker.Observe] needs of an object: which one it is, a digest
+// of what an apply may change, and what checks look at. It does not change u. Objects
+// that are to be kept whole it returns as they are.
 func (k WatchedKind) Trim(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if k.Whole {
 		return u
 	}
-	meta := map[string]any{"name": u.GetName(), "uid": string(u.GetUID()), "resourceVersion": u.GetResourceVersion()}
+	state := stateOf(u)
+	metadata := map[string]any{"name": u.GetName(), "uid": string(state.uid), "resourceVersion": state.version}
 	if namespace := u.GetNamespace(); namespace != "" {
-		meta["namespace"] = namespace
-	}
-	digest := digestFor(u, k.Mode)
-	out := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": meta, fieldDigest: digest,
-	}}
-	if digest == "" {
-		return out // whoever's it is
+		metadata["namespace"] = namespace
 	}
 	if at, ok, _ := unstructured.NestedString(u.Object, "metadata", "deletionTimestamp"); ok {
-		meta["deletionTimestamp"] = at
+		metadata["deletionTimestamp"] = at
 	}
-	var keep [][]string
+	out := map[string]any{
+		"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": metadata, fieldDigest: state.digest,
+	}
 	switch u.GroupVersionKind() {
 	case deploymentKind, crdKind:
-		keep = [][]string{{"status", "conditions"}}
+		out["status"] = u.Object["status"]
 	case jobKind:
-		keep = [][]string{{"status", "conditions"}, {"status", "succeeded"}, {"status", "active"}, {"status", "failed"}, {"spec", "completions"}}
-	}
-	for _, path := range keep {
-		if value, ok, _ := unstructured.NestedFieldNoCopy(u.Object, path...); ok {
-			in, _ := out.Object[path[0]].(map[string]any)
-			if in == nil {
-				in = make(map[string]any)
-				out.Object[path[0]] = in
-			}
-			in[path[1]] = value
+		out["status"] = u.Object["status"]
+		if n, ok, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "completions"); ok {
+			out["spec"] = map[string]any{"completions": n}
 		}
 	}
-	return out
-}
-
-// digestOf is the digest of an object, be it trimmed or not.
-func digestOf(u *unstructured.Unstructured, mode Mode) string {
-	if digest, ok := u.Object[fieldDigest].(string); ok {
-		return digest
-	}
-	return digestFor(u, mode)
-}
-
-// digestFor is the digest of what a pass keeps as it is.
-func digestFor(u *unstructured.Unstructured, mode Mode) string {
-	if mode == ApplyMerge {
-		return contentDigest(u)
-	}
-	return ownedDigest(u)
+	return &unstructured.Unstructured{Object: out}
 }
