@@ -65,11 +65,11 @@ var keptNames = map[string]string{
 	"SubmitChecked": "a request of oc adm upgrade",
 
 	// Metrics that a program serves.
-	"Metrics":                           "metrics that a program serves",
-	"ReadMetrics":                       "metrics that a program serves",
-	"graph/risk/promqlsnapshot/Metrics": "metrics that a program serves",
-	"upgradeconfig/upgrade/Metrics":     "metrics that a program serves",
-	"mcp/Alerts":                        "metrics that a program serves",
+	"clusterapi/clusterversion/ReadMetrics": "metrics that a program serves",
+	"clusterapi/clusterversion/Metrics":     "metrics that a program serves",
+	"graph/risk/promqlsnapshot/Metrics":     "metrics that a program serves",
+	"upgradeconfig/upgrade/Metrics":         "metrics that a program serves",
+	"mcp/Alerts":                            "metrics that a program serves",
 
 	// Who stops using the library removes its marks with it.
 	"mcp/plan/Uninstall":               "who stops using the library removes its marks with it",
