@@ -55,6 +55,7 @@ var rooms = map[string][]string{
 	"runlevel/merge":                nil,
 	"runlevel/preview":              {"runlevel", "runlevel/merge"},
 	"preconditions":                 nil,
+	"preconditions/preflight":       {"preconditions"},
 	"preconditions/remedy":          {"preconditions"},
 	"upgradeconfig":                 nil,
 	"upgradeconfig/upgrade":         {"upgradeconfig"},
