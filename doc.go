@@ -68,11 +68,10 @@
 //
 // What an administrator asks of a cluster, whoever updates it, is a request of
 // package clusterversion: an update, a channel, a rollback, in the words of oc adm
-// upgrade. [SubmitChecked] carries one out if checks allow it.
+// upgrade. Package preconditions/preflight carries one out if checks allow it.
 //
 // Package view has the status of the update of any cluster, live or recorded, and
-// what it waits on, read once or followed. [Precheck] lets what preconditions
-// found speak against an update in the recommendations of package view.
+// what it waits on, read once or followed.
 //
 // # What is different from the operator
 //

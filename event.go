@@ -4,6 +4,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -45,6 +46,20 @@ type EventData struct {
 	Awaits []Cause `json:"awaits,omitempty"`
 	// Pass is an event of package runlevel, for EventTask.
 	Pass *clusterapi.Event `json:"pass,omitempty"`
+}
+
+// PassProgress returns the version of a release, how many of its manifests a pass has
+// applied and has in all, and how many attempts at that have failed, for EventTask; it is
+// what clusterversion.PayloadProgress observes. The data of other events has zeros.
+func (d *EventData) PassProgress() (version string, done, total, failed int) {
+	if d.Pass == nil {
+		return "", 0, 0, 0
+	}
+	step, ok := d.Pass.Data.(*runlevel.Progress)
+	if !ok {
+		return "", 0, 0, 0
+	}
+	return d.Release.Version, step.Done, step.Total, step.FailedAttempts
 }
 
 // dataOf returns the data of an event of an Updater; of others it is empty.

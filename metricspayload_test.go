@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
@@ -41,10 +42,20 @@ func payloadTasks(t testing.TB, names ...string) []*manifest.Task {
 	return manifest.NewTasks(all)
 }
 
-var payloadMetrics = []string{clusterupdate.MetricPayload, clusterupdate.MetricPayloadErrors}
+var payloadMetrics = []string{clusterversion.MetricPayload, clusterversion.MetricPayloadErrors}
 
-func payloadSamples(p *clusterupdate.PayloadProgress) string {
-	return strings.Join(samplesOf(clusterupdate.MetricsInput{Payloads: p}, payloadMetrics...), "\n")
+func samplesOf(in clusterversion.MetricsInput, names ...string) []string {
+	var out []string
+	for _, s := range clusterversion.Metrics(in) {
+		if slices.Contains(names, s.Name) {
+			out = append(out, s.String())
+		}
+	}
+	return out
+}
+
+func payloadSamples(p *clusterversion.PayloadProgress) string {
+	return strings.Join(samplesOf(clusterversion.MetricsInput{Payloads: p}, payloadMetrics...), "\n")
 }
 
 // payloadText is what the metrics of one version look like.
@@ -84,7 +95,7 @@ func TestPayloadProgress(t *testing.T) {
 		{"a panic", manifest.Filter{}, map[string][]error{"b": {nil}}, []moment{{"a", 0, 0, 4}, {"b", 0, 1, 3}}, [3]int{1, 1, 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var p clusterupdate.PayloadProgress
+			var p clusterversion.PayloadProgress
 			left := map[string][]error{}
 			pass := func(ctx context.Context, version string) {
 				for name, errs := range tt.fails {
@@ -155,7 +166,7 @@ func TestPayloadProgress(t *testing.T) {
 func mixed(texts ...string) string {
 	var first, then []string
 	for _, line := range strings.Split(strings.Join(texts, "\n"), "\n") {
-		if strings.HasPrefix(line, clusterupdate.MetricPayloadErrors) {
+		if strings.HasPrefix(line, clusterversion.MetricPayloadErrors) {
 			first = append(first, line)
 		} else {
 			then = append(then, line)
@@ -166,7 +177,7 @@ func mixed(texts ...string) string {
 
 // An attempt that the end of the context interrupts has not failed.
 func TestPayloadProgressInterrupted(t *testing.T) {
-	var p clusterupdate.PayloadProgress
+	var p clusterversion.PayloadProgress
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := runlevel.Run(ctx, payloadTasks(t, "a"), runlevel.Options{
 		Applier: runlevel.ApplierFunc(func(ctx context.Context, _ *manifest.Task, _ runlevel.State) error {
@@ -184,21 +195,22 @@ func TestPayloadProgressInterrupted(t *testing.T) {
 
 // Nothing is counted of what is no task, and of versions only the last 16.
 func TestPayloadProgressLimits(t *testing.T) {
-	var p clusterupdate.PayloadProgress
+	var p clusterversion.PayloadProgress
 	step := &clusterapi.Event{Data: &runlevel.Progress{Done: 1, Total: 2, FailedAttempts: 1}}
 	p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{}})
-	p.Observe(clusterapi.Event{Type: clusterupdate.EventCompleted, Data: &clusterupdate.EventData{Pass: step}})
+	p.Observe(clusterapi.Event{Type: clusterupdate.EventCompleted, Data: &clusterupdate.EventData{Pass: &clusterapi.Event{}}})
+	p.Observe(clusterapi.Event{Type: clusterupdate.EventCompleted})
 	if got := payloadSamples(&p); got != "" {
 		t.Errorf("nothing was counted: %s", got)
 	}
-	if got := samplesOf(clusterupdate.MetricsInput{}, payloadMetrics...); got != nil {
+	if got := samplesOf(clusterversion.MetricsInput{}, payloadMetrics...); got != nil {
 		t.Errorf("nobody counts: %s", got)
 	}
 	var wg sync.WaitGroup
 	for i := range 10 {
 		wg.Go(func() {
 			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: fmt.Sprint(i)}, Pass: step}})
-			clusterupdate.Metrics(clusterupdate.MetricsInput{Payloads: &p})
+			clusterversion.Metrics(clusterversion.MetricsInput{Payloads: &p})
 		})
 	}
 	wg.Wait()
@@ -207,7 +219,7 @@ func TestPayloadProgressLimits(t *testing.T) {
 			p.Observe(clusterapi.Event{Type: clusterupdate.EventTask, Data: &clusterupdate.EventData{Release: configv1.Release{Version: fmt.Sprint(version)}, Pass: step}})
 		}
 	}
-	if got := samplesOf(clusterupdate.MetricsInput{Payloads: &p}, clusterupdate.MetricPayloadErrors); len(got) != 16 || !slices.Contains(got, `cluster_operator_payload_errors{version="5"} 1`) || slices.Contains(got, `cluster_operator_payload_errors{version="11"} 1`) {
+	if got := samplesOf(clusterversion.MetricsInput{Payloads: &p}, clusterversion.MetricPayloadErrors); len(got) != 16 || !slices.Contains(got, `cluster_operator_payload_errors{version="5"} 1`) || slices.Contains(got, `cluster_operator_payload_errors{version="11"} 1`) {
 		t.Errorf("%d versions: %q", len(got), got)
 	}
 }
@@ -226,10 +238,10 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 		}
 		left[call.Key.Name]--
 		failed++
-		return errAway
+		return errors.New("away")
 	}
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	var p clusterupdate.PayloadProgress
+	var p clusterversion.PayloadProgress
 	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock, Observe: p.Observe,
 	}))(t)
@@ -239,13 +251,13 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 	if failed != 13 {
 		t.Fatalf("%d attempts failed", failed)
 	}
-	metrics := samplesOf(clusterupdate.MetricsInput{Payloads: &p}, payloadMetrics...)
+	metrics := samplesOf(clusterversion.MetricsInput{Payloads: &p}, payloadMetrics...)
 	if diff := cmp.Diff(payloadText(sample.ToVersion, 13, len(to.Manifests), 0), strings.Join(metrics, "\n")); diff != "" {
 		t.Error(diff)
 	}
 	// what it reads from the cluster comes along
-	all, err := clusterupdate.ReadMetrics(t.Context(), c.Cluster, clusterupdate.MetricsInput{Payloads: &p})
-	if err != nil || !slices.ContainsFunc(all, func(s clusterapi.Sample) bool { return s.Name == clusterupdate.MetricPayload }) {
+	all, err := clusterversion.ReadMetrics(t.Context(), c.Cluster, clusterversion.MetricsInput{Payloads: &p})
+	if err != nil || !slices.ContainsFunc(all, func(s clusterapi.Sample) bool { return s.Name == clusterversion.MetricPayload }) {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -84,20 +81,10 @@ func (g gates) key() string {
 // readGates reads the gates of the first of the versions that the cluster has
 // gates for: an operator of a new release goes by those of its own.
 func readGates(ctx context.Context, api clusterapi.Reader, versions ...string) (gates, error) {
-	fg, err := clusterapi.Read[configv1.FeatureGate](ctx, api, clusterapi.Key("", "cluster"))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected) {
-		return gates{enabled: sets.New[string]()}, nil
+	set, enabled, err := manifest.ReadGates(ctx, api, versions...)
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
+		return gates{}, err
 	}
-	if err != nil {
-		return gates{}, fmt.Errorf("feature gates: %w", err)
-	}
-	version := ""
-	for _, v := range slices.Backward(versions) {
-		if slices.ContainsFunc(fg.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == v }) {
-			version = v
-		}
-	}
-	set, enabled := manifest.ReleaseGates(fg, version)
 	return gates{
 		featureSet: set, enabled: enabled,
 		acceptRisks: enabled.Has("ClusterUpdateAcceptRisks"), architecture: enabled.Has("ImageStreamImportMode"),

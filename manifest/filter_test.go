@@ -1,6 +1,8 @@
 package manifest_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -223,22 +227,37 @@ func TestVerdictNamesTheRule(t *testing.T) {
 	}
 }
 
-func TestReleaseGates(t *testing.T) {
+func TestReadGates(t *testing.T) {
 	fg := &configv1.FeatureGate{}
 	fg.Spec.FeatureSet = "TechPreviewNoUpgrade"
 	fg.Status.FeatureGates = []configv1.FeatureGateDetails{
 		{Version: "4.20.1", Enabled: []configv1.FeatureGateAttributes{{Name: "A"}, {Name: "B"}}, Disabled: []configv1.FeatureGateAttributes{{Name: "C"}}},
 		{Version: "4.21.0", Enabled: []configv1.FeatureGateAttributes{{Name: "C"}}},
 	}
-	tests := []struct {
-		fg      *configv1.FeatureGate
-		version string
-		want    string
-	}{{fg, "4.20.1", "TechPreviewNoUpgrade [A B]"}, {fg, "4.21.0", "TechPreviewNoUpgrade [C]"}, {fg, "4.22.0", "TechPreviewNoUpgrade []"}, {nil, "4.20.1", " []"}}
-	for _, tt := range tests {
-		set, gates := manifest.ReleaseGates(tt.fg, tt.version)
+	fg.Name = "cluster"
+	cluster := memory.NewOpenShift(memory.Options{})
+	checktest.OK(t, cluster.Load(checktest.Get(clusterapi.ToUnstructured(fg))(t)))
+	away := errors.New("away")
+	broken := memory.New(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return away }})
+	for _, tt := range []struct {
+		reader   clusterapi.Reader
+		versions []string
+		want     string
+		err      error
+	}{
+		{cluster, []string{"4.20.1"}, "TechPreviewNoUpgrade [A B]", nil},
+		{cluster, []string{"4.22.0", "4.21.0", "4.20.1"}, "TechPreviewNoUpgrade [C]", nil},
+		{cluster, []string{"4.22.0"}, "TechPreviewNoUpgrade []", nil},
+		{memory.NewOpenShift(memory.Options{}), []string{"4.20.1"}, " []", nil},
+		{memory.New(memory.Options{}), []string{"4.20.1"}, " []", nil},
+		{broken, []string{"4.20.1"}, " []", away},
+	} {
+		set, gates, err := manifest.ReadGates(t.Context(), tt.reader, tt.versions...)
+		if !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v", tt.versions, err)
+		}
 		if got := fmt.Sprint(set, " ", sets.List(gates)); got != tt.want || gates == nil {
-			t.Errorf("%s: %s", tt.version, got)
+			t.Errorf("%s: %s", tt.versions, got)
 		}
 	}
 }

@@ -1,28 +1,44 @@
 package manifest
 
 import (
+	"context"
+	"fmt"
+
 	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// ReleaseGates returns what inclusion takes from the FeatureGate named
-// "cluster": the feature set, "" for Default, and the gates that are enabled
-// for a version, that of the running release (also while another one is
-// loaded). A nil object, or one without an entry for the version, means no
-// gates: an empty set, never nil.
-func ReleaseGates(fg *configv1.FeatureGate, version string) (featureSet string, gates sets.Set[string]) {
+// ReadGates returns what inclusion takes from the FeatureGate of a cluster: the feature
+// set, "" for Default, and the gates that are enabled for the first of the versions that
+// it has gates for. An operator of a new release goes by the gates of its own, while there
+// are none yet by those of the release that runs. A cluster without the object, or without
+// an entry for any of the versions, has no gates: an empty set, never nil. Errors are those
+// of reading the object, among them [clusterapi.ErrNotCollected]; the set is empty then.
+func ReadGates(
+	ctx context.Context, r clusterapi.Reader, versions ...string,
+) (featureSet string, gates sets.Set[string], err error) {
 	gates = sets.New[string]()
-	if fg == nil {
-		return "", gates
+	fg, err := clusterapi.Read[configv1.FeatureGate](ctx, r, clusterapi.Key("", "cluster"))
+	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
+		return "", gates, nil
 	}
-	for _, details := range fg.Status.FeatureGates {
-		if details.Version != version {
-			continue
-		}
-		for _, gate := range details.Enabled {
-			gates.Insert(string(gate.Name))
-		}
-		break
+	if err != nil {
+		return "", gates, fmt.Errorf("feature gates: %w", err)
 	}
-	return string(fg.Spec.FeatureSet), gates
+	for _, version := range versions {
+		for _, details := range fg.Status.FeatureGates {
+			if details.Version != version {
+				continue
+			}
+			for _, gate := range details.Enabled {
+				gates.Insert(string(gate.Name))
+			}
+			return string(fg.Spec.FeatureSet), gates, nil
+		}
+	}
+	return string(fg.Spec.FeatureSet), gates, nil
 }

@@ -31,13 +31,13 @@ import (
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
 )
 
 func main() { program.Main(command()) }
@@ -111,7 +111,7 @@ func (o *options) check() (policy preconditions.Policy, plan preconditions.Plan,
 }
 
 func (o *options) preflight(ctx context.Context, plan preconditions.Plan, stderr io.Writer) (*preconditions.Report, error) {
-	options := clusterupdate.PreflightOptions{Plan: plan}
+	options := preflight.Options{Plan: plan}
 	if o.planTo != "" {
 		end, err := semver.StrictNewVersion(string(o.planTo))
 		if err != nil {
@@ -128,7 +128,7 @@ func (o *options) preflight(ctx context.Context, plan preconditions.Plan, stderr
 		return nil, err
 	}
 	options.Input = in
-	return clusterupdate.Preflight(ctx, cluster, configv1.Release{Version: string(o.to)}, options)
+	return preflight.Run(ctx, cluster, configv1.Release{Version: string(o.to)}, options)
 }
 
 // recorded reads a recording and what is judged with it.

@@ -22,8 +22,8 @@
 //
 // A program that keeps a cluster informed has a [Retrieval]: its Plan says when
 // to fetch, when to judge the risks again and whether a failure clears what is
-// known. [Retrieval.Samples] and [Retrieval.Alerts] are the operator's metrics
-// and alerts.
+// known. [Retrieval.Alerts] are the operator's alerts; its metrics are those of package
+// clusterversion, made from the ClusterVersion that the program writes.
 //
 // A [Cache], [Prometheus] and [AlertRisks] are safe for concurrent use. Types
 // without hidden fields are plain data: safe to read from many goroutines at a

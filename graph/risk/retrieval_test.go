@@ -154,7 +154,7 @@ func TestRetrievalKnowsNothing(t *testing.T) {
 	if available, conditional, ok := r.Published(wanted, true); !ok || available != nil || conditional != nil {
 		t.Error(available, conditional, ok)
 	}
-	if !r.Undecided() || r.Current().Version != "4.2.0" || len(r.Samples("version")) != 2 {
+	if !r.Undecided() || r.Current().Version != "4.2.0" {
 		t.Errorf("%+v", r)
 	}
 	if p := r.Plan(wanted, interval, graphtest.Start); !p.Reevaluate || p.Fetch {

@@ -57,6 +57,7 @@ var rooms = map[string][]string{
 	"runlevel/merge":                nil,
 	"runlevel/preview":              {"runlevel", "runlevel/merge"},
 	"preconditions":                 nil,
+	"preconditions/preflight":       {"preconditions"},
 	"preconditions/remedy":          {"preconditions"},
 	"upgradeconfig":                 nil,
 	"upgradeconfig/upgrade":         {"upgradeconfig"},
@@ -124,6 +125,8 @@ func importFault(from, imported string) string {
 		return "nobody but examples and tests does"
 	case top(from) == top(to):
 		return roomFault(from, to)
+	case from == "clusterapi/clusterversion" && to == "graph": // what its updates come from
+		return ""
 	case isSimulation(from): // the decisions of others, but no driver
 		if !slices.Contains(simulationImports[from], to) && top(to) != "internal" {
 			return "the simulation drives nothing"
@@ -236,6 +239,8 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/reconcile", module + "/clusterapi/memory", false},
 		{"clusterapi/clusterversion", module + "/clusterapi", true},
 		{"clusterapi/clusterversion", module + "/clusterapi/view", false},
+		{"clusterapi/clusterversion", module + "/graph", true},
+		{"clusterapi/clusterversion", module + "/graph/risk", false},
 		{"internal/cvtest", module + "/clusterapi/memory", false},
 		{"runlevel", module + "/internal/cvtest", false},
 		{"clusterapi/memory", module + "/clusterapi/reconcile", false},

@@ -19,11 +19,9 @@ var names = flag.Bool("names", false, "print how many names each package exports
 // reason why they stay.
 var keptNames = map[string]string{
 	// A program gives it to the options of a package.
-	"PlanChecks":                         "a program gives it to the options of a package",
-	"PlanUpdate":                         "a program gives it to the options of a package",
+	"preconditions/preflight/Action":     "a program gives it to the options of a package",
 	"graph/SourceFunc":                   "a program gives it to the options of a package",
 	"graph/risk/Prometheus":              "a program gives it to the options of a package",
-	"mcp/plan/ActionFunc":                "a program gives it to the options of a package",
 	"preconditions/AllowUnlisted":        "a program gives it to the options of a package",
 	"preconditions/EtcdBackup":           "a program gives it to the options of a package",
 	"preconditions/PlatformAlerts":       "a program gives it to the options of a package",
@@ -62,14 +60,14 @@ var keptNames = map[string]string{
 	"clusterapi/clusterversion/AcceptRequest":   "a request of oc adm upgrade",
 	"clusterapi/clusterversion/ChannelRequest":  "a request of oc adm upgrade",
 	"clusterapi/clusterversion/UpstreamRequest": "a request of oc adm upgrade",
-	"SubmitChecked": "a request of oc adm upgrade",
+	"preconditions/preflight/Submit":            "a request of oc adm upgrade",
 
 	// Metrics that a program serves.
-	"Metrics":                           "metrics that a program serves",
-	"ReadMetrics":                       "metrics that a program serves",
-	"graph/risk/promqlsnapshot/Metrics": "metrics that a program serves",
-	"upgradeconfig/upgrade/Metrics":     "metrics that a program serves",
-	"mcp/Alerts":                        "metrics that a program serves",
+	"clusterapi/clusterversion/ReadMetrics": "metrics that a program serves",
+	"clusterapi/clusterversion/Metrics":     "metrics that a program serves",
+	"graph/risk/promqlsnapshot/Metrics":     "metrics that a program serves",
+	"upgradeconfig/upgrade/Metrics":         "metrics that a program serves",
+	"mcp/Alerts":                            "metrics that a program serves",
 
 	// Who stops using the library removes its marks with it.
 	"mcp/plan/Uninstall":               "who stops using the library removes its marks with it",

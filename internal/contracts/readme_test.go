@@ -41,6 +41,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -383,7 +384,7 @@ func Example_whatStandsAgainst() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := clusterupdate.Preflight(ctx, recording, configv1.Release{Version: "4.22.0"}, clusterupdate.PreflightOptions{
+	report, err := preflight.Run(ctx, recording, configv1.Release{Version: "4.22.0"}, preflight.Options{
 		Checks: preconditions.Operator(), // nil: all 40
 		Input:  preconditions.Input{Now: recording.Time()},
 	})

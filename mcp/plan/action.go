@@ -166,6 +166,9 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		return false, out.Text, nil, x.now.Add(cmp.Or(out.After, actionEvery)), nil
 	}
 	action := x.o.Actions[s.action()]
+	if action == nil && s.action() == string(UpdateCluster) {
+		action = update{x.o.Update}
+	}
 	if action == nil {
 		return false, "", nil, time.Time{}, &failure{err: fmt.Errorf("there is no action %q", s.action()), sure: true}
 	}
@@ -245,7 +248,7 @@ func (x *pass) confirmed(s *Step) Outcome {
 
 // isBuiltin reports whether an action is known without [Options].
 func isBuiltin(name string) bool {
-	return name == actionWindow || name == actionApproval || name == actionHealth
+	return name == actionWindow || name == actionApproval || name == actionHealth || name == string(UpdateCluster)
 }
 
 // passes reports whether an error may pass by itself.

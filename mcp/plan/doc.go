@@ -39,11 +39,13 @@
 // paused, and a node that was cordoned stays cordoned.
 //
 // What is not Kubernetes, or another package's, is an [Action] that the program
-// supplies under the name that the step gives: UpdateCluster asks for an update,
-// UpdateOperators brings OLM's operators along, gates and hooks are the caller's.
-// What is done to RHEL hosts, virtual hardware and boot loaders is made an action
-// by package mcp/rollout/nodeaction. The actions "window", "approval" and "health"
-// are here already.
+// supplies under the name that the step gives: UpdateOperators brings OLM's operators
+// along, gates and hooks are the caller's, such as the checks of package
+// preconditions/preflight. What is done to RHEL hosts, virtual hardware and boot loaders
+// is made an action by package mcp/rollout/nodeaction. The actions "window", "approval",
+// "health" and "UpdateCluster" are built in: the last requests the update in the
+// ClusterVersion, and waits while the cluster does not offer it yet or is not ready for
+// one ([Options].Update has what else it may request).
 //
 // # What is kept, and where
 //

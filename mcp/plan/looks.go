@@ -80,10 +80,11 @@ func (x *pass) lookAtAction(s *Step, sp StepProgress, l look) (look, error) {
 		return l, nil
 	}
 	done, why, job, at, err := x.act(s, sp)
-	if s.Kind == UpdateCluster {
-		done = false
-	} else {
+	switch {
+	case s.Kind != UpdateCluster:
 		l.done, l.why = done, why
+	case why != "": // what the request waits for, before the update itself
+		l.why = why
 	}
 	if job != nil {
 		l.jobs = []reconcile.Job{*job}

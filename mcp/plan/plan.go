@@ -138,8 +138,8 @@ type Args struct {
 	Version string `json:"version,omitempty"`
 	Image   string `json:"image,omitempty"`
 	// Action names a function of [Options.Actions]. For UpdateCluster and
-	// UpdateOperators it may be left out: their kinds are the names then. Three are
-	// built in:
+	// UpdateOperators it may be left out: their kinds are the names then. The
+	// update of a cluster and three more are built in:
 	//
 	//	window    opens at the parameter "from" and fails after "until", both as
 	//	          RFC 3339 and each optional

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
@@ -30,9 +31,13 @@ type Options struct {
 	Plan Plan
 	// Namespace is where the record is; empty means openshift-config.
 	Namespace string
-	// Actions are what steps name. All actions that the plan names must be there, but
-	// for those that the package has itself.
+	// Actions maps the names of actions to them. New returns an error if the plan uses
+	// a name that is neither here nor built in. One that has the name of a built-in action
+	// replaces it.
 	Actions map[string]Action
+	// Update has the allowances of the requests that the built-in action UpdateCluster
+	// makes. Its targets do not count: those are the step's.
+	Update clusterversion.UpdateRequest
 	// Holder names the runner in the record, and must differ from start to start;
 	// empty means a random name.
 	Holder string

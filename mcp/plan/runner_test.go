@@ -708,8 +708,8 @@ func TestRun(t *testing.T) {
 }
 
 func TestNewErrors(t *testing.T) {
-	_, err := plan.New(plan.Options{Plan: custom("P", hook("hook"), plan.Step{ID: "u", Kind: plan.UpdateCluster, Args: plan.Args{Version: version1}}), Poll: -1})
-	for _, want := range []string{`id "P"`, `step hook names action "hook", which Actions lacks`, `step u names action "UpdateCluster", which Actions lacks`, "Poll is negative"} {
+	_, err := plan.New(plan.Options{Plan: custom("P", hook("hook"), plan.Step{ID: "u", Kind: plan.UpdateOperators, Args: plan.Args{Version: version1}}), Poll: -1})
+	for _, want := range []string{`id "P"`, `step hook names action "hook", which Actions lacks`, `step u names action "UpdateOperators", which Actions lacks`, "Poll is negative"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
@@ -38,33 +34,18 @@ func (f *Flags) live(ctx context.Context, r clusterapi.Reader, problems io.Write
 	if err != nil {
 		return nil, fmt.Errorf("the ClusterVersion: %w", err)
 	}
-	featureSet, gates := "", sets.New[string]()
-	fg, err := clusterapi.Read[configv1.FeatureGate](ctx, r, clusterapi.Key("", "cluster"))
-	switch {
-	case errors.Is(err, clusterapi.ErrNotCollected):
-		fmt.Fprintln(problems, "the FeatureGate was not collected: the feature set is taken to be Default, without further gates")
-	case err == nil:
-		featureSet, gates = manifest.ReleaseGates(fg, c.gatesVersion(fg))
-	case !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the FeatureGate: %w", err)
-	}
-	c.load.FeatureSet, c.load.Gates = &featureSet, gates
-	return c, nil
-}
-
-// gatesVersion is the release whose gates hold: the wanted one, or, while there are
-// none of it yet, that which runs.
-func (c *Cluster) gatesVersion(fg *configv1.FeatureGate) string {
 	versions := []string{c.version.Status.Desired.Version}
 	for _, h := range c.version.Status.History {
 		versions = append(versions, h.Version)
 	}
-	for _, v := range versions {
-		if slices.ContainsFunc(fg.Status.FeatureGates, func(d configv1.FeatureGateDetails) bool { return d.Version == v }) {
-			return v
-		}
+	featureSet, gates, err := manifest.ReadGates(ctx, r, versions...)
+	if errors.Is(err, clusterapi.ErrNotCollected) {
+		fmt.Fprintln(problems, "the FeatureGate was not collected: the feature set is taken to be Default, without further gates")
+	} else if err != nil {
+		return nil, err
 	}
-	return versions[0]
+	c.load.FeatureSet, c.load.Gates = &featureSet, gates
+	return c, nil
 }
 
 // Owner is the owner of what the cluster applies.

@@ -1,4 +1,4 @@
-package clusterupdate
+package preflight
 
 import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"

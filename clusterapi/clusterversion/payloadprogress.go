@@ -1,4 +1,4 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"slices"
@@ -6,16 +6,15 @@ import (
 	"sync"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
 // maxPayloadVersions is how many versions a [PayloadProgress] has samples of: a
 // process that never ends would have those of all the releases it has seen.
 const maxPayloadVersions = 16
 
-// PayloadProgress counts, by version, what passes over releases come to: the attempts
-// that failed, and the manifests that are applied and pending. Let it observe the events
-// of an [Updater], see Options.Observe. The zero value works; it is safe for concurrent
+// PayloadProgress counts, by version, the attempts of passes over releases that failed,
+// and the manifests that are applied and pending. Let it observe the events of an Updater,
+// see Observe of clusterupdate.Options. The zero value works; it is safe for concurrent
 // use.
 //
 // It has the 16 versions whose passes it has observed last, until the process ends. A
@@ -32,25 +31,33 @@ type payloadCount struct {
 	counted     int // of them, in the pass under way
 }
 
-// Observe records an event. It ignores those of other types than [EventTask]. An
-// event of a runlevel.Pass that has come another way goes into Pass of the data of one.
+// passEvent is the data of an event of a pass over the manifests of a release. The version
+// may be empty; failed counts the attempts of the pass that failed. A total of 0 is that of
+// another event.
+type passEvent interface {
+	PassProgress() (version string, done, total, failed int)
+}
+
+// Observe records an event of a pass: one whose data has a method PassProgress, as that
+// of an Updater has. It ignores others.
 func (p *PayloadProgress) Observe(e clusterapi.Event) {
-	d := dataOf(e)
-	if e.Type != EventTask || d.Pass == nil {
+	data, ok := e.Data.(passEvent)
+	if !ok {
 		return
 	}
-	step, ok := d.Pass.Data.(*runlevel.Progress)
-	if !ok {
+	version, done, total, failed := data.PassProgress()
+	if total == 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c := p.of(d.Release.Version)
-	if step.FailedAttempts < c.counted {
+	c := p.of(version)
+	if failed < c.counted {
 		c.counted = 0 // another pass
 	}
-	c.errors += step.FailedAttempts - c.counted
-	c.done, c.total, c.counted = step.Done, step.Total, step.FailedAttempts
+	c.errors += failed - c.counted
+	c.counted = failed
+	c.done, c.total = done, total
 }
 
 // of returns the counts of a version, which become the last.
@@ -72,7 +79,8 @@ func (p *PayloadProgress) of(version string) *payloadCount {
 func (p *PayloadProgress) samples() []clusterapi.Sample {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	counts := slices.SortedFunc(slices.Values(p.versions), func(a, b payloadCount) int { return strings.Compare(a.version, b.version) })
+	counts := slices.Clone(p.versions)
+	slices.SortFunc(counts, func(a, b payloadCount) int { return strings.Compare(a.version, b.version) })
 	var m metrics
 	for _, c := range counts {
 		if c.errors > 0 {

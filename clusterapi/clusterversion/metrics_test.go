@@ -1,4 +1,4 @@
-package clusterupdate_test
+package clusterversion_test
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
@@ -49,9 +49,9 @@ func measured(change ...func(*configv1.ClusterVersion)) *configv1.ClusterVersion
 	return cv
 }
 
-func samplesOf(in clusterupdate.MetricsInput, names ...string) []string {
+func samplesOf(in clusterversion.MetricsInput, names ...string) []string {
 	var out []string
-	for _, s := range clusterupdate.Metrics(in) {
+	for _, s := range clusterversion.Metrics(in) {
 		if slices.Contains(names, s.Name) {
 			out = append(out, s.String())
 		}
@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 		co.Status.Conditions = conditions
 		return co
 	}
-	var turned clusterupdate.ConditionTransitions
+	var turned clusterversion.ConditionTransitions
 	for _, status := range []configv1.ConditionStatus{"True", "False", "Unknown", "False", "True"} {
 		turned.Observe("etcd", []configv1.ClusterOperatorStatusCondition{{Type: "Available", Status: status}, {Type: "Degraded", Status: "False"}})
 	}
@@ -90,56 +90,56 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		in   clusterupdate.MetricsInput
+		in   clusterversion.MetricsInput
 		of   string
 		want []string
 	}{
-		{"at rest", clusterupdate.MetricsInput{ClusterVersion: measured(), Built: time.Unix(500, 0)}, "cluster_version", append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "500"))},
-		{"build time not known", clusterupdate.MetricsInput{ClusterVersion: measured(), Own: configv1.Release{Version: "4.20.0", Image: "O"}}, "cluster_version",
+		{"at rest", clusterversion.MetricsInput{ClusterVersion: measured(), Built: time.Unix(500, 0)}, "cluster_version", append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "500"))},
+		{"build time not known", clusterversion.MetricsInput{ClusterVersion: measured(), Own: configv1.Release{Version: "4.20.0", Image: "O"}}, "cluster_version",
 			[]string{rest[0], rest[1], version("cluster", "4.20.0", "O", "4.20.1", "1000"), version("current", "4.20.0", "O", "4.20.3", "0")}},
-		{"asked for", clusterupdate.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.4", Image: "D"}))}, "cluster_version",
+		{"asked for", clusterversion.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.4", Image: "D"}))}, "cluster_version",
 			append(slices.Clone(rest), version("desired", "4.20.4", "D", "4.20.3", "3600"), version("current", "4.20.3", "C", "4.20.3", "0"))},
-		{"asked for what it has", clusterupdate.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.3", Image: "C"}))}, "cluster_version",
+		{"asked for what it has", clusterversion.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.3", Image: "C"}))}, "cluster_version",
 			append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "0"))},
-		{"failing", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) { cv.Status.Conditions[1].Status = "True" })}, "cluster_version",
+		{"failing", clusterversion.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) { cv.Status.Conditions[1].Status = "True" })}, "cluster_version",
 			append(slices.Clone(rest), version("failure", "4.20.3", "C", "4.20.3", "3600"), version("current", "4.20.3", "C", "4.20.3", "0"))},
-		{"updating", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
+		{"updating", clusterversion.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
 			cv.Status.History = append([]configv1.UpdateHistory{entry(configv1.PartialUpdate, "4.20.4", "D", 4000, 0)}, cv.Status.History...)
 		})}, "cluster_version", append(slices.Clone(rest), version("updating", "4.20.4", "D", "4.20.3", "4000"), version("current", "4.20.3", "C", "4.20.3", "0"))},
-		{"installing", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
+		{"installing", clusterversion.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
 			cv.Status.History = []configv1.UpdateHistory{entry(configv1.PartialUpdate, "4.20.3", "C", 1000, 0)}
 		})}, "cluster_version", []string{version("initial", "4.20.3", "C", "", "1000"), version("cluster", "4.20.3", "C", "", "1000"), version("updating", "4.20.3", "C", "", "1000"), version("current", "4.20.3", "C", "", "0")}},
-		{"no history", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) { cv.Status.History = nil })}, "cluster_version",
+		{"no history", clusterversion.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) { cv.Status.History = nil })}, "cluster_version",
 			[]string{version("initial", "", "", "", "1000"), version("cluster", "4.20.3", "C", "", "1000"), version("current", "4.20.3", "C", "", "0")}},
-		{"no ClusterVersion", clusterupdate.MetricsInput{}, "cluster_version cluster_operator_up", []string{`cluster_operator_up{name="version",reason="ClusterVersionNotFound",version=""} 0`}},
+		{"no ClusterVersion", clusterversion.MetricsInput{}, "cluster_version cluster_operator_up", []string{`cluster_operator_up{name="version",reason="ClusterVersionNotFound",version=""} 0`}},
 
-		{"no updates", clusterupdate.MetricsInput{ClusterVersion: measured()}, "cluster_version_available_updates", nil},
-		{"retrieved none", clusterupdate.MetricsInput{ClusterVersion: measured(cvtest.WithCondition("RetrievedUpdates", "True"))}, "cluster_version_available_updates",
+		{"no updates", clusterversion.MetricsInput{ClusterVersion: measured()}, "cluster_version_available_updates", nil},
+		{"retrieved none", clusterversion.MetricsInput{ClusterVersion: measured(cvtest.WithCondition("RetrievedUpdates", "True"))}, "cluster_version_available_updates",
 			[]string{`cluster_version_available_updates{channel="stable-4.20",upstream="<default>"} 0`}},
-		{"two updates, own service", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
+		{"two updates, own service", clusterversion.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
 			cv.Spec.Upstream, cv.Status.AvailableUpdates = "https://a.example", make([]configv1.Release, 2)
 		})}, "cluster_version_available_updates", []string{`cluster_version_available_updates{channel="stable-4.20",upstream="https://a.example"} 2`}},
-		{"capabilities", clusterupdate.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
+		{"capabilities", clusterversion.MetricsInput{ClusterVersion: measured(func(cv *configv1.ClusterVersion) {
 			cv.Status.Capabilities = configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: []configv1.ClusterVersionCapability{"B", "Z"}, KnownCapabilities: []configv1.ClusterVersionCapability{"A", "B"}}
 		})}, "cluster_version_capability", []string{`cluster_version_capability{name="A"} 0`, `cluster_version_capability{name="B"} 1`, `cluster_version_capability{name="Z"} 1`}},
 
-		{"operators", clusterupdate.MetricsInput{ClusterVersion: measured(), ClusterOperators: []*configv1.ClusterOperator{
+		{"operators", clusterversion.MetricsInput{ClusterVersion: measured(), ClusterOperators: []*configv1.ClusterOperator{
 			operator("etcd", "4.20.3", configv1.ClusterOperatorStatusCondition{Type: "Available", Status: "False", Reason: "Down"}, configv1.ClusterOperatorStatusCondition{Type: "Degraded", Status: "Unknown"}),
 			operator("dns", "4.20.2"),
 		}}, "cluster_operator_up cluster_operator_conditions", []string{
 			`cluster_operator_up{name="dns",reason="NoAvailableCondition",version="4.20.2"} 0`, `cluster_operator_up{name="etcd",reason="Down",version="4.20.3"} 0`, `cluster_operator_up{name="version",reason="R",version="4.20.3"} 1`,
 			`cluster_operator_conditions{condition="Available",name="etcd",reason="Down"} 0`, `cluster_operator_conditions{condition="Available",name="version",reason="R"} 1`, `cluster_operator_conditions{condition="Failing",name="version",reason=""} 0`}},
-		{"transitions", clusterupdate.MetricsInput{Transitions: &turned}, "cluster_operator_condition_transitions", []string{
+		{"transitions", clusterversion.MetricsInput{Transitions: &turned}, "cluster_operator_condition_transitions", []string{
 			`cluster_operator_condition_transitions{condition="Available",name="etcd"} 2`, `cluster_operator_condition_transitions{condition="Degraded",name="etcd"} 0`}},
 
-		{"conditional updates", clusterupdate.MetricsInput{ClusterVersion: measured(conditional)}, "cluster_version_conditional_update_condition_seconds cluster_version_risk_conditions",
+		{"conditional updates", clusterversion.MetricsInput{ClusterVersion: measured(conditional)}, "cluster_version_conditional_update_condition_seconds cluster_version_risk_conditions",
 			[]string{`cluster_version_conditional_update_condition_seconds{condition="Recommended",reason="R",status="False",version="4.20.9"} 42`}},
-		{"risks", clusterupdate.MetricsInput{ClusterVersion: measured(conditional), AcceptRisks: true}, "cluster_version_risk_conditions", []string{
+		{"risks", clusterversion.MetricsInput{ClusterVersion: measured(conditional), AcceptRisks: true}, "cluster_version_risk_conditions", []string{
 			`cluster_version_risk_conditions{condition="Applies",reason="A",risk="R1"} 1`, `cluster_version_risk_conditions{condition="Applies",reason="B",risk="R2"} 0`, `cluster_version_risk_conditions{condition="Applies",reason="C",risk="R3"} -1`}},
-		{"retrieved", clusterupdate.MetricsInput{Retrieved: time.Unix(77, 0)}, "cluster_version_operator_update_retrieval_timestamp_seconds", []string{`cluster_version_operator_update_retrieval_timestamp_seconds{name="version"} 77`}},
-		{"installer", clusterupdate.MetricsInput{Installer: config("version", "v1", "invoker", "user"), Manifests: config()}, "cluster_installer", []string{`cluster_installer{invoker="user",type="openshift-install",version="v1"} 1`}},
-		{"other installer", clusterupdate.MetricsInput{Manifests: config("version", "v2")}, "cluster_installer", []string{`cluster_installer{invoker="<missing>",type="other",version="v2"} 1`}},
-		{"no installer", clusterupdate.MetricsInput{}, "cluster_installer", nil},
+		{"retrieved", clusterversion.MetricsInput{Retrieved: time.Unix(77, 0)}, "cluster_version_operator_update_retrieval_timestamp_seconds", []string{`cluster_version_operator_update_retrieval_timestamp_seconds{name="version"} 77`}},
+		{"installer", clusterversion.MetricsInput{Installer: config("version", "v1", "invoker", "user"), Manifests: config()}, "cluster_installer", []string{`cluster_installer{invoker="user",type="openshift-install",version="v1"} 1`}},
+		{"other installer", clusterversion.MetricsInput{Manifests: config("version", "v2")}, "cluster_installer", []string{`cluster_installer{invoker="<missing>",type="other",version="v2"} 1`}},
+		{"no installer", clusterversion.MetricsInput{}, "cluster_installer", nil},
 	} {
 		if diff := cmp.Diff(tt.want, samplesOf(tt.in, strings.Fields(tt.of)...)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
@@ -154,7 +154,7 @@ func TestReadMetrics(t *testing.T) {
 		u := checktest.Get(clusterapi.ToUnstructured(o))(t)
 		checktest.OK(t, api.Load(u))
 	}
-	got := checktest.Get(clusterupdate.ReadMetrics(t.Context(), api, clusterupdate.MetricsInput{Built: time.Unix(500, 0)}))(t)
+	got := checktest.Get(clusterversion.ReadMetrics(t.Context(), api, clusterversion.MetricsInput{Built: time.Unix(500, 0)}))(t)
 	var text []string
 	for _, s := range got {
 		text = append(text, s.String())
@@ -165,10 +165,10 @@ func TestReadMetrics(t *testing.T) {
 			t.Errorf("no %s in %q", want, text)
 		}
 	}
-	if got, err := clusterupdate.ReadMetrics(t.Context(), memory.NewOpenShift(memory.Options{}), clusterupdate.MetricsInput{}); err != nil || len(got) != 1 {
+	if got, err := clusterversion.ReadMetrics(t.Context(), memory.NewOpenShift(memory.Options{}), clusterversion.MetricsInput{}); err != nil || len(got) != 1 {
 		t.Errorf("an empty cluster: %v, %v", got, err)
 	}
-	if _, err := clusterupdate.ReadMetrics(t.Context(), failingReader{api, "ClusterOperator"}, clusterupdate.MetricsInput{}); err == nil || !strings.Contains(err.Error(), "cluster operators: ") || !errors.Is(err, errAway) {
+	if _, err := clusterversion.ReadMetrics(t.Context(), failingReader{api, "ClusterOperator"}, clusterversion.MetricsInput{}); err == nil || !strings.Contains(err.Error(), "cluster operators: ") || !errors.Is(err, errAway) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package clusterupdate
+package preflight
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
-// PreflightOptions are the options of [Preflight] and [SubmitChecked]. The zero
-// value works: all checks run on what the cluster itself tells. It is plain data.
-type PreflightOptions struct {
+// Options are the options of [Run] and [Submit]. The zero
+// value works: all checks run on what the cluster itself has. It is plain data.
+type Options struct {
 	// Checks to run. Nil: [preconditions.Default].
 	Checks []preconditions.Check
 	// Input is what checks judge by besides the cluster: payloads, alerts,
@@ -40,13 +40,13 @@ type PreflightOptions struct {
 	Run preconditions.Options
 }
 
-// Preflight runs checks on the step from what a cluster runs to a release, which may
+// Run runs checks on the step from what a cluster runs to a release, which may
 // be given by its version or its image alone: the cluster's lists of updates and its
 // history complete it. It writes nothing, and can be called concurrently. Errors are
 // those of reading the ClusterVersion, of the payloads, which must be
 // of the release, and of
 // [preconditions.Run], with a report where that has one.
-func Preflight(ctx context.Context, r clusterapi.Reader, target configv1.Release, o PreflightOptions) (*preconditions.Report, error) {
+func Run(ctx context.Context, r clusterapi.Reader, target configv1.Release, o Options) (*preconditions.Report, error) {
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the ClusterVersion: %w", err)
@@ -54,7 +54,7 @@ func Preflight(ctx context.Context, r clusterapi.Reader, target configv1.Release
 	return preflight(ctx, r, cv, target, false, o)
 }
 
-func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release, force bool, o PreflightOptions) (*preconditions.Report, error) {
+func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release, force bool, o Options) (*preconditions.Report, error) {
 	// Where that cannot be read, the checks that need it say so.
 	if err := clusterversion.RefuseHosted(ctx, r); errors.Is(err, clusterversion.ErrHostedControlPlane) {
 		return nil, err
@@ -115,12 +115,12 @@ func completeRelease(cv *configv1.ClusterVersion, target configv1.Release) confi
 }
 
 // payload loads the payload of a release, unless there is one.
-func (o PreflightOptions) payload(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, have *manifest.Payload, release configv1.Release) (*manifest.Payload, error) {
+func (o Options) payload(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, have *manifest.Payload, release configv1.Release) (*manifest.Payload, error) {
 	if have != nil || release.Image == "" || o.Payloads == nil {
 		return have, nil
 	}
-	g, err := readGates(ctx, r, release.Version, cv.Status.Desired.Version)
-	if err != nil {
+	featureSet, gates, err := manifest.ReadGates(ctx, r, release.Version, cv.Status.Desired.Version)
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
 		return nil, err
 	}
 	fsys, err := o.Payloads.Payload(ctx, release)
@@ -128,7 +128,7 @@ func (o PreflightOptions) payload(ctx context.Context, r clusterapi.Reader, cv *
 		return nil, fmt.Errorf("the payload of %s: %w", release.Image, err)
 	}
 	filter := manifest.DefaultFilter()
-	filter.FeatureSet, filter.Gates = &g.featureSet, g.enabled
+	filter.FeatureSet, filter.Gates = &featureSet, gates
 	if o.Profile != "" {
 		filter.Profile = &o.Profile
 	}
@@ -139,15 +139,18 @@ func (o PreflightOptions) payload(ctx context.Context, r clusterapi.Reader, cv *
 	return p, nil
 }
 
-// SubmitChecked is [clusterversion.Submit] for requests of an update or a rollback that are carried
-// out only where checks allow it: all of them run before spec.desiredUpdate is
-// written, on what would be written there. The report is nil for a request that
-// needs no checks, because it asks for nothing new. Where the ClusterVersion changes
-// meanwhile, it is decided anew; checks run again only for another target.
+// Submit is [clusterversion.Submit] for requests of an update or a rollback that are
+// carried out only if checks allow it: all of them run before spec.desiredUpdate is
+// written, on what would be written there. The report is nil for a request that needs no
+// checks, because it asks for nothing new. If the ClusterVersion changes meanwhile, it is
+// decided again; checks run again only for another target.
 //
-// The error is that of Submit or of [Preflight], or a [*clusterversion.RefusedError] with the reason
-// clusterversion.RefusedPreconditions and the decision's summary. It can be called concurrently.
-func SubmitChecked(ctx context.Context, api clusterapi.ReadWriter, r clusterversion.Request, o PreflightOptions) (clusterversion.Answer, *preconditions.Report, error) {
+// The error is that of clusterversion.Submit or of [Run], or a
+// [*clusterversion.RefusedError] with the reason clusterversion.RefusedPreconditions and
+// the decision's summary. It can be called concurrently.
+func Submit(
+	ctx context.Context, api clusterapi.ReadWriter, r clusterversion.Request, o Options,
+) (clusterversion.Answer, *preconditions.Report, error) {
 	var (
 		report  *preconditions.Report
 		checked configv1.Update

@@ -1,4 +1,4 @@
-package clusterupdate
+package clusterversion
 
 import (
 	"context"
@@ -13,46 +13,47 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 )
 
-// The metrics of the cluster-version operator about a cluster's version, its operators
-// and how it was installed; those about retrieving updates have constants in package
-// graph/risk.
+// The metrics of the cluster-version operator.
 const (
 	MetricClusterVersion       = "cluster_version"
+	MetricAvailableUpdates     = "cluster_version_available_updates"
 	MetricCapability           = "cluster_version_capability"
 	MetricOperatorUp           = "cluster_operator_up"
 	MetricOperatorConditions   = "cluster_operator_conditions"
 	MetricConditionTransitions = "cluster_operator_condition_transitions"
 	MetricPayloadErrors        = "cluster_operator_payload_errors"
 	MetricPayload              = "cluster_version_payload"
+	MetricRiskCondition        = "cluster_version_risk_conditions"
+	MetricConditionalCondition = "cluster_version_conditional_update_condition_seconds"
+	MetricRetrievalTime        = "cluster_version_operator_update_retrieval_timestamp_seconds"
 	MetricInstaller            = "cluster_installer"
 )
 
 // MetricsInput is what [Metrics] are made of. It is plain data.
 type MetricsInput struct {
-	// ClusterVersion is nil where there is none.
+	// ClusterVersion is nil if there is none.
 	ClusterVersion   *configv1.ClusterVersion
 	ClusterOperators []*configv1.ClusterOperator
 	// Own is the release that the cluster runs; zero: status.desired. Built is when
 	// it was built; zero: not known.
 	Own   configv1.Release
 	Built time.Time
-	// Transitions counts how often conditions have turned; nil: not counted.
+	// Transitions counts how often conditions have turned; nil leaves them out.
 	Transitions *ConditionTransitions
-	// Payloads is how passes over releases go; nil: not counted.
+	// Payloads counts the attempts of passes over releases; nil leaves them out.
 	Payloads *PayloadProgress
 	// Retrieved is when updates were last retrieved, or changed; zero: never.
 	Retrieved time.Time
-	// AcceptRisks says that the feature gate ClusterUpdateAcceptRisks is on.
+	// AcceptRisks is whether the feature gate ClusterUpdateAcceptRisks is on.
 	AcceptRisks bool
 	// Installer is ConfigMap openshift-config/openshift-install, and Manifests
-	// openshift-install-manifests; nil where there is none.
+	// openshift-install-manifests; nil if there is none.
 	Installer, Manifests *corev1.ConfigMap
 }
 
@@ -63,7 +64,7 @@ func Metrics(in MetricsInput) []clusterapi.Sample {
 	cv := in.ClusterVersion
 	if cv != nil {
 		m.version(cv, in)
-		m.updates(cv, in)
+		m.updates(cv)
 	}
 	m.operators(in)
 	if in.Transitions != nil {
@@ -76,7 +77,7 @@ func Metrics(in MetricsInput) []clusterapi.Sample {
 		m.risks(cv, in)
 	}
 	if !in.Retrieved.IsZero() {
-		m.add(risk.MetricRetrievalTime, float64(in.Retrieved.Unix()), "name", clusterVersionKey.Name)
+		m.add(MetricRetrievalTime, float64(in.Retrieved.Unix()), "name", key.Name)
 	}
 	m.installer(in)
 	return m
@@ -86,27 +87,33 @@ func Metrics(in MetricsInput) []clusterapi.Sample {
 // metrics; the other fields are those of in. Errors are those of the reads; what is not
 // there is left out. It can be called concurrently.
 func ReadMetrics(ctx context.Context, r clusterapi.Reader, in MetricsInput) ([]clusterapi.Sample, error) {
-	absent := func(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 	var err error
-	in.ClusterVersion, err = clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterVersionKey)
-	if absent(err) {
-		in.ClusterVersion = nil
-	} else if err != nil {
+	in.ClusterVersion, err = readIfThere[configv1.ClusterVersion](ctx, r, key)
+	if err != nil {
 		return nil, fmt.Errorf("cluster version: %w", err)
 	}
 	in.ClusterOperators, err = clusterapi.ReadAll[configv1.ClusterOperator](ctx, r, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	if err != nil && !meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("cluster operators: %w", err)
 	}
-	for name, to := range map[string]**corev1.ConfigMap{"openshift-install": &in.Installer, "openshift-install-manifests": &in.Manifests} {
-		*to, err = clusterapi.Read[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-config", name))
-		if absent(err) {
-			*to = nil
-		} else if err != nil {
-			return nil, fmt.Errorf("config map openshift-config/%s: %w", name, err)
-		}
+	in.Installer, err = readIfThere[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-config", "openshift-install"))
+	if err != nil {
+		return nil, fmt.Errorf("config map openshift-config/openshift-install: %w", err)
+	}
+	in.Manifests, err = readIfThere[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-config", "openshift-install-manifests"))
+	if err != nil {
+		return nil, fmt.Errorf("config map openshift-config/openshift-install-manifests: %w", err)
 	}
 	return Metrics(in), nil
+}
+
+// readIfThere reads an object, nil if there is none.
+func readIfThere[T any](ctx context.Context, r clusterapi.Reader, key types.NamespacedName) (*T, error) {
+	object, err := clusterapi.Read[T](ctx, r, key)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return object, err
 }
 
 // metrics are samples in the making.
@@ -173,8 +180,9 @@ func (m *metrics) version(cv *configv1.ClusterVersion, in MetricsInput) {
 			add("desired", u.Version, u.Image, last, latestTime(cv))
 		}
 	}
-	if c := clusterapi.FindCondition(cv.Status.Conditions, clusterversion.ConditionFailing); c != nil && c.Status == configv1.ConditionTrue {
-		add("failure", target.Version, target.Image, last, c.LastTransitionTime.Time)
+	failing := clusterapi.FindCondition(cv.Status.Conditions, ConditionFailing)
+	if failing != nil && failing.Status == configv1.ConditionTrue {
+		add("failure", target.Version, target.Image, last, failing.LastTransitionTime.Time)
 	}
 	if len(history) > 0 && history[0].State == configv1.PartialUpdate {
 		add("updating", history[0].Version, history[0].Image, last, history[0].StartedTime.Time)
@@ -203,14 +211,16 @@ func latestTime(cv *configv1.ClusterVersion) time.Time {
 }
 
 // updates are how many updates there are, and the capabilities.
-func (m *metrics) updates(cv *configv1.ClusterVersion, in MetricsInput) {
-	retrieved := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
-	if cv.Spec.Upstream != "" || len(cv.Status.AvailableUpdates) > 0 || retrieved != nil && retrieved.Status == configv1.ConditionTrue {
+func (m *metrics) updates(cv *configv1.ClusterVersion) {
+	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	retrieved := c != nil && c.Status == configv1.ConditionTrue
+	if cv.Spec.Upstream != "" || len(cv.Status.AvailableUpdates) > 0 || retrieved {
 		upstream := string(cv.Spec.Upstream)
 		if upstream == "" || upstream == graph.DefaultUpstream {
 			upstream = "<default>"
 		}
-		m.add(risk.MetricAvailableUpdates, float64(len(cv.Status.AvailableUpdates)), "upstream", upstream, "channel", cv.Spec.Channel)
+		available := float64(len(cv.Status.AvailableUpdates))
+		m.add(MetricAvailableUpdates, available, "upstream", upstream, "channel", cv.Spec.Channel)
 	}
 	enabled := cv.Status.Capabilities.EnabledCapabilities
 	names := slices.Concat(enabled, cv.Status.Capabilities.KnownCapabilities)
@@ -232,7 +242,7 @@ func (m *metrics) operators(in MetricsInput) {
 	}
 	var all []operator
 	if cv := in.ClusterVersion; cv != nil {
-		all = append(all, operator{clusterVersionKey.Name, cv.Status.Desired.Version, cv.Status.Conditions})
+		all = append(all, operator{key.Name, cv.Status.Desired.Version, cv.Status.Conditions})
 	}
 	for _, co := range in.ClusterOperators {
 		o := operator{name: co.Name, conditions: co.Status.Conditions}
@@ -246,7 +256,7 @@ func (m *metrics) operators(in MetricsInput) {
 	}
 	slices.SortStableFunc(all, func(a, b operator) int { return strings.Compare(a.name, b.name) })
 	if in.ClusterVersion == nil {
-		m.add(MetricOperatorUp, 0, "name", clusterVersionKey.Name, "version", "", "reason", "ClusterVersionNotFound")
+		m.add(MetricOperatorUp, 0, "name", key.Name, "version", "", "reason", "ClusterVersionNotFound")
 	}
 	for _, o := range all {
 		up, reason := 0., "NoAvailableCondition"
@@ -287,13 +297,14 @@ func (m *metrics) risks(cv *configv1.ClusterVersion, in MetricsInput) {
 				if !ok {
 					value = -1
 				}
-				m.add(risk.MetricRiskCondition, value, "condition", c.Type, "risk", r.Name, "reason", c.Reason)
+				m.add(MetricRiskCondition, value, "condition", c.Type, "risk", r.Name, "reason", c.Reason)
 			}
 		}
 	}
 	for _, u := range cv.Status.ConditionalUpdates {
 		for _, c := range u.Conditions {
-			m.add(risk.MetricConditionalCondition, float64(c.LastTransitionTime.Unix()), "version", u.Release.Version, "condition", c.Type, "status", string(c.Status), "reason", c.Reason)
+			m.add(MetricConditionalCondition, float64(c.LastTransitionTime.Unix()),
+				"version", u.Release.Version, "condition", c.Type, "status", string(c.Status), "reason", c.Reason)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package clusterupdate_test
+package preflight_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
 )
 
 // counted is a check that counts its runs and says what it sees.
@@ -40,7 +41,7 @@ func (c counted) Run(ctx context.Context, in *preconditions.Input) ([]preconditi
 }
 
 // A request is written where all checks allow it, and no other.
-func TestSubmitChecked(t *testing.T) {
+func TestSubmit(t *testing.T) {
 	at := func(version string, n int) func(*configv1.ClusterVersion) {
 		return cvtest.Desired(configv1.Update{Version: version, Image: cvtest.ImageOf(cvtest.Repository, n)})
 	}
@@ -76,7 +77,7 @@ func TestSubmitChecked(t *testing.T) {
 			before := storedVersion(t, api)
 			var seen preconditions.Input
 			runs := 0
-			_, report, err := clusterupdate.SubmitChecked(t.Context(), api, tt.request, clusterupdate.PreflightOptions{
+			_, report, err := preflight.Submit(t.Context(), api, tt.request, preflight.Options{
 				Checks: []preconditions.Check{counted{&runs, &seen, tt.blocks}}, Policy: tt.policy,
 			})
 			if runs != tt.runs || (report != nil) != (tt.runs > 0) {
@@ -106,8 +107,8 @@ func TestSubmitChecked(t *testing.T) {
 	}
 }
 
-// After a conflict it is decided anew; another target is checked, the same is not.
-func TestSubmitCheckedConflict(t *testing.T) {
+// After a conflict it is decided again; another target is checked, the same is not.
+func TestSubmitConflict(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		other func(*configv1.ClusterVersion)
@@ -135,8 +136,8 @@ func TestSubmitCheckedConflict(t *testing.T) {
 			}}, cvtest.Requestable())
 			var seen preconditions.Input
 			runs := 0
-			if _, _, err := clusterupdate.SubmitChecked(t.Context(), api, clusterversion.UpdateRequest{ToLatest: true},
-				clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}}); err != nil {
+			if _, _, err := preflight.Submit(t.Context(), api, clusterversion.UpdateRequest{ToLatest: true},
+				preflight.Options{Checks: []preconditions.Check{counted{&runs, &seen, false}}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := storedVersion(t, api).Spec.DesiredUpdate.Version; runs != tt.runs || got != seen.Target.String() {
@@ -146,57 +147,61 @@ func TestSubmitCheckedConflict(t *testing.T) {
 	}
 }
 
-// Preflight completes the release and loads payloads.
-func TestPreflight(t *testing.T) {
-	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	cluster := newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
-		cv.Status.AvailableUpdates = []configv1.Release{{Version: sample.ToVersion, Image: sample.ToImage}}
-	})
+// Run completes the release and loads payloads.
+func TestRun(t *testing.T) {
+	cv := &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}
+	cv.Spec.ClusterID = "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"
+	cv.Status.Desired = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
+	cv.Status.AvailableUpdates = []configv1.Release{{Version: sample.ToVersion, Image: sample.ToImage}}
+	cluster := clusterOf(t, memory.Options{}, cv)
+	payloads := manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return sample.Payload(r.Image) })
 	var seen preconditions.Input
 	runs := 0
 	end := semver.MustParse("4.22.0")
-	o := clusterupdate.PreflightOptions{Checks: []preconditions.Check{counted{&runs, &seen, false}}, Payloads: sampleSource(), Plan: preconditions.ControlPlaneOnly, PlanTarget: end}
+	o := preflight.Options{Checks: []preconditions.Check{counted{&runs, &seen, false}}, Payloads: payloads, Plan: preconditions.ControlPlaneOnly, PlanTarget: end}
 	for _, target := range []configv1.Release{{Version: sample.ToVersion}, {Image: sample.ToImage}} {
-		checktest.Get(clusterupdate.Preflight(t.Context(), cluster, target, o))(t)
+		checktest.Get(preflight.Run(t.Context(), cluster, target, o))(t)
 		if seen.TargetImage != sample.ToImage || seen.Target.String() != sample.ToVersion || seen.TargetPayload == nil || seen.CurrentPayload == nil ||
-			seen.Plan != preconditions.ControlPlaneOnly || seen.PlanTarget != end || seen.TargetPayload.Release.Version != sample.ToVersion || seen.CurrentPayload.Release.Version != from.Release.Version {
+			seen.Plan != preconditions.ControlPlaneOnly || seen.PlanTarget != end || seen.TargetPayload.Release.Version != sample.ToVersion || seen.CurrentPayload.Release.Version != sample.FromVersion {
 			t.Errorf("%+v: the checks saw %+v", target, seen.Transition)
 		}
 	}
 	o.Payloads = nil
-	if _, err := clusterupdate.Preflight(t.Context(), cluster, configv1.Release{Version: "9.9.9"}, o); err != nil || seen.TargetImage != "" || seen.TargetPayload != nil {
+	if _, err := preflight.Run(t.Context(), cluster, configv1.Release{Version: "9.9.9"}, o); err != nil || seen.TargetImage != "" || seen.TargetPayload != nil {
 		t.Errorf("an unknown release: %v, %+v", err, seen.Transition)
 	}
 	o.Payloads = manifest.PayloadSourceFunc(func(context.Context, configv1.Release) (fs.FS, error) { return nil, errors.New("away") })
 	runs = 0
-	if _, err := clusterupdate.Preflight(t.Context(), cluster, configv1.Release{Version: sample.ToVersion}, o); err == nil || !strings.Contains(err.Error(), "the payload of "+sample.ToImage+": away") || runs > 0 {
+	if _, err := preflight.Run(t.Context(), cluster, configv1.Release{Version: sample.ToVersion}, o); err == nil || !strings.Contains(err.Error(), "the payload of "+sample.ToImage+": away") || runs > 0 {
 		t.Errorf("no payload: %v", err)
 	}
-	if _, err := clusterupdate.Preflight(t.Context(), memory.NewOpenShift(memory.Options{}), configv1.Release{}, o); err == nil || !strings.Contains(err.Error(), "reading the ClusterVersion") {
+	if _, err := preflight.Run(t.Context(), memory.NewOpenShift(memory.Options{}), configv1.Release{}, o); err == nil || !strings.Contains(err.Error(), "reading the ClusterVersion") {
 		t.Errorf("no ClusterVersion: %v", err)
 	}
+}
+
+// A cluster whose control plane is hosted elsewhere is refused.
+func TestHosted(t *testing.T) {
+	api := clusterOf(t, memory.Options{}, cvtest.Requestable())
+	hosted := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
+	hosted.Status.ControlPlaneTopology = configv1.ExternalTopologyMode
+	checktest.OK(t, api.Load(checktest.Get(clusterapi.ToUnstructured(hosted))(t)))
+	_, err := preflight.Run(t.Context(), api, configv1.Release{Version: "4.20.4"}, preflight.Options{})
+	checktest.ErrorIs(t, clusterversion.ErrHostedControlPlane, err)
+	_, _, err = preflight.Submit(t.Context(), api, clusterversion.UpdateRequest{To: "4.20.4"}, preflight.Options{})
+	checktest.ErrorHas(t, clusterversion.ErrHostedControlPlane.Error(), err)
 }
 
 // clusterOf returns a cluster that has cv alone.
 func clusterOf(t testing.TB, o memory.Options, cv *configv1.ClusterVersion) *memory.Cluster {
 	t.Helper()
-	u, err := clusterapi.ToUnstructured(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
 	api := memory.NewOpenShift(o)
-	if err := api.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Load(checktest.Get(clusterapi.ToUnstructured(cv))(t)))
 	return api
 }
 
 // storedVersion reads the ClusterVersion.
 func storedVersion(t testing.TB, api clusterapi.Reader) *configv1.ClusterVersion {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cv
+	return checktest.Get(clusterversion.Get(t.Context(), api))(t)
 }

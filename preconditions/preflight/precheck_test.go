@@ -1,4 +1,4 @@
-package clusterupdate_test
+package preflight_test
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
 )
 
 func TestPrecheck(t *testing.T) {
@@ -31,10 +31,10 @@ func TestPrecheck(t *testing.T) {
 	want := []view.PrecheckCondition{
 		condition("Good", "True", "AsExpected", ""), condition("Bad", "False", "B", "b"), condition("Bad", "False", "W", "w"), condition("Dark", "Unknown", "Unknown", "no answer"),
 	}
-	if diff := cmp.Diff(want, clusterupdate.Precheck(report).Conditions); diff != "" {
+	if diff := cmp.Diff(want, preflight.Precheck(report).Conditions); diff != "" {
 		t.Error(diff)
 	}
-	if got := clusterupdate.Precheck(nil); len(got.Conditions) != 0 || got.Err != nil {
+	if got := preflight.Precheck(nil); len(got.Conditions) != 0 || got.Err != nil {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
@@ -49,7 +49,7 @@ func ExamplePrecheck() {
 	cv.Status.Desired.Version = "4.20.3"
 	cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.20.4", Image: "registry.example/release@sha256:4"}}
 	cv.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: "Failing", Status: "False"}, {Type: "Progressing", Status: "False"}}
-	r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv, Prechecks: []view.Precheck{clusterupdate.Precheck(report)}})
+	r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv, Prechecks: []view.Precheck{preflight.Precheck(report)}})
 	if err != nil {
 		log.Fatal(err)
 	}
