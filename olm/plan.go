@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
@@ -227,8 +228,8 @@ func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 }
 
 // ownCSVs returns the CSVs of the snapshot's namespace by name.
-func ownCSVs(s *Snapshot) []ClusterServiceVersion {
-	var out []ClusterServiceVersion
+func ownCSVs(s *Snapshot) []olmapi.ClusterServiceVersion {
+	var out []olmapi.ClusterServiceVersion
 	for _, csv := range s.PresentCSVs() {
 		own := *csv
 		own.Namespace = s.Namespace
@@ -287,7 +288,7 @@ func successor(g *Generation, name string) string {
 
 // findPaths looks in the Subscription's catalogs for versions that support the
 // target: in its channel, and in others.
-func (o *TargetOperator) findPaths(s *Snapshot, sub *Subscription, target OpenShiftVersion, channels map[string]bool) {
+func (o *TargetOperator) findPaths(s *Snapshot, sub *olmapi.Subscription, target OpenShiftVersion, channels map[string]bool) {
 	supports := func(e *Entry) bool {
 		highest, _, err := e.Bundle.MaxOpenShiftVersion()
 		return err == nil && (highest == nil || highest.Allows(target))

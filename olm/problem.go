@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // problem is a snapshot made ready for resolution: what is visible, in order.
@@ -36,7 +37,7 @@ type catalogView struct {
 
 // request is a Subscription with the operators that it can have.
 type request struct {
-	sub        *Subscription
+	sub        *olmapi.Subscription
 	installed  int       // index of the installed operator, none if there is none
 	candidates entryList // updates, or what can be installed
 	fact       *Fact     // why it leads nowhere
@@ -185,7 +186,7 @@ func checkSnapshot(s *Snapshot) error {
 func (p *problem) readCatalogs() []*CatalogError {
 	s := &p.snapshot
 	global := s.GlobalNamespace
-	if s.OperatorGroups[0].Annotations[AnnotationExcludeGlobal] == "true" {
+	if s.OperatorGroups[0].Annotations[olmapi.AnnotationExcludeGlobal] == "true" {
 		global = ""
 	}
 	visible := make([]*SnapshotCatalog, 0, len(s.Catalogs))

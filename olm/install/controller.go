@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Options configure a [Controller].
@@ -76,7 +77,7 @@ type Unpacker interface {
 // UnpackRequest is what an [Unpacker] is asked for.
 type UnpackRequest struct {
 	Namespace string
-	Lookup    olm.BundleLookup
+	Lookup    olmapi.BundleLookup
 	// Limits are those that the namespace's OperatorGroup sets.
 	Limits UnpackLimits
 }

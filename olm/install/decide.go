@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,7 @@ type State struct {
 	Now      time.Time
 	Snapshot *olm.Snapshot
 	// Plans are all InstallPlans of the namespace.
-	Plans []olm.InstallPlan
+	Plans []olmapi.InstallPlan
 	// Resolve are the options of the resolution.
 	Resolve olm.Options
 	// Unpack says that bundle images are unpacked before their plan is made,
@@ -69,8 +70,8 @@ type Action struct {
 	// Plan and Subscription are the objects as they were read, with the status
 	// that they are to have. It is written only if nobody changed the object
 	// since.
-	Plan         *olm.InstallPlan
-	Subscription *olm.Subscription
+	Plan         *olmapi.InstallPlan
+	Subscription *olmapi.Subscription
 	Operators    []string
 }
 
@@ -111,7 +112,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	for i := range observed.Subscriptions {
 		sub := &observed.Subscriptions[i]
 		sub.Status = observedStatus(sub, &d.seen)
-		if sub.Status.State == olm.StateUpgradePending && sub.Status.InstallPlanRef != nil {
+		if sub.Status.State == olmapi.StateUpgradePending && sub.Status.InstallPlanRef != nil {
 			d.res.Waiting = append(d.res.Waiting, sub.Status.InstallPlanRef.Name)
 		}
 	}
@@ -213,7 +214,7 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 
 // judgePlans finds the plan that serves, and what becomes of the others. It
 // returns those that are to be carried out.
-func (d *decider) judgePlans(subs []olm.Subscription) []Action {
+func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 	serving := ""
 	if d.changes != nil {
 		decision := decidePlan(d.changes, subs, d.Plans, d.Now)
@@ -231,7 +232,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 		}
 	}
 	var executions []Action
-	execute := func(p *olm.InstallPlan, operators []string, reason string) {
+	execute := func(p *olmapi.InstallPlan, operators []string, reason string) {
 		if d.Execute && !lookupsPending(p.Status.BundleLookups) {
 			executions = append(executions, Action{Type: actionExecutePlan, Reason: reason, Plan: p, Operators: operators})
 		}
@@ -245,17 +246,17 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 				begun = append(begun, name)
 			}
 		}
-		installing := p.Status.Phase == olm.PlanPhaseInstalling
+		installing := p.Status.Phase == olmapi.PlanPhaseInstalling
 		switch {
-		case p.DeletionTimestamp != nil || p.Status.Phase == olm.PlanPhaseComplete || p.Status.Phase == olm.PlanPhaseFailed:
+		case p.DeletionTimestamp != nil || p.Status.Phase == olmapi.PlanPhaseComplete || p.Status.Phase == olmapi.PlanPhaseFailed:
 		case p.Name == serving:
 			status := approvedStatus(p)
 			switch {
 			case status.Phase != p.Status.Phase:
 				d.write(p, status, "it was approved")
-			case p.Status.Phase == olm.PlanPhaseRequiresApproval && approvalOf(subs) == olm.ApprovalAutomatic:
+			case p.Status.Phase == olmapi.PlanPhaseRequiresApproval && approvalOf(subs) == olmapi.ApprovalAutomatic:
 				approved := *p
-				approved.Spec.Approval, approved.Spec.Approved = olm.ApprovalAutomatic, true
+				approved.Spec.Approval, approved.Spec.Approved = olmapi.ApprovalAutomatic, true
 				d.plans = append(d.plans, Action{Type: actionApprovePlan, Reason: "no Subscription asks for an approval", Plan: &approved})
 			case installing:
 				execute(p, names, "the generation asks for it")
@@ -275,14 +276,14 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 	return executions
 }
 
-func (d *decider) write(p *olm.InstallPlan, status olm.InstallPlanStatus, reason string) {
+func (d *decider) write(p *olmapi.InstallPlan, status olmapi.InstallPlanStatus, reason string) {
 	out := *p
 	out.Status = status
 	d.plans = append(d.plans, Action{Type: actionWritePlan, Reason: reason, Plan: &out})
 }
 
 // statuses writes those of Subscriptions that differ.
-func (d *decider) statuses(observed []olm.Subscription) []Action {
+func (d *decider) statuses(observed []olmapi.Subscription) []Action {
 	var out []Action
 	for i := range observed {
 		sub := observed[i]
@@ -323,26 +324,26 @@ func settledCSVs(s *olm.Snapshot) map[string]bool {
 	}
 	for _, csv := range present {
 		out[csv.Name] = !replaced[csv.Name] && csv.DeletionTimestamp == nil &&
-			csv.Status.Phase != olm.CSVPhaseReplacing && csv.Status.Phase != olm.CSVPhaseDeleting
+			csv.Status.Phase != olmapi.CSVPhaseReplacing && csv.Status.Phase != olmapi.CSVPhaseDeleting
 	}
 	return out
 }
 
 // unclaimedCSVs are those that are there to stay and that no Subscription speaks
 // of.
-func unclaimedCSVs(s *olm.Snapshot) []*olm.ClusterServiceVersion {
+func unclaimedCSVs(s *olm.Snapshot) []*olmapi.ClusterServiceVersion {
 	settled, claimed := settledCSVs(s), map[string]bool{}
 	for i := range s.Subscriptions {
 		status := &s.Subscriptions[i].Status
 		claimed[status.CurrentCSV], claimed[status.InstalledCSV] = true, true
 	}
-	return slices.DeleteFunc(s.PresentCSVs(), func(csv *olm.ClusterServiceVersion) bool {
+	return slices.DeleteFunc(s.PresentCSVs(), func(csv *olmapi.ClusterServiceVersion) bool {
 		return claimed[csv.Name] || !settled[csv.Name]
 	})
 }
 
-func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {
-	var out []*olm.Step
+func stepsOf(p *olmapi.InstallPlan, operators []string) []*olmapi.Step {
+	var out []*olmapi.Step
 	for _, s := range p.Status.Plan {
 		if slices.Contains(operators, s.Resolving) {
 			out = append(out, s)
@@ -351,20 +352,20 @@ func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {
 	return out
 }
 
-func supersededStatus(p *olm.InstallPlan, c *changeSet, now metav1.Time) olm.InstallPlanStatus {
+func supersededStatus(p *olmapi.InstallPlan, c *changeSet, now metav1.Time) olmapi.InstallPlanStatus {
 	asked := "nothing"
 	if len(c.CSVs) > 0 {
 		asked = strings.Join(c.CSVs, ", ")
 	}
 	status := p.Status
-	status.Phase = olm.PlanPhaseFailed
+	status.Phase = olmapi.PlanPhaseFailed
 	status.Message = "superseded: the resolution no longer asks for this plan, but for " + asked
 	setInstalled(&status, corev1.ConditionFalse, reasonPlanSuperseded, now)
 	return status
 }
 
 // superseded reports whether a plan failed because it was no longer asked for.
-func superseded(p *olm.InstallPlan) bool {
+func superseded(p *olmapi.InstallPlan) bool {
 	c := installedCondition(p)
-	return p.Status.Phase == olm.PlanPhaseFailed && c != nil && c.Reason == reasonPlanSuperseded
+	return p.Status.Phase == olmapi.PlanPhaseFailed && c != nil && c.Reason == reasonPlanSuperseded
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 var modifyStatus = clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerOLM}
@@ -57,7 +58,7 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace})
+	p.state.Plans, err = readAll[olmapi.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace})
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +142,12 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 			a.Plan.Status = status
 		case superseded(a.Plan):
 			e.Type, e.Message = EventPlanSuperseded, a.Plan.Status.Message
-		case a.Type == actionApprovePlan, a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
+		case a.Type == actionApprovePlan, a.Plan.Spec.Approval == olmapi.ApprovalManual && a.Plan.Spec.Approved:
 			e.Type = EventPlanApproved
 		}
 		o := modifyStatus
 		o.Status = a.Type != actionApprovePlan
-		stored, err := write(ctx, p.api, o, a.Plan, func(stored *olm.InstallPlan) {
+		stored, err := write(ctx, p.api, o, a.Plan, func(stored *olmapi.InstallPlan) {
 			stored.Spec, stored.Status = a.Plan.Spec, a.Plan.Status
 		})
 		if err != nil {
@@ -154,7 +155,7 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 			continue
 		}
 		p.res.Changed = true
-		if at := slices.IndexFunc(p.state.Plans, func(x olm.InstallPlan) bool { return x.Name == stored.Name }); at < 0 {
+		if at := slices.IndexFunc(p.state.Plans, func(x olmapi.InstallPlan) bool { return x.Name == stored.Name }); at < 0 {
 			p.state.Plans = append(p.state.Plans, *stored)
 		} else {
 			p.state.Plans[at] = *stored
@@ -177,9 +178,9 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 			continue
 		}
 		sub := actions[i].Subscription
-		at := slices.IndexFunc(p.state.Snapshot.Subscriptions, func(s olm.Subscription) bool { return s.Name == sub.Name })
+		at := slices.IndexFunc(p.state.Snapshot.Subscriptions, func(s olmapi.Subscription) bool { return s.Name == sub.Name })
 		before := &p.state.Snapshot.Subscriptions[at]
-		_, err := write(ctx, p.api, modifyStatus, sub, func(stored *olm.Subscription) { stored.Status = sub.Status })
+		_, err := write(ctx, p.api, modifyStatus, sub, func(stored *olmapi.Subscription) { stored.Status = sub.Status })
 		switch {
 		case apierrors.IsNotFound(err):
 			continue // deleted meanwhile
@@ -225,7 +226,7 @@ func (p *pass) observeResolution(told error) {
 	}
 }
 
-func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
+func (p *pass) deletePlan(ctx context.Context, plan *olmapi.InstallPlan) error {
 	err := p.api.Delete(ctx, plan.APIKind(), clusterapi.Key(plan.Namespace, plan.Name), clusterapi.DeleteOptions{UID: plan.UID})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -238,9 +239,9 @@ func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
 	return nil
 }
 
-func planSubject(plan *olm.InstallPlan) string { return "installplan/" + planName(plan) }
+func planSubject(plan *olmapi.InstallPlan) string { return "installplan/" + planName(plan) }
 
-func planName(plan *olm.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
+func planName(plan *olmapi.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
 
 // observe tells of an event at the time of the pass.
 func (p *pass) observe(e clusterapi.Event) {
@@ -264,7 +265,7 @@ func write[T any](
 }
 
 // conditionText is the message of a condition; empty if it is not there.
-func conditionText(sub *olm.Subscription, typ string) string {
+func conditionText(sub *olmapi.Subscription, typ string) string {
 	for _, c := range sub.Status.Conditions {
 		if c.Type == typ {
 			return c.Message

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Refusal is the error of an InstallPlan that holds what is not carried out.
@@ -67,8 +67,8 @@ func (r *Refusal) waits() bool { return r.Rule == ruleIdentity || r.Rule == rule
 // scopes are the kinds that a plan may write, those that OLM supports in a bundle
 // and Subscriptions: true if their objects have a namespace.
 var scopes = map[schema.GroupKind]bool{
-	{Group: olm.Group, Kind: kindCSV}:                            true,
-	{Group: olm.Group, Kind: kindSubscription}:                   true,
+	{Group: olmapi.Group, Kind: kindCSV}:          true,
+	{Group: olmapi.Group, Kind: kindSubscription}: true,
 	{Kind: "Secret"}:                                             true,
 	{Kind: "ConfigMap"}:                                          true,
 	{Kind: "Service"}:                                            true,
@@ -93,7 +93,7 @@ var scopes = map[schema.GroupKind]bool{
 
 // stepObject reads the object of a step and judges it by all rules that need
 // nothing but the plan.
-func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured, error) {
+func stepObject(plan *olmapi.InstallPlan, s *olmapi.Step) (*unstructured.Unstructured, error) {
 	refuse := func(u *unstructured.Unstructured, rule string, text string, args ...any) error {
 		object := s.Resource.Kind + " " + s.Resource.Name
 		if u != nil {
@@ -148,7 +148,7 @@ func objectText(u *unstructured.Unstructured) string {
 
 // identity returns the API that carries out plans of a namespace: the caller's
 // own, or the one that has the rights of the OperatorGroup's service account.
-func (x *execution) identity(ctx context.Context, groups []olm.OperatorGroup) (clusterapi.ReadWriter, error) {
+func (x *execution) identity(ctx context.Context, groups []olmapi.OperatorGroup) (clusterapi.ReadWriter, error) {
 	for i := range groups {
 		g := &groups[i]
 		if g.Spec.ServiceAccountName == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // soon is the time until the next look while bundles are unpacked or steps are
@@ -64,7 +65,7 @@ func (r *reconciler) Watches() []reconcile.Watch {
 		return []reconcile.Wake{{Key: reconcile.Key{Namespace: either(old, new).Key().Namespace}}}
 	}
 	watch := func(gvk schema.GroupVersionKind) reconcile.Watch { return reconcile.Watch{GVK: gvk, Changed: wake} }
-	subs, csvs, sources := watch((&olm.Subscription{}).APIKind()), watch((&olm.ClusterServiceVersion{}).APIKind()), watch((&olm.CatalogSource{}).APIKind())
+	subs, csvs, sources := watch((&olmapi.Subscription{}).APIKind()), watch((&olmapi.ClusterServiceVersion{}).APIKind()), watch((&olmapi.CatalogSource{}).APIKind())
 	subs.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		key := either(old, new).Key()
 		names := r.subs[key.Namespace]
@@ -91,7 +92,7 @@ func (r *reconciler) Watches() []reconcile.Watch {
 		}
 		return all
 	}
-	return []reconcile.Watch{subs, csvs, sources, watch((&olm.InstallPlan{}).APIKind()), watch((&olm.OperatorGroup{}).APIKind())}
+	return []reconcile.Watch{subs, csvs, sources, watch((&olmapi.InstallPlan{}).APIKind()), watch((&olmapi.OperatorGroup{}).APIKind())}
 }
 
 func either(old, new *clusterapi.Object) *clusterapi.Object {
