@@ -333,7 +333,9 @@ func attemptedStatus(p *olmapi.InstallPlan, steps []*olmapi.Step, err error, now
 	status.Plan = steps
 	if c := installedCondition(p); err == nil && c != nil && c.Status == corev1.ConditionFalse {
 		status.Message = "" // nothing is in the way any more
-		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olmapi.Condition) bool { return c.Type == planInstalled })
+		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olmapi.Condition) bool {
+			return c.Type == planInstalled
+		})
 	}
 	switch {
 	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
@@ -364,33 +366,15 @@ func lookupsPending(lookups []olmapi.BundleLookup) bool {
 
 // installedCondition returns condition Installed of a plan; nil if it has none.
 func installedCondition(p *olmapi.InstallPlan) *olmapi.Condition {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == planInstalled {
-			return c
-		}
-	}
-	return nil
+	return findCondition(p.Status.Conditions, planInstalled)
 }
 
 // setInstalled sets condition Installed of a plan, with the message of its status.
 func setInstalled(status *olmapi.InstallPlanStatus, value corev1.ConditionStatus, reason string, now metav1.Time) {
-	c := olmapi.Condition{
-		Type: planInstalled, Status: value, Reason: reason, Message: status.Message, LastUpdateTime: &now, LastTransitionTime: &now,
-	}
-	status.Conditions = slices.Clone(status.Conditions) // they may be shared
-	for i, old := range status.Conditions {
-		switch {
-		case old.Type != c.Type:
-			continue
-		case old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message:
-			return
-		case old.Status == c.Status:
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		status.Conditions[i] = c
-		return
-	}
-	status.Conditions = append(status.Conditions, c)
+	status.Conditions = withCondition(status.Conditions, olmapi.Condition{
+		Type: planInstalled, Status: value, Reason: reason, Message: status.Message,
+		LastUpdateTime: &now, LastTransitionTime: &now,
+	})
 }
 
 // UnpackLimits are the times that rule the unpacking of bundle images.

@@ -196,13 +196,14 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
 			p.observe(clusterapi.Event{Type: EventProgressing, Subject: subject, Message: current})
 		}
-		text := conditionText(sub, subscriptionResolutionFailed)
-		if text == conditionText(before, subscriptionResolutionFailed) {
+		was := findCondition(before.Status.Conditions, subscriptionResolutionFailed)
+		is := findCondition(sub.Status.Conditions, subscriptionResolutionFailed)
+		if is == nil && was == nil || is != nil && was != nil && is.Message == was.Message {
 			continue
 		}
 		failed = true
-		if text != "" && p.res.Generation != nil {
-			p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: subject, Message: text})
+		if is != nil && p.res.Generation != nil {
+			p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: subject, Message: is.Message})
 		}
 	}
 	if failed {
@@ -262,14 +263,4 @@ func write[T any](
 		set(stored)
 		return nil
 	})
-}
-
-// conditionText is the message of a condition; empty if it is not there.
-func conditionText(sub *olmapi.Subscription, typ string) string {
-	for _, c := range sub.Status.Conditions {
-		if c.Type == typ {
-			return c.Message
-		}
-	}
-	return ""
 }

@@ -371,23 +371,12 @@ func resolutionReason(err error) string {
 // explanations have to say can be longer than an object may be.
 const maxMessage = 32 << 10
 
-// set sets a condition. Its time of transition moves with its status alone.
+// set sets a condition.
 func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, message string) {
 	now := w.now
-	c := olmapi.Condition{Type: typ, Status: status, Reason: reason, Message: bounded.Text(message, maxMessage), LastTransitionTime: &now}
-	for i := range w.status.Conditions {
-		old := &w.status.Conditions[i]
-		if old.Type != typ {
-			continue
-		}
-		if old.Status == status {
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		c.LastHeartbeatTime = old.LastHeartbeatTime
-		*old = c
-		return
-	}
-	w.status.Conditions = append(w.status.Conditions, c)
+	w.status.Conditions = withCondition(w.status.Conditions, olmapi.Condition{
+		Type: typ, Status: status, Reason: reason, Message: bounded.Text(message, maxMessage), LastTransitionTime: &now,
+	})
 }
 
 // one makes a condition true, and removes the others of the group. An empty typ
@@ -407,6 +396,34 @@ func (w *statusWriter) remove(typ string) {
 	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c olmapi.Condition) bool {
 		return c.Type == typ
 	})
+}
+
+// findCondition returns the condition of a type; nil if there is none.
+func findCondition(all []olmapi.Condition, typ string) *olmapi.Condition {
+	i := slices.IndexFunc(all, func(c olmapi.Condition) bool { return c.Type == typ })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// withCondition returns conditions with one more, or in the place of that of its
+// type. The time of transition moves with the status alone, and a condition that
+// says the same stays as it is. The argument may be shared, and is not changed.
+func withCondition(all []olmapi.Condition, c olmapi.Condition) []olmapi.Condition {
+	all = slices.Clone(all)
+	old := findCondition(all, c.Type)
+	switch {
+	case old == nil:
+		return append(all, c)
+	case old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message:
+		return all
+	case old.Status == c.Status:
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	c.LastHeartbeatTime = old.LastHeartbeatTime
+	*old = c
+	return all
 }
 
 // equalStatus reports whether two statuses say the same, the time of the last
