@@ -301,10 +301,9 @@ func (o *TargetOperator) findPaths(s *Snapshot, sub *olmapi.Subscription, target
 	if op := in.Operator(o.Name); op != nil {
 		from.Version = op.Bundle.Version
 	}
-	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
 	for i := range s.Catalogs {
 		c := &s.Catalogs[i]
-		if c.Contents == nil || !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
+		if c.Contents == nil || !sub.Spec.Takes(c.Key) {
 			continue
 		}
 		p := c.Contents.Package(sub.Spec.Package)

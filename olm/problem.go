@@ -232,13 +232,7 @@ func (p *problem) readCatalogs() []*CatalogError {
 // subscribed reports whether a Subscription may take operators from the
 // catalog.
 func (p *problem) subscribed(key types.NamespacedName) bool {
-	for i := range p.snapshot.Subscriptions {
-		spec := &p.snapshot.Subscriptions[i].Spec
-		if spec.Source == "" && spec.SourceNamespace == "" || spec.Source == key.Name && spec.SourceNamespace == key.Namespace {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.snapshot.Subscriptions, func(s olmapi.Subscription) bool { return s.Spec.Takes(key) })
 }
 
 // checkInstalled returns the first reason why it cannot be told what the

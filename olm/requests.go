@@ -66,7 +66,7 @@ func (p *problem) findCandidates(w *request) {
 	head, listed := false, false
 	for c := range p.catalogs {
 		view := &p.catalogs[c]
-		if (spec.Source != "" || spec.SourceNamespace != "") && (spec.Source != view.key.Name || spec.SourceNamespace != view.key.Namespace) {
+		if !spec.Takes(view.key) {
 			continue
 		}
 		catalogs = catalogs || view.contents.holdsEntries()

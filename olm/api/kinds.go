@@ -14,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Group is the API group of OLM's kinds.
@@ -47,6 +48,12 @@ type SubscriptionSpec struct {
 	StartingCSV string `json:"startingCSV,omitempty"`
 	// InstallPlanApproval is ApprovalManual; anything else means automatic.
 	InstallPlanApproval Approval `json:"installPlanApproval,omitempty"`
+}
+
+// Takes reports whether the Subscription may take operators from a CatalogSource.
+func (s *SubscriptionSpec) Takes(source types.NamespacedName) bool {
+	anyOf := s.Source == "" && s.SourceNamespace == ""
+	return anyOf || s.Source == source.Name && s.SourceNamespace == source.Namespace
 }
 
 // Approval says who approves an InstallPlan.

@@ -98,7 +98,7 @@ type Action struct {
 // Subscriptions there is nothing to do. Decide has no side effects, and does
 // not change s; ctx ends the search of the resolution.
 func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
-	d := &decider{State: s, res: &SyncResult{Namespace: s.Snapshot.Namespace}}
+	d := &decider{state: s, res: &SyncResult{Namespace: s.Snapshot.Namespace}}
 	if len(s.Snapshot.Subscriptions) == 0 {
 		return nil, d.res, nil
 	}
@@ -139,7 +139,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 }
 
 type decider struct {
-	*State
+	state   *State
 	res     *SyncResult
 	seen    observation
 	r       resolution
@@ -150,7 +150,7 @@ type decider struct {
 
 // resolve finds what is asked for. It returns what has to be unpacked first.
 func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
-	g, err := olm.Resolve(ctx, *s, d.Resolve)
+	g, err := olm.Resolve(ctx, *s, d.state.Resolve)
 	if err != nil {
 		d.r.Err, d.err = err, err
 		return nil
@@ -169,14 +169,14 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 	if err != nil {
 		return fail(reasonErrorPreventedUnpacking, err)
 	}
-	if d.Unpack && len(changes.Lookups) > 0 {
+	if d.state.Unpack && len(changes.Lookups) > 0 {
 		limits, err := unpackLimits(s.OperatorGroups)
 		if err != nil {
 			return fail(reasonErrorPreventedUnpacking, err)
 		}
 		var unpack []Action
 		for _, lookup := range slices.Clone(changes.Lookups) {
-			got, ok := d.Unpacked[lookup.Identifier]
+			got, ok := d.state.Unpacked[lookup.Identifier]
 			if !ok {
 				unpack = append(unpack, Action{
 					Type: actionUnpack, Reason: "the generation asks for " + lookup.Identifier,
@@ -205,8 +205,8 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 			return unpack
 		}
 	}
-	if d.PlanErr != nil {
-		return fail(reasonEnsureInstallPlanFailed, d.PlanErr)
+	if d.state.PlanErr != nil {
+		return fail(reasonEnsureInstallPlanFailed, d.state.PlanErr)
 	}
 	d.changes = changes
 	return nil
@@ -217,7 +217,7 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 	serving := ""
 	if d.changes != nil {
-		decision := decidePlan(d.changes, subs, d.Plans, d.Now)
+		decision := decidePlan(d.changes, subs, d.state.Plans, d.state.Now)
 		asked := "the generation asks for " + strings.Join(d.changes.CSVs, ", ")
 		d.res.At = decision.Wait
 		switch {
@@ -233,12 +233,12 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 	}
 	var executions []Action
 	execute := func(p *olmapi.InstallPlan, operators []string, reason string) {
-		if d.Execute && !lookupsPending(p.Status.BundleLookups) {
+		if d.state.Execute && !lookupsPending(p.Status.BundleLookups) {
 			executions = append(executions, Action{Type: actionExecutePlan, Reason: reason, Plan: p, Operators: operators})
 		}
 	}
-	there := settledCSVs(d.Snapshot)
-	for _, p := range byAge(d.Plans) {
+	there := settledCSVs(d.state.Snapshot)
+	for _, p := range byAge(d.state.Plans) {
 		names := p.Spec.ClusterServiceVersionNames
 		var begun []string
 		for _, name := range names {
@@ -248,7 +248,7 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 		}
 		installing := p.Status.Phase == olmapi.PlanPhaseInstalling
 		switch {
-		case p.DeletionTimestamp != nil || p.Status.Phase == olmapi.PlanPhaseComplete || p.Status.Phase == olmapi.PlanPhaseFailed:
+		case p.DeletionTimestamp != nil, p.Status.Phase == olmapi.PlanPhaseComplete, p.Status.Phase == olmapi.PlanPhaseFailed:
 		case p.Name == serving:
 			status := approvedStatus(p)
 			switch {
@@ -257,7 +257,8 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 			case p.Status.Phase == olmapi.PlanPhaseRequiresApproval && approvalOf(subs) == olmapi.ApprovalAutomatic:
 				approved := *p
 				approved.Spec.Approval, approved.Spec.Approved = olmapi.ApprovalAutomatic, true
-				d.plans = append(d.plans, Action{Type: actionApprovePlan, Reason: "no Subscription asks for an approval", Plan: &approved})
+				const reason = "no Subscription asks for an approval"
+				d.plans = append(d.plans, Action{Type: actionApprovePlan, Reason: reason, Plan: &approved})
 			case installing:
 				execute(p, names, "the generation asks for it")
 			}
@@ -265,7 +266,7 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 			if installing && len(begun) > 0 {
 				execute(p, names, "it has begun")
 			}
-		case installing && len(begun) > 0 && !d.Execute:
+		case installing && len(begun) > 0 && !d.state.Execute:
 			// The program that carries it out knows how far it is.
 		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
 			execute(p, begun, "these operators are there, and what belongs to them follows")
@@ -287,13 +288,14 @@ func (d *decider) statuses(observed []olmapi.Subscription) []Action {
 	var out []Action
 	for i := range observed {
 		sub := observed[i]
-		if !objects.Belongs(sub.Namespace, d.Snapshot.Namespace) {
+		if !objects.Belongs(sub.Namespace, d.state.Snapshot.Namespace) {
 			continue
 		}
-		before := d.Snapshot.Subscriptions[i].Status
+		before := d.state.Snapshot.Subscriptions[i].Status
 		sub.Status = resolvedStatus(&sub, &d.r, d.seen.Now)
 		if !equalStatus(&before, &sub.Status) {
-			out = append(out, Action{Type: actionWriteSubscription, Reason: "its status differs from what is there", Subscription: &sub})
+			const reason = "its status differs from what is there"
+			out = append(out, Action{Type: actionWriteSubscription, Reason: reason, Subscription: &sub})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Action) int { return strings.Compare(a.Subscription.Name, b.Subscription.Name) })
@@ -302,8 +304,9 @@ func (d *decider) statuses(observed []olmapi.Subscription) []Action {
 
 func (d *decider) deletions() []Action {
 	var out []Action
-	for _, plan := range oldPlans(d.Plans) {
-		out = append(out, Action{Type: actionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: plan})
+	reason := fmt.Sprintf("only the newest %d are kept", plansKept)
+	for _, plan := range oldPlans(d.state.Plans) {
+		out = append(out, Action{Type: actionDeletePlan, Reason: reason, Plan: plan})
 	}
 	return out
 }

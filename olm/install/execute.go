@@ -20,9 +20,9 @@ import (
 )
 
 // executePlan carries out the steps of a plan that belong to operators, and
-// writes how far it came. told is the error of a step: it is in the plan's
+// writes how far it came. cause is the error of a step: it is in the plan's
 // status.
-func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
+func (p *pass) executePlan(ctx context.Context, a *Action) (cause, err error) {
 	key := clusterapi.Key(a.Plan.Namespace, a.Plan.Name)
 	stored, err := clusterapi.Get[olmapi.InstallPlan](ctx, p.api, key)
 	if err != nil {
@@ -32,25 +32,25 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 		return nil, err
 	}
 	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}, warnings: map[*olmapi.Step]error{}}
-	steps, told := x.run(ctx, a.Operators)
+	steps, cause := x.run(ctx, a.Operators)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	before := stored.Status
 	stored, err = clusterapi.Modify(ctx, p.api, key, modifyStatus, func(stored *olmapi.InstallPlan) error {
-		next := attemptedStatus(stored, steps, told, p.state.Now, p.c.o.Retry)
+		next := attemptedStatus(stored, steps, cause, p.state.Now, p.c.o.Retry)
 		if !equality.Semantic.DeepEqual(stored.Status, next) {
 			stored.Status = next
 		}
 		return nil
 	})
 	if err != nil {
-		return told, err
+		return cause, err
 	}
 	changed := !equality.Semantic.DeepEqual(before, stored.Status)
 	p.res.Changed = p.res.Changed || changed
-	e := clusterapi.Event{Subject: planSubject(stored), Err: told}
-	if refused := (*Refusal)(nil); errors.As(told, &refused) && before.Message != stored.Status.Message {
+	e := clusterapi.Event{Subject: planSubject(stored), Err: cause}
+	if refused := (*Refusal)(nil); errors.As(cause, &refused) && before.Message != stored.Status.Message {
 		e.Type, e.Message = EventPlanRefused, stored.Status.Message
 		p.observe(e)
 	}
@@ -61,14 +61,14 @@ func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
 	case olmapi.PlanPhaseFailed:
 		e.Type, e.Message = EventPlanFailed, stored.Status.Message
 		p.observe(e)
-		told = nil
+		cause = nil
 	default:
 		p.res.Soon = true
 	}
-	if told != nil {
-		told = fmt.Errorf("installplan %s: %w", planName(stored), told)
+	if cause != nil {
+		cause = fmt.Errorf("installplan %s: %w", planName(stored), cause)
 	}
-	return told, nil
+	return cause, nil
 }
 
 // unchanged is a conflict if an object is not the one decided from.
@@ -229,7 +229,9 @@ func isDone(s *olmapi.Step) bool {
 // as it is, and one that is being deleted is waited for; other objects are brought
 // to the state of the bundle. Definitions are written with the controller's
 // rights, as OLM does: who could write them could change those of others.
-func (x *execution) carryOut(ctx context.Context, s *olmapi.Step, obj *unstructured.Unstructured) (olmapi.StepStatus, error) {
+func (x *execution) carryOut(
+	ctx context.Context, s *olmapi.Step, obj *unstructured.Unstructured,
+) (olmapi.StepStatus, error) {
 	kind, api := obj.GetKind(), x.as
 	if kind == kindCRD {
 		api = x.pass.api

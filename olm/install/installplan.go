@@ -72,7 +72,8 @@ type planDecision struct {
 func decidePlan(c *changeSet, subs []olmapi.Subscription, plans []olmapi.InstallPlan, now time.Time) planDecision {
 	newest := newestPlan(plans)
 	same := newest != nil && !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
-	open := newest != nil && newest.Status.Phase != olmapi.PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest)
+	open := newest != nil && newest.DeletionTimestamp == nil &&
+		newest.Status.Phase != olmapi.PlanPhaseComplete && !superseded(newest)
 	if open {
 		if same && planUnwritten(newest) {
 			status := newPlanStatus(c, newest.Spec.Approval, newest.Spec.Approved)
@@ -289,7 +290,11 @@ func byAge(plans []olmapi.InstallPlan) []*olmapi.InstallPlan {
 		out[i] = &plans[i]
 	}
 	slices.SortStableFunc(out, func(a, b *olmapi.InstallPlan) int {
-		return cmp.Or(cmp.Compare(a.Spec.Generation, b.Spec.Generation), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(a.Spec.Generation, b.Spec.Generation),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			strings.Compare(a.Name, b.Name),
+		)
 	})
 	return out
 }
@@ -311,7 +316,9 @@ func approvedStatus(p *olmapi.InstallPlan) olmapi.InstallPlanStatus {
 // first attempt on; what is forbidden is tried without end, since an administrator
 // may allow it. Without an error the plan is complete once all steps are
 // carried out.
-func attemptedStatus(p *olmapi.InstallPlan, steps []*olmapi.Step, err error, now time.Time, retry time.Duration) olmapi.InstallPlanStatus {
+func attemptedStatus(
+	p *olmapi.InstallPlan, steps []*olmapi.Step, err error, now time.Time, retry time.Duration,
+) olmapi.InstallPlanStatus {
 	status := p.Status
 	if status.Phase != olmapi.PlanPhaseInstalling {
 		return status
@@ -337,8 +344,9 @@ func attemptedStatus(p *olmapi.InstallPlan, steps []*olmapi.Step, err error, now
 			return c.Type == planInstalled
 		})
 	}
+	again := apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry
 	switch {
-	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
+	case err != nil && again && (refused == nil || !refused.final()):
 		status.Message = bounded.Text(retryingText+err.Error(), maxMessage)
 	case err != nil:
 		status.Phase = olmapi.PlanPhaseFailed
@@ -409,7 +417,8 @@ func unpackLimits(groups []olmapi.OperatorGroup) (UnpackLimits, error) {
 			err = fmt.Errorf("negative duration %q", text)
 		}
 		if err != nil {
-			return limits, fmt.Errorf("operatorgroup %s/%s: annotation %s: %w", groups[0].Namespace, groups[0].Name, l.annotation, err)
+			group := groups[0].Namespace + "/" + groups[0].Name
+			return limits, fmt.Errorf("operatorgroup %s: annotation %s: %w", group, l.annotation, err)
 		}
 		*l.limit = parsed
 	}

@@ -49,28 +49,31 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 	return out, true
 }
 
-// run makes the pass. told is what stands in the statuses of objects already:
+// run makes the pass. cause is what stands in the statuses of objects already:
 // why there is no generation, or why a step failed.
-func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
+func (p *pass) run(
+	ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking,
+) (cause, err error) {
 	o := p.c.o.SnapshotOptions
 	o.Catalogs = catalogs
 	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
 	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	p.state.Plans, err = readAll[olmapi.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace})
+	in := clusterapi.ListOptions{Namespace: p.res.Namespace}
+	p.state.Plans, err = readAll[olmapi.InstallPlan](ctx, p.api, "installplans", in)
 	if err != nil {
 		return nil, err
 	}
 	for changed := false; ; changed = p.res.Changed {
-		actions, result, told := Decide(ctx, &p.state)
+		actions, result, cause := Decide(ctx, &p.state)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		*p.res = *result
 		p.res.Changed = changed
 		if len(actions) == 0 {
-			return told, nil
+			return cause, nil
 		}
 		switch actions[0].Type {
 		case actionUnpack:
@@ -90,29 +93,29 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			}
 		case actionCreatePlan, actionApprovePlan, actionWritePlan:
 			if err := p.changePlans(ctx, actions); err != nil {
-				return told, err
+				return cause, err
 			}
 		case actionExecutePlan:
 			if changed {
-				return told, nil // what was written is looked at first
+				return cause, nil // what was written is looked at first
 			}
 			if wait := p.retry.Sub(p.state.Now); wait > 0 && wait <= soon { // else the clock was set back
 				p.res.Soon = true
-				return told, nil
+				return cause, nil
 			}
-			told := []error{told}
+			cause := []error{cause}
 			var errs []error
 			for i := range actions {
 				stepErr, err := p.executePlan(ctx, &actions[i])
-				told, errs = append(told, stepErr), append(errs, err)
+				cause, errs = append(cause, stepErr), append(errs, err)
 			}
 			if p.res.Soon {
 				p.retry = p.state.Now.Add(min(soon, p.c.o.Interval))
 			}
-			return errors.Join(told...), errors.Join(errs...)
+			return errors.Join(cause...), errors.Join(errs...)
 		default:
-			err := p.writeStatuses(ctx, actions, told)
-			return told, errors.Join(err, p.state.PlanErr)
+			err := p.writeStatuses(ctx, actions, cause)
+			return cause, errors.Join(err, p.state.PlanErr)
 		}
 	}
 }
@@ -151,7 +154,7 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 			stored.Spec, stored.Status = a.Plan.Spec, a.Plan.Status
 		})
 		if err != nil {
-			errs = append(errs, fmt.Errorf("installplan %s/%s: %w", a.Plan.Namespace, a.Plan.Name, err))
+			errs = append(errs, fmt.Errorf("installplan %s: %w", planName(a.Plan), err))
 			continue
 		}
 		p.res.Changed = true
@@ -168,8 +171,8 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 }
 
 // writeStatuses writes the statuses of Subscriptions and deletes old plans.
-// told is why there is no generation.
-func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) error {
+// cause is why there is no generation.
+func (p *pass) writeStatuses(ctx context.Context, actions []Action, cause error) error {
 	var errs []error
 	failed := false
 	for i := range actions {
@@ -207,20 +210,20 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		}
 	}
 	if failed {
-		p.observeResolution(told)
+		p.observeResolution(cause)
 	}
 	return errors.Join(errs...)
 }
 
 // observeResolution tells of the resolution of the namespace, unless it was all
 // that is asked for.
-func (p *pass) observeResolution(told error) {
+func (p *pass) observeResolution(cause error) {
 	e := clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace}
 	switch {
 	case p.res.Generation != nil:
 		e.Message = strings.TrimSpace(p.res.Generation.Remarks())
-	case told != nil:
-		e.Message, e.Err = told.Error(), told
+	case cause != nil:
+		e.Message, e.Err = cause.Error(), cause
 	}
 	if e.Message != "" {
 		p.observe(e)
@@ -228,12 +231,13 @@ func (p *pass) observeResolution(told error) {
 }
 
 func (p *pass) deletePlan(ctx context.Context, plan *olmapi.InstallPlan) error {
-	err := p.api.Delete(ctx, plan.APIKind(), clusterapi.Key(plan.Namespace, plan.Name), clusterapi.DeleteOptions{UID: plan.UID})
+	key := clusterapi.Key(plan.Namespace, plan.Name)
+	err := p.api.Delete(ctx, plan.APIKind(), key, clusterapi.DeleteOptions{UID: plan.UID})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, err)
+		return fmt.Errorf("installplan %s: %w", planName(plan), err)
 	}
 	p.res.Changed = true
 	p.observe(clusterapi.Event{Type: EventPlanDeleted, Subject: planSubject(plan)})

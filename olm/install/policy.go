@@ -48,13 +48,14 @@ const (
 
 // Error names plan, step, object and rule.
 func (r *Refusal) Error() string {
-	switch {
-	case r.Rule == ruleIdentity:
+	if r.Rule == ruleIdentity {
 		return "attenuated service account query failed - " + r.Text
-	case r.final():
-		return fmt.Sprintf("the InstallPlan contains invalid data: plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
 	}
-	return fmt.Sprintf("plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
+	text := fmt.Sprintf("plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
+	if r.final() {
+		return "the InstallPlan contains invalid data: " + text
+	}
+	return text
 }
 
 // final reports whether nothing but another plan helps.
@@ -99,7 +100,9 @@ func stepObject(plan *olmapi.InstallPlan, s *olmapi.Step) (*unstructured.Unstruc
 		if u != nil {
 			object = objectText(u)
 		}
-		return &Refusal{Plan: planName(plan), Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...)}
+		return &Refusal{
+			Plan: planName(plan), Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...),
+		}
 	}
 	u, err := decodeObject([]byte(s.Resource.Manifest))
 	if err != nil {
@@ -109,7 +112,11 @@ func stepObject(plan *olmapi.InstallPlan, s *olmapi.Step) (*unstructured.Unstruc
 	if kind == kindBundleSecret {
 		kind = "Secret"
 	}
-	if u.GetKind() != kind || u.GetName() != s.Resource.Name && (u.GetName() != "" || u.GetGenerateName() != s.Resource.Name) {
+	name := u.GetName()
+	if name == "" {
+		name = u.GetGenerateName()
+	}
+	if u.GetKind() != kind || name != s.Resource.Name {
 		return nil, refuse(u, ruleManifest, "the step says %s %s", s.Resource.Kind, s.Resource.Name)
 	}
 	gk := u.GroupVersionKind().GroupKind()
@@ -151,17 +158,19 @@ func objectText(u *unstructured.Unstructured) string {
 func (x *execution) identity(ctx context.Context, groups []olmapi.OperatorGroup) (clusterapi.ReadWriter, error) {
 	for i := range groups {
 		g := &groups[i]
-		if g.Spec.ServiceAccountName == "" {
+		account := g.Spec.ServiceAccountName
+		if account == "" {
 			continue
 		}
 		refusal := &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Rule: ruleIdentity}
 		if x.pass.c.o.Identity == nil {
-			refusal.Text = fmt.Sprintf("operatorgroup %s/%s names service account %s, and no Options.Identity supplies its rights", g.Namespace, g.Name, g.Spec.ServiceAccountName)
+			refusal.Text = fmt.Sprintf("operatorgroup %s/%s names service account %s, "+
+				"and no Options.Identity supplies its rights", g.Namespace, g.Name, account)
 			return nil, refusal
 		}
-		api, err := x.pass.c.o.Identity(ctx, g.Namespace, g.Spec.ServiceAccountName)
+		api, err := x.pass.c.o.Identity(ctx, g.Namespace, account)
 		if err != nil {
-			refusal.Text = fmt.Sprintf("service account %s/%s of operatorgroup %s: %v", g.Namespace, g.Spec.ServiceAccountName, g.Name, err)
+			refusal.Text = fmt.Sprintf("service account %s/%s of operatorgroup %s: %v", g.Namespace, account, g.Name, err)
 			return nil, refusal
 		}
 		return api, nil

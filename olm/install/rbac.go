@@ -80,7 +80,8 @@ func accountObjects(csv *olmapi.ClusterServiceVersion) []any {
 		}
 		binding.Labels = map[string]string{labelPermissionsHash: bindingHash(binding.RoleRef, binding.Subjects)}
 		objects = append(objects, object{account, order, role}, object{account, order + 1, binding})
-		if account != "default" && !slices.ContainsFunc(objects, func(o object) bool { return o.account == account && o.order == 0 }) {
+		there := func(o object) bool { return o.account == account && o.order == 0 }
+		if account != "default" && !slices.ContainsFunc(objects, there) {
 			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: csv.Namespace}}
 			sa.APIVersion, sa.Kind = "v1", "ServiceAccount"
 			objects = append(objects, object{account, 0, sa})

@@ -125,7 +125,8 @@ func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o S
 	if err != nil {
 		return nil, err
 	}
-	c.csvs, err = readAll[olmapi.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()})
+	originals := clusterapi.ListOptions{Namespace: namespace, Labels: originals()}
+	c.csvs, err = readAll[olmapi.ClusterServiceVersion](ctx, r, "clusterserviceversions", originals)
 	if err != nil {
 		return nil, err
 	}
@@ -162,17 +163,20 @@ func within[T any, P interface {
 func (c *cluster) snapshot(ctx context.Context, namespace string) (*olm.Snapshot, error) {
 	s := &olm.Snapshot{
 		Namespace: namespace, GlobalNamespace: c.global,
-		Subscriptions: within(namespace, c.subs), Installed: within(namespace, c.csvs), OperatorGroups: within(namespace, c.groups),
+		Subscriptions: within(namespace, c.subs), Installed: within(namespace, c.csvs),
+		OperatorGroups: within(namespace, c.groups),
 	}
 	priorities := map[types.NamespacedName]int{}
 	for key := range c.o.Catalogs {
 		priorities[key] = 0
 	}
 	for i := range c.sources {
-		priorities[types.NamespacedName{Namespace: c.sources[i].Namespace, Name: c.sources[i].Name}] = c.sources[i].Spec.Priority
+		priorities[clusterapi.Key(c.sources[i].Namespace, c.sources[i].Name)] = c.sources[i].Spec.Priority
 	}
 	keys := slices.SortedFunc(maps.Keys(priorities), compareKeys)
-	excluded := slices.ContainsFunc(s.OperatorGroups, func(g olmapi.OperatorGroup) bool { return g.Annotations[olmapi.AnnotationExcludeGlobal] == "true" })
+	excluded := slices.ContainsFunc(s.OperatorGroups, func(g olmapi.OperatorGroup) bool {
+		return g.Annotations[olmapi.AnnotationExcludeGlobal] == "true"
+	})
 	for _, key := range keys {
 		if key.Namespace != namespace && (key.Namespace != c.global || excluded) {
 			continue

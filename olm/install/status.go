@@ -217,7 +217,7 @@ func isOfPackage(csv *olmapi.ClusterServiceVersion, sub *olmapi.Subscription, ca
 		}
 	}
 	return slices.ContainsFunc(catalogs, func(c olm.SnapshotCatalog) bool {
-		if c.Contents == nil || !namesCatalog(&sub.Spec, c.Key) {
+		if c.Contents == nil || !sub.Spec.Takes(c.Key) {
 			return false
 		}
 		p := c.Contents.Package(sub.Spec.Package)
@@ -236,14 +236,17 @@ func (w *statusWriter) progressing(csv string, plan *olmapi.InstallPlan) bool {
 // as it is.
 func (w *statusWriter) refer(plan *olmapi.InstallPlan) {
 	ref := w.status.InstallPlanRef
-	if ref != nil && ref.Name == plan.Name && ref.UID == plan.UID && w.status.InstallPlanGeneration == plan.Spec.Generation {
+	same := ref != nil && ref.Name == plan.Name && ref.UID == plan.UID
+	if same && w.status.InstallPlanGeneration == plan.Spec.Generation {
 		return
 	}
 	apiVersion, kind := plan.APIKind().ToAPIVersionAndKind()
 	w.status.InstallPlanRef = &corev1.ObjectReference{
 		APIVersion: apiVersion, Kind: kind, Namespace: plan.Namespace, Name: plan.Name, UID: plan.UID,
 	}
-	w.status.InstallPlan = &olmapi.InstallPlanReference{APIVersion: apiVersion, Kind: kind, Name: plan.Name, UUID: string(plan.UID)}
+	w.status.InstallPlan = &olmapi.InstallPlanReference{
+		APIVersion: apiVersion, Kind: kind, Name: plan.Name, UUID: string(plan.UID),
+	}
 	w.status.InstallPlanGeneration = plan.Spec.Generation
 }
 
@@ -292,7 +295,8 @@ func (w *statusWriter) csvState(sub *olmapi.Subscription, o *observation) {
 	}
 	w.status.State = olmapi.StateUpgradePending
 	if o.FailForward && w.status.InstallPlanRef != nil {
-		if plan := findPlan(o.Plans, w.status.InstallPlanRef.Name); plan != nil && plan.Status.Phase == olmapi.PlanPhaseFailed {
+		plan := findPlan(o.Plans, w.status.InstallPlanRef.Name)
+		if plan != nil && plan.Status.Phase == olmapi.PlanPhaseFailed {
 			w.status.State = olmapi.StateUpgradeFailed
 		}
 	}

@@ -38,8 +38,10 @@ func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, o *observation) {
 		c := &o.Catalogs[i]
 		apiVersion, kind := (&olmapi.CatalogSource{}).APIKind().ToAPIVersionAndKind()
 		health = append(health, olmapi.CatalogHealth{
-			CatalogSourceRef: &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name},
-			Healthy:          c.Err == nil,
+			CatalogSourceRef: &corev1.ObjectReference{
+				APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name,
+			},
+			Healthy: c.Err == nil,
 		})
 	}
 	slices.SortFunc(health, func(a, b olmapi.CatalogHealth) int {
@@ -138,14 +140,16 @@ func (w *statusWriter) deprecations(sub *olmapi.Subscription, o *observation) {
 
 // installedEntry finds the installed operator in what the Subscription names.
 // known is false if a catalog that matters cannot be read.
-func installedEntry(sub *olmapi.Subscription, installed string, catalogs []olm.SnapshotCatalog) (entry *olm.Entry, known bool) {
+func installedEntry(
+	sub *olmapi.Subscription, installed string, catalogs []olm.SnapshotCatalog,
+) (entry *olm.Entry, known bool) {
 	if installed == "" {
 		return nil, true
 	}
 	known = true
 	for i := range catalogs {
 		c := &catalogs[i]
-		if !namesCatalog(&sub.Spec, c.Key) {
+		if !sub.Spec.Takes(c.Key) {
 			continue
 		}
 		if c.Err != nil || c.Contents == nil {

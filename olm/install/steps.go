@@ -63,7 +63,9 @@ const (
 // NewChanges turns a generation of the snapshot into changes. An error is about
 // a bundle whose content cannot be read, in OLM's words.
 func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
-	c := &changeSet{Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
+	c := &changeSet{
+		Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{},
+	}
 	present := map[string]bool{}
 	for _, csv := range s.PresentCSVs() {
 		present[csv.Name] = true
@@ -146,16 +148,12 @@ func matchingSubscriptions(op *olm.Operator, subs []*olmapi.Subscription) []*olm
 // asksFor reports whether a Subscription may take operators of a channel of a
 // package in a catalog.
 func asksFor(spec *olmapi.SubscriptionSpec, pkg, channel string, catalog types.NamespacedName) bool {
-	return spec.Package == pkg && (spec.Channel == "" || spec.Channel == channel) && namesCatalog(spec, catalog)
-}
-
-// namesCatalog reports whether a Subscription may take operators of a catalog.
-func namesCatalog(spec *olmapi.SubscriptionSpec, catalog types.NamespacedName) bool {
-	return spec.Source == "" && spec.SourceNamespace == "" || spec.Source == catalog.Name && spec.SourceNamespace == catalog.Namespace
+	return spec.Package == pkg && (spec.Channel == "" || spec.Channel == channel) && spec.Takes(catalog)
 }
 
 func allCurrent(subs []*olmapi.Subscription, csv string, present map[string]bool) bool {
-	return present[csv] && !slices.ContainsFunc(subs, func(sub *olmapi.Subscription) bool { return sub.Status.CurrentCSV != csv })
+	elsewhere := func(sub *olmapi.Subscription) bool { return sub.Status.CurrentCSV != csv }
+	return present[csv] && !slices.ContainsFunc(subs, elsewhere)
 }
 
 // newLookup is what stands for the steps of a bundle image until it has been
@@ -283,7 +281,9 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 
 // findCSV splits the objects of a bundle into its CSV, which may lack its kind,
 // and the others. Further CSVs are left out.
-func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+func findCSV(name string, objects []*unstructured.Unstructured) (
+	*unstructured.Unstructured, []*unstructured.Unstructured, error,
+) {
 	var csv *unstructured.Unstructured
 	var others []*unstructured.Unstructured
 	for _, u := range objects {
