@@ -15,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -174,6 +175,23 @@ func TestControllerCopiedOperator(t *testing.T) {
 			expect(t, "Subscription", []string{p.subscription()}, []string{"AtLatestKnown a.v1/a.v1"})
 		})
 	}
+}
+
+// An operator of the name that is of another package is not the plan's either: the
+// plan is given up.
+func TestControllerForeignOperator(t *testing.T) {
+	p := play(t, fixed{c: contents(t, "a.v1 X")}, bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "", manual)))
+	p.run(time.Minute)
+	foreign := installed("a.v1 X")[0]
+	foreign.Annotations = installed("z.v1 Z")[0].Annotations
+	p.put(&foreign)
+	_, err := clusterapi.Modify(t.Context(), p.cluster, clusterapi.Key(ns, "install-1"), clusterapi.ModifyOptions{}, func(x *olmapi.InstallPlan) error {
+		x.Spec.Approved = true
+		return nil
+	})
+	checktest.OK(t, err)
+	p.run(time.Hour)
+	expect(t, "plans", p.plans(), []string{"install-1 Failed [a.v1] superseded: the resolution no longer asks for this plan, but for nothing"})
 }
 
 // A Subscription of the name that a dependency's is to have, to something
