@@ -156,11 +156,7 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 		return nil
 	}
 	d.res.Generation = g
-	d.r.HeldBack, err = heldBackBy(ctx, g)
-	if err != nil {
-		d.err = err // the context's
-		return nil
-	}
+	d.r.HeldBack = heldBackBy(ctx, g)
 	fail := func(reason string, err error) []Action {
 		d.r.Unpack, d.r.UnpackReason, d.r.Unpacking, d.err = err, reason, false, err
 		return nil

@@ -337,9 +337,9 @@ type heldBack struct{ reason, text string }
 // explained is how many options a condition explains: the best ones.
 const explained = 3
 
-// heldBackBy explains the Subscriptions of a generation that get nothing new. The
-// error is the context's.
-func heldBackBy(ctx context.Context, g *olm.Generation) (map[string]heldBack, error) {
+// heldBackBy explains the Subscriptions of a generation that get nothing new. An
+// explanation that fails is no reason to keep the others from what they get.
+func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	out := map[string]heldBack{}
 	for _, h := range g.HeldBack {
 		taken := func(op olm.Operator) bool { return op.Name == h.Taken }
@@ -353,11 +353,11 @@ func heldBackBy(ctx context.Context, g *olm.Generation) (map[string]heldBack, er
 		h.NotTaken = h.NotTaken[:min(len(h.NotTaken), explained)]
 		why, err := g.Why(ctx, &h)
 		if err != nil {
-			return nil, err
+			why = &olm.Explanation{Text: h.String(), Children: []*olm.Explanation{{Text: err.Error()}}}
 		}
 		out[h.Subscription] = heldBack{reasonConstraintsNotSatisfiable, why.Line()}
 	}
-	return out, nil
+	return out
 }
 
 // resolutionReason tells what is terminal until the input changes from what

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -248,11 +247,12 @@ func TestCatalogHealth(t *testing.T) {
 func TestResolvedStatus(t *testing.T) {
 	p := plan("p", 4, olmapi.PlanPhaseInstalling)
 	unsatisfiable := &olm.NotSatisfiable{Facts: []olm.Fact{{Message: "subscription a exists"}}}
-	held := checktest.Get(install.HeldBackBy(t.Context(), &olm.Generation{HeldBack: []olm.HeldBack{
+	held := install.HeldBackBy(t.Context(), &olm.Generation{HeldBack: []olm.HeldBack{
+		{Subscription: "f", NotTaken: []olm.Option{{Entry: &olm.Entry{Name: "f.v2"}}}, Taken: "f.v1"},
 		{Subscription: "b", Err: &olm.Fact{Kind: "NoPackage", Message: "no operators found in package b"}},
 		{Subscription: "c", Err: &olm.ChannelError{Package: "c", Channel: "stable"}},
 		{Subscription: "e", NotTaken: []olm.Option{{}}, Err: &olm.LimitError{Where: "gave up on subscription e", Limit: "MaxConflicts", Max: 7, What: "conflicts"}},
-	}}))(t)
+	}})
 	current := []install.CurrentCSV{{Subscription: "a", CSV: "a.v2"}}
 	for _, tc := range []struct {
 		name string
@@ -272,6 +272,9 @@ func TestResolvedStatus(t *testing.T) {
 			`current= installed= plan=-; ResolutionFailed=True ErrorPreventedResolution no channel heads (entries not replaced by another entry) found in channel "stable" of package "c"`},
 		{"given up", sub("e", "e.v1"), install.Resolution{HeldBack: held},
 			"current=e.v1 installed=e.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution gave up on subscription e: more than 7 conflicts (limit MaxConflicts)"},
+		{"no explanation", sub("f", "f.v1"), install.Resolution{HeldBack: held},
+			"current=f.v1 installed=f.v1 plan=-; ResolutionFailed=True ConstraintsNotSatisfiable held back: subscription f: not taken f.v2; instead f.v1: " +
+				"no such subscription, package or operator in the generation: catalog /"},
 		{"another's is in disorder", sub("d", ""), install.Resolution{HeldBack: held}, "current= installed= plan=-;"},
 		{"progresses", sub("a", "a.v1"), install.Resolution{Plan: &p, Current: current},
 			"UpgradePending current=a.v2 installed=a.v1 plan=p;"},
