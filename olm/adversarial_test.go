@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // adversary is a catalog made to be hard, with Subscriptions to it.
@@ -166,7 +167,7 @@ func adversaries() []adversary {
 
 func (a *adversary) snapshot(t testing.TB, entries int) olm.Snapshot {
 	lines, names := a.lines(entries)
-	var subs []olm.Subscription
+	var subs []olmapi.Subscription
 	for _, n := range names {
 		subs = append(subs, sub(n, ""))
 	}
@@ -218,7 +219,7 @@ func TestAdversaries(t *testing.T) {
 // is short.
 func pigeons(t testing.TB, n int) olm.Snapshot {
 	var lines []string
-	var subs []olm.Subscription
+	var subs []olmapi.Subscription
 	for i := range n {
 		lines = append(lines, fmt.Sprintf("s%02d.v1 -label=l%d", i, i))
 		subs = append(subs, sub(fmt.Sprintf("s%02d", i), ""))

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // TestCases resolves the cases of testdata/cases.txt. The lines of a case:
@@ -163,7 +164,7 @@ func (w *world) understood() bool {
 		}
 	}
 	slices.Sort(w.installed)
-	return !slices.ContainsFunc(w.subs, func(s olm.Subscription) bool { return s.Spec.Source != "c" })
+	return !slices.ContainsFunc(w.subs, func(s olmapi.Subscription) bool { return s.Spec.Source != "c" })
 }
 
 func checkSequence(t *testing.T, s olm.Snapshot, want []string) {
@@ -186,7 +187,7 @@ func checkSequence(t *testing.T, s olm.Snapshot, want []string) {
 
 // parseSub reads a Subscription:
 // PACKAGE [INSTALLED] [name=NAME] [@CHANNEL] [start=CSV] [source=NAMESPACE/NAME].
-func parseSub(line string) olm.Subscription {
+func parseSub(line string) olmapi.Subscription {
 	words := strings.Fields(line)
 	s := sub(words[0], "")
 	for _, w := range words[1:] {

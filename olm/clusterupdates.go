@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
+
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // OpenShiftVersion is a minor release of OpenShift.
@@ -92,11 +94,11 @@ func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
 	return &OpenShiftVersion{v.Major, v.Minor}, warning, nil
 }
 
-// MaxOpenShiftVersion returns the highest OpenShift that the installed operator
+// MaxOpenShiftVersion returns the highest OpenShift that an installed operator
 // supports, by the properties in its annotation. Results are those of
 // [Bundle.MaxOpenShiftVersion]; the error may be about the annotation too.
-func (csv *ClusterServiceVersion) MaxOpenShiftVersion() (highest *OpenShiftVersion, warning string, err error) {
-	text, ok := csv.Annotations[AnnotationProperties]
+func MaxOpenShiftVersion(csv *olmapi.ClusterServiceVersion) (highest *OpenShiftVersion, warning string, err error) {
+	text, ok := csv.Annotations[olmapi.AnnotationProperties]
 	if !ok {
 		return nil, "", nil
 	}
@@ -152,18 +154,18 @@ type Compatibility struct {
 // CheckNext says which operators keep a cluster of this release from the next
 // minor one. csvs are those of all namespaces; copies are passed over. Patch
 // updates are never blocked, and a forced update ignores the result.
-func CheckNext(release OpenShiftVersion, csvs []ClusterServiceVersion) *Compatibility {
+func CheckNext(release OpenShiftVersion, csvs []olmapi.ClusterServiceVersion) *Compatibility {
 	return checkTarget(release, release.Next(), csvs)
 }
 
-func checkTarget(release, target OpenShiftVersion, csvs []ClusterServiceVersion) *Compatibility {
+func checkTarget(release, target OpenShiftVersion, csvs []olmapi.ClusterServiceVersion) *Compatibility {
 	c := &Compatibility{Release: release, Target: target}
 	for i := range csvs {
 		csv := &csvs[i]
 		if csv.IsCopied() {
 			continue
 		}
-		highest, warning, err := csv.MaxOpenShiftVersion()
+		highest, warning, err := MaxOpenShiftVersion(csv)
 		if warning != "" {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s/%s: %s", csv.Namespace, csv.Name, warning))
 		}

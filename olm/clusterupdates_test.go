@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 func TestMaxOpenShiftVersion(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		csv  olm.ClusterServiceVersion
+		csv  olmapi.ClusterServiceVersion
 		want string
 		warn bool
 	}{
@@ -33,10 +34,10 @@ func TestMaxOpenShiftVersion(t *testing.T) {
 		{"null", maxed("a", `null`), `failed to parse "null" as semver: `, false},
 		{"patch", maxed("a", `"4.9.1"`), "property olm.maxOpenShiftVersion must specify only <major>.<minor> version, got invalid value 4.9.1", false},
 		{"pre-release", maxed("a", `"4.9.0-rc.1"`), "property olm.maxOpenShiftVersion must specify only <major>.<minor> version, got invalid value 4.9.0-rc.1", false},
-		{"unreadable", newCSV("a", withAnnotation(olm.AnnotationProperties, "{")), "failed to unmarshal properties annotation: ", false},
+		{"unreadable", newCSV("a", withAnnotation(olmapi.AnnotationProperties, "{")), "failed to unmarshal properties annotation: ", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			v, warning, err := tc.csv.MaxOpenShiftVersion()
+			v, warning, err := olm.MaxOpenShiftVersion(&tc.csv)
 			got := "any"
 			switch {
 			case err != nil:
@@ -71,7 +72,7 @@ func TestBlocksNext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := olm.CheckNext(release, []olm.ClusterServiceVersion{maxed("a", `"`+tc.max+`"`)})
+		c := olm.CheckNext(release, []olmapi.ClusterServiceVersion{maxed("a", `"`+tc.max+`"`)})
 		if got := len(c.Blocking) > 0; got != tc.blocks {
 			t.Errorf("%s with max %s: blocks %v, want %v", tc.release, tc.max, got, tc.blocks)
 		}

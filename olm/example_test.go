@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -78,11 +79,11 @@ func exampleSnapshot() olm.Snapshot {
 	}
 	return olm.Snapshot{
 		Namespace: "shop",
-		Subscriptions: []olm.Subscription{{
+		Subscriptions: []olmapi.Subscription{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"},
-			Spec:       olm.SubscriptionSpec{Source: "example", SourceNamespace: "shop", Package: "app", Channel: "stable"},
+			Spec:       olmapi.SubscriptionSpec{Source: "example", SourceNamespace: "shop", Package: "app", Channel: "stable"},
 		}},
-		OperatorGroups: make([]olm.OperatorGroup, 1),
+		OperatorGroups: make([]olmapi.OperatorGroup, 1),
 		Catalogs:       []olm.SnapshotCatalog{{Key: types.NamespacedName{Namespace: "shop", Name: "example"}, Contents: catalog.Contents}},
 	}
 }
@@ -131,9 +132,9 @@ func ExampleGeneration_Explain() {
 // OLM's own way fails the whole namespace. The error is a minimal set of facts.
 func ExampleNotSatisfiable() {
 	s := exampleSnapshot()
-	s.Subscriptions = append(s.Subscriptions, olm.Subscription{
+	s.Subscriptions = append(s.Subscriptions, olmapi.Subscription{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wiki"},
-		Spec:       olm.SubscriptionSpec{Source: "example", SourceNamespace: "shop", Package: "wiki", Channel: "stable"},
+		Spec:       olmapi.SubscriptionSpec{Source: "example", SourceNamespace: "shop", Package: "wiki", Channel: "stable"},
 	})
 	_, err := olm.Resolve(context.Background(), s, olm.Options{AllOrNothing: true})
 	var unsatisfiable *olm.NotSatisfiable

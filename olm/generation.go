@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // The outcomes of a slot.
@@ -109,7 +111,7 @@ type Generation struct {
 
 	// NewSubscriptions are those to be created, one for each operator that was
 	// added for a requirement, in the order of Slots.
-	NewSubscriptions []Subscription
+	NewSubscriptions []olmapi.Subscription
 
 	// HeldBack: requests that got less than their first option: Subscriptions by
 	// name, then requirements in the order in which they were looked at.
@@ -152,18 +154,18 @@ type Broken struct {
 
 // NewSubscription returns the Subscription that keeps an operator which was
 // added for a requirement up to date.
-func NewSubscription(namespace string, op *Operator) *Subscription {
-	sub := &Subscription{}
+func NewSubscription(namespace string, op *Operator) *olmapi.Subscription {
+	sub := &olmapi.Subscription{}
 	sub.APIVersion, sub.Kind = sub.APIKind().ToAPIVersionAndKind()
 	sub.Namespace = namespace
 	sub.Name = strings.Join([]string{op.Package, op.Channel, op.Catalog.Name, op.Catalog.Namespace}, "-")
-	sub.Spec = SubscriptionSpec{
+	sub.Spec = olmapi.SubscriptionSpec{
 		Source:              op.Catalog.Name,
 		SourceNamespace:     op.Catalog.Namespace,
 		Package:             op.Package,
 		Channel:             op.Channel,
 		StartingCSV:         op.Name,
-		InstallPlanApproval: ApprovalAutomatic,
+		InstallPlanApproval: olmapi.ApprovalAutomatic,
 	}
 	return sub
 }

@@ -12,20 +12,21 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
 // A generation as JSON: what it was resolved from, and as text what it came to.
 // The catalogs hold only the packages that the resolution may have looked at.
 type generationJSON struct {
-	Namespace       string                  `json:"namespace"`
-	GlobalNamespace string                  `json:"globalNamespace,omitempty"`
-	Options         optionsJSON             `json:"options"`
-	Subscriptions   []Subscription          `json:"subscriptions,omitempty"`
-	Installed       []ClusterServiceVersion `json:"installed,omitempty"`
-	OperatorGroups  []OperatorGroup         `json:"operatorGroups,omitempty"`
-	Catalogs        []catalogJSON           `json:"catalogs,omitempty"`
-	Generation      string                  `json:"generation"` // as String has it
+	Namespace       string                         `json:"namespace"`
+	GlobalNamespace string                         `json:"globalNamespace,omitempty"`
+	Options         optionsJSON                    `json:"options"`
+	Subscriptions   []olmapi.Subscription          `json:"subscriptions,omitempty"`
+	Installed       []olmapi.ClusterServiceVersion `json:"installed,omitempty"`
+	OperatorGroups  []olmapi.OperatorGroup         `json:"operatorGroups,omitempty"`
+	Catalogs        []catalogJSON                  `json:"catalogs,omitempty"`
+	Generation      string                         `json:"generation"` // as String has it
 }
 
 type optionsJSON struct {

@@ -9,12 +9,9 @@ import (
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
-
-// AnnotationProperties on a ClusterServiceVersion holds the properties of the
-// bundle that it came from, as {"properties":[{"type":T,"value":V},...]}.
-const AnnotationProperties = "operatorframework.io/properties"
 
 // Installed is what runs in a namespace, as the resolver sees it.
 type Installed struct {
@@ -32,7 +29,7 @@ type Installed struct {
 
 // InstalledOperator is an installed CSV.
 type InstalledOperator struct {
-	CSV *ClusterServiceVersion
+	CSV *olmapi.ClusterServiceVersion
 	// Bundle holds its properties. Bundle.Err is set where a requirement
 	// cannot be read.
 	Bundle *Bundle
@@ -64,7 +61,7 @@ func (i *Installed) Operator(name string) *InstalledOperator {
 // Of returns the installed operator of a Subscription, nil where nothing is
 // installed: the one that status.installedCSV names. Two of that name are an
 // error.
-func (i *Installed) Of(sub *Subscription) (*InstalledOperator, error) {
+func (i *Installed) Of(sub *olmapi.Subscription) (*InstalledOperator, error) {
 	if sub.Status.InstalledCSV == "" {
 		return nil, nil
 	}
@@ -93,7 +90,7 @@ func (i *Installed) Of(sub *Subscription) (*InstalledOperator, error) {
 // known, in OLM's words. A requirement that cannot be read is none: see
 // Bundle.Err. The arguments are not changed; the result points to elements of
 // csvs.
-func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscription, groups []OperatorGroup) (*Installed, error) {
+func ReadInstalled(namespace string, csvs []olmapi.ClusterServiceVersion, subs []olmapi.Subscription, groups []olmapi.OperatorGroup) (*Installed, error) {
 	present, own := presentCSVs(namespace, csvs), objects.In(namespace, subs)
 	successors := successorsOf(present)
 	out := &Installed{}
@@ -107,7 +104,7 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 			if err != nil {
 				return nil, err
 			}
-			if failed && csv.Status.Phase == CSVPhaseReplacing {
+			if failed && csv.Status.Phase == olmapi.CSVPhaseReplacing {
 				out.FailedForward = append(out.FailedForward, csv.Name)
 				continue
 			}
@@ -129,51 +126,36 @@ func ReadInstalled(namespace string, csvs []ClusterServiceVersion, subs []Subscr
 	return out, nil
 }
 
-// LabelCopiedFrom is the label of a ClusterServiceVersion that is a copy of
-// one in another namespace, whose name is the value.
-const LabelCopiedFrom = "olm.copiedFrom"
-
-// IsCopied reports whether the ClusterServiceVersion is a copy that OLM made
-// of one in another namespace.
-func (csv *ClusterServiceVersion) IsCopied() bool { return csv.copiedTo(csv.Namespace) }
-
-func (csv *ClusterServiceVersion) copiedTo(namespace string) bool {
-	if _, ok := csv.Labels[LabelCopiedFrom]; ok {
-		return true
-	}
-	if csv.Status.Reason == csvReasonCopied {
-		return true
-	}
-	ns, ok := csv.Annotations["olm.operatorNamespace"]
-	return ok && namespace != "" && ns != namespace
-}
-
 // PresentCSVs returns the ClusterServiceVersions of the snapshot's namespace
 // that are not copies, by name. They are elements of Installed.
-func (s *Snapshot) PresentCSVs() []*ClusterServiceVersion {
+func (s *Snapshot) PresentCSVs() []*olmapi.ClusterServiceVersion {
 	return presentCSVs(s.Namespace, s.Installed)
 }
 
-func presentCSVs(namespace string, csvs []ClusterServiceVersion) []*ClusterServiceVersion {
-	return slices.DeleteFunc(objects.In(namespace, csvs), func(csv *ClusterServiceVersion) bool { return csv.copiedTo(namespace) })
+func presentCSVs(namespace string, csvs []olmapi.ClusterServiceVersion) []*olmapi.ClusterServiceVersion {
+	return slices.DeleteFunc(objects.In(namespace, csvs), func(csv *olmapi.ClusterServiceVersion) bool {
+		here := *csv // an empty namespace means this one
+		here.Namespace = namespace
+		return here.IsCopied()
+	})
 }
 
 // owningSubscriptions returns the Subscriptions whose installed operator it
 // is, in order.
-func owningSubscriptions(csv string, subs []*Subscription) []*Subscription {
-	return slices.DeleteFunc(slices.Clone(subs), func(s *Subscription) bool { return s.Status.InstalledCSV != csv })
+func owningSubscriptions(csv string, subs []*olmapi.Subscription) []*olmapi.Subscription {
+	return slices.DeleteFunc(slices.Clone(subs), func(s *olmapi.Subscription) bool { return s.Status.InstalledCSV != csv })
 }
 
 // installedBundle turns a CSV into a bundle: the properties of its annotation
 // and nothing else, or without one what it owns and requires, and the package
 // that its Subscriptions agree on.
-func installedBundle(csv *ClusterServiceVersion, owners []*Subscription) (*Bundle, error) {
+func installedBundle(csv *olmapi.ClusterServiceVersion, owners []*olmapi.Subscription) (*Bundle, error) {
 	inferred, err := inferProperties(csv)
 	if err != nil {
 		return nil, err
 	}
 	var props []Property
-	if text, ok := csv.Annotations[AnnotationProperties]; ok {
+	if text, ok := csv.Annotations[olmapi.AnnotationProperties]; ok {
 		props, err = parsePropertiesAnnotation(text)
 		if err != nil {
 			return nil, fmt.Errorf("failed to retrieve properties of csv %q: %w", csv.Name, err)
@@ -209,9 +191,9 @@ func parsePropertiesAnnotation(text string) ([]Property, error) {
 // inferProperties returns what a CSV owns and requires, as properties. A name
 // of a definition without a dot is an error, whether the result is needed or
 // not, as in OLM.
-func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
+func inferProperties(csv *olmapi.ClusterServiceVersion) ([]Property, error) {
 	var props []Property
-	add := func(typ string, crds, services []APIDescription) error {
+	add := func(typ string, crds, services []olmapi.APIDescription) error {
 		for _, crd := range crds {
 			_, group, ok := strings.Cut(crd.Name, ".")
 			if !ok {
@@ -234,7 +216,7 @@ func inferProperties(csv *ClusterServiceVersion) ([]Property, error) {
 
 // inferPackage returns the package of a CSV without properties, if all its
 // Subscriptions that name one name the same.
-func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property, bool) {
+func inferPackage(csv *olmapi.ClusterServiceVersion, owners []*olmapi.Subscription) (Property, bool) {
 	name := ""
 	for _, s := range owners {
 		if pkg := s.Spec.Package; pkg != "" {
@@ -261,9 +243,13 @@ func inferPackage(csv *ClusterServiceVersion, owners []*Subscription) (Property,
 // lets a failed update be replaced. Several OperatorGroups are an error.
 func (s *Snapshot) FailsForward() (bool, error) { return failsForward(s.Namespace, s.OperatorGroups) }
 
+// upgradeStrategyFailForward is the strategy of an OperatorGroup by which failed
+// updates may be replaced; any other means that they may not.
+const upgradeStrategyFailForward = "TechPreviewUnsafeFailForward"
+
 // failsForward reports whether the namespace's OperatorGroup lets a failed
 // update be replaced. Without any group there is no such permission.
-func failsForward(namespace string, groups []OperatorGroup) (bool, error) {
+func failsForward(namespace string, groups []olmapi.OperatorGroup) (bool, error) {
 	of := objects.In(namespace, groups)
 	switch len(of) {
 	case 0:
@@ -276,8 +262,8 @@ func failsForward(namespace string, groups []OperatorGroup) (bool, error) {
 
 // successorsOf maps the name of a CSV to the present one whose spec.replaces
 // names it.
-func successorsOf(present []*ClusterServiceVersion) map[string]*ClusterServiceVersion {
-	m := make(map[string]*ClusterServiceVersion)
+func successorsOf(present []*olmapi.ClusterServiceVersion) map[string]*olmapi.ClusterServiceVersion {
+	m := make(map[string]*olmapi.ClusterServiceVersion)
 	for _, csv := range present {
 		if csv.Spec.Replaces != "" {
 			m[csv.Spec.Replaces] = csv
@@ -288,15 +274,15 @@ func successorsOf(present []*ClusterServiceVersion) map[string]*ClusterServiceVe
 
 // endsInFailure walks from a CSV along its successors and reports whether the
 // last one failed. All before the last must be in phase Replacing.
-func endsInFailure(namespace string, csv *ClusterServiceVersion, successors map[string]*ClusterServiceVersion) (bool, error) {
+func endsInFailure(namespace string, csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion) (bool, error) {
 	seen := map[string]bool{}
 	for {
 		next, ok := successors[csv.Name]
 		if !ok {
-			return csv.Status.Phase == CSVPhaseFailed, nil
+			return csv.Status.Phase == olmapi.CSVPhaseFailed, nil
 		}
-		if csv.Status.Phase != CSVPhaseReplacing {
-			return false, fmt.Errorf("csv %s/%s in phase %s instead of %s", namespace, csv.Name, csv.Status.Phase, CSVPhaseReplacing)
+		if csv.Status.Phase != olmapi.CSVPhaseReplacing {
+			return false, fmt.Errorf("csv %s/%s in phase %s instead of %s", namespace, csv.Name, csv.Status.Phase, olmapi.CSVPhaseReplacing)
 		}
 		if seen[csv.Name] {
 			return false, fmt.Errorf("csv %s/%s has already been seen", namespace, csv.Name)
@@ -308,9 +294,9 @@ func endsInFailure(namespace string, csv *ClusterServiceVersion, successors map[
 
 // inProgress describes the update that a CSV is the old end of, if it is on
 // its way out and its successor is there.
-func inProgress(csv *ClusterServiceVersion, successors map[string]*ClusterServiceVersion, subs []*Subscription) (InProgressUpdate, bool) {
+func inProgress(csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion, subs []*olmapi.Subscription) (InProgressUpdate, bool) {
 	next, ok := successors[csv.Name]
-	if !ok || next.Name == csv.Name || csv.Status.Phase != CSVPhaseReplacing && csv.Status.Phase != CSVPhaseDeleting {
+	if !ok || next.Name == csv.Name || csv.Status.Phase != olmapi.CSVPhaseReplacing && csv.Status.Phase != olmapi.CSVPhaseDeleting {
 		return InProgressUpdate{}, false
 	}
 	u := InProgressUpdate{Old: csv.Name, New: next.Name}

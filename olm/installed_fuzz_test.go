@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Whatever the annotation of an operator says, it is read or refused by name.
@@ -12,15 +13,15 @@ func FuzzInstalledAnnotation(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, annotation string) {
-		csv := newCSV("a.v1", withAnnotation(olm.AnnotationProperties, annotation))
-		in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{csv}, nil, nil)
+		csv := newCSV("a.v1", withAnnotation(olmapi.AnnotationProperties, annotation))
+		in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{csv}, nil, nil)
 		if err != nil {
 			return
 		}
 		if len(in.Operators) != 1 || in.Operators[0].Bundle.Name != "a.v1" {
 			t.Errorf("%q: %+v", annotation, in)
 		}
-		if _, _, err := csv.MaxOpenShiftVersion(); err != nil && err.Error() == "" {
+		if _, _, err := olm.MaxOpenShiftVersion(&csv); err != nil && err.Error() == "" {
 			t.Errorf("%q: an error without text", annotation)
 		}
 	})

@@ -8,16 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
-func ownsAndNeeds(c *olm.ClusterServiceVersion) {
-	c.Spec.CustomResourceDefinitions = olm.APIs{
-		Owned:    []olm.APIDescription{{Name: "foos.g.example.com", Version: "v1", Kind: "Foo"}},
-		Required: []olm.APIDescription{{Name: "bars.g", Version: "v2", Kind: "Bar"}},
+func ownsAndNeeds(c *olmapi.ClusterServiceVersion) {
+	c.Spec.CustomResourceDefinitions = olmapi.APIs{
+		Owned:    []olmapi.APIDescription{{Name: "foos.g.example.com", Version: "v1", Kind: "Foo"}},
+		Required: []olmapi.APIDescription{{Name: "bars.g", Version: "v2", Kind: "Bar"}},
 	}
-	c.Spec.APIServiceDefinitions = olm.APIs{
-		Owned:    []olm.APIDescription{{Name: "things", Group: "ag", Version: "v1", Kind: "Thing"}},
-		Required: []olm.APIDescription{{Name: "others", Group: "ag", Version: "v1", Kind: "Other"}},
+	c.Spec.APIServiceDefinitions = olmapi.APIs{
+		Owned:    []olmapi.APIDescription{{Name: "things", Group: "ag", Version: "v1", Kind: "Thing"}},
+		Required: []olmapi.APIDescription{{Name: "others", Group: "ag", Version: "v1", Kind: "Other"}},
 	}
 }
 
@@ -31,40 +32,40 @@ func TestInstalledProperties(t *testing.T) {
 	other := sub("other", "a.v1", named("z"))
 	for _, tc := range []struct {
 		name string
-		csv  olm.ClusterServiceVersion
-		subs []olm.Subscription
+		csv  olmapi.ClusterServiceVersion
+		subs []olmapi.Subscription
 		want string // properties, or "error: "...
 	}{
 		{"inferred, freestanding", newCSV("a.v1", atVersion("1.0.0"), ownsAndNeeds), nil, inferred},
-		{"inferred, of a package", newCSV("a.v1", atVersion("1.0.0"), ownsAndNeeds), []olm.Subscription{sub("a", "a.v1")},
+		{"inferred, of a package", newCSV("a.v1", atVersion("1.0.0"), ownsAndNeeds), []olmapi.Subscription{sub("a", "a.v1")},
 			inferred + ` olm.package={"packageName":"a","version":"1.0.0"}`},
-		{"two Subscriptions to one package", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), sub("a", "a.v1", named("b"))},
+		{"two Subscriptions to one package", newCSV("a.v1", atVersion("1.0.0")), []olmapi.Subscription{sub("a", "a.v1"), sub("a", "a.v1", named("b"))},
 			`olm.package={"packageName":"a","version":"1.0.0"}`},
-		{"one of two Subscriptions names none", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), sub("", "a.v1", named("b"))},
+		{"one of two Subscriptions names none", newCSV("a.v1", atVersion("1.0.0")), []olmapi.Subscription{sub("a", "a.v1"), sub("", "a.v1", named("b"))},
 			`olm.package={"packageName":"a","version":"1.0.0"}`},
-		{"none names any", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("", "a.v1", named("b"))}, ""},
-		{"two packages", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v1"), other}, ""},
-		{"a Subscription with another operator", newCSV("a.v1", atVersion("1.0.0")), []olm.Subscription{sub("a", "a.v2")}, ""},
-		{"no version", newCSV("a.v1"), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
-		{"version zero", newCSV("a.v1", atVersion("0.0.0")), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
-		{"pre-release of version zero", newCSV("a.v1", atVersion("0.0.0-rc.1")), []olm.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":"0.0.0-rc.1"}`},
-		{"annotation", newCSV("a.v1", ownsAndNeeds, withAnnotation(olm.AnnotationProperties, `{"properties":[{"type":"olm.label","value":{"label":"l"}}]}`)),
-			[]olm.Subscription{sub("a", "a.v1")}, `olm.label={"label":"l"}`},
-		{"annotation without properties", newCSV("a.v1", ownsAndNeeds, withAnnotation(olm.AnnotationProperties, `{}`)), []olm.Subscription{sub("a", "a.v1")}, ""},
-		{"malformed annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, `{`)), nil,
+		{"none names any", newCSV("a.v1", atVersion("1.0.0")), []olmapi.Subscription{sub("", "a.v1", named("b"))}, ""},
+		{"two packages", newCSV("a.v1", atVersion("1.0.0")), []olmapi.Subscription{sub("a", "a.v1"), other}, ""},
+		{"a Subscription with another operator", newCSV("a.v1", atVersion("1.0.0")), []olmapi.Subscription{sub("a", "a.v2")}, ""},
+		{"no version", newCSV("a.v1"), []olmapi.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
+		{"version zero", newCSV("a.v1", atVersion("0.0.0")), []olmapi.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":""}`},
+		{"pre-release of version zero", newCSV("a.v1", atVersion("0.0.0-rc.1")), []olmapi.Subscription{sub("a", "a.v1")}, `olm.package={"packageName":"a","version":"0.0.0-rc.1"}`},
+		{"annotation", newCSV("a.v1", ownsAndNeeds, withAnnotation(olmapi.AnnotationProperties, `{"properties":[{"type":"olm.label","value":{"label":"l"}}]}`)),
+			[]olmapi.Subscription{sub("a", "a.v1")}, `olm.label={"label":"l"}`},
+		{"annotation without properties", newCSV("a.v1", ownsAndNeeds, withAnnotation(olmapi.AnnotationProperties, `{}`)), []olmapi.Subscription{sub("a", "a.v1")}, ""},
+		{"malformed annotation", newCSV("a.v1", withAnnotation(olmapi.AnnotationProperties, `{`)), nil,
 			`error: failed to retrieve properties of csv "a.v1": failed to unmarshal properties annotation: unexpected end of JSON input`},
-		{"empty annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, ``)), nil,
+		{"empty annotation", newCSV("a.v1", withAnnotation(olmapi.AnnotationProperties, ``)), nil,
 			`error: failed to retrieve properties of csv "a.v1": failed to unmarshal properties annotation: unexpected end of JSON input`},
-		{"definition without a dot", newCSV("a.v1", func(c *olm.ClusterServiceVersion) {
-			c.Spec.CustomResourceDefinitions.Owned = []olm.APIDescription{{Name: "foos"}}
+		{"definition without a dot", newCSV("a.v1", func(c *olmapi.ClusterServiceVersion) {
+			c.Spec.CustomResourceDefinitions.Owned = []olmapi.APIDescription{{Name: "foos"}}
 		}), nil, "error: error parsing crd name: foos"},
-		{"required definition without a dot, with an annotation", newCSV("a.v1", withAnnotation(olm.AnnotationProperties, `{}`), func(c *olm.ClusterServiceVersion) {
-			c.Spec.CustomResourceDefinitions.Required = []olm.APIDescription{{Name: "foos"}}
+		{"required definition without a dot, with an annotation", newCSV("a.v1", withAnnotation(olmapi.AnnotationProperties, `{}`), func(c *olmapi.ClusterServiceVersion) {
+			c.Spec.CustomResourceDefinitions.Required = []olmapi.APIDescription{{Name: "foos"}}
 		}), nil, "error: error parsing crd name: foos"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
-			in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{tc.csv}, tc.subs, nil)
+			in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{tc.csv}, tc.subs, nil)
 			if err != nil {
 				got = "error: " + err.Error()
 			} else {
@@ -85,7 +86,7 @@ func TestInstalledVersion(t *testing.T) {
 	for _, tc := range []struct{ version, want string }{
 		{"", "0.0.0"}, {"1.2.3-rc.1", "1.2.3-rc.1"}, {"v1.2", "1.2.0"}, {"none", "<nil>"},
 	} {
-		in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{newCSV("a.v1", atVersion(tc.version))}, nil, nil)
+		in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{newCSV("a.v1", atVersion(tc.version))}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +102,11 @@ func TestInstalledVersion(t *testing.T) {
 
 // Copies and operators of other namespaces are not installed.
 func TestInstalledSet(t *testing.T) {
-	labelled := func(c *olm.ClusterServiceVersion) { c.Labels = map[string]string{"olm.copiedFrom": ""} }
-	copied := func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" }
-	elsewhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "other" }
-	nowhere := func(c *olm.ClusterServiceVersion) { c.Namespace = "" } // means the one that is read
-	in, err := olm.ReadInstalled(ns, []olm.ClusterServiceVersion{
+	labelled := func(c *olmapi.ClusterServiceVersion) { c.Labels = map[string]string{"olm.copiedFrom": ""} }
+	copied := func(c *olmapi.ClusterServiceVersion) { c.Status.Reason = "Copied" }
+	elsewhere := func(c *olmapi.ClusterServiceVersion) { c.Namespace = "other" }
+	nowhere := func(c *olmapi.ClusterServiceVersion) { c.Namespace = "" } // means the one that is read
+	in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{
 		newCSV("own.v1", withAnnotation("olm.operatorNamespace", ns)),
 		newCSV("a.v1"),
 		newCSV("label.v1", labelled),
@@ -113,7 +114,7 @@ func TestInstalledSet(t *testing.T) {
 		newCSV("annotation.v1", withAnnotation("olm.operatorNamespace", "other")),
 		newCSV("nowhere.v1", withAnnotation("olm.operatorNamespace", "other"), nowhere),
 		newCSV("elsewhere.v1", elsewhere),
-	}, []olm.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil)
+	}, []olmapi.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,14 +133,14 @@ func TestInstalledSet(t *testing.T) {
 func TestInstalledOf(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		csvs []olm.ClusterServiceVersion
-		sub  olm.Subscription
+		csvs []olmapi.ClusterServiceVersion
+		sub  olmapi.Subscription
 		want string
 	}{
-		{"found", []olm.ClusterServiceVersion{newCSV("a.v1"), newCSV("b.v1")}, sub("a", "a.v1"), "a.v1"},
-		{"empty", []olm.ClusterServiceVersion{newCSV("a.v1")}, sub("a", ""), ""},
-		{"gone", []olm.ClusterServiceVersion{newCSV("b.v1")}, sub("a", "a.v1"), ""},
-		{"twice", []olm.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v1")}, sub("a", "a.v1"),
+		{"found", []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("b.v1")}, sub("a", "a.v1"), "a.v1"},
+		{"empty", []olmapi.ClusterServiceVersion{newCSV("a.v1")}, sub("a", ""), ""},
+		{"gone", []olmapi.ClusterServiceVersion{newCSV("b.v1")}, sub("a", "a.v1"), ""},
+		{"twice", []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v1")}, sub("a", "a.v1"),
 			"multiple name matches for status.installedCSV of subscription ops/a: a.v1, a.v1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -163,27 +164,27 @@ func TestInstalledOf(t *testing.T) {
 }
 
 func TestFailForward(t *testing.T) {
-	group := func(strategy string) []olm.OperatorGroup {
-		return []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}, Spec: olm.OperatorGroupSpec{UpgradeStrategy: strategy}}}
+	group := func(strategy string) []olmapi.OperatorGroup {
+		return []olmapi.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}, Spec: olmapi.OperatorGroupSpec{UpgradeStrategy: strategy}}}
 	}
 	v1, v2, v3 := "a.v1", "a.v2", "a.v3"
 	for _, tc := range []struct {
 		name   string
-		groups []olm.OperatorGroup
-		csvs   []olm.ClusterServiceVersion
+		groups []olmapi.OperatorGroup
+		csvs   []olmapi.ClusterServiceVersion
 		want   string // installed names, or the error
 	}{
-		{"not asked for", group(""), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"default", group("Default"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"unknown strategy", group("Brave"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"no group", nil, []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"failed", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v2"},
-		{"not failed", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Installing"))}, "a.v1 a.v2"},
-		{"long chain", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v3, withReplaces(v2), inPhase("Failed")), newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "a.v3"},
-		{"failed alone", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, inPhase("Failed"))}, "a.v1"},
-		{"wrong phase", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "csv ops/a.v1 in phase Succeeded instead of Replacing"},
-		{"wrong phase, not asked for", group(""), []olm.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
-		{"loop", group("TechPreviewUnsafeFailForward"), []olm.ClusterServiceVersion{newCSV(v1, withReplaces(v2), inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "csv ops/a.v1 has already been seen"},
+		{"not asked for", group(""), []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"default", group("Default"), []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"unknown strategy", group("Brave"), []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"no group", nil, []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"failed", group("TechPreviewUnsafeFailForward"), []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v2"},
+		{"not failed", group("TechPreviewUnsafeFailForward"), []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Installing"))}, "a.v1 a.v2"},
+		{"long chain", group("TechPreviewUnsafeFailForward"), []olmapi.ClusterServiceVersion{newCSV(v3, withReplaces(v2), inPhase("Failed")), newCSV(v1, inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "a.v3"},
+		{"failed alone", group("TechPreviewUnsafeFailForward"), []olmapi.ClusterServiceVersion{newCSV(v1, inPhase("Failed"))}, "a.v1"},
+		{"wrong phase", group("TechPreviewUnsafeFailForward"), []olmapi.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "csv ops/a.v1 in phase Succeeded instead of Replacing"},
+		{"wrong phase, not asked for", group(""), []olmapi.ClusterServiceVersion{newCSV(v1), newCSV(v2, withReplaces(v1), inPhase("Failed"))}, "a.v1 a.v2"},
+		{"loop", group("TechPreviewUnsafeFailForward"), []olmapi.ClusterServiceVersion{newCSV(v1, withReplaces(v2), inPhase("Replacing")), newCSV(v2, withReplaces(v1), inPhase("Replacing"))}, "csv ops/a.v1 has already been seen"},
 		{"two groups", append(group(""), group("")...), nil, "found 2 operatorGroups, expected 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -208,7 +209,7 @@ func TestFailForward(t *testing.T) {
 // An operator on its way out whose successor is there makes the Subscriptions
 // of the whole chain wait.
 func TestUpdateInProgress(t *testing.T) {
-	csvs := []olm.ClusterServiceVersion{
+	csvs := []olmapi.ClusterServiceVersion{
 		newCSV("a.v1", inPhase("Deleting")),
 		newCSV("a.v2", withReplaces("a.v1"), inPhase("Replacing")),
 		newCSV("a.v3", withReplaces("a.v2"), inPhase("Installing")),
@@ -216,7 +217,7 @@ func TestUpdateInProgress(t *testing.T) {
 		newCSV("b.v2", withReplaces("b.v1")),
 		newCSV("c.v1", inPhase("Replacing")), // no successor
 	}
-	in, err := olm.ReadInstalled(ns, csvs, []olm.Subscription{sub("a", "a.v3"), sub("b", "b.v2"), sub("c", "c.v1")}, nil)
+	in, err := olm.ReadInstalled(ns, csvs, []olmapi.Subscription{sub("a", "a.v3"), sub("b", "b.v2"), sub("c", "c.v1")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // In the real catalog, paths follow edges and end, and the shortest way to
@@ -57,7 +58,7 @@ func TestRealPaths(t *testing.T) {
 					want = append(want, fmt.Sprintf("%d %s>%s", k+1, s.From, s.To))
 				}
 				csv := newCSV(from.Name, atVersion(from.Bundle.RawVersion))
-				s := snapshot(c, []olm.ClusterServiceVersion{csv}, sub(p.Name, from.Name, channel(ch.Name)))
+				s := snapshot(c, []olmapi.ClusterServiceVersion{csv}, sub(p.Name, from.Name, channel(ch.Name)))
 				plan, err := olm.Plan(context.Background(), []*olm.Snapshot{&s}, olm.PlanOptions{})
 				if err != nil {
 					t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
@@ -227,8 +228,8 @@ func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 }
 
 // ownCSVs returns the CSVs of the snapshot's namespace by name.
-func ownCSVs(s *Snapshot) []ClusterServiceVersion {
-	var out []ClusterServiceVersion
+func ownCSVs(s *Snapshot) []olmapi.ClusterServiceVersion {
+	var out []olmapi.ClusterServiceVersion
 	for _, csv := range s.PresentCSVs() {
 		own := *csv
 		own.Namespace = s.Namespace
@@ -287,7 +288,7 @@ func successor(g *Generation, name string) string {
 
 // findPaths looks in the Subscription's catalogs for versions that support the
 // target: in its channel, and in others.
-func (o *TargetOperator) findPaths(s *Snapshot, sub *Subscription, target OpenShiftVersion, channels map[string]bool) {
+func (o *TargetOperator) findPaths(s *Snapshot, sub *olmapi.Subscription, target OpenShiftVersion, channels map[string]bool) {
 	supports := func(e *Entry) bool {
 		highest, _, err := e.Bundle.MaxOpenShiftVersion()
 		return err == nil && (highest == nil || highest.Allows(target))
@@ -300,10 +301,9 @@ func (o *TargetOperator) findPaths(s *Snapshot, sub *Subscription, target OpenSh
 	if op := in.Operator(o.Name); op != nil {
 		from.Version = op.Bundle.Version
 	}
-	anyCatalog := sub.Spec.Source == "" && sub.Spec.SourceNamespace == ""
 	for i := range s.Catalogs {
 		c := &s.Catalogs[i]
-		if c.Contents == nil || !anyCatalog && (c.Key.Name != sub.Spec.Source || c.Key.Namespace != sub.Spec.SourceNamespace) {
+		if c.Contents == nil || !sub.Spec.Takes(c.Key) {
 			continue
 		}
 		p := c.Contents.Package(sub.Spec.Package)

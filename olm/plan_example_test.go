@@ -9,20 +9,21 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 // tracing is a namespace that has version 1 and limits OpenShift.
-func tracing() (*olm.Subscription, *olm.ClusterServiceVersion, *olm.OperatorGroup) {
+func tracing() (*olmapi.Subscription, *olmapi.ClusterServiceVersion, *olmapi.OperatorGroup) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "observe", Name: name} }
-	csv := &olm.ClusterServiceVersion{ObjectMeta: meta("tracing.v1")}
-	csv.Annotations = map[string]string{olm.AnnotationProperties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.17"}]}`}
-	return &olm.Subscription{
+	csv := &olmapi.ClusterServiceVersion{ObjectMeta: meta("tracing.v1")}
+	csv.Annotations = map[string]string{olmapi.AnnotationProperties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.17"}]}`}
+	return &olmapi.Subscription{
 		ObjectMeta: meta("tracing"),
-		Spec:       olm.SubscriptionSpec{Source: "community", SourceNamespace: "openshift-marketplace", Package: "tracing", Channel: "stable"},
-		Status:     olm.SubscriptionStatus{InstalledCSV: "tracing.v1", CurrentCSV: "tracing.v1"},
-	}, csv, &olm.OperatorGroup{ObjectMeta: meta("group")}
+		Spec:       olmapi.SubscriptionSpec{Source: "community", SourceNamespace: "openshift-marketplace", Package: "tracing", Channel: "stable"},
+		Status:     olmapi.SubscriptionStatus{InstalledCSV: "tracing.v1", CurrentCSV: "tracing.v1"},
+	}, csv, &olmapi.OperatorGroup{ObjectMeta: meta("group")}
 }
 
 // What is in the way of an update of the cluster to OpenShift 4.19, and what
@@ -35,7 +36,7 @@ func ExamplePlan() {
 	sub, csv, group := tracing()
 	snapshot := &olm.Snapshot{
 		Namespace: "observe", GlobalNamespace: "openshift-marketplace",
-		Subscriptions: []olm.Subscription{*sub}, Installed: []olm.ClusterServiceVersion{*csv}, OperatorGroups: []olm.OperatorGroup{*group},
+		Subscriptions: []olmapi.Subscription{*sub}, Installed: []olmapi.ClusterServiceVersion{*csv}, OperatorGroups: []olmapi.OperatorGroup{*group},
 		Catalogs: []olm.SnapshotCatalog{{Key: clusterapi.Key("openshift-marketplace", "community"), Contents: contents.Contents}},
 	}
 	plan, err := olm.Plan(context.Background(), []*olm.Snapshot{snapshot}, olm.PlanOptions{Target: "4.19"})
@@ -73,7 +74,7 @@ func ExampleContents_Path() {
 
 func ExampleCheckNext() {
 	_, csv, _ := tracing()
-	compatibility := olm.CheckNext(olm.OpenShiftVersion{Major: 4, Minor: 17}, []olm.ClusterServiceVersion{*csv})
+	compatibility := olm.CheckNext(olm.OpenShiftVersion{Major: 4, Minor: 17}, []olmapi.ClusterServiceVersion{*csv})
 	condition := install.UpgradeableCondition(install.UpgradeableInput{Compatibility: compatibility})
 	fmt.Println(condition.Status, condition.Reason)
 	fmt.Println(condition.Message)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // limit is a property that limits OpenShift, as the catalogs of tests write it.
@@ -71,37 +72,37 @@ func TestPlanTarget(t *testing.T) {
 		name      string
 		catalog   []string
 		installed []string
-		subs      []olm.Subscription
+		subs      []olmapi.Subscription
 		target    string
 		want      []string
 	}{
-		{"nothing in the way", []string{"a.v1 X" + limit("4.19")}, []string{"a.v1 X" + limit("4.19")}, []olm.Subscription{sub("a", "a.v1")}, "4.19.3", []string{"0"}},
-		{"no limit", []string{"a.v1 X"}, []string{"a.v1 X"}, []olm.Subscription{sub("a", "a.v1")}, "4.19", []string{"0"}},
-		{"next version", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.19")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+		{"nothing in the way", []string{"a.v1 X" + limit("4.19")}, []string{"a.v1 X" + limit("4.19")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19.3", []string{"0"}},
+		{"no limit", []string{"a.v1 X"}, []string{"a.v1 X"}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19", []string{"0"}},
+		{"next version", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.19")}, []string{"a.v1 X" + limit("4.18")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19",
 			[]string{"1", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v2 after 1 generation"}},
-		{"the one after", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.18"), "a.v3 X >a.v2"}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+		{"the one after", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.18"), "a.v3 X >a.v2"}, []string{"a.v1 X" + limit("4.18")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19",
 			[]string{"2", "Moves a.v1 [a]: 2 a.v3, path 2, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v3 after 2 generations", "introduces a.v2"}},
-		{"held back", []string{"a.v1 X" + limit("4.18"), "a.v2 X -Q >a.v1"}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+		{"held back", []string{"a.v1 X" + limit("4.18"), "a.v2 X -Q >a.v1"}, []string{"a.v1 X" + limit("4.18")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19",
 			[]string{"-1", "Withheld a.v1 [a]: 0 , path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: could go on to a.v2, but that is withheld"}},
-		{"another channel", []string{"a.v1 X" + limit("4.18"), "a.v1 X @beta", "a.v2 X @beta >a.v1" + limit("4.20")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.20",
+		{"another channel", []string{"a.v1 X" + limit("4.18"), "a.v1 X @beta", "a.v2 X @beta >a.v1" + limit("4.20")}, []string{"a.v1 X" + limit("4.18")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.20",
 			[]string{"-1", "OtherChannel a.v1 [a]: 0 , path 0, [beta]: maximum supported OCP version for ops/a.v1 is 4.18: needs another channel: beta"}},
-		{"no way", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.18")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+		{"no way", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("4.18")}, []string{"a.v1 X" + limit("4.18")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19",
 			[]string{"-1", "NoPath a.v1 [a]: 0 , path 0, []: maximum supported OCP version for ops/a.v1 is 4.18: its catalog has no update that supports the target", "introduces a.v2"}},
-		{"a limit that cannot be read is none", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("x")}, []string{"a.v1 X" + limit("4.18")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+		{"a limit that cannot be read is none", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1" + limit("x")}, []string{"a.v1 X" + limit("4.18")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19",
 			[]string{"-1", "NoPath a.v1 [a]: 0 , path 0, []: maximum supported OCP version for ops/a.v1 is 4.18: its catalog has no update that supports the target", "introduces a.v2"}},
 		{"freestanding", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1"}, []string{"a.v1 X" + limit("4.18")}, nil, "4.19",
 			[]string{"-1", "Freestanding a.v1 []: 0 , path 0, []: maximum supported OCP version for ops/a.v1 is 4.18: no Subscription updates it"}},
-		{"unreadable limit", []string{"a.v1 X", "a.v2 X >a.v1"}, []string{"a.v1 X" + limit("")}, []olm.Subscription{sub("a", "a.v1")}, "4.19",
+		{"unreadable limit", []string{"a.v1 X", "a.v2 X >a.v1"}, []string{"a.v1 X" + limit("")}, []olmapi.Subscription{sub("a", "a.v1")}, "4.19",
 			[]string{"1", `Moves a.v1 [a]: 1 a.v2, path 1, []: ops/a.v1 has invalid olm.maxOpenShiftVersion properties: value cannot be "" (an empty string): goes on to a.v2 after 1 generation`}},
 		{"two at different speeds", []string{"a.v1 X" + limit("4.18"), "a.v2 X >a.v1", "b.v1 Y" + limit("4.18"), "b.v2 Y >b.v1" + limit("4.18"), "b.v3 Y >b.v2"}, []string{"a.v1 X" + limit("4.18"), "b.v1 Y" + limit("4.18")},
-			[]olm.Subscription{sub("a", "a.v1"), sub("b", "b.v1")}, "4.19",
+			[]olmapi.Subscription{sub("a", "a.v1"), sub("b", "b.v1")}, "4.19",
 			[]string{"2", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to a.v2 after 1 generation",
 				"Moves b.v1 [b]: 2 b.v3, path 2, []: maximum supported OCP version for ops/b.v1 is 4.18: goes on to b.v3 after 2 generations", "introduces b.v2"}},
 		{"two become one", []string{"x.v2 X >a.v1 ~b.v1"}, []string{"a.v1 A" + limit("4.18"), "b.v1 B" + limit("4.18")},
-			[]olm.Subscription{sub("x", "a.v1", named("a")), sub("x", "b.v1", named("b"))}, "4.19",
+			[]olmapi.Subscription{sub("x", "a.v1", named("a")), sub("x", "b.v1", named("b"))}, "4.19",
 			[]string{"1", "Moves a.v1 [a]: 1 x.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.18: goes on to x.v2 after 1 generation",
 				"Moves b.v1 [b]: 1 x.v2, path 1, []: maximum supported OCP version for ops/b.v1 is 4.18: goes on to x.v2 after 1 generation"}},
-		{"two names of one release", []string{"a.v1 X" + limit("4.22"), "a.v2 X >a.v1" + limit("4.23")}, []string{"a.v1 X" + limit("4.22")}, []olm.Subscription{sub("a", "a.v1")}, "5.0",
+		{"two names of one release", []string{"a.v1 X" + limit("4.22"), "a.v2 X >a.v1" + limit("4.23")}, []string{"a.v1 X" + limit("4.22")}, []olmapi.Subscription{sub("a", "a.v1")}, "5.0",
 			[]string{"1", "Moves a.v1 [a]: 1 a.v2, path 1, []: maximum supported OCP version for ops/a.v1 is 4.22: goes on to a.v2 after 1 generation"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestPlanErrors(t *testing.T) {
 func TestPlanTargetCatalogs(t *testing.T) {
 	old, fresh := contents(t, "a.v1 X"+limit("4.18")), contents(t, "a.v1 X"+limit("4.18"), "a.v2 X >a.v1")
 	for _, tc := range []struct {
-		sub  olm.Subscription
+		sub  olmapi.Subscription
 		want string
 	}{
 		{sub("a", "a.v1"), "NoPath"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // problem is a snapshot made ready for resolution: what is visible, in order.
@@ -36,7 +37,7 @@ type catalogView struct {
 
 // request is a Subscription with the operators that it can have.
 type request struct {
-	sub        *Subscription
+	sub        *olmapi.Subscription
 	installed  int       // index of the installed operator, none if there is none
 	candidates entryList // updates, or what can be installed
 	fact       *Fact     // why it leads nowhere
@@ -185,7 +186,7 @@ func checkSnapshot(s *Snapshot) error {
 func (p *problem) readCatalogs() []*CatalogError {
 	s := &p.snapshot
 	global := s.GlobalNamespace
-	if s.OperatorGroups[0].Annotations[AnnotationExcludeGlobal] == "true" {
+	if s.OperatorGroups[0].Annotations[olmapi.AnnotationExcludeGlobal] == "true" {
 		global = ""
 	}
 	visible := make([]*SnapshotCatalog, 0, len(s.Catalogs))
@@ -231,13 +232,7 @@ func (p *problem) readCatalogs() []*CatalogError {
 // subscribed reports whether a Subscription may take operators from the
 // catalog.
 func (p *problem) subscribed(key types.NamespacedName) bool {
-	for i := range p.snapshot.Subscriptions {
-		spec := &p.snapshot.Subscriptions[i].Spec
-		if spec.Source == "" && spec.SourceNamespace == "" || spec.Source == key.Name && spec.SourceNamespace == key.Namespace {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.snapshot.Subscriptions, func(s olmapi.Subscription) bool { return s.Spec.Takes(key) })
 }
 
 // checkInstalled returns the first reason why it cannot be told what the

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -204,7 +205,7 @@ func TestPhases(t *testing.T) {
 		s := w.snapshot(t)
 		for i := range s.Installed {
 			csv := &s.Installed[i]
-			csv.Status.Phase = rapid.SampledFrom([]string{olm.CSVPhaseSucceeded, olm.CSVPhaseReplacing, olm.CSVPhaseDeleting, olm.CSVPhaseFailed}).Draw(t, "phase")
+			csv.Status.Phase = rapid.SampledFrom([]string{olmapi.CSVPhaseSucceeded, olmapi.CSVPhaseReplacing, olmapi.CSVPhaseDeleting, olmapi.CSVPhaseFailed}).Draw(t, "phase")
 			csv.Spec.Replaces = s.Installed[rapid.IntRange(0, len(s.Installed)-1).Draw(t, "replaces")].Name
 		}
 		if rapid.Bool().Draw(t, "fail forward") {
@@ -270,7 +271,7 @@ func TestConflictIsMinimal(t *testing.T) {
 			without := w
 			switch f.Kind {
 			case "Subscription":
-				i := slices.IndexFunc(w.subs, func(s olm.Subscription) bool { return s.Name == f.Subscription })
+				i := slices.IndexFunc(w.subs, func(s olmapi.Subscription) bool { return s.Name == f.Subscription })
 				if slices.ContainsFunc(w.installed, func(l string) bool { return strings.Fields(l)[0] == w.subs[i].Status.InstalledCSV }) {
 					continue // its operator would become freestanding
 				}

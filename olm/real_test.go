@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/google/go-cmp/cmp"
 )
 
 // subscribeTo makes new Subscriptions to the first n packages, in their default
 // channels.
-func subscribeTo(c *olm.Contents, n int) []olm.Subscription {
-	var subs []olm.Subscription
+func subscribeTo(c *olm.Contents, n int) []olmapi.Subscription {
+	var subs []olmapi.Subscription
 	for _, p := range c.Packages()[:n] {
 		subs = append(subs, sub(p.Name, "", channel(p.DefaultChannel)))
 	}
@@ -207,7 +208,7 @@ func TestCommunityExplained(t *testing.T) {
 // what cannot be says why.
 func TestCommunityAllOrNothing(t *testing.T) {
 	c := community(t).Contents
-	var subs []olm.Subscription
+	var subs []olmapi.Subscription
 	failed := 0
 	for _, p := range c.Packages() {
 		ch := p.Channel(p.DefaultChannel)

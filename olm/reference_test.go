@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 )
@@ -19,7 +20,7 @@ import (
 type world struct {
 	catalogs  []worldCatalog
 	installed []string
-	subs      []olm.Subscription
+	subs      []olmapi.Subscription
 }
 
 type worldCatalog struct {
@@ -179,7 +180,7 @@ type element struct {
 }
 
 type refSub struct {
-	olm.Subscription
+	olmapi.Subscription
 	installed  int  // element, -1
 	nowhere    bool // its package or startingCSV is not in the catalog
 	candidates []int
@@ -221,7 +222,7 @@ func newReference(w *world, strict bool) *reference {
 		}
 	}
 	subs := slices.Clone(w.subs)
-	slices.SortFunc(subs, func(a, b olm.Subscription) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(subs, func(a, b olmapi.Subscription) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range subs {
 		r.subs = append(r.subs, r.newSub(w, s))
 	}
@@ -318,7 +319,7 @@ func orderedLines(lines []string, pkg string) []OperatorLine {
 	}
 }
 
-func (r *reference) newSub(w *world, s olm.Subscription) refSub {
+func (r *reference) newSub(w *world, s olmapi.Subscription) refSub {
 	out := refSub{Subscription: s, installed: -1}
 	for _, i := range r.installed {
 		if r.elements[i].Name == s.Status.InstalledCSV {

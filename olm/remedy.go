@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Remedy is a change that helps.
@@ -122,7 +124,7 @@ func (p *problem) changes(facts []Fact, self string) []change {
 	var out []change
 	try := func(text string, do func(*Snapshot)) { out = append(out, change{text, do}) }
 	remove := func(s *Snapshot, csv string) {
-		s.Installed = slices.DeleteFunc(s.Installed, func(x ClusterServiceVersion) bool { return x.Name == csv && !x.IsCopied() })
+		s.Installed = slices.DeleteFunc(s.Installed, func(x olmapi.ClusterServiceVersion) bool { return x.Name == csv && !x.IsCopied() })
 	}
 	concerned := map[string]bool{self: self != ""}
 	for i := range facts {
@@ -143,7 +145,7 @@ func (p *problem) changes(facts []Fact, self string) []change {
 				text += " and its operator " + csv
 			}
 			try(text, func(s *Snapshot) {
-				s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(x Subscription) bool { return x.Name == name })
+				s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(x olmapi.Subscription) bool { return x.Name == name })
 				remove(s, csv)
 			})
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // readSubscriptions finds what each Subscription can have. The error is a
@@ -11,11 +13,11 @@ import (
 // Subscriptions.
 func (p *problem) readSubscriptions(installed *Installed) error {
 	s := &p.snapshot
-	subs := make([]*Subscription, len(s.Subscriptions))
+	subs := make([]*olmapi.Subscription, len(s.Subscriptions))
 	for i := range s.Subscriptions {
 		subs[i] = &s.Subscriptions[i]
 	}
-	slices.SortFunc(subs, func(a, b *Subscription) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(subs, func(a, b *olmapi.Subscription) int { return strings.Compare(a.Name, b.Name) })
 
 	p.requests = make([]request, len(subs))
 	var errs []error
@@ -64,7 +66,7 @@ func (p *problem) findCandidates(w *request) {
 	head, listed := false, false
 	for c := range p.catalogs {
 		view := &p.catalogs[c]
-		if (spec.Source != "" || spec.SourceNamespace != "") && (spec.Source != view.key.Name || spec.SourceNamespace != view.key.Namespace) {
+		if !spec.Takes(view.key) {
 			continue
 		}
 		catalogs = catalogs || view.contents.holdsEntries()

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Snapshot is everything that a resolution of one namespace looks at. It is
@@ -16,9 +18,9 @@ type Snapshot struct {
 	// unless the OperatorGroup excludes them. Empty: there is none.
 	GlobalNamespace string
 
-	Subscriptions  []Subscription          // of the namespace, in any order
-	Installed      []ClusterServiceVersion // of the namespace, in any order; copies are ignored
-	OperatorGroups []OperatorGroup         // of the namespace
+	Subscriptions  []olmapi.Subscription          // of the namespace, in any order
+	Installed      []olmapi.ClusterServiceVersion // of the namespace, in any order; copies are ignored
+	OperatorGroups []olmapi.OperatorGroup         // of the namespace
 
 	// Catalogs are the catalogs of the cluster, in any order; those that the
 	// namespace does not see are ignored.

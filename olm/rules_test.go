@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func phase(csvs []olm.ClusterServiceVersion, phases ...string) []olm.ClusterServiceVersion {
+func phase(csvs []olmapi.ClusterServiceVersion, phases ...string) []olmapi.ClusterServiceVersion {
 	for i, p := range phases {
 		csvs[i].Status.Phase = p
 	}
@@ -41,9 +42,9 @@ func broken(namespace, name string, err error) func(*olm.Snapshot) {
 }
 
 // withoutAnnotation makes CSVs that say nothing about themselves.
-func withoutAnnotation(csvs []olm.ClusterServiceVersion) []olm.ClusterServiceVersion {
+func withoutAnnotation(csvs []olmapi.ClusterServiceVersion) []olmapi.ClusterServiceVersion {
 	for i := range csvs {
-		csvs[i].Annotations = map[string]string{olm.AnnotationProperties: "{}"}
+		csvs[i].Annotations = map[string]string{olmapi.AnnotationProperties: "{}"}
 	}
 	return csvs
 }
@@ -52,10 +53,10 @@ func withoutAnnotation(csvs []olm.ClusterServiceVersion) []olm.ClusterServiceVer
 func TestPrevented(t *testing.T) {
 	down := errors.New("connection refused")
 	bad := installed("z.v1")
-	bad[0].Annotations[olm.AnnotationProperties] = `{"properties":[{"type":"olm.gvk.required","value":7}]}`
+	bad[0].Annotations[olmapi.AnnotationProperties] = `{"properties":[{"type":"olm.gvk.required","value":7}]}`
 	malformed := installed("z.v1")
-	malformed[0].Annotations[olm.AnnotationProperties] = `{`
-	two := func(s *olm.Snapshot) { s.OperatorGroups = append(s.OperatorGroups, olm.OperatorGroup{}) }
+	malformed[0].Annotations[olmapi.AnnotationProperties] = `{`
+	two := func(s *olm.Snapshot) { s.OperatorGroups = append(s.OperatorGroups, olmapi.OperatorGroup{}) }
 	unconnected := func(s *olm.Snapshot) {
 		s.Catalogs = append(s.Catalogs, olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: ns, Name: "d"}})
 	}
@@ -66,7 +67,7 @@ func TestPrevented(t *testing.T) {
 	const chains = `a unique replacement chain within a channel is required to determine the relative order between channel entries, but 2 replacement chains were found in channel "stable" of package "k": k.v1, k.v2`
 	for _, tc := range []struct {
 		name      string
-		installed []olm.ClusterServiceVersion
+		installed []olmapi.ClusterServiceVersion
 		change    func(*olm.Snapshot)
 		o         olm.Options
 		want      string // prefix
@@ -133,7 +134,7 @@ func TestPrevented(t *testing.T) {
 	t.Run("the global namespace is excluded", func(t *testing.T) {
 		s := snapshot(contents(t, "a.v1"), nil, sub("a", ""))
 		for value, want := range map[string]string{"true": "", "True": "a.v1", "false": "a.v1"} {
-			s.OperatorGroups = []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{olm.AnnotationExcludeGlobal: value}}}}
+			s.OperatorGroups = []olmapi.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{olmapi.AnnotationExcludeGlobal: value}}}}
 			if got := outcome(s, olm.Options{}); got != want {
 				t.Errorf("%q: %q, want %q", value, got, want)
 			}
@@ -156,7 +157,7 @@ func TestFacts(t *testing.T) {
 	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents(t) }
 	for _, tc := range []struct {
 		name   string
-		sub    olm.Subscription
+		sub    olmapi.Subscription
 		change func(*olm.Snapshot)
 		kind   string
 		want   string
@@ -207,7 +208,7 @@ func TestInvalidSnapshot(t *testing.T) {
 		{"catalog twice", withCatalog("olm", "c", 0, contents(t, "a.v1")), olm.Options{}, "catalog olm/c occurs twice"},
 		{"another namespace", func(s *olm.Snapshot) { s.Subscriptions[0].Namespace = "x" }, olm.Options{}, "subscription x/a is of another namespace than ops"},
 		{"subscription twice", func(s *olm.Snapshot) { s.Subscriptions = append(s.Subscriptions, s.Subscriptions[0]) }, olm.Options{}, "subscription a occurs twice"},
-		{"nameless", func(s *olm.Snapshot) { s.Installed = append(s.Installed, olm.ClusterServiceVersion{}) }, olm.Options{}, "clusterserviceversion 0 has no name"},
+		{"nameless", func(s *olm.Snapshot) { s.Installed = append(s.Installed, olmapi.ClusterServiceVersion{}) }, olm.Options{}, "clusterserviceversion 0 has no name"},
 		{"no namespace", func(s *olm.Snapshot) { s.Namespace, s.Subscriptions = "", nil }, olm.Options{}, "no namespace"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestInvalidSnapshot(t *testing.T) {
 
 // TestResolveWhileUpdating has operators that are still being replaced.
 func TestResolveWhileUpdating(t *testing.T) {
-	csvs := func(phases ...string) []olm.ClusterServiceVersion {
+	csvs := func(phases ...string) []olmapi.ClusterServiceVersion {
 		return phase(installed("a.v1 K", "a.v2 K >a.v1", "b.v1"), phases...)
 	}
 	failForward := func(s *olm.Snapshot) {
@@ -286,14 +287,14 @@ func TestNotStuck(t *testing.T) {
 
 // TestBesideUpdating: of an operator that is on its way out only the name counts.
 func TestBesideUpdating(t *testing.T) {
-	csvs := phase(installed("a.v1 K -Q", "a.v2 >a.v1"), olm.CSVPhaseReplacing, "Installing")
+	csvs := phase(installed("a.v1 K -Q", "a.v2 >a.v1"), olmapi.CSVPhaseReplacing, "Installing")
 	c := contents(t, "a.v1 K -Q", "a.v2 >a.v1", "a.v3 >a.v2", "n.v1 -K", "k.v1 K")
 	g := resolve(t, snapshot(c, csvs, sub("a", "a.v2"), sub("n", "")), olm.Options{})
 	held := slices.ContainsFunc(g.HeldBack, func(h olm.HeldBack) bool { return h.Subscription != "" })
 	if members(g) != "a.v1 a.v2 k.v1 n.v1" || held || len(g.BrokenBefore) != 0 {
 		t.Errorf("generation:\n%s", g)
 	}
-	nameless := withoutAnnotation(phase(installed("a.v1", "a.v2 >a.v1"), olm.CSVPhaseReplacing, "Installing"))
+	nameless := withoutAnnotation(phase(installed("a.v1", "a.v2 >a.v1"), olmapi.CSVPhaseReplacing, "Installing"))
 	s := snapshot(c, nameless, sub("a", "a.v2"), sub("a", "", named("b"), startingCSV("a.v1")))
 	if got, want := outcome(s, olm.Options{}), "a.v1 a.v2"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -338,7 +339,7 @@ func TestOperators(t *testing.T) {
 		t.Fatalf("%d new Subscriptions", len(g.NewSubscriptions))
 	}
 	n := g.NewSubscriptions[0]
-	wantSpec := olm.SubscriptionSpec{Source: "c", SourceNamespace: "olm", Package: "k", Channel: "beta", StartingCSV: "k.v1", InstallPlanApproval: olm.ApprovalAutomatic}
+	wantSpec := olmapi.SubscriptionSpec{Source: "c", SourceNamespace: "olm", Package: "k", Channel: "beta", StartingCSV: "k.v1", InstallPlanApproval: olmapi.ApprovalAutomatic}
 	if diff := cmp.Diff(wantSpec, n.Spec); diff != "" || n.Name != "k-beta-c-olm" || n.Namespace != ns {
 		t.Errorf("new Subscription %s/%s (-want +got):\n%s", n.Namespace, n.Name, diff)
 	}

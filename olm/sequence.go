@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // CycleError says that updates lead in a circle: through skips or skipRanges an
@@ -74,7 +76,7 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 func Apply(s Snapshot, g *Generation) (Snapshot, error) {
 	gone := map[string]bool{}
 	gets := map[string]string{} // by Subscription
-	var added []ClusterServiceVersion
+	var added []olmapi.ClusterServiceVersion
 	for i := range g.Slots {
 		slot := &g.Slots[i]
 		if slot.Operator == nil {
@@ -107,7 +109,7 @@ func Apply(s Snapshot, g *Generation) (Snapshot, error) {
 	out.Subscriptions = slices.Clone(s.Subscriptions)
 	for _, n := range g.NewSubscriptions {
 		// One of that name that asks for something else stays as it is.
-		if !slices.ContainsFunc(out.Subscriptions, func(sub Subscription) bool { return sub.Name == n.Name }) {
+		if !slices.ContainsFunc(out.Subscriptions, func(sub olmapi.Subscription) bool { return sub.Name == n.Name }) {
 			out.Subscriptions = append(out.Subscriptions, n)
 		}
 	}
@@ -118,7 +120,7 @@ func Apply(s Snapshot, g *Generation) (Snapshot, error) {
 			name, ok = sub.Spec.StartingCSV, true
 		}
 		if ok {
-			sub.Status.CurrentCSV, sub.Status.InstalledCSV, sub.Status.State = name, name, StateAtLatestKnown
+			sub.Status.CurrentCSV, sub.Status.InstalledCSV, sub.Status.State = name, name, olmapi.StateAtLatestKnown
 		}
 	}
 	return out, nil
@@ -128,12 +130,12 @@ func Apply(s Snapshot, g *Generation) (Snapshot, error) {
 // and what that was to replace: they leave together.
 func dropFailedForward(s *Snapshot, gone map[string]bool) {
 	for _, failed := range s.Installed {
-		if !gone[failed.Name] || failed.Status.Phase != CSVPhaseFailed {
+		if !gone[failed.Name] || failed.Status.Phase != olmapi.CSVPhaseFailed {
 			continue
 		}
 		for replaced := failed.Spec.Replaces; replaced != "" && !gone[replaced]; {
-			i := slices.IndexFunc(s.Installed, func(csv ClusterServiceVersion) bool {
-				return csv.Name == replaced && csv.Status.Phase == CSVPhaseReplacing
+			i := slices.IndexFunc(s.Installed, func(csv olmapi.ClusterServiceVersion) bool {
+				return csv.Name == replaced && csv.Status.Phase == olmapi.CSVPhaseReplacing
 			})
 			if i < 0 {
 				break
@@ -146,19 +148,19 @@ func dropFailedForward(s *Snapshot, gone map[string]bool) {
 
 // installedCSV is the ClusterServiceVersion that an operator becomes, with the
 // properties of its bundle.
-func installedCSV(namespace string, op *Operator) (ClusterServiceVersion, error) {
+func installedCSV(namespace string, op *Operator) (olmapi.ClusterServiceVersion, error) {
 	data, err := json.Marshal(struct {
 		Properties []Property `json:"properties"`
 	}{op.Bundle.Properties})
 	if err != nil {
-		return ClusterServiceVersion{}, fmt.Errorf("properties of bundle %s: %w", op.Name, err)
+		return olmapi.ClusterServiceVersion{}, fmt.Errorf("properties of bundle %s: %w", op.Name, err)
 	}
-	csv := ClusterServiceVersion{}
-	csv.APIVersion, csv.Kind = Group+"/v1alpha1", "ClusterServiceVersion"
+	csv := olmapi.ClusterServiceVersion{}
+	csv.APIVersion, csv.Kind = olmapi.Group+"/v1alpha1", "ClusterServiceVersion"
 	csv.Namespace, csv.Name = namespace, op.Name
-	csv.Annotations = map[string]string{AnnotationProperties: string(data)}
+	csv.Annotations = map[string]string{olmapi.AnnotationProperties: string(data)}
 	csv.Spec.Version, csv.Spec.Replaces = op.Version, op.Replaces
-	csv.Status.Phase = CSVPhaseSucceeded
+	csv.Status.Phase = olmapi.CSVPhaseSucceeded
 	return csv, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -14,7 +15,7 @@ import (
 // it.
 func TestSequenceFailingForward(t *testing.T) {
 	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2", "a.v4 >a.v3", "a.v5 >a.v4")
-	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olm.CSVPhaseReplacing, olm.CSVPhaseReplacing, olm.CSVPhaseFailed)
+	csvs := phase(installed("a.v1", "a.v2 >a.v1", "a.v3 >a.v2"), olmapi.CSVPhaseReplacing, olmapi.CSVPhaseReplacing, olmapi.CSVPhaseFailed)
 	s := snapshot(c, csvs, sub("a", "a.v3"))
 	s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 	for _, o := range []olm.Options{{}, {AllOrNothing: true}} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // validate finds what a resolution does not check itself (see TestCheck): whether
@@ -11,7 +12,7 @@ import (
 // for, and what was added for a requirement satisfies it and gets a Subscription.
 func validate(s olm.Snapshot, g *olm.Generation) (errs []error) {
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	subs := map[string]*olm.Subscription{}
+	subs := map[string]*olmapi.Subscription{}
 	for i := range s.Subscriptions {
 		subs[s.Subscriptions[i].Name] = &s.Subscriptions[i]
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // clusterOperators: every operator is healthy, judged as the update itself will
@@ -197,7 +198,7 @@ func (k overridableKind) read(ctx context.Context, r clusterapi.Reader) ([]*clus
 
 // operatorCompatibility: every operator that OLM installed may run on the target.
 func operatorCompatibility(ctx context.Context, in *Input) ([]Finding, error) {
-	csvs, err := list[olm.ClusterServiceVersion](ctx, in, clusterapi.ListOptions{})
+	csvs, err := list[olmapi.ClusterServiceVersion](ctx, in, clusterapi.ListOptions{})
 	err = optionalAPI(err, "ClusterServiceVersions")
 	if err != nil && len(csvs) == 0 {
 		return nil, err
@@ -212,8 +213,8 @@ func operatorCompatibility(ctx context.Context, in *Input) ([]Finding, error) {
 		if csv.IsCopied() {
 			continue
 		}
-		highest, warning, err := csv.MaxOpenShiftVersion()
-		o := object[olm.ClusterServiceVersion](csv.Namespace, csv.Name, "metadata.annotations", "", "")
+		highest, warning, err := olm.MaxOpenShiftVersion(csv)
+		o := object[olmapi.ClusterServiceVersion](csv.Namespace, csv.Name, "metadata.annotations", "", "")
 		switch {
 		case err != nil:
 			o.Note = "its olm.maxOpenShiftVersion is invalid: " + err.Error()
@@ -227,11 +228,11 @@ func operatorCompatibility(ctx context.Context, in *Input) ([]Finding, error) {
 		}
 		held = append(held, o)
 	}
-	plans, plansErr := list[olm.InstallPlan](ctx, in, clusterapi.ListOptions{})
+	plans, plansErr := list[olmapi.InstallPlan](ctx, in, clusterapi.ListOptions{})
 	var pending []Object
 	for _, p := range plans {
-		if !p.Spec.Approved && p.Status.Phase == olm.PlanPhaseRequiresApproval {
-			pending = append(pending, object[olm.InstallPlan](p.Namespace, p.Name, "spec.approved", "false", strings.Join(p.Spec.ClusterServiceVersionNames, ", ")))
+		if !p.Spec.Approved && p.Status.Phase == olmapi.PlanPhaseRequiresApproval {
+			pending = append(pending, object[olmapi.InstallPlan](p.Namespace, p.Name, "spec.approved", "false", strings.Join(p.Spec.ClusterServiceVersionNames, ", ")))
 		}
 	}
 	var found findings

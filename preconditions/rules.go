@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
@@ -129,7 +129,7 @@ func documented() []check {
 		{Rule{Name: "VolumeSnapshots", Severities: notes, Reads: kinds{gvkOf[corev1.PersistentVolumeClaim](), gvkOf[volumeSnapshot]()}, Needs: []string{"Now"},
 			Source: "Performing a cluster update, Before updating", Link: docsPerforming}, volumeSnapshots(0)},
 		{Rule{Name: "OperatorCompatibility", Kinds: minors, Severities: orBlocks,
-			Reads:  kinds{version, gvkOf[olm.ClusterServiceVersion](), gvkOf[olm.InstallPlan]()},
+			Reads:  kinds{version, gvkOf[olmapi.ClusterServiceVersion](), gvkOf[olmapi.InstallPlan]()},
 			Source: "Performing a cluster update, Before updating", Link: docsPerforming}, operatorCompatibility},
 		{Rule{Name: "VSphere", Severities: orBlocks, Reads: kinds{infrastructure, gvkOf[corev1.PersistentVolume]()}, Needs: []string{"VSphere"},
 			Source: "Updating hardware on nodes running on vSphere", Link: docsPerforming}, vSphere},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // The states of a catalog's connection.
@@ -25,7 +25,7 @@ func (p *process) catalogs() *behaviour {
 		name:    "catalogs",
 		watches: []reconcile.Watch{p.watch(kindCatalogSource, wakeChanged(0))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-			o, cs, err := read[olm.CatalogSource](ctx, p, kindCatalogSource, named(r.Key))
+			o, cs, err := read[olmapi.CatalogSource](ctx, p, kindCatalogSource, named(r.Key))
 			if o == nil || err != nil {
 				return reconcile.Result{}, err
 			}
@@ -46,7 +46,7 @@ func (p *process) catalogs() *behaviour {
 	}
 }
 
-func connection(cs *olm.CatalogSource, state string, now time.Time) map[string]any {
+func connection(cs *olmapi.CatalogSource, state string, now time.Time) map[string]any {
 	address := cs.Spec.Address
 	if address == "" {
 		address = cs.Name + "." + cs.Namespace + ".svc:50051"

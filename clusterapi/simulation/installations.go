@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // The phases of a ClusterServiceVersion that package olm has no use for.
@@ -36,7 +36,7 @@ func (p *process) installations() *behaviour {
 		p.watch(kindCSV, func(old, new *clusterapi.Object) []reconcile.Wake {
 			o := either(old, new)
 			wakes := []reconcile.Wake{{Key: keyOf(o)}}
-			if csv, err := clusterapi.As[olm.ClusterServiceVersion](o); err == nil && csv.Spec.Replaces != "" {
+			if csv, err := clusterapi.As[olmapi.ClusterServiceVersion](o); err == nil && csv.Spec.Replaces != "" {
 				wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Namespace: csv.Namespace, Name: csv.Spec.Replaces}})
 			}
 			return wakes
@@ -63,7 +63,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 	if r.Key == unmet {
 		return x.wakeUnmet(ctx)
 	}
-	o, csv, err := read[olm.ClusterServiceVersion](ctx, x.p, kindCSV, named(r.Key))
+	o, csv, err := read[olmapi.ClusterServiceVersion](ctx, x.p, kindCSV, named(r.Key))
 	if err != nil || o != nil && csv.IsCopied() {
 		return none, err
 	}
@@ -78,7 +78,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 	if began.IsZero() {
 		began = r.Now
 	}
-	if csv.Status.Phase == olm.CSVPhaseDeleting {
+	if csv.Status.Phase == olmapi.CSVPhaseDeleting {
 		if left := began.Add(stepTime).Sub(r.Now); left > 0 {
 			return later(r, left), nil
 		}
@@ -90,7 +90,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 	}
 	if next.name == "" {
 		res := later(r, next.again)
-		if csv.Status.Phase == olm.CSVPhaseReplacing {
+		if csv.Status.Phase == olmapi.CSVPhaseReplacing {
 			res.Wake = wakeOf(version(all, csv.Spec.Replaces)).Wake // which goes first
 		}
 		return res, nil
@@ -108,7 +108,7 @@ func (x *installer) look(ctx context.Context, r reconcile.Request) (reconcile.Re
 }
 
 // wakeOf is a result that looks at another version, if there is one.
-func wakeOf(csv *olm.ClusterServiceVersion) reconcile.Result {
+func wakeOf(csv *olmapi.ClusterServiceVersion) reconcile.Result {
 	if csv == nil {
 		return reconcile.Result{}
 	}
@@ -120,18 +120,18 @@ func wakeOf(csv *olm.ClusterServiceVersion) reconcile.Result {
 const stepTime = time.Second
 
 // next is the phase that follows; without a name none does yet.
-func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, all []*olm.ClusterServiceVersion, began, now time.Time) (phase, error) {
+func (x *installer) next(ctx context.Context, csv *olmapi.ClusterServiceVersion, all []*olmapi.ClusterServiceVersion, began, now time.Time) (phase, error) {
 	successor := replacing(all, csv.Name)
 	fault := x.p.c.faults.of(csvPart(csv.Namespace, csv.Name), nil, now)
 	left := began.Add(stepTime).Sub(now)
 	switch csv.Status.Phase {
-	case olm.CSVPhaseReplacing:
+	case olmapi.CSVPhaseReplacing:
 		if named := csv.Spec.Replaces; named != "" && version(all, named) != nil {
 			return phase{}, nil // the older one goes first, or the chain would break
 		}
 		for s := successor; s != nil; s = replacing(all, s.Name) {
-			if s.Status.Phase == olm.CSVPhaseSucceeded {
-				return phase{name: olm.CSVPhaseDeleting, reason: "Replaced", again: stepTime,
+			if s.Status.Phase == olmapi.CSVPhaseSucceeded {
+				return phase{name: olmapi.CSVPhaseDeleting, reason: "Replaced", again: stepTime,
 					message: "has been replaced by a newer ClusterServiceVersion that has successfully installed."}, nil
 			}
 		}
@@ -140,7 +140,7 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 		return phase{name: csvPending, reason: "RequirementsUnknown", message: "requirements not yet checked", again: stepTime}, nil
 	}
 	if successor != nil {
-		return phase{name: olm.CSVPhaseReplacing, reason: "BeingReplaced", message: "being replaced by csv: " + successor.Name}, nil
+		return phase{name: olmapi.CSVPhaseReplacing, reason: "BeingReplaced", message: "being replaced by csv: " + successor.Name}, nil
 	}
 	switch csv.Status.Phase {
 	case csvPending:
@@ -155,7 +155,7 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 			}
 			return phase{name: csvPending, reason: "RequirementsNotMet", message: "one or more requirements couldn't be found"}, nil
 		}
-		if old := version(all, csv.Spec.Replaces); old != nil && old.Status.Phase != olm.CSVPhaseReplacing {
+		if old := version(all, csv.Spec.Replaces); old != nil && old.Status.Phase != olmapi.CSVPhaseReplacing {
 			return phase{again: stepTime}, nil
 		}
 		return phase{name: csvInstallReady, reason: "AllRequirementsMet", message: "all requirements found, attempting install", again: stepTime}, nil
@@ -172,11 +172,11 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 		case fault.is(FaultStuck):
 			return phase{again: x.p.c.faults.shows(fault, now)}, nil
 		case fault.is(FaultDegraded), fault.is(FaultUnavailable):
-			return phase{name: olm.CSVPhaseFailed, reason: "InstallComponentFailed", again: x.p.c.faults.shows(fault, now),
+			return phase{name: olmapi.CSVPhaseFailed, reason: "InstallComponentFailed", again: x.p.c.faults.shows(fault, now),
 				message: "install strategy failed: " + fault.message()}, nil
 		}
-		return phase{name: olm.CSVPhaseSucceeded, reason: "InstallSucceeded", message: "install strategy completed with no errors"}, nil
-	case olm.CSVPhaseFailed:
+		return phase{name: olmapi.CSVPhaseSucceeded, reason: "InstallSucceeded", message: "install strategy completed with no errors"}, nil
+	case olmapi.CSVPhaseFailed:
 		if fault != nil {
 			return phase{again: x.p.c.faults.shows(fault, now)}, nil
 		}
@@ -189,8 +189,8 @@ func (x *installer) next(ctx context.Context, csv *olm.ClusterServiceVersion, al
 
 // missing is a definition that a version owns or requires and that is not
 // there.
-func (x *installer) missing(ctx context.Context, csv *olm.ClusterServiceVersion) (string, error) {
-	for _, list := range [][]olm.APIDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
+func (x *installer) missing(ctx context.Context, csv *olmapi.ClusterServiceVersion) (string, error) {
+	for _, list := range [][]olmapi.APIDescription{csv.Spec.CustomResourceDefinitions.Owned, csv.Spec.CustomResourceDefinitions.Required} {
 		for _, d := range list {
 			_, err := clusterapi.GetShared(ctx, x.p.api, kindDefinition, clusterapi.Key("", d.Name))
 			if apierrors.IsNotFound(err) {
@@ -205,12 +205,12 @@ func (x *installer) missing(ctx context.Context, csv *olm.ClusterServiceVersion)
 }
 
 // versions are those of a namespace that stay, without copies, by name.
-func (x *installer) versions(ctx context.Context, namespace string) ([]*olm.ClusterServiceVersion, error) {
-	all, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, x.p.api, clusterapi.ListOptions{Namespace: namespace})
+func (x *installer) versions(ctx context.Context, namespace string) ([]*olmapi.ClusterServiceVersion, error) {
+	all, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, x.p.api, clusterapi.ListOptions{Namespace: namespace})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
-	var out []*olm.ClusterServiceVersion
+	var out []*olmapi.ClusterServiceVersion
 	for _, csv := range all {
 		if !csv.IsCopied() && csv.DeletionTimestamp == nil {
 			out = append(out, csv)
@@ -231,7 +231,7 @@ func (x *installer) wakeUnmet(ctx context.Context) (res reconcile.Result, err er
 }
 
 // version finds a version by name, nil if it is not there.
-func version(all []*olm.ClusterServiceVersion, name string) *olm.ClusterServiceVersion {
+func version(all []*olmapi.ClusterServiceVersion, name string) *olmapi.ClusterServiceVersion {
 	for _, csv := range all {
 		if name != "" && csv.Name == name {
 			return csv
@@ -241,7 +241,7 @@ func version(all []*olm.ClusterServiceVersion, name string) *olm.ClusterServiceV
 }
 
 // replacing finds the version that replaces another one.
-func replacing(all []*olm.ClusterServiceVersion, name string) *olm.ClusterServiceVersion {
+func replacing(all []*olmapi.ClusterServiceVersion, name string) *olmapi.ClusterServiceVersion {
 	for _, csv := range all {
 		if csv.Spec.Replaces == name && csv.Name != name {
 			return csv

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // csv creates a ClusterServiceVersion that owns a definition, if named.
@@ -32,7 +32,7 @@ func csv(t *testing.T, c *cluster, name, replaces, owns string) {
 
 func phase(t *testing.T, c *cluster, name string) string {
 	t.Helper()
-	obj, err := clusterapi.Get[olm.ClusterServiceVersion](t.Context(), c, clusterapi.Key("operators", name))
+	obj, err := clusterapi.Get[olmapi.ClusterServiceVersion](t.Context(), c, clusterapi.Key("operators", name))
 	if apierrors.IsNotFound(err) {
 		return "gone"
 	}
@@ -54,7 +54,7 @@ func recordPhases(t *testing.T, c *cluster) func() []string {
 			}
 			name, text := change.Object().Name(), "gone"
 			if change.New != nil {
-				v, err := clusterapi.As[olm.ClusterServiceVersion](change.New)
+				v, err := clusterapi.As[olmapi.ClusterServiceVersion](change.New)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +108,7 @@ func TestInstallation(t *testing.T) {
 	if diff := cmp.Diff(want, tell()); diff != "" {
 		t.Errorf("phases (-want +got):\n%s", diff)
 	}
-	u, err := c.Get(t.Context(), (*olm.ClusterServiceVersion)(nil).APIKind(), clusterapi.Key("operators", "widget.v2"))
+	u, err := c.Get(t.Context(), (*olmapi.ClusterServiceVersion)(nil).APIKind(), clusterapi.Key("operators", "widget.v2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestInstallationGoesOn(t *testing.T) {
 	if got := phase(t, c, "widget.v1"); got != "Succeeded InstallSucceeded" {
 		t.Errorf("a minute of installing, with a restart: %s", got)
 	}
-	modify(t, c, "operators", "widget.v1", func(v *olm.ClusterServiceVersion) { v.Labels = map[string]string{"olm.copiedFrom": "elsewhere"} })
+	modify(t, c, "operators", "widget.v1", func(v *olmapi.ClusterServiceVersion) { v.Labels = map[string]string{"olm.copiedFrom": "elsewhere"} })
 	csv(t, c, "widget.v2", "widget.v1", "")
 	c.pass(5 * time.Minute)
 	if got := phase(t, c, "widget.v1"); got != "Succeeded InstallSucceeded" {
@@ -211,7 +211,7 @@ func TestCatalogs(t *testing.T) {
 	source("ours", "")
 	source("broken", "TRANSIENT_FAILURE")
 	state := func(name string) string {
-		return get[olm.CatalogSource](t, c, "openshift-marketplace", name).Status.ConnectionState.LastObservedState
+		return get[olmapi.CatalogSource](t, c, "openshift-marketplace", name).Status.ConnectionState.LastObservedState
 	}
 	c.pass(5 * time.Second)
 	if got := state("ours"); got != "CONNECTING" {

@@ -33,6 +33,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/olm/trial"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -165,7 +166,7 @@ func (o *options) plan(ctx context.Context, _ []string, stdout, stderr io.Writer
 	} else if err != nil {
 		return err
 	}
-	cluster, err := program.OpenRecording(ctx, o.cluster, stderr, olm.Group, olmKinds...)
+	cluster, err := program.OpenRecording(ctx, o.cluster, stderr, olmapi.Group, olmKinds...)
 	if err != nil {
 		return err
 	}

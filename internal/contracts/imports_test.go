@@ -50,9 +50,10 @@ var rooms = map[string][]string{
 	"mcp/rollout/vmhardware":        {"mcp/rollout/nodeaction"},
 	"mcp/rollout/sshhost":           {"mcp/rollout/nodeaction"},
 	"mcp/plan":                      {"mcp"},
-	"olm":                           nil,
+	"olm":                           {"olm/api"},
+	"olm/api":                       nil,
 	"olm/catalog":                   {"olm"},
-	"olm/install":                   {"olm", "olm/catalog"},
+	"olm/install":                   {"olm", "olm/api", "olm/catalog"},
 	"runlevel":                      {"runlevel/merge"},
 	"runlevel/merge":                nil,
 	"runlevel/preview":              {"runlevel", "runlevel/merge"},
@@ -147,7 +148,7 @@ func importFault(from, imported string) string {
 var simulationImports = map[string][]string{
 	"clusterapi/dump":               {"clusterapi"},
 	"clusterapi/view":               {"clusterapi"},
-	"clusterapi/simulation":         {"mcp", "olm"},
+	"clusterapi/simulation":         {"mcp", "olm/api"},
 	"clusterapi/simulation/payload": {"manifest"},
 }
 

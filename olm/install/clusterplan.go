@@ -13,7 +13,9 @@ import (
 // [ReadSnapshots] and [olm.Plan], and for an update of the cluster to target,
 // unless that is empty. Only what is subscribed to needs a catalog at hand. Errors
 // are those of the two.
-func PlanCluster(ctx context.Context, r clusterapi.Reader, catalogs map[types.NamespacedName]olm.Catalog, target string) (*olm.ClusterPlan, error) {
+func PlanCluster(
+	ctx context.Context, r clusterapi.Reader, catalogs map[types.NamespacedName]olm.Catalog, target string,
+) (*olm.ClusterPlan, error) {
 	snapshots, err := ReadSnapshots(ctx, r, SnapshotOptions{Catalogs: catalogs})
 	if err != nil {
 		return nil, err

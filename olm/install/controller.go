@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Options configure a [Controller].
@@ -76,7 +77,7 @@ type Unpacker interface {
 // UnpackRequest is what an [Unpacker] is asked for.
 type UnpackRequest struct {
 	Namespace string
-	Lookup    olm.BundleLookup
+	Lookup    olmapi.BundleLookup
 	// Limits are those that the namespace's OperatorGroup sets.
 	Limits UnpackLimits
 }
@@ -159,18 +160,18 @@ type SyncResult struct {
 // [clusterapi.PanicError].
 func (c *Controller) Sync(ctx context.Context, namespace string) (*SyncResult, error) {
 	var p *pass
-	var told error
+	var cause error
 	err := panics.Catch(func() (err error) {
 		for range clusterapi.DefaultRetries {
 			p = c.newPass(c.o.API, namespace, c.o.Clock.Now())
-			told, err = p.run(ctx, c.o.Catalogs, c.unpackAll)
+			cause, err = p.run(ctx, c.o.Catalogs, c.unpackAll)
 			if !apierrors.IsConflict(err) {
 				break // else somebody wrote meanwhile
 			}
 		}
 		return err
 	})
-	return p.res, errors.Join(told, err)
+	return p.res, errors.Join(cause, err)
 }
 
 // Run makes passes over all namespaces until the context ends, and returns its
@@ -178,16 +179,18 @@ func (c *Controller) Sync(ctx context.Context, namespace string) (*SyncResult, e
 // unpacked or steps fail, else at intervals and when a watch reports a change.
 // Errors are reported to Observe and tried again.
 func (c *Controller) Run(ctx context.Context) error {
-	err := reconcile.Run(ctx, reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: func(e clusterapi.Event) {
-		if e.Err != nil {
-			subject, key := "", e.Data.(*reconcile.Attempt).Key
-			if key.Namespace != "" {
-				subject = "namespace/" + key.Namespace
-			}
-			c.observe(clusterapi.Event{Type: EventError, Time: e.Time, Subject: subject, Err: e.Err})
+	observe := func(e clusterapi.Event) {
+		if e.Err == nil {
+			return
 		}
-	}}, c.Process())
-	return cmp.Or(err, ctx.Err())
+		subject, key := "", e.Data.(*reconcile.Attempt).Key
+		if key.Namespace != "" {
+			subject = "namespace/" + key.Namespace
+		}
+		c.observe(clusterapi.Event{Type: EventError, Time: e.Time, Subject: subject, Err: e.Err})
+	}
+	o := reconcile.Options{API: clusterOf(c.o.API), Clock: c.o.Clock, Observe: observe}
+	return cmp.Or(reconcile.Run(ctx, o, c.Process()), ctx.Err())
 }
 
 // clusterOf is an API as a whole cluster: nothing is evicted here.

@@ -11,20 +11,21 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 // tracing is a namespace that has version 1 and limits OpenShift.
-func tracing() (*olm.Subscription, *olm.ClusterServiceVersion, *olm.OperatorGroup) {
+func tracing() (*olmapi.Subscription, *olmapi.ClusterServiceVersion, *olmapi.OperatorGroup) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "observe", Name: name} }
-	csv := &olm.ClusterServiceVersion{ObjectMeta: meta("tracing.v1")}
-	csv.Annotations = map[string]string{olm.AnnotationProperties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.17"}]}`}
-	return &olm.Subscription{
+	csv := &olmapi.ClusterServiceVersion{ObjectMeta: meta("tracing.v1")}
+	csv.Annotations = map[string]string{olmapi.AnnotationProperties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.17"}]}`}
+	return &olmapi.Subscription{
 		ObjectMeta: meta("tracing"),
-		Spec:       olm.SubscriptionSpec{Source: "community", SourceNamespace: "openshift-marketplace", Package: "tracing", Channel: "stable"},
-		Status:     olm.SubscriptionStatus{InstalledCSV: "tracing.v1", CurrentCSV: "tracing.v1"},
-	}, csv, &olm.OperatorGroup{ObjectMeta: meta("group")}
+		Spec:       olmapi.SubscriptionSpec{Source: "community", SourceNamespace: "openshift-marketplace", Package: "tracing", Channel: "stable"},
+		Status:     olmapi.SubscriptionStatus{InstalledCSV: "tracing.v1", CurrentCSV: "tracing.v1"},
+	}, csv, &olmapi.OperatorGroup{ObjectMeta: meta("group")}
 }
 
 // A pass of the controller makes the InstallPlan for the update.
@@ -58,7 +59,7 @@ func ExampleController() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := clusterapi.Get[olm.InstallPlan](ctx, cluster, clusterapi.Key("observe", result.Plan))
+	plan, err := clusterapi.Get[olmapi.InstallPlan](ctx, cluster, clusterapi.Key("observe", result.Plan))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -73,8 +74,8 @@ func manageWith(t testing.TB, intercept func(context.Context, memory.Call, func(
 	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
 	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: intercept})
 	w.catalogs = map[types.NamespacedName]olm.Catalog{catalogKey: fixed{c: c}}
-	w.put(&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}})
-	w.put(&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
+	w.put(&olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}})
+	w.put(&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
 	w.put(objects...)
 	w.options = install.Options{Clock: w.clock, Observe: func(e clusterapi.Event) { w.events = append(w.events, e) }}
 	return w
@@ -128,9 +129,9 @@ func (w *managed) settle() *install.SyncResult {
 	return nil
 }
 
-func (w *managed) subscription(name string) *olm.Subscription {
+func (w *managed) subscription(name string) *olmapi.Subscription {
 	w.t.Helper()
-	return get[olm.Subscription](w, name)
+	return get[olmapi.Subscription](w, name)
 }
 
 func get[T any](w *managed, name string) *T {
@@ -154,8 +155,8 @@ func list[T any](w *managed) []T {
 // plans lists InstallPlans by generation: CSVs, approval and phase.
 func (w *managed) plans() []string {
 	w.t.Helper()
-	all := list[olm.InstallPlan](w)
-	slices.SortFunc(all, func(a, b olm.InstallPlan) int { return int(a.Spec.Generation - b.Spec.Generation) })
+	all := list[olmapi.InstallPlan](w)
+	slices.SortFunc(all, func(a, b olmapi.InstallPlan) int { return int(a.Spec.Generation - b.Spec.Generation) })
 	var out []string
 	for _, p := range all {
 		out = append(out, fmt.Sprintf("%d %s %s %v", p.Spec.Generation, p.Spec.Approval, p.Status.Phase, p.Spec.ClusterServiceVersionNames))
@@ -167,7 +168,7 @@ func (w *managed) plans() []string {
 func (w *managed) states() []string {
 	w.t.Helper()
 	var out []string
-	for _, s := range list[olm.Subscription](w) {
+	for _, s := range list[olmapi.Subscription](w) {
 		text := fmt.Sprintf("%s %s %s/%s", s.Name, s.Status.State, s.Status.InstalledCSV, s.Status.CurrentCSV)
 		if c := conditionsText(&s.Status); c != "" {
 			text += ": " + c
@@ -180,7 +181,7 @@ func (w *managed) states() []string {
 // approve approves an InstallPlan.
 func (w *managed) approve(name string) {
 	w.t.Helper()
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
 		p.Spec.Approved = true
 		return nil
 	})
@@ -203,12 +204,12 @@ func (w *managed) install(csvs ...string) {
 			}
 		}
 	}
-	for _, p := range list[olm.InstallPlan](w) {
-		if p.Status.Phase != olm.PlanPhaseInstalling {
+	for _, p := range list[olmapi.InstallPlan](w) {
+		if p.Status.Phase != olmapi.PlanPhaseInstalling {
 			continue
 		}
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{Status: true}, func(p *olm.InstallPlan) error {
-			p.Status.Phase = olm.PlanPhaseComplete
+		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
+			p.Status.Phase = olmapi.PlanPhaseComplete
 			return nil
 		})
 		if err != nil {

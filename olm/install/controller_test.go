@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -45,7 +46,7 @@ func TestControllerInstallsAndUpdates(t *testing.T) {
 	}
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 b.v1]"})
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradePending /a.v1"})
-	p := get[olm.InstallPlan](w, r.Plan)
+	p := get[olmapi.InstallPlan](w, r.Plan)
 	if len(p.OwnerReferences) != 1 || p.OwnerReferences[0].Name != "a" || p.OwnerReferences[0].UID == "" || !strings.HasPrefix(p.Name, "install-") {
 		t.Errorf("the plan's metadata: %+v", p.ObjectMeta)
 	}
@@ -120,7 +121,7 @@ func TestControllerManualApproval(t *testing.T) {
 	expect(t, "plans", w.plans(), []string{"1 Manual Complete [a.v1 b.v1]", "2 Manual RequiresApproval [a.v2]"})
 
 	// Deleting the plan makes another.
-	for _, p := range list[olm.InstallPlan](w) {
+	for _, p := range list[olmapi.InstallPlan](w) {
 		if p.Spec.Generation == 2 {
 			if err := w.Delete(context.Background(), p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}); err != nil {
 				t.Fatal(err)
@@ -140,8 +141,8 @@ func TestControllerApprovalChanges(t *testing.T) {
 	w.settle()
 	for _, name := range []string{"a", "b"} {
 		expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
-		_, err := clusterapi.Modify(t.Context(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
-			s.Spec.InstallPlanApproval = olm.ApprovalAutomatic
+		_, err := clusterapi.Modify(t.Context(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
+			s.Spec.InstallPlanApproval = olmapi.ApprovalAutomatic
 			return nil
 		})
 		checktest.OK(t, err)
@@ -165,13 +166,13 @@ func TestControllerAdoptsOperators(t *testing.T) {
 			[]string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing"}},
 		{"by the catalog", []any{bare("a.v1")}, []string{"a UpgradePending a.v1/a.v2: InstallPlanPending=True Installing"}},
 		{"another package", []any{ptr(installed("b.v1 Y")[0])}, []string{"a UpgradePending /a.v2: InstallPlanPending=True Installing"}},
-		{"the newest of a chain", []any{bare("a.v1"), ptr(newCSV("a.v2", func(c *olm.ClusterServiceVersion) { c.Spec.Replaces = "a.v1" }))},
+		{"the newest of a chain", []any{bare("a.v1"), ptr(newCSV("a.v2", func(c *olmapi.ClusterServiceVersion) { c.Spec.Replaces = "a.v1" }))},
 			[]string{"a AtLatestKnown a.v2/a.v2"}},
 		{"another Subscription has it", []any{bare("a.v1"), ptr(sub("a", "a.v1", named("other"), channel("beta")))},
 			[]string{"a  /: ResolutionFailed=True ConstraintsNotSatisfiable held back: subscription a: not taken a.v2, a.v1; nothing instead: " +
 				"a.v2 not taken; subscription other can have nothing but a.v1; a.v1 not taken; subscription other can have nothing but a.v1",
 				"other AtLatestKnown a.v1/a.v1"}},
-		{"a copy", []any{copyOf("a.v1", func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" })},
+		{"a copy", []any{copyOf("a.v1", func(c *olmapi.ClusterServiceVersion) { c.Status.Reason = "Copied" })},
 			[]string{"a UpgradePending /a.v2: InstallPlanPending=True Installing"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 			t.Errorf("%s refers to %+v", name, ref)
 		}
 	}
-	p := get[olm.InstallPlan](w, first)
+	p := get[olmapi.InstallPlan](w, first)
 	c := p.Status.Conditions[0]
 	if c.Type != "Installed" || c.Status != corev1.ConditionFalse || c.Reason != "PlanSuperseded" ||
 		!strings.HasSuffix(c.Message, "but for a.v2, b.v1") || p.Status.Message != c.Message {
@@ -212,7 +213,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	expect(t, "plans", w.plans(), want)
 
 	// The channel leads nowhere: nothing is asked for of a.
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
 		s.Spec.Channel = "none"
 		return nil
 	})
@@ -226,7 +227,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
 
 	// And back: what was asked for before is asked for again, by another plan.
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
 		s.Spec.Channel = "stable"
 		return nil
 	})
@@ -259,7 +260,7 @@ func TestControllerGivesUpdatesUp(t *testing.T) {
 // can.
 func TestControllerUnreadableCatalog(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]), ptr(sub("b", "")))
-	w.put(&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine"}})
+	w.put(&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine"}})
 	_, err := w.controller().Sync(context.Background(), ns)
 	var prevented *olm.Prevented
 	if !errors.As(err, &prevented) {
@@ -402,7 +403,7 @@ func TestControllerKeepsUnknownFields(t *testing.T) {
 	}
 	w := manage(t, contents(t, "a.v1 X"), u)
 	w.settle()
-	got, err := w.Get(context.Background(), (&olm.Subscription{}).APIKind(), clusterapi.Key(ns, "a"))
+	got, err := w.Get(context.Background(), (&olmapi.Subscription{}).APIKind(), clusterapi.Key(ns, "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,18 +415,18 @@ func TestControllerKeepsUnknownFields(t *testing.T) {
 }
 
 func TestControllerDeletesOldPlans(t *testing.T) {
-	for _, newest := range []olm.InstallPlanPhase{olm.PlanPhaseComplete, olm.PlanPhaseRequiresApproval} {
+	for _, newest := range []olmapi.InstallPlanPhase{olmapi.PlanPhaseComplete, olmapi.PlanPhaseRequiresApproval} {
 		s := sub("a", "a.v1")
-		if newest == olm.PlanPhaseRequiresApproval {
+		if newest == olmapi.PlanPhaseRequiresApproval {
 			// This plan is superseded.
 			s = sub("a", "a.v1", progressing("a.v2"), refersTo("p12"))
 		}
 		w := manage(t, contents(t, "a.v1 X"), &s, ptr(installed("a.v1 X")[0]))
 		for n := range 11 {
-			w.put(ptr(plan(fmt.Sprintf("p%02d", n+1), int64(n+1), olm.PlanPhaseComplete)))
+			w.put(ptr(plan(fmt.Sprintf("p%02d", n+1), int64(n+1), olmapi.PlanPhaseComplete)))
 		}
 		last := plan("p12", 12, newest)
-		last.Spec.Approved = newest == olm.PlanPhaseComplete
+		last.Spec.Approved = newest == olmapi.PlanPhaseComplete
 		w.put(&last)
 		w.sync()
 		if n := len(w.plans()); n != 7 {
@@ -476,7 +477,7 @@ func TestControllerExecutes(t *testing.T) {
 	expect(t, "Subscriptions", w.states(), []string{"a  /: " + failed, "b AtLatestKnown b.v1/b.v1: " + failed})
 
 	annotate := func(timeout string) {
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
+		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olmapi.OperatorGroup) error {
 			g.Annotations = map[string]string{"operatorframework.io/bundle-unpack-timeout": timeout}
 			return nil
 		})
@@ -497,7 +498,7 @@ func TestControllerExecutes(t *testing.T) {
 	expect(t, "asked", u.asked[len(u.asked)-1:], []string{"ops registry.example/a:1.0.0 a.v1 in 1m0s"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
 	expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v1/a.v1", "b AtLatestKnown b.v1/b.v1"})
-	installedCSV := get[olm.ClusterServiceVersion](w, "a.v1")
+	installedCSV := get[olmapi.ClusterServiceVersion](w, "a.v1")
 	sa := get[corev1.ServiceAccount](w, "sa")
 	if len(sa.OwnerReferences) != 1 || sa.OwnerReferences[0].UID != installedCSV.UID || installedCSV.UID == "" {
 		t.Errorf("owners of the account: %+v", sa.OwnerReferences)
@@ -506,8 +507,8 @@ func TestControllerExecutes(t *testing.T) {
 	if _, err := w.Get(context.Background(), schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, clusterapi.Key("", "pc")); err != nil {
 		t.Error(err)
 	}
-	for _, s := range list[olm.InstallPlan](w)[0].Status.Plan {
-		if s.Status != olm.StepCreated {
+	for _, s := range list[olmapi.InstallPlan](w)[0].Status.Plan {
+		if s.Status != olmapi.StepCreated {
 			t.Errorf("%s %s is %s", s.Resource.Kind, s.Resource.Name, s.Status)
 		}
 	}
@@ -535,7 +536,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}%s}`, apiVersion, kind, name, rest)
 	}
 	const olmVersion = "operators.coreos.com/v1alpha1"
-	p := plan("p", 1, olm.PlanPhaseInstalling)
+	p := plan("p", 1, olmapi.PlanPhaseInstalling)
 	p.Spec.ClusterServiceVersionNames = []string{"a.v1", "d.v1"}
 	for _, x := range []struct{ of, kind, name, manifest string }{
 		{"a.v1", "ClusterServiceVersion", "a.v1", object(olmVersion, "ClusterServiceVersion", "a.v1", `,"spec":{"version":"9.0.0"}`)},
@@ -547,10 +548,10 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 		{"a.v1", "ServiceMonitor", "m", object("monitoring.coreos.com/v1", "ServiceMonitor", "m", ``)},
 		{"a.v1", "ConfigMap", "done", "broken"},
 	} {
-		s := step(x.of, olm.StepUnknown)
+		s := step(x.of, olmapi.StepUnknown)
 		s.Resource.Name, s.Resource.Kind, s.Resource.Manifest = x.name, x.kind, x.manifest
 		if x.name == "done" {
-			s.Status = olm.StepCreated
+			s.Status = olmapi.StepCreated
 		}
 		p.Status.Plan = append(p.Status.Plan, s)
 	}
@@ -568,7 +569,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 	}
 	statuses := func() []string {
 		var out []string
-		for _, s := range get[olm.InstallPlan](w, "p").Status.Plan {
+		for _, s := range get[olmapi.InstallPlan](w, "p").Status.Plan {
 			out = append(out, fmt.Sprintf("%s %s %s", s.Resource.Kind, s.Resource.Name, s.Status))
 		}
 		return out
@@ -594,7 +595,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 	checktest.ErrorHas(t, "api-server resource not found installing ServiceMonitor m: GroupVersionKind monitoring.coreos.com/v1, Kind=ServiceMonitor not found", err)
 	expect(t, "steps", statuses(), want)
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 d.v1]"})
-	if v := get[olm.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
+	if v := get[olmapi.ClusterServiceVersion](w, "a.v1").Spec.Version; v != "1.0.0" {
 		t.Errorf("the CSV that was there has now version %s", v)
 	}
 	if s := w.subscription("a"); s.Spec.Package != "a" || len(s.Annotations) > 0 {
@@ -635,7 +636,7 @@ func TestControllerUnservedKind(t *testing.T) {
 		"see https://kubernetes.io/docs/reference/using-api/deprecation-guide/ for more information."
 	checktest.ErrorHas(t, text, w.settleFailing())
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
-	checktest.Equal(t, "retrying execution due to error: "+text, get[olm.InstallPlan](w, "install-1").Status.Message, "message")
+	checktest.Equal(t, "retrying execution due to error: "+text, get[olmapi.InstallPlan](w, "install-1").Status.Message, "message")
 	get[corev1.ConfigMap](w, "c") // what can be written is
 	w.clock.Step(time.Minute)
 	w.settle()
@@ -659,7 +660,7 @@ func TestControllerRetriesSteps(t *testing.T) {
 	if _, err := w.controller().Sync(context.Background(), ns); !errors.Is(err, errCrash) {
 		t.Fatalf("got %v", err)
 	}
-	p := list[olm.InstallPlan](w)[0]
+	p := list[olmapi.InstallPlan](w)[0]
 	if want := "retrying execution due to error: error creating ClusterServiceVersion a.v1: crash"; p.Status.Message != want || p.Status.StartTime == nil {
 		t.Errorf("status: %q, %v", p.Status.Message, p.Status.StartTime)
 	}
@@ -728,9 +729,9 @@ func TestControllerEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olm.PlanPhaseComplete)))
+	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olmapi.PlanPhaseComplete)))
 	for n := range 4 {
-		w.put(ptr(plan(fmt.Sprintf("p%d", n), int64(n+2), olm.PlanPhaseComplete)))
+		w.put(ptr(plan(fmt.Sprintf("p%d", n), int64(n+2), olmapi.PlanPhaseComplete)))
 	}
 	w.options.Execute, w.options.Unpacker = true, &unpacker{objects: objects}
 	w.settle()
@@ -805,7 +806,7 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 		}
 		at(19 * time.Second)
 		at(21*time.Second, "1 Automatic Installing [a.v1]")
-		if message := list[olm.InstallPlan](w)[0].Status.Message; !strings.HasPrefix(message, "retrying execution due to error: ") {
+		if message := list[olmapi.InstallPlan](w)[0].Status.Message; !strings.HasPrefix(message, "retrying execution due to error: ") {
 			t.Errorf("message %q", message)
 		}
 		at(26*time.Second, "1 Automatic Complete [a.v1]")
@@ -827,7 +828,7 @@ func TestNewRefuses(t *testing.T) {
 // version takes its place.
 func TestControllerFailsForward(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olmapi.OperatorGroup) error {
 		g.Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 		return nil
 	})
@@ -835,8 +836,8 @@ func TestControllerFailsForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := w.sync().Plan
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olm.InstallPlan) error {
-		p.Status.Phase = olm.PlanPhaseFailed
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
+		p.Status.Phase = olmapi.PlanPhaseFailed
 		return nil
 	})
 	if err != nil {
@@ -867,7 +868,7 @@ func TestControllerConverges(t *testing.T) {
 				manual(&s)
 			}
 			if (name == "b" || name == "d") && rapid.Bool().Draw(r, "installed "+name) {
-				s = sub(name, name+".v1", func(x *olm.Subscription) { x.Spec.InstallPlanApproval = s.Spec.InstallPlanApproval })
+				s = sub(name, name+".v1", func(x *olmapi.Subscription) { x.Spec.InstallPlanApproval = s.Spec.InstallPlanApproval })
 				objects = append(objects, ptr(installed(map[string]string{"b": "b.v1 Y", "d": "d.v1 Z"}[name])[0]))
 			}
 			objects = append(objects, &s)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -50,18 +50,18 @@ func (c *crashing) intercept(ctx context.Context, call memory.Call, do func(cont
 func (c *crashing) carryOn() {
 	c.t.Helper()
 	ctx := context.Background()
-	csvs := list[olm.ClusterServiceVersion](c.managed)
+	csvs := list[olmapi.ClusterServiceVersion](c.managed)
 	for _, csv := range csvs {
-		if i := slices.IndexFunc(csvs, func(x olm.ClusterServiceVersion) bool { return x.Spec.Replaces == csv.Name }); i >= 0 {
-			if csvs[i].Status.Phase == olm.CSVPhaseSucceeded {
+		if i := slices.IndexFunc(csvs, func(x olmapi.ClusterServiceVersion) bool { return x.Spec.Replaces == csv.Name }); i >= 0 {
+			if csvs[i].Status.Phase == olmapi.CSVPhaseSucceeded {
 				if err := c.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 					c.t.Fatal(err)
 				}
 			}
 			continue
 		}
-		if _, err := clusterapi.Modify(ctx, c.Cluster, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(x *olm.ClusterServiceVersion) error {
-			x.Status.Phase = olm.CSVPhaseSucceeded
+		if _, err := clusterapi.Modify(ctx, c.Cluster, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(x *olmapi.ClusterServiceVersion) error {
+			x.Status.Phase = olmapi.CSVPhaseSucceeded
 			return nil
 		}); err != nil {
 			c.t.Fatal(err)
@@ -111,7 +111,7 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 			c.catalogs[catalogKey] = fixed{c: contents(t, lines...)}
 			c.finish()
 			state = slices.Concat(state, c.plans(), c.states())
-			for _, csv := range list[olm.ClusterServiceVersion](c.managed) {
+			for _, csv := range list[olmapi.ClusterServiceVersion](c.managed) {
 				state = append(state, csv.Name)
 			}
 			maps, err := c.List(context.Background(), configMapKind, clusterapi.ListOptions{Namespace: ns})
@@ -170,7 +170,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 		if call.GVK.Kind != "InstallPlan" {
 			t.Fatalf("read %s first", call.GVK.Kind)
 		}
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
 			p.Spec.Approved = false
 			return nil
 		})
@@ -186,7 +186,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1]"})
 	change = func(memory.Call) {
 		w.catalogs[catalogKey] = fixed{c: contents(t, "b.v1 Y")}
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olm.InstallPlan) error {
+		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
 			p.Status.Message = "seen"
 			return nil
 		})
@@ -196,7 +196,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 	}
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v1]"})
-	if csvs := list[olm.ClusterServiceVersion](w); len(csvs) > 0 {
+	if csvs := list[olmapi.ClusterServiceVersion](w); len(csvs) > 0 {
 		t.Errorf("%s was created", csvs[0].Name)
 	}
 }
@@ -228,8 +228,8 @@ func TestControllerMakesOnePlan(t *testing.T) {
 	if _, err := c.Sync(context.Background(), ns); err != nil {
 		t.Fatal(err)
 	}
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{Status: true}, func(s *olm.Subscription) error {
-		s.Status = olm.SubscriptionStatus{}
+	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{Status: true}, func(s *olmapi.Subscription) error {
+		s.Status = olmapi.SubscriptionStatus{}
 		return nil
 	})
 	if err != nil {
@@ -277,7 +277,7 @@ func TestControllerFinishesWhatHasBegun(t *testing.T) {
 					break
 				}
 			}
-			_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "b"), clusterapi.ModifyOptions{}, func(s *olm.Subscription) error {
+			_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "b"), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
 				s.Spec.Channel = tc.channel
 				return nil
 			})
@@ -289,7 +289,7 @@ func TestControllerFinishesWhatHasBegun(t *testing.T) {
 			if _, err := w.Get(context.Background(), configMapKind, clusterapi.Key(ns, "c")); err != nil {
 				t.Error(err)
 			}
-			if s := w.subscription("a").Status; s.InstalledCSV != "a.v1" || s.State != olm.StateAtLatestKnown {
+			if s := w.subscription("a").Status; s.InstalledCSV != "a.v1" || s.State != olmapi.StateAtLatestKnown {
 				t.Errorf("a: %+v", s)
 			}
 		})

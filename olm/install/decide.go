@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +21,7 @@ type State struct {
 	Now      time.Time
 	Snapshot *olm.Snapshot
 	// Plans are all InstallPlans of the namespace.
-	Plans []olm.InstallPlan
+	Plans []olmapi.InstallPlan
 	// Resolve are the options of the resolution.
 	Resolve olm.Options
 	// Unpack says that bundle images are unpacked before their plan is made,
@@ -69,8 +70,8 @@ type Action struct {
 	// Plan and Subscription are the objects as they were read, with the status
 	// that they are to have. It is written only if nobody changed the object
 	// since.
-	Plan         *olm.InstallPlan
-	Subscription *olm.Subscription
+	Plan         *olmapi.InstallPlan
+	Subscription *olmapi.Subscription
 	Operators    []string
 }
 
@@ -97,7 +98,7 @@ type Action struct {
 // Subscriptions there is nothing to do. Decide has no side effects, and does
 // not change s; ctx ends the search of the resolution.
 func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
-	d := &decider{State: s, res: &SyncResult{Namespace: s.Snapshot.Namespace}}
+	d := &decider{state: s, res: &SyncResult{Namespace: s.Snapshot.Namespace}}
 	if len(s.Snapshot.Subscriptions) == 0 {
 		return nil, d.res, nil
 	}
@@ -111,7 +112,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	for i := range observed.Subscriptions {
 		sub := &observed.Subscriptions[i]
 		sub.Status = observedStatus(sub, &d.seen)
-		if sub.Status.State == olm.StateUpgradePending && sub.Status.InstallPlanRef != nil {
+		if sub.Status.State == olmapi.StateUpgradePending && sub.Status.InstallPlanRef != nil {
 			d.res.Waiting = append(d.res.Waiting, sub.Status.InstallPlanRef.Name)
 		}
 	}
@@ -138,7 +139,7 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 }
 
 type decider struct {
-	*State
+	state   *State
 	res     *SyncResult
 	seen    observation
 	r       resolution
@@ -149,17 +150,13 @@ type decider struct {
 
 // resolve finds what is asked for. It returns what has to be unpacked first.
 func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
-	g, err := olm.Resolve(ctx, *s, d.Resolve)
+	g, err := olm.Resolve(ctx, *s, d.state.Resolve)
 	if err != nil {
 		d.r.Err, d.err = err, err
 		return nil
 	}
 	d.res.Generation = g
-	d.r.HeldBack, err = heldBackBy(ctx, g)
-	if err != nil {
-		d.err = err // the context's
-		return nil
-	}
+	d.r.HeldBack = heldBackBy(ctx, g)
 	fail := func(reason string, err error) []Action {
 		d.r.Unpack, d.r.UnpackReason, d.r.Unpacking, d.err = err, reason, false, err
 		return nil
@@ -168,14 +165,14 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 	if err != nil {
 		return fail(reasonErrorPreventedUnpacking, err)
 	}
-	if d.Unpack && len(changes.Lookups) > 0 {
+	if d.state.Unpack && len(changes.Lookups) > 0 {
 		limits, err := unpackLimits(s.OperatorGroups)
 		if err != nil {
 			return fail(reasonErrorPreventedUnpacking, err)
 		}
 		var unpack []Action
 		for _, lookup := range slices.Clone(changes.Lookups) {
-			got, ok := d.Unpacked[lookup.Identifier]
+			got, ok := d.state.Unpacked[lookup.Identifier]
 			if !ok {
 				unpack = append(unpack, Action{
 					Type: actionUnpack, Reason: "the generation asks for " + lookup.Identifier,
@@ -204,8 +201,8 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 			return unpack
 		}
 	}
-	if d.PlanErr != nil {
-		return fail(reasonEnsureInstallPlanFailed, d.PlanErr)
+	if d.state.PlanErr != nil {
+		return fail(reasonEnsureInstallPlanFailed, d.state.PlanErr)
 	}
 	d.changes = changes
 	return nil
@@ -213,10 +210,10 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 
 // judgePlans finds the plan that serves, and what becomes of the others. It
 // returns those that are to be carried out.
-func (d *decider) judgePlans(subs []olm.Subscription) []Action {
+func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 	serving := ""
 	if d.changes != nil {
-		decision := decidePlan(d.changes, subs, d.Plans, d.Now)
+		decision := decidePlan(d.changes, subs, d.state.Plans, d.state.Now)
 		asked := "the generation asks for " + strings.Join(d.changes.CSVs, ", ")
 		d.res.At = decision.Wait
 		switch {
@@ -231,13 +228,13 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 		}
 	}
 	var executions []Action
-	execute := func(p *olm.InstallPlan, operators []string, reason string) {
-		if d.Execute && !lookupsPending(p.Status.BundleLookups) {
+	execute := func(p *olmapi.InstallPlan, operators []string, reason string) {
+		if d.state.Execute && !lookupsPending(p.Status.BundleLookups) {
 			executions = append(executions, Action{Type: actionExecutePlan, Reason: reason, Plan: p, Operators: operators})
 		}
 	}
-	there := settledCSVs(d.Snapshot)
-	for _, p := range byAge(d.Plans) {
+	there := settledCSVs(d.state.Snapshot)
+	for _, p := range byAge(d.state.Plans) {
 		names := p.Spec.ClusterServiceVersionNames
 		var begun []string
 		for _, name := range names {
@@ -245,18 +242,19 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 				begun = append(begun, name)
 			}
 		}
-		installing := p.Status.Phase == olm.PlanPhaseInstalling
+		installing := p.Status.Phase == olmapi.PlanPhaseInstalling
 		switch {
-		case p.DeletionTimestamp != nil || p.Status.Phase == olm.PlanPhaseComplete || p.Status.Phase == olm.PlanPhaseFailed:
+		case p.DeletionTimestamp != nil, p.Status.Phase == olmapi.PlanPhaseComplete, p.Status.Phase == olmapi.PlanPhaseFailed:
 		case p.Name == serving:
 			status := approvedStatus(p)
 			switch {
 			case status.Phase != p.Status.Phase:
 				d.write(p, status, "it was approved")
-			case p.Status.Phase == olm.PlanPhaseRequiresApproval && approvalOf(subs) == olm.ApprovalAutomatic:
+			case p.Status.Phase == olmapi.PlanPhaseRequiresApproval && approvalOf(subs) == olmapi.ApprovalAutomatic:
 				approved := *p
-				approved.Spec.Approval, approved.Spec.Approved = olm.ApprovalAutomatic, true
-				d.plans = append(d.plans, Action{Type: actionApprovePlan, Reason: "no Subscription asks for an approval", Plan: &approved})
+				approved.Spec.Approval, approved.Spec.Approved = olmapi.ApprovalAutomatic, true
+				const reason = "no Subscription asks for an approval"
+				d.plans = append(d.plans, Action{Type: actionApprovePlan, Reason: reason, Plan: &approved})
 			case installing:
 				execute(p, names, "the generation asks for it")
 			}
@@ -264,7 +262,7 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 			if installing && len(begun) > 0 {
 				execute(p, names, "it has begun")
 			}
-		case installing && len(begun) > 0 && !d.Execute:
+		case installing && len(begun) > 0 && !d.state.Execute:
 			// The program that carries it out knows how far it is.
 		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
 			execute(p, begun, "these operators are there, and what belongs to them follows")
@@ -275,24 +273,25 @@ func (d *decider) judgePlans(subs []olm.Subscription) []Action {
 	return executions
 }
 
-func (d *decider) write(p *olm.InstallPlan, status olm.InstallPlanStatus, reason string) {
+func (d *decider) write(p *olmapi.InstallPlan, status olmapi.InstallPlanStatus, reason string) {
 	out := *p
 	out.Status = status
 	d.plans = append(d.plans, Action{Type: actionWritePlan, Reason: reason, Plan: &out})
 }
 
 // statuses writes those of Subscriptions that differ.
-func (d *decider) statuses(observed []olm.Subscription) []Action {
+func (d *decider) statuses(observed []olmapi.Subscription) []Action {
 	var out []Action
 	for i := range observed {
 		sub := observed[i]
-		if !objects.Belongs(sub.Namespace, d.Snapshot.Namespace) {
+		if !objects.Belongs(sub.Namespace, d.state.Snapshot.Namespace) {
 			continue
 		}
-		before := d.Snapshot.Subscriptions[i].Status
+		before := d.state.Snapshot.Subscriptions[i].Status
 		sub.Status = resolvedStatus(&sub, &d.r, d.seen.Now)
 		if !equalStatus(&before, &sub.Status) {
-			out = append(out, Action{Type: actionWriteSubscription, Reason: "its status differs from what is there", Subscription: &sub})
+			const reason = "its status differs from what is there"
+			out = append(out, Action{Type: actionWriteSubscription, Reason: reason, Subscription: &sub})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Action) int { return strings.Compare(a.Subscription.Name, b.Subscription.Name) })
@@ -301,8 +300,9 @@ func (d *decider) statuses(observed []olm.Subscription) []Action {
 
 func (d *decider) deletions() []Action {
 	var out []Action
-	for _, plan := range oldPlans(d.Plans) {
-		out = append(out, Action{Type: actionDeletePlan, Reason: fmt.Sprintf("only the newest %d are kept", plansKept), Plan: plan})
+	reason := fmt.Sprintf("only the newest %d are kept", plansKept)
+	for _, plan := range oldPlans(d.state.Plans) {
+		out = append(out, Action{Type: actionDeletePlan, Reason: reason, Plan: plan})
 	}
 	return out
 }
@@ -323,26 +323,26 @@ func settledCSVs(s *olm.Snapshot) map[string]bool {
 	}
 	for _, csv := range present {
 		out[csv.Name] = !replaced[csv.Name] && csv.DeletionTimestamp == nil &&
-			csv.Status.Phase != olm.CSVPhaseReplacing && csv.Status.Phase != olm.CSVPhaseDeleting
+			csv.Status.Phase != olmapi.CSVPhaseReplacing && csv.Status.Phase != olmapi.CSVPhaseDeleting
 	}
 	return out
 }
 
 // unclaimedCSVs are those that are there to stay and that no Subscription speaks
 // of.
-func unclaimedCSVs(s *olm.Snapshot) []*olm.ClusterServiceVersion {
+func unclaimedCSVs(s *olm.Snapshot) []*olmapi.ClusterServiceVersion {
 	settled, claimed := settledCSVs(s), map[string]bool{}
 	for i := range s.Subscriptions {
 		status := &s.Subscriptions[i].Status
 		claimed[status.CurrentCSV], claimed[status.InstalledCSV] = true, true
 	}
-	return slices.DeleteFunc(s.PresentCSVs(), func(csv *olm.ClusterServiceVersion) bool {
+	return slices.DeleteFunc(s.PresentCSVs(), func(csv *olmapi.ClusterServiceVersion) bool {
 		return claimed[csv.Name] || !settled[csv.Name]
 	})
 }
 
-func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {
-	var out []*olm.Step
+func stepsOf(p *olmapi.InstallPlan, operators []string) []*olmapi.Step {
+	var out []*olmapi.Step
 	for _, s := range p.Status.Plan {
 		if slices.Contains(operators, s.Resolving) {
 			out = append(out, s)
@@ -351,20 +351,20 @@ func stepsOf(p *olm.InstallPlan, operators []string) []*olm.Step {
 	return out
 }
 
-func supersededStatus(p *olm.InstallPlan, c *changeSet, now metav1.Time) olm.InstallPlanStatus {
+func supersededStatus(p *olmapi.InstallPlan, c *changeSet, now metav1.Time) olmapi.InstallPlanStatus {
 	asked := "nothing"
 	if len(c.CSVs) > 0 {
 		asked = strings.Join(c.CSVs, ", ")
 	}
 	status := p.Status
-	status.Phase = olm.PlanPhaseFailed
+	status.Phase = olmapi.PlanPhaseFailed
 	status.Message = "superseded: the resolution no longer asks for this plan, but for " + asked
 	setInstalled(&status, corev1.ConditionFalse, reasonPlanSuperseded, now)
 	return status
 }
 
 // superseded reports whether a plan failed because it was no longer asked for.
-func superseded(p *olm.InstallPlan) bool {
+func superseded(p *olmapi.InstallPlan) bool {
 	c := installedCondition(p)
-	return p.Status.Phase == olm.PlanPhaseFailed && c != nil && c.Reason == reasonPlanSuperseded
+	return p.Status.Phase == olmapi.PlanPhaseFailed && c != nil && c.Reason == reasonPlanSuperseded
 }

@@ -12,28 +12,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 // What is decided from a state, and why.
 func TestDecide(t *testing.T) {
 	c := contents(t, "a.v1 X", "a.v2 X >a.v1", "b.v1 Y")
-	planned := func(name string, generation int64, phase olm.InstallPlanPhase, csvs ...string) olm.InstallPlan {
+	planned := func(name string, generation int64, phase olmapi.InstallPlanPhase, csvs ...string) olmapi.InstallPlan {
 		p := plan(name, generation, phase, csvs...)
 		p.Status.Plan = nil
 		for _, csv := range csvs {
-			s := step(csv, olm.StepUnknown)
+			s := step(csv, olmapi.StepUnknown)
 			p.Status.Plan = append(p.Status.Plan, s)
 			pkg, v, _ := strings.Cut(csv, ".v")
-			p.Status.BundleLookups = append(p.Status.BundleLookups, olm.BundleLookup{Path: "registry.example/" + pkg + ":" + v + ".0.0", Identifier: csv})
+			p.Status.BundleLookups = append(p.Status.BundleLookups, olmapi.BundleLookup{Path: "registry.example/" + pkg + ":" + v + ".0.0", Identifier: csv})
 		}
 		return p
 	}
-	approved := planned("p", 1, olm.PlanPhaseRequiresApproval, "a.v1")
-	stale := planned("p", 1, olm.PlanPhaseInstalling, "a.v9")
+	approved := planned("p", 1, olmapi.PlanPhaseRequiresApproval, "a.v1")
+	stale := planned("p", 1, olmapi.PlanPhaseInstalling, "a.v9")
 	waiting := stale
-	waiting.Spec.Approved, waiting.Status.Phase = false, olm.PlanPhaseRequiresApproval
+	waiting.Spec.Approved, waiting.Status.Phase = false, olmapi.PlanPhaseRequiresApproval
 	for _, tc := range []struct {
 		name  string
 		state install.State
@@ -44,15 +44,15 @@ func TestDecide(t *testing.T) {
 			[]string{"Unpack a.v2: the generation asks for a.v2"}},
 		{"being unpacked", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), Unpack: true, Unpacked: map[string]install.UnpackResult{"a.v2": {Err: install.ErrUnpacking}}},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
-		{"a plan is made, and one superseded", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), Plans: []olm.InstallPlan{waiting}},
+		{"a plan is made, and one superseded", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), Plans: []olmapi.InstallPlan{waiting}},
 			[]string{"CreatePlan install-2 Installing: the generation asks for a.v2", "WritePlan p Failed: the generation no longer asks for it"}},
 		{"the plan could not be made", install.State{Snapshot: ptr(snapshot(c, nil, sub("a", ""))), PlanErr: errors.New("no")},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
-		{"approved", install.State{Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olm.InstallPlan{approved}},
+		{"approved", install.State{Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olmapi.InstallPlan{approved}},
 			[]string{"WritePlan p Installing: it was approved"}},
-		{"statuses before execution", install.State{Execute: true, Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olm.InstallPlan{planned("p", 1, olm.PlanPhaseInstalling, "a.v1")}},
+		{"statuses before execution", install.State{Execute: true, Snapshot: ptr(snapshot(contents(t, "a.v1 X"), nil, sub("a", ""))), Plans: []olmapi.InstallPlan{planned("p", 1, olmapi.PlanPhaseInstalling, "a.v1")}},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
-		{"not known what is asked for", install.State{Execute: true, Snapshot: ptr(snapshot(nil, nil, sub("a", ""))), Plans: []olm.InstallPlan{stale, waiting}},
+		{"not known what is asked for", install.State{Execute: true, Snapshot: ptr(snapshot(nil, nil, sub("a", ""))), Plans: []olmapi.InstallPlan{stale, waiting}},
 			[]string{"WriteSubscription a: its status differs from what is there"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestDecide(t *testing.T) {
 	}{
 		{"two plans", install.State{
 			Snapshot: ptr(snapshot(contents(t, "a.v1 X", "b.v1 Y"), installed("a.v1 X"), sub("a", "a.v1"), sub("b", ""))),
-			Plans: []olm.InstallPlan{
-				planned("new", 2, olm.PlanPhaseInstalling, "b.v1"), planned("old", 1, olm.PlanPhaseInstalling, "a.v1"),
+			Plans: []olmapi.InstallPlan{
+				planned("new", 2, olmapi.PlanPhaseInstalling, "b.v1"), planned("old", 1, olmapi.PlanPhaseInstalling, "a.v1"),
 			},
 		}, []string{
 			"ExecutePlan old [a.v1]: these operators are there, and what belongs to them follows",
@@ -112,7 +112,7 @@ func TestDecide(t *testing.T) {
 		}},
 		{"a list of operators that is older than the Subscription", install.State{
 			Snapshot: ptr(snapshot(c, installed("a.v1 X"), sub("a", "a.v2"))),
-			Plans:    []olm.InstallPlan{planned("p", 1, olm.PlanPhaseInstalling, "a.v2")},
+			Plans:    []olmapi.InstallPlan{planned("p", 1, olmapi.PlanPhaseInstalling, "a.v2")},
 		}, []string{"ExecutePlan p [a.v2]: these operators are there, and what belongs to them follows"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestDecide(t *testing.T) {
 						continue
 					}
 					subs := tc.state.Snapshot.Subscriptions
-					i := slices.IndexFunc(subs, func(s olm.Subscription) bool { return s.Name == a.Subscription.Name })
+					i := slices.IndexFunc(subs, func(s olmapi.Subscription) bool { return s.Name == a.Subscription.Name })
 					subs[i] = *a.Subscription
 				}
 			}

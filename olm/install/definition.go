@@ -99,7 +99,8 @@ func checkObjects(
 	}
 	for _, o := range objects {
 		err := panics.Catch(func() error { // a schema may be anything
-			return errors.Join(validate.NewSchemaValidator(s, nil, "", strfmt.Default).Validate(o.Unstructured().Object).Errors...)
+			validator := validate.NewSchemaValidator(s, nil, "", strfmt.Default)
+			return errors.Join(validator.Validate(o.Unstructured().Object).Errors...)
 		})
 		if err != nil {
 			return errDefinition{fmt.Errorf("error validating existing CRs against new CRD's schema for %q: "+

@@ -15,7 +15,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -50,8 +52,8 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 		}
 		return err
 	}})
-	objects = append(objects, &olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
-		&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
+	objects = append(objects, &olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
+		&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
 	for _, o := range objects {
 		p.put(o)
 	}
@@ -109,7 +111,7 @@ func (p *played) run(d time.Duration) (writes, plans int) {
 
 func (p *played) plans() (out []string) {
 	p.t.Helper()
-	plans, err := clusterapi.ReadAll[olm.InstallPlan](context.Background(), p.cluster, clusterapi.ListOptions{Namespace: ns})
+	plans, err := clusterapi.ReadAll[olmapi.InstallPlan](context.Background(), p.cluster, clusterapi.ListOptions{Namespace: ns})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func (p *played) plans() (out []string) {
 
 func (p *played) subscription() string {
 	p.t.Helper()
-	s, err := clusterapi.Get[olm.Subscription](context.Background(), p.cluster, clusterapi.Key(ns, "a"))
+	s, err := clusterapi.Get[olmapi.Subscription](context.Background(), p.cluster, clusterapi.Key(ns, "a"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -129,7 +131,7 @@ func (p *played) subscription() string {
 }
 
 // copyOf is OLM's copy of an operator of another namespace.
-func copyOf(name string, mark func(*olm.ClusterServiceVersion)) *olm.ClusterServiceVersion {
+func copyOf(name string, mark func(*olmapi.ClusterServiceVersion)) *olmapi.ClusterServiceVersion {
 	c := installed(name + " X")[0]
 	mark(&c)
 	return &c
@@ -140,13 +142,13 @@ func copyOf(name string, mark func(*olm.ClusterServiceVersion)) *olm.ClusterServ
 func TestControllerCopiedOperator(t *testing.T) {
 	for _, tc := range []struct {
 		name, home string
-		mark       func(*olm.ClusterServiceVersion)
+		mark       func(*olmapi.ClusterServiceVersion)
 	}{
-		{"label", "openshift-operators", func(c *olm.ClusterServiceVersion) {
-			c.Labels = map[string]string{olm.LabelCopiedFrom: "openshift-operators"}
+		{"label", "openshift-operators", func(c *olmapi.ClusterServiceVersion) {
+			c.Labels = map[string]string{olmapi.LabelCopiedFrom: "openshift-operators"}
 		}},
-		{"reason", "another namespace", func(c *olm.ClusterServiceVersion) { c.Status.Reason = "Copied" }},
-		{"annotation", "another namespace", func(c *olm.ClusterServiceVersion) {
+		{"reason", "another namespace", func(c *olmapi.ClusterServiceVersion) { c.Status.Reason = "Copied" }},
+		{"annotation", "another namespace", func(c *olmapi.ClusterServiceVersion) {
 			c.Annotations["olm.operatorNamespace"] = "elsewhere"
 		}},
 	} {
@@ -165,7 +167,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 				t.Errorf("errors: %v", p.errs)
 			}
 
-			if err := p.cluster.Delete(context.Background(), (&olm.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}); err != nil {
+			if err := p.cluster.Delete(context.Background(), (&olmapi.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			p.run(time.Minute)
@@ -173,6 +175,23 @@ func TestControllerCopiedOperator(t *testing.T) {
 			expect(t, "Subscription", []string{p.subscription()}, []string{"AtLatestKnown a.v1/a.v1"})
 		})
 	}
+}
+
+// An operator of the name that is of another package is not the plan's either: the
+// plan is given up.
+func TestControllerForeignOperator(t *testing.T) {
+	p := play(t, fixed{c: contents(t, "a.v1 X")}, bundles(t, []string{"a.v1 X"}, nil), ptr(sub("a", "", manual)))
+	p.run(time.Minute)
+	foreign := installed("a.v1 X")[0]
+	foreign.Annotations = installed("z.v1 Z")[0].Annotations
+	p.put(&foreign)
+	_, err := clusterapi.Modify(t.Context(), p.cluster, clusterapi.Key(ns, "install-1"), clusterapi.ModifyOptions{}, func(x *olmapi.InstallPlan) error {
+		x.Spec.Approved = true
+		return nil
+	})
+	checktest.OK(t, err)
+	p.run(time.Hour)
+	expect(t, "plans", p.plans(), []string{"install-1 Failed [a.v1] superseded: the resolution no longer asks for this plan, but for nothing"})
 }
 
 // A Subscription of the name that a dependency's is to have, to something
@@ -187,7 +206,7 @@ func TestControllerForeignSubscription(t *testing.T) {
 	}
 	expect(t, "plans", p.plans(), []string{"install-1 Installing [a.v1 b.v1] plan ops/install-1, step Subscription ops/b-stable-c-olm of b.v1, rule Exists: " +
 		`it is there, and asks for package "b", channel "none" of catalog olm/c`})
-	csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](context.Background(), p.cluster, clusterapi.ListOptions{})
+	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](context.Background(), p.cluster, clusterapi.ListOptions{})
 	if err != nil || len(csvs) > 0 {
 		t.Errorf("%d CSVs, %v", len(csvs), err)
 	}
@@ -209,7 +228,7 @@ func TestControllerBoundsWrites(t *testing.T) {
 		return contents(t, fmt.Sprintf("a.v%d X", 1+count%2))
 	})
 	steady := fixed{c: contents(t, "a.v1 X")}
-	gone := func(p *played, mark func(*olm.ClusterServiceVersion) error) {
+	gone := func(p *played, mark func(*olmapi.ClusterServiceVersion) error) {
 		p.check = func(call memory.Call) {
 			if call.Verb == "Create" && call.GVK.Kind == "ClusterServiceVersion" {
 				p.clock.AfterFunc(time.Second, func() {
@@ -228,16 +247,16 @@ func TestControllerBoundsWrites(t *testing.T) {
 		name          string
 		catalog       olm.Catalog
 		unpack        install.Unpacker
-		sub           olm.Subscription
+		sub           olmapi.Subscription
 		set           func(*played)
 		writes, plans int // in the second hour, at most
 		want          []string
 	}{
 		{"deleted", steady, bundles(t, []string{"a.v1 X"}, nil), sub("a", ""), func(p *played) {
-			gone(p, func(*olm.ClusterServiceVersion) error { return nil })
+			gone(p, func(*olmapi.ClusterServiceVersion) error { return nil })
 		}, 100, 5, nil},
 		{"never quite deleted", steady, bundles(t, []string{"a.v1 X"}, nil), sub("a", ""), func(p *played) {
-			gone(p, func(c *olm.ClusterServiceVersion) error { c.Finalizers = []string{"example.com/f"}; return nil })
+			gone(p, func(c *olmapi.ClusterServiceVersion) error { c.Finalizers = []string{"example.com/f"}; return nil })
 		}, 0, 0, nil},
 		{"bundle that differs", steady, differs, sub("a", ""), nil, 0, 0, []string{
 			"install-1 Failed [a.v1] superseded: the resolution no longer asks for this plan, but for a.v1",
@@ -275,7 +294,7 @@ func TestSyncSaysWhenAPlanIsDue(t *testing.T) {
 	w.settle()
 	w.install("a.v1 X")
 	w.settle()
-	if err := w.Delete(context.Background(), (&olm.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}); err != nil {
+	if err := w.Delete(context.Background(), (&olmapi.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	at := w.settle().At
@@ -307,7 +326,7 @@ func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 		if err != nil {
 			return
 		}
-		csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, p.cluster, clusterapi.ListOptions{Namespace: ns})
+		csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, p.cluster, clusterapi.ListOptions{Namespace: ns})
 		if err != nil {
 			t.Fatal(err)
 		}

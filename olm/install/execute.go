@@ -16,59 +16,59 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // executePlan carries out the steps of a plan that belong to operators, and
-// writes how far it came. told is the error of a step: it is in the plan's
+// writes how far it came. cause is the error of a step: it is in the plan's
 // status.
-func (p *pass) executePlan(ctx context.Context, a *Action) (told, err error) {
+func (p *pass) executePlan(ctx context.Context, a *Action) (cause, err error) {
 	key := clusterapi.Key(a.Plan.Namespace, a.Plan.Name)
-	stored, err := clusterapi.Get[olm.InstallPlan](ctx, p.api, key)
+	stored, err := clusterapi.Get[olmapi.InstallPlan](ctx, p.api, key)
 	if err != nil {
 		return nil, err
 	}
 	if err := unchanged(a.Plan, stored); err != nil {
 		return nil, err
 	}
-	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}, warnings: map[*olm.Step]error{}}
-	steps, told := x.run(ctx, a.Operators)
+	x := &execution{pass: p, plan: stored, uids: map[string]types.UID{}, warnings: map[*olmapi.Step]error{}}
+	steps, cause := x.run(ctx, a.Operators)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	before := stored.Status
-	stored, err = clusterapi.Modify(ctx, p.api, key, modifyStatus, func(stored *olm.InstallPlan) error {
-		next := attemptedStatus(stored, steps, told, p.state.Now, p.c.o.Retry)
+	stored, err = clusterapi.Modify(ctx, p.api, key, modifyStatus, func(stored *olmapi.InstallPlan) error {
+		next := attemptedStatus(stored, steps, cause, p.state.Now, p.c.o.Retry)
 		if !equality.Semantic.DeepEqual(stored.Status, next) {
 			stored.Status = next
 		}
 		return nil
 	})
 	if err != nil {
-		return told, err
+		return cause, err
 	}
 	changed := !equality.Semantic.DeepEqual(before, stored.Status)
 	p.res.Changed = p.res.Changed || changed
-	e := clusterapi.Event{Subject: planSubject(stored), Err: told}
-	if refused := (*Refusal)(nil); errors.As(told, &refused) && before.Message != stored.Status.Message {
+	e := clusterapi.Event{Subject: planSubject(stored), Err: cause}
+	if refused := (*Refusal)(nil); errors.As(cause, &refused) && before.Message != stored.Status.Message {
 		e.Type, e.Message = EventPlanRefused, stored.Status.Message
 		p.observe(e)
 	}
 	switch stored.Status.Phase {
-	case olm.PlanPhaseComplete:
+	case olmapi.PlanPhaseComplete:
 		e.Type, e.Message = EventPlanCompleted, ""
 		p.observe(e)
-	case olm.PlanPhaseFailed:
+	case olmapi.PlanPhaseFailed:
 		e.Type, e.Message = EventPlanFailed, stored.Status.Message
 		p.observe(e)
-		told = nil
+		cause = nil
 	default:
 		p.res.Soon = true
 	}
-	if told != nil {
-		told = fmt.Errorf("installplan %s: %w", planName(stored), told)
+	if cause != nil {
+		cause = fmt.Errorf("installplan %s: %w", planName(stored), cause)
 	}
-	return told, nil
+	return cause, nil
 }
 
 // unchanged is a conflict if an object is not the one decided from.
@@ -77,24 +77,24 @@ func unchanged(decided, stored metav1.Object) error {
 		return nil
 	}
 	cause := errors.New("it has changed since it was read")
-	return apierrors.NewConflict(schema.GroupResource{Group: olm.Group}, stored.GetName(), cause)
+	return apierrors.NewConflict(schema.GroupResource{Group: olmapi.Group}, stored.GetName(), cause)
 }
 
 // execution is one attempt to carry out a plan.
 type execution struct {
 	pass     *pass
-	plan     *olm.InstallPlan
-	as       clusterapi.ReadWriter // whose rights bound what is written
-	uids     map[string]types.UID  // of CSVs
-	warnings map[*olm.Step]error   // of definitions
+	plan     *olmapi.InstallPlan
+	as       clusterapi.ReadWriter  // whose rights bound what is written
+	uids     map[string]types.UID   // of CSVs
+	warnings map[*olmapi.Step]error // of definitions
 }
 
 // run carries out the steps that are not done, once all of the plan have been
 // found fit. It returns all steps with their statuses, and the first error,
 // which ends the attempt. A kind that is not served ends nothing: the other steps
 // are carried out before the error is returned.
-func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, error) {
-	steps := make([]*olm.Step, len(x.plan.Status.Plan))
+func (x *execution) run(ctx context.Context, operators []string) ([]*olmapi.Step, error) {
+	steps := make([]*olmapi.Step, len(x.plan.Status.Plan))
 	for i, s := range x.plan.Status.Plan {
 		done := *s
 		steps[i] = &done
@@ -112,7 +112,7 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		}
 		objects[i], err = stepObject(x.plan, s)
 		if err != nil {
-			s.Status = olm.StepUnsupportedResource
+			s.Status = olmapi.StepUnsupportedResource
 			refused = cmp.Or(refused, err)
 		}
 	}
@@ -136,7 +136,7 @@ func (x *execution) run(ctx context.Context, operators []string) ([]*olm.Step, e
 		status, err := x.carryOut(ctx, s, objects[i])
 		switch {
 		case meta.IsNoMatchError(err):
-			status = olm.StepWaitingForAPI
+			status = olmapi.StepWaitingForAPI
 			unserved = cmp.Or(unserved, error(&unservedError{objects[i]}))
 		case err != nil:
 			return steps, fmt.Errorf("error creating %s %s: %w", s.Resource.Kind, s.Resource.Name, err)
@@ -163,7 +163,7 @@ func (e *unservedError) Error() string {
 // checkStored refuses a step that does not fit what is there: a definition by
 // which objects would be lost, an operator or a Subscription that is not the
 // plan's.
-func (x *execution) checkStored(ctx context.Context, s *olm.Step, u *unstructured.Unstructured) error {
+func (x *execution) checkStored(ctx context.Context, s *olmapi.Step, u *unstructured.Unstructured) error {
 	switch u.GetKind() {
 	case kindCRD:
 		// The rights to read all objects of a kind are the controller's.
@@ -188,23 +188,23 @@ func (x *execution) checkStored(ctx context.Context, s *olm.Step, u *unstructure
 
 // checkOwn refuses a step whose name something else has: OLM's copy of an
 // operator of another namespace, or a Subscription to another operator.
-func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) error {
+func (x *execution) checkOwn(s *olmapi.Step, u, stored *unstructured.Unstructured) error {
 	switch u.GetKind() {
 	case kindCSV:
-		csv, err := clusterapi.FromUnstructured[olm.ClusterServiceVersion](stored)
+		csv, err := clusterapi.FromUnstructured[olmapi.ClusterServiceVersion](stored)
 		if err != nil {
 			return err
 		}
 		if csv.IsCopied() {
-			home := cmp.Or(csv.Labels[olm.LabelCopiedFrom], "another namespace")
+			home := cmp.Or(csv.Labels[olmapi.LabelCopiedFrom], "another namespace")
 			return x.refusal(s, u, ruleExists, "it is there as the copy of an operator that is installed in "+home)
 		}
 	case kindSubscription:
-		wanted, err := clusterapi.FromUnstructured[olm.Subscription](u)
+		wanted, err := clusterapi.FromUnstructured[olmapi.Subscription](u)
 		if err != nil {
 			return err
 		}
-		there, err := clusterapi.FromUnstructured[olm.Subscription](stored)
+		there, err := clusterapi.FromUnstructured[olmapi.Subscription](stored)
 		if err != nil {
 			return err
 		}
@@ -217,17 +217,21 @@ func (x *execution) checkOwn(s *olm.Step, u, stored *unstructured.Unstructured) 
 	return nil
 }
 
-func (x *execution) refusal(s *olm.Step, u *unstructured.Unstructured, rule, text string) *Refusal {
+func (x *execution) refusal(s *olmapi.Step, u *unstructured.Unstructured, rule, text string) *Refusal {
 	return &Refusal{Plan: planName(x.plan), Operator: s.Resolving, Object: objectText(u), Rule: rule, Text: text}
 }
 
-func isDone(s *olm.Step) bool { return s.Status == olm.StepCreated || s.Status == olm.StepPresent }
+func isDone(s *olmapi.Step) bool {
+	return s.Status == olmapi.StepCreated || s.Status == olmapi.StepPresent
+}
 
 // carryOut writes the object of a step. A CSV or Subscription that exists stays
 // as it is, and one that is being deleted is waited for; other objects are brought
 // to the state of the bundle. Definitions are written with the controller's
 // rights, as OLM does: who could write them could change those of others.
-func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured.Unstructured) (olm.StepStatus, error) {
+func (x *execution) carryOut(
+	ctx context.Context, s *olmapi.Step, obj *unstructured.Unstructured,
+) (olmapi.StepStatus, error) {
 	kind, api := obj.GetKind(), x.as
 	if kind == kindCRD {
 		api = x.pass.api
@@ -241,9 +245,9 @@ func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured
 	}
 	if stored != nil && (kind == kindCSV || kind == kindSubscription) {
 		if stored.GetDeletionTimestamp() != nil {
-			return olm.StepNotPresent, nil
+			return olmapi.StepNotPresent, nil
 		}
-		return olm.StepPresent, x.checkOwn(s, obj, stored)
+		return olmapi.StepPresent, x.checkOwn(s, obj, stored)
 	}
 	if err := x.prepare(ctx, s, obj, stored); err != nil {
 		return "", err
@@ -254,7 +258,7 @@ func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured
 	case kind == kindCSV || kind == kindSubscription || kind == kindCRD:
 		_, err = api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerOLM})
 		if apierrors.IsAlreadyExists(err) {
-			return olm.StepNotPresent, nil // somebody else's: it is judged at the next attempt
+			return olmapi.StepNotPresent, nil // somebody else's: it is judged at the next attempt
 		}
 	default:
 		_, err = api.Apply(ctx, obj, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerOLM})
@@ -268,7 +272,7 @@ func (x *execution) carryOut(ctx context.Context, s *olm.Step, obj *unstructured
 		})
 	}
 	if stored != nil {
-		return olm.StepPresent, nil
+		return olmapi.StepPresent, nil
 	}
-	return olm.StepCreated, nil
+	return olmapi.StepCreated, nil
 }

@@ -1,7 +1,7 @@
 package install
 
 import (
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
@@ -28,11 +28,11 @@ var (
 	UnpackLimitsOf  = unpackLimits
 )
 
-func RoleName(csv string, p olm.Permission) (string, error) {
+func RoleName(csv string, p olmapi.Permission) (string, error) {
 	return hashedName(csv+"-"+p.ServiceAccountName, p), nil
 }
 
-func ClusterRoleName(csv string, p olm.Permission) (string, error) { return hashedName(csv, p), nil }
+func ClusterRoleName(csv string, p olmapi.Permission) (string, error) { return hashedName(csv, p), nil }
 
 func RulesHash(rules []rbacv1.PolicyRule) (string, error) { return rulesHash(rules), nil }
 
@@ -41,7 +41,7 @@ func BindingHash(ref rbacv1.RoleRef, subjects []rbacv1.Subject) (string, error) 
 }
 
 // OldPlans are the names of those to be deleted.
-func OldPlans(plans []olm.InstallPlan) []string {
+func OldPlans(plans []olmapi.InstallPlan) []string {
 	var names []string
 	for _, p := range oldPlans(plans) {
 		names = append(names, p.Name)

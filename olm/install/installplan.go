@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
@@ -44,11 +44,11 @@ const (
 type planDecision struct {
 	// Create is the plan to be created, with the status to be written then;
 	// nil if there is nothing to do or a plan exists.
-	Create *olm.InstallPlan
+	Create *olmapi.InstallPlan
 	// Reuse is the plan that carries out the changes already. Status is set if
 	// it has none yet, because its creator was interrupted.
-	Reuse  *olm.InstallPlan
-	Status *olm.InstallPlanStatus
+	Reuse  *olmapi.InstallPlan
+	Status *olmapi.InstallPlanStatus
 	// Wait is when a plan is to be created that would follow others too soon.
 	// Zero if none has to wait.
 	Wait time.Time
@@ -69,10 +69,11 @@ type planDecision struct {
 //
 // A new plan is named after its generation, so that two which were decided from
 // the same state are one.
-func decidePlan(c *changeSet, subs []olm.Subscription, plans []olm.InstallPlan, now time.Time) planDecision {
+func decidePlan(c *changeSet, subs []olmapi.Subscription, plans []olmapi.InstallPlan, now time.Time) planDecision {
 	newest := newestPlan(plans)
 	same := newest != nil && !c.Empty() && sameNames(newest.Spec.ClusterServiceVersionNames, c.CSVs)
-	open := newest != nil && newest.Status.Phase != olm.PlanPhaseComplete && newest.DeletionTimestamp == nil && !superseded(newest)
+	open := newest != nil && newest.DeletionTimestamp == nil &&
+		newest.Status.Phase != olmapi.PlanPhaseComplete && !superseded(newest)
 	if open {
 		if same && planUnwritten(newest) {
 			status := newPlanStatus(c, newest.Spec.Approval, newest.Spec.Approved)
@@ -103,7 +104,7 @@ func decidePlan(c *changeSet, subs []olm.Subscription, plans []olm.InstallPlan, 
 // A plan for the very operators of the newest one waits five seconds if that was
 // carried out; if the newest two have them, 15 seconds, and four times as long for
 // each further one. One that supersedes the fifth in a row waits a minute.
-func nextPlanTime(c *changeSet, plans []olm.InstallPlan, now time.Time) time.Time {
+func nextPlanTime(c *changeSet, plans []olmapi.InstallPlan, now time.Time) time.Time {
 	old := byAge(plans)
 	slices.Reverse(old)
 	if len(old) == 0 {
@@ -113,7 +114,7 @@ func nextPlanTime(c *changeSet, plans []olm.InstallPlan, now time.Time) time.Tim
 	for same < len(old) && sameNames(old[same].Spec.ClusterServiceVersionNames, c.CSVs) {
 		same++
 	}
-	for vain < len(old) && (superseded(old[vain]) || vain == 0 && old[0].Status.Phase != olm.PlanPhaseComplete) {
+	for vain < len(old) && (superseded(old[vain]) || vain == 0 && old[0].Status.Phase != olmapi.PlanPhaseComplete) {
 		vain++
 	}
 	var pause time.Duration
@@ -122,7 +123,7 @@ func nextPlanTime(c *changeSet, plans []olm.InstallPlan, now time.Time) time.Tim
 		pause = 15 * time.Second << (2 * min(same-2, plansKept-2))
 	case vain >= plansKept:
 		pause = time.Minute
-	case same == 1 && old[0].Status.Phase == olm.PlanPhaseComplete:
+	case same == 1 && old[0].Status.Phase == olmapi.PlanPhaseComplete:
 		pause = soon
 	}
 	next := planTime(old[0]).Add(pause)
@@ -144,7 +145,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // planTime is the last time that is known of a plan.
-func planTime(p *olm.InstallPlan) time.Time {
+func planTime(p *olmapi.InstallPlan) time.Time {
 	at := p.CreationTimestamp.Time
 	if p.Status.StartTime != nil {
 		at = latest(at, p.Status.StartTime.Time)
@@ -158,19 +159,19 @@ func planTime(p *olm.InstallPlan) time.Time {
 // newInstallPlan returns the plan for changes, owned by all Subscriptions of
 // the namespace. One Subscription with manual approval makes the whole plan
 // wait for approval.
-func newInstallPlan(c *changeSet, subs []olm.Subscription, generation int64) *olm.InstallPlan {
+func newInstallPlan(c *changeSet, subs []olmapi.Subscription, generation int64) *olmapi.InstallPlan {
 	approval := approvalOf(subs)
-	p := &olm.InstallPlan{}
+	p := &olmapi.InstallPlan{}
 	p.APIVersion, p.Kind = p.APIKind().ToAPIVersionAndKind()
 	p.GenerateName = planNamePrefix
 	p.Namespace = c.Namespace
 	for _, sub := range objects.In(c.Namespace, subs) {
 		p.OwnerReferences = append(p.OwnerReferences, ownerReference(sub))
 	}
-	p.Spec = olm.InstallPlanSpec{
+	p.Spec = olmapi.InstallPlanSpec{
 		ClusterServiceVersionNames: slices.Clone(c.CSVs),
 		Approval:                   approval,
-		Approved:                   approval == olm.ApprovalAutomatic,
+		Approved:                   approval == olmapi.ApprovalAutomatic,
 		Generation:                 generation,
 	}
 	p.Status = newPlanStatus(c, approval, p.Spec.Approved)
@@ -179,23 +180,23 @@ func newInstallPlan(c *changeSet, subs []olm.Subscription, generation int64) *ol
 
 // approvalOf is the approval of plans: one Subscription with manual approval
 // makes it manual.
-func approvalOf(subs []olm.Subscription) olm.Approval {
-	manual := func(s olm.Subscription) bool { return s.Spec.InstallPlanApproval == olm.ApprovalManual }
+func approvalOf(subs []olmapi.Subscription) olmapi.Approval {
+	manual := func(s olmapi.Subscription) bool { return s.Spec.InstallPlanApproval == olmapi.ApprovalManual }
 	if slices.ContainsFunc(subs, manual) {
-		return olm.ApprovalManual
+		return olmapi.ApprovalManual
 	}
-	return olm.ApprovalAutomatic
+	return olmapi.ApprovalAutomatic
 }
 
-func newPlanStatus(c *changeSet, approval olm.Approval, approved bool) olm.InstallPlanStatus {
-	status := olm.InstallPlanStatus{
-		Phase:          olm.PlanPhaseInstalling,
+func newPlanStatus(c *changeSet, approval olmapi.Approval, approved bool) olmapi.InstallPlanStatus {
+	status := olmapi.InstallPlanStatus{
+		Phase:          olmapi.PlanPhaseInstalling,
 		CatalogSources: []string{},
 		Plan:           c.Steps,
 		BundleLookups:  c.Lookups,
 	}
-	if approval == olm.ApprovalManual && !approved {
-		status.Phase = olm.PlanPhaseRequiresApproval
+	if approval == olmapi.ApprovalManual && !approved {
+		status.Phase = olmapi.PlanPhaseRequiresApproval
 	}
 	for _, s := range c.Steps {
 		status.CatalogSources = append(status.CatalogSources, s.Resource.CatalogSource)
@@ -208,17 +209,17 @@ func newPlanStatus(c *changeSet, approval olm.Approval, approved bool) olm.Insta
 	return status
 }
 
-func planUnwritten(p *olm.InstallPlan) bool {
-	return p.Status.Phase == olm.PlanPhaseNone && len(p.Status.Plan) == 0 && len(p.Status.BundleLookups) == 0
+func planUnwritten(p *olmapi.InstallPlan) bool {
+	return p.Status.Phase == olmapi.PlanPhaseNone && len(p.Status.Plan) == 0 && len(p.Status.BundleLookups) == 0
 }
 
 // planContinues reports whether a plan is being carried out, and nothing but
 // its rest is asked for.
-func planContinues(p *olm.InstallPlan, c *changeSet) bool {
+func planContinues(p *olmapi.InstallPlan, c *changeSet) bool {
 	names := p.Spec.ClusterServiceVersionNames
 	wanted := func(name string) bool { return slices.Contains(c.CSVs, name) }
 	settled := func(name string) bool { return c.settled[name] }
-	return p.Status.Phase == olm.PlanPhaseInstalling && slices.ContainsFunc(names, settled) &&
+	return p.Status.Phase == olmapi.PlanPhaseInstalling && slices.ContainsFunc(names, settled) &&
 		slices.ContainsFunc(names, func(name string) bool { return !settled(name) }) &&
 		!slices.ContainsFunc(names, func(name string) bool { return !wanted(name) && !settled(name) && !c.heldBack[name] }) &&
 		!slices.ContainsFunc(c.CSVs, func(name string) bool { return !slices.Contains(names, name) })
@@ -226,21 +227,21 @@ func planContinues(p *olm.InstallPlan, c *changeSet) bool {
 
 // planCovers reports whether a plan holds all steps that are wanted. Its
 // lookups may have become steps meanwhile.
-func planCovers(p *olm.InstallPlan, c *changeSet) bool {
+func planCovers(p *olmapi.InstallPlan, c *changeSet) bool {
 	have := map[any]bool{}
-	stepKey := func(s *olm.Step) any {
+	stepKey := func(s *olmapi.Step) any {
 		r := &s.Resource
 		return [...]string{s.Resolving, r.Group, r.Kind, r.Name, r.Manifest}
 	}
-	lookupKey := func(l olm.BundleLookup) any { return [...]string{l.Path, l.Identifier, l.Replaces} }
+	lookupKey := func(l olmapi.BundleLookup) any { return [...]string{l.Path, l.Identifier, l.Replaces} }
 	for _, s := range p.Status.Plan {
 		have[stepKey(s)] = true
 	}
 	for _, l := range p.Status.BundleLookups {
 		have[lookupKey(l)] = true
 	}
-	return !slices.ContainsFunc(c.Steps, func(s *olm.Step) bool { return !have[stepKey(s)] }) &&
-		!slices.ContainsFunc(c.Lookups, func(l olm.BundleLookup) bool { return !have[lookupKey(l)] })
+	return !slices.ContainsFunc(c.Steps, func(s *olmapi.Step) bool { return !have[stepKey(s)] }) &&
+		!slices.ContainsFunc(c.Lookups, func(l olmapi.BundleLookup) bool { return !have[lookupKey(l)] })
 }
 
 func sameNames(a, b []string) bool {
@@ -252,8 +253,8 @@ func sameNames(a, b []string) bool {
 
 // newestPlan returns the plan of the highest generation, of equals the first
 // by name; nil if there is none.
-func newestPlan(plans []olm.InstallPlan) *olm.InstallPlan {
-	var newest *olm.InstallPlan
+func newestPlan(plans []olmapi.InstallPlan) *olmapi.InstallPlan {
+	var newest *olmapi.InstallPlan
 	for i := range plans {
 		p := &plans[i]
 		if newest == nil || p.Spec.Generation > newest.Spec.Generation ||
@@ -265,7 +266,7 @@ func newestPlan(plans []olm.InstallPlan) *olm.InstallPlan {
 }
 
 // nextGeneration is one more than any that a Subscription or a plan knows.
-func nextGeneration(subs []olm.Subscription, plans []olm.InstallPlan) int64 {
+func nextGeneration(subs []olmapi.Subscription, plans []olmapi.InstallPlan) int64 {
 	var highest int64
 	for i := range subs {
 		highest = max(highest, subs[i].Status.InstallPlanGeneration)
@@ -278,18 +279,22 @@ func nextGeneration(subs []olm.Subscription, plans []olm.InstallPlan) int64 {
 
 // oldPlans returns the InstallPlans of a namespace that are to be deleted: of
 // more than five the oldest, at most five at a time.
-func oldPlans(plans []olm.InstallPlan) []*olm.InstallPlan {
+func oldPlans(plans []olmapi.InstallPlan) []*olmapi.InstallPlan {
 	return byAge(plans)[:max(0, min(len(plans)-plansKept, plansPerSweep))]
 }
 
 // byAge sorts plans, the oldest generation first.
-func byAge(plans []olm.InstallPlan) []*olm.InstallPlan {
-	out := make([]*olm.InstallPlan, len(plans))
+func byAge(plans []olmapi.InstallPlan) []*olmapi.InstallPlan {
+	out := make([]*olmapi.InstallPlan, len(plans))
 	for i := range plans {
 		out[i] = &plans[i]
 	}
-	slices.SortStableFunc(out, func(a, b *olm.InstallPlan) int {
-		return cmp.Or(cmp.Compare(a.Spec.Generation, b.Spec.Generation), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	slices.SortStableFunc(out, func(a, b *olmapi.InstallPlan) int {
+		return cmp.Or(
+			cmp.Compare(a.Spec.Generation, b.Spec.Generation),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			strings.Compare(a.Name, b.Name),
+		)
 	})
 	return out
 }
@@ -297,10 +302,10 @@ func byAge(plans []olm.InstallPlan) []*olm.InstallPlan {
 // approvedStatus returns the status that a plan has as soon as it may be
 // installed: one that waits for approval and got it goes to Installing. Other
 // plans stay as they are.
-func approvedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
+func approvedStatus(p *olmapi.InstallPlan) olmapi.InstallPlanStatus {
 	status := p.Status
-	if status.Phase == olm.PlanPhaseRequiresApproval && p.Spec.Approved {
-		status.Phase = olm.PlanPhaseInstalling
+	if status.Phase == olmapi.PlanPhaseRequiresApproval && p.Spec.Approved {
+		status.Phase = olmapi.PlanPhaseInstalling
 	}
 	return status
 }
@@ -311,9 +316,11 @@ func approvedStatus(p *olm.InstallPlan) olm.InstallPlanStatus {
 // first attempt on; what is forbidden is tried without end, since an administrator
 // may allow it. Without an error the plan is complete once all steps are
 // carried out.
-func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.Time, retry time.Duration) olm.InstallPlanStatus {
+func attemptedStatus(
+	p *olmapi.InstallPlan, steps []*olmapi.Step, err error, now time.Time, retry time.Duration,
+) olmapi.InstallPlanStatus {
 	status := p.Status
-	if status.Phase != olm.PlanPhaseInstalling {
+	if status.Phase != olmapi.PlanPhaseInstalling {
 		return status
 	}
 	if retry == 0 {
@@ -333,64 +340,49 @@ func attemptedStatus(p *olm.InstallPlan, steps []*olm.Step, err error, now time.
 	status.Plan = steps
 	if c := installedCondition(p); err == nil && c != nil && c.Status == corev1.ConditionFalse {
 		status.Message = "" // nothing is in the way any more
-		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olm.InstallPlanCondition) bool { return c.Type == planInstalled })
+		status.Conditions = slices.DeleteFunc(slices.Clone(status.Conditions), func(c olmapi.Condition) bool {
+			return c.Type == planInstalled
+		})
 	}
+	again := apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry
 	switch {
-	case err != nil && (refused == nil || !refused.final()) && (apierrors.IsForbidden(err) || now.Sub(status.StartTime.Time) < retry):
+	case err != nil && again && (refused == nil || !refused.final()):
 		status.Message = bounded.Text(retryingText+err.Error(), maxMessage)
 	case err != nil:
-		status.Phase = olm.PlanPhaseFailed
+		status.Phase = olmapi.PlanPhaseFailed
 		status.Message = bounded.Text(err.Error(), maxMessage)
 		setInstalled(&status, corev1.ConditionFalse, reasonComponentFailed, at)
 	case stepsDone(steps) && !lookupsPending(status.BundleLookups):
-		status.Phase = olm.PlanPhaseComplete
+		status.Phase = olmapi.PlanPhaseComplete
 		status.Message = ""
 		setInstalled(&status, corev1.ConditionTrue, "", at)
 	}
 	return status
 }
 
-func stepsDone(steps []*olm.Step) bool {
-	return !slices.ContainsFunc(steps, func(s *olm.Step) bool { return !isDone(s) })
+func stepsDone(steps []*olmapi.Step) bool {
+	return !slices.ContainsFunc(steps, func(s *olmapi.Step) bool { return !isDone(s) })
 }
 
-func lookupsPending(lookups []olm.BundleLookup) bool {
-	return slices.ContainsFunc(lookups, func(l olm.BundleLookup) bool {
-		return slices.ContainsFunc(l.Conditions, func(c olm.BundleLookupCondition) bool {
+func lookupsPending(lookups []olmapi.BundleLookup) bool {
+	return slices.ContainsFunc(lookups, func(l olmapi.BundleLookup) bool {
+		return slices.ContainsFunc(l.Conditions, func(c olmapi.Condition) bool {
 			return (c.Type == conditionLookupPending || c.Type == conditionNotPersisted) && c.Status == corev1.ConditionTrue
 		})
 	})
 }
 
 // installedCondition returns condition Installed of a plan; nil if it has none.
-func installedCondition(p *olm.InstallPlan) *olm.InstallPlanCondition {
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Type == planInstalled {
-			return c
-		}
-	}
-	return nil
+func installedCondition(p *olmapi.InstallPlan) *olmapi.Condition {
+	return findCondition(p.Status.Conditions, planInstalled)
 }
 
 // setInstalled sets condition Installed of a plan, with the message of its status.
-func setInstalled(status *olm.InstallPlanStatus, value corev1.ConditionStatus, reason string, now metav1.Time) {
-	c := olm.InstallPlanCondition{
-		Type: planInstalled, Status: value, Reason: reason, Message: status.Message, LastUpdateTime: &now, LastTransitionTime: &now,
-	}
-	status.Conditions = slices.Clone(status.Conditions) // they may be shared
-	for i, old := range status.Conditions {
-		switch {
-		case old.Type != c.Type:
-			continue
-		case old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message:
-			return
-		case old.Status == c.Status:
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		status.Conditions[i] = c
-		return
-	}
-	status.Conditions = append(status.Conditions, c)
+func setInstalled(status *olmapi.InstallPlanStatus, value corev1.ConditionStatus, reason string, now metav1.Time) {
+	status.Conditions = withCondition(status.Conditions, olmapi.Condition{
+		Type: planInstalled, Status: value, Reason: reason, Message: status.Message,
+		LastUpdateTime: &now, LastTransitionTime: &now,
+	})
 }
 
 // UnpackLimits are the times that rule the unpacking of bundle images.
@@ -404,7 +396,7 @@ type UnpackLimits struct {
 // unpackLimits returns the limits that the annotations of a namespace's
 // OperatorGroups set: 10 and 5 minutes without. The error names an annotation
 // that is not a duration, or is negative.
-func unpackLimits(groups []olm.OperatorGroup) (UnpackLimits, error) {
+func unpackLimits(groups []olmapi.OperatorGroup) (UnpackLimits, error) {
 	limits := UnpackLimits{Timeout: defaultUnpackTimeout, Retry: defaultUnpackRetry}
 	if len(groups) == 0 {
 		return limits, nil
@@ -425,7 +417,8 @@ func unpackLimits(groups []olm.OperatorGroup) (UnpackLimits, error) {
 			err = fmt.Errorf("negative duration %q", text)
 		}
 		if err != nil {
-			return limits, fmt.Errorf("operatorgroup %s/%s: annotation %s: %w", groups[0].Namespace, groups[0].Name, l.annotation, err)
+			group := groups[0].Namespace + "/" + groups[0].Name
+			return limits, fmt.Errorf("operatorgroup %s: annotation %s: %w", group, l.annotation, err)
 		}
 		*l.limit = parsed
 	}

@@ -13,68 +13,68 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 // plan is an InstallPlan; nothing but what matters is set.
-func plan(name string, generation int64, phase olm.InstallPlanPhase, csvs ...string) olm.InstallPlan {
-	p := olm.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID("uid-" + name)}}
-	p.Spec = olm.InstallPlanSpec{ClusterServiceVersionNames: csvs, Approval: olm.ApprovalAutomatic, Approved: true, Generation: generation}
+func plan(name string, generation int64, phase olmapi.InstallPlanPhase, csvs ...string) olmapi.InstallPlan {
+	p := olmapi.InstallPlan{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID("uid-" + name)}}
+	p.Spec = olmapi.InstallPlanSpec{ClusterServiceVersionNames: csvs, Approval: olmapi.ApprovalAutomatic, Approved: true, Generation: generation}
 	p.Status.Phase = phase
 	for _, c := range csvs {
-		if phase != olm.PlanPhaseNone {
-			p.Status.Plan = append(p.Status.Plan, step(c, olm.StepUnknown))
+		if phase != olmapi.PlanPhaseNone {
+			p.Status.Plan = append(p.Status.Plan, step(c, olmapi.StepUnknown))
 		}
 	}
 	return p
 }
 
-func step(csv string, status olm.StepStatus) *olm.Step {
-	return &olm.Step{Resolving: csv, Status: status, Resource: olm.StepResource{
+func step(csv string, status olmapi.StepStatus) *olmapi.Step {
+	return &olmapi.Step{Resolving: csv, Status: status, Resource: olmapi.StepResource{
 		CatalogSource: "c", CatalogSourceNamespace: "olm",
-		Group: olm.Group, Version: "v1alpha1", Kind: "ClusterServiceVersion", Name: csv, Manifest: "{}",
+		Group: olmapi.Group, Version: "v1alpha1", Kind: "ClusterServiceVersion", Name: csv, Manifest: "{}",
 	}}
 }
 
 func changes(csvs ...string) *install.Changes {
 	c := &install.Changes{Namespace: ns, CSVs: csvs}
 	for _, name := range csvs {
-		c.Steps = append(c.Steps, step(name, olm.StepUnknown))
+		c.Steps = append(c.Steps, step(name, olmapi.StepUnknown))
 	}
 	return c
 }
 
-func manual(s *olm.Subscription) { s.Spec.InstallPlanApproval = olm.ApprovalManual }
+func manual(s *olmapi.Subscription) { s.Spec.InstallPlanApproval = olmapi.ApprovalManual }
 
-func atGeneration(n int64) func(*olm.Subscription) {
-	return func(s *olm.Subscription) { s.Status.InstallPlanGeneration = n }
+func atGeneration(n int64) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) { s.Status.InstallPlanGeneration = n }
 }
 
 func TestDecidePlan(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		c     *install.Changes
-		subs  []olm.Subscription
-		plans []olm.InstallPlan
+		subs  []olmapi.Subscription
+		plans []olmapi.InstallPlan
 		want  string
 	}{
-		{"nothing to do", changes(), []olm.Subscription{sub("a", "")}, nil, "none"},
-		{"first", changes("a.v1"), []olm.Subscription{sub("a", "")}, nil, "create 1 Automatic Installing"},
-		{"manual", changes("a.v1"), []olm.Subscription{sub("a", ""), sub("b", "", manual)}, nil, "create 1 Manual RequiresApproval"},
-		{"neither manual nor automatic", changes("a.v1"), []olm.Subscription{sub("a", "", func(s *olm.Subscription) { s.Spec.InstallPlanApproval = "Never" })}, nil, "create 1 Automatic Installing"},
-		{"generation of a Subscription", changes("a.v1"), []olm.Subscription{sub("a", "", atGeneration(7))}, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseComplete)}, "create 8 Automatic Installing"},
-		{"generation of a plan", changes("a.v1"), []olm.Subscription{sub("a", "", atGeneration(2))}, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseComplete), plan("q", 1, olm.PlanPhaseComplete)}, "create 4 Automatic Installing"},
-		{"the same, waiting", changes("a.v1"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseRequiresApproval, "a.v1")}, "reuse p"},
-		{"the same, failed", changes("a.v1"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseFailed, "a.v1")}, "reuse p"},
-		{"the same, complete", changes("a.v1"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseComplete, "a.v1")}, "create 4 Automatic Installing"},
-		{"the same, but not the newest", changes("a.v1"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseInstalling, "a.v1"), plan("q", 4, olm.PlanPhaseComplete, "b.v1")}, "create 5 Automatic Installing"},
-		{"other operators", changes("a.v2"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseRequiresApproval, "a.v1")}, "create 4 Automatic Installing"},
-		{"in another order", changes("b.v1", "a.v1"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseInstalling, "a.v1", "b.v1")}, "reuse p"},
-		{"interrupted before its status", changes("a.v1"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseNone, "a.v1")}, "reuse p, write status Installing"},
-		{"interrupted, other operators", changes("a.v2"), nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseNone, "a.v1")}, "create 4 Automatic Installing"},
-		{"other steps", &install.Changes{Namespace: ns, CSVs: []string{"a.v1"}, Steps: []*olm.Step{{Resolving: "a.v1"}}}, nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseInstalling, "a.v1")}, "create 4 Automatic Installing"},
-		{"a lookup that it lacks", &install.Changes{Namespace: ns, CSVs: []string{"a.v1"}, Lookups: []olm.BundleLookup{{Path: "i", Identifier: "a.v1", CatalogSourceRef: &corev1.ObjectReference{Name: "c"}}}}, nil, []olm.InstallPlan{plan("p", 3, olm.PlanPhaseInstalling, "a.v1")}, "create 4 Automatic Installing"},
+		{"nothing to do", changes(), []olmapi.Subscription{sub("a", "")}, nil, "none"},
+		{"first", changes("a.v1"), []olmapi.Subscription{sub("a", "")}, nil, "create 1 Automatic Installing"},
+		{"manual", changes("a.v1"), []olmapi.Subscription{sub("a", ""), sub("b", "", manual)}, nil, "create 1 Manual RequiresApproval"},
+		{"neither manual nor automatic", changes("a.v1"), []olmapi.Subscription{sub("a", "", func(s *olmapi.Subscription) { s.Spec.InstallPlanApproval = "Never" })}, nil, "create 1 Automatic Installing"},
+		{"generation of a Subscription", changes("a.v1"), []olmapi.Subscription{sub("a", "", atGeneration(7))}, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseComplete)}, "create 8 Automatic Installing"},
+		{"generation of a plan", changes("a.v1"), []olmapi.Subscription{sub("a", "", atGeneration(2))}, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseComplete), plan("q", 1, olmapi.PlanPhaseComplete)}, "create 4 Automatic Installing"},
+		{"the same, waiting", changes("a.v1"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseRequiresApproval, "a.v1")}, "reuse p"},
+		{"the same, failed", changes("a.v1"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseFailed, "a.v1")}, "reuse p"},
+		{"the same, complete", changes("a.v1"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseComplete, "a.v1")}, "create 4 Automatic Installing"},
+		{"the same, but not the newest", changes("a.v1"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseInstalling, "a.v1"), plan("q", 4, olmapi.PlanPhaseComplete, "b.v1")}, "create 5 Automatic Installing"},
+		{"other operators", changes("a.v2"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseRequiresApproval, "a.v1")}, "create 4 Automatic Installing"},
+		{"in another order", changes("b.v1", "a.v1"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseInstalling, "a.v1", "b.v1")}, "reuse p"},
+		{"interrupted before its status", changes("a.v1"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseNone, "a.v1")}, "reuse p, write status Installing"},
+		{"interrupted, other operators", changes("a.v2"), nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseNone, "a.v1")}, "create 4 Automatic Installing"},
+		{"other steps", &install.Changes{Namespace: ns, CSVs: []string{"a.v1"}, Steps: []*olmapi.Step{{Resolving: "a.v1"}}}, nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseInstalling, "a.v1")}, "create 4 Automatic Installing"},
+		{"a lookup that it lacks", &install.Changes{Namespace: ns, CSVs: []string{"a.v1"}, Lookups: []olmapi.BundleLookup{{Path: "i", Identifier: "a.v1", CatalogSourceRef: &corev1.ObjectReference{Name: "c"}}}}, nil, []olmapi.InstallPlan{plan("p", 3, olmapi.PlanPhaseInstalling, "a.v1")}, "create 4 Automatic Installing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := install.DecidePlan(tc.c, tc.subs, tc.plans, statusNow.Time)
@@ -82,7 +82,7 @@ func TestDecidePlan(t *testing.T) {
 			switch {
 			case d.Create != nil:
 				got = fmt.Sprintf("create %d %s %s", d.Create.Spec.Generation, d.Create.Spec.Approval, d.Create.Status.Phase)
-				if d.Create.Spec.Approved != (d.Create.Spec.Approval == olm.ApprovalAutomatic) {
+				if d.Create.Spec.Approved != (d.Create.Spec.Approval == olmapi.ApprovalAutomatic) {
 					t.Errorf("approved: %v", d.Create.Spec.Approved)
 				}
 			case d.Reuse != nil && d.Status != nil:
@@ -102,17 +102,17 @@ func TestNewInstallPlan(t *testing.T) {
 	a.UID, b.UID = "1", "2"
 	c := changes("a.v1", "b.v1")
 	c.Steps[1].Resource.CatalogSource = "b"
-	c.Lookups = []olm.BundleLookup{{Path: "i", CatalogSourceRef: &corev1.ObjectReference{Name: "a"}}}
-	got := install.NewInstallPlan(c, []olm.Subscription{b, a}, 9)
+	c.Lookups = []olmapi.BundleLookup{{Path: "i", CatalogSourceRef: &corev1.ObjectReference{Name: "a"}}}
+	got := install.NewInstallPlan(c, []olmapi.Subscription{b, a}, 9)
 	no := false
 	owner := func(name string, uid types.UID) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "Subscription", Name: name, UID: uid, BlockOwnerDeletion: &no, Controller: &no}
 	}
-	want := &olm.InstallPlan{
+	want := &olmapi.InstallPlan{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "install-", OwnerReferences: []metav1.OwnerReference{owner("a", "1"), owner("b", "2")}},
-		Spec:       olm.InstallPlanSpec{ClusterServiceVersionNames: []string{"a.v1", "b.v1"}, Approval: olm.ApprovalAutomatic, Approved: true, Generation: 9},
-		Status:     olm.InstallPlanStatus{Phase: olm.PlanPhaseInstalling, CatalogSources: []string{"a", "b", "c"}, Plan: c.Steps, BundleLookups: c.Lookups},
+		Spec:       olmapi.InstallPlanSpec{ClusterServiceVersionNames: []string{"a.v1", "b.v1"}, Approval: olmapi.ApprovalAutomatic, Approved: true, Generation: 9},
+		Status:     olmapi.InstallPlanStatus{Phase: olmapi.PlanPhaseInstalling, CatalogSources: []string{"a", "b", "c"}, Plan: c.Steps, BundleLookups: c.Lookups},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -120,19 +120,19 @@ func TestNewInstallPlan(t *testing.T) {
 }
 
 func TestOldPlans(t *testing.T) {
-	var plans []olm.InstallPlan
+	var plans []olmapi.InstallPlan
 	for _, n := range []int64{3, 1, 2, 12, 11, 10, 9, 8, 7, 6, 5, 4} {
-		plans = append(plans, plan(fmt.Sprintf("p%d", n), n, olm.PlanPhaseComplete))
+		plans = append(plans, plan(fmt.Sprintf("p%d", n), n, olmapi.PlanPhaseComplete))
 	}
 	for _, tc := range []struct {
-		plans []olm.InstallPlan
+		plans []olmapi.InstallPlan
 		want  []string
 	}{
 		{plans, []string{"p1", "p2", "p3", "p4", "p5"}}, // five at a time
 		{plans[:7], []string{"p1", "p2"}},
 		{plans[:5], nil},
 		{nil, nil},
-		{[]olm.InstallPlan{plan("b", 1, ""), plan("a", 1, ""), plan("c", 2, ""), plan("d", 3, ""), plan("e", 4, ""), plan("f", 5, "")}, []string{"a"}},
+		{[]olmapi.InstallPlan{plan("b", 1, ""), plan("a", 1, ""), plan("c", 2, ""), plan("d", 3, ""), plan("e", 4, ""), plan("f", 5, "")}, []string{"a"}},
 	} {
 		if diff := cmp.Diff(tc.want, install.OldPlans(tc.plans)); diff != "" {
 			t.Error(diff)
@@ -144,34 +144,34 @@ func TestPlanPhases(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "r", errors.New("not you"))
 	boom := errors.New("boom")
-	started := func(p olm.InstallPlan) olm.InstallPlan {
+	started := func(p olmapi.InstallPlan) olmapi.InstallPlan {
 		at := metav1.NewTime(start)
 		p.Status.StartTime = &at
 		return p
 	}
-	withLookup := plan("p", 1, olm.PlanPhaseInstalling, "a.v1")
-	withLookup.Status.BundleLookups = []olm.BundleLookup{{Conditions: []olm.BundleLookupCondition{{Type: "BundleLookupPending", Status: "True"}}}}
+	withLookup := plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1")
+	withLookup.Status.BundleLookups = []olmapi.BundleLookup{{Conditions: []olmapi.Condition{{Type: "BundleLookupPending", Status: "True"}}}}
 	for _, tc := range []struct {
 		name   string
-		plan   olm.InstallPlan
-		status olm.StepStatus
+		plan   olmapi.InstallPlan
+		status olmapi.StepStatus
 		err    error
 		after  time.Duration
 		want   string
 	}{
-		{"first failure", plan("p", 1, olm.PlanPhaseInstalling, "a.v1"), olm.StepUnknown, boom, time.Hour, "Installing: retrying execution due to error: boom"},
-		{"within a minute", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, boom, 59 * time.Second, "Installing: retrying execution due to error: boom"},
-		{"after a minute", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, boom, time.Minute, "Failed: boom Installed=False InstallComponentFailed boom"},
-		{"forbidden forever", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepUnknown, forbidden, 24 * time.Hour, "Installing: retrying execution due to error: " + forbidden.Error()},
-		{"done", started(plan("p", 1, olm.PlanPhaseInstalling, "a.v1")), olm.StepCreated, nil, time.Second, "Complete:  Installed=True  "},
-		{"present", plan("p", 1, olm.PlanPhaseInstalling, "a.v1"), olm.StepPresent, nil, 0, "Complete:  Installed=True  "},
-		{"waiting for an API", plan("p", 1, olm.PlanPhaseInstalling, "a.v1"), olm.StepWaitingForAPI, nil, 0, "Installing: "},
-		{"bundle not unpacked", withLookup, olm.StepCreated, nil, 0, "Installing: "},
-		{"not approved", plan("p", 1, olm.PlanPhaseRequiresApproval, "a.v1"), olm.StepCreated, nil, 0, "RequiresApproval: "},
+		{"first failure", plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1"), olmapi.StepUnknown, boom, time.Hour, "Installing: retrying execution due to error: boom"},
+		{"within a minute", started(plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1")), olmapi.StepUnknown, boom, 59 * time.Second, "Installing: retrying execution due to error: boom"},
+		{"after a minute", started(plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1")), olmapi.StepUnknown, boom, time.Minute, "Failed: boom Installed=False InstallComponentFailed boom"},
+		{"forbidden forever", started(plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1")), olmapi.StepUnknown, forbidden, 24 * time.Hour, "Installing: retrying execution due to error: " + forbidden.Error()},
+		{"done", started(plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1")), olmapi.StepCreated, nil, time.Second, "Complete:  Installed=True  "},
+		{"present", plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1"), olmapi.StepPresent, nil, 0, "Complete:  Installed=True  "},
+		{"waiting for an API", plan("p", 1, olmapi.PlanPhaseInstalling, "a.v1"), olmapi.StepWaitingForAPI, nil, 0, "Installing: "},
+		{"bundle not unpacked", withLookup, olmapi.StepCreated, nil, 0, "Installing: "},
+		{"not approved", plan("p", 1, olmapi.PlanPhaseRequiresApproval, "a.v1"), olmapi.StepCreated, nil, 0, "RequiresApproval: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := tc.plan.Status.Plan[0].Status
-			s := install.AttemptedStatus(&tc.plan, []*olm.Step{step("a.v1", tc.status)}, tc.err, start.Add(tc.after), 0)
+			s := install.AttemptedStatus(&tc.plan, []*olmapi.Step{step("a.v1", tc.status)}, tc.err, start.Add(tc.after), 0)
 			got := fmt.Sprintf("%s: %s", s.Phase, s.Message)
 			for _, c := range s.Conditions {
 				got += fmt.Sprintf(" %s=%s %s %s", c.Type, c.Status, c.Reason, c.Message)
@@ -195,8 +195,8 @@ func TestPlanCondition(t *testing.T) {
 		status corev1.ConditionStatus
 		want   time.Time
 	}{{corev1.ConditionTrue, early}, {corev1.ConditionFalse, late}} {
-		p := plan("p", 1, olm.PlanPhaseInstalling)
-		p.Status.Conditions = []olm.InstallPlanCondition{
+		p := plan("p", 1, olmapi.PlanPhaseInstalling)
+		p.Status.Conditions = []olmapi.Condition{
 			{Type: "Other", Status: corev1.ConditionTrue},
 			{Type: "Installed", Status: tc.status, Reason: "Old", LastTransitionTime: &old, LastUpdateTime: &old},
 		}
@@ -213,14 +213,14 @@ func TestPlanCondition(t *testing.T) {
 
 func TestApprovedStatus(t *testing.T) {
 	for _, tc := range []struct {
-		phase    olm.InstallPlanPhase
+		phase    olmapi.InstallPlanPhase
 		approved bool
-		want     olm.InstallPlanPhase
+		want     olmapi.InstallPlanPhase
 	}{
-		{olm.PlanPhaseRequiresApproval, false, olm.PlanPhaseRequiresApproval},
-		{olm.PlanPhaseRequiresApproval, true, olm.PlanPhaseInstalling},
-		{olm.PlanPhaseComplete, true, olm.PlanPhaseComplete},
-		{olm.PlanPhaseFailed, true, olm.PlanPhaseFailed},
+		{olmapi.PlanPhaseRequiresApproval, false, olmapi.PlanPhaseRequiresApproval},
+		{olmapi.PlanPhaseRequiresApproval, true, olmapi.PlanPhaseInstalling},
+		{olmapi.PlanPhaseComplete, true, olmapi.PlanPhaseComplete},
+		{olmapi.PlanPhaseFailed, true, olmapi.PlanPhaseFailed},
 	} {
 		p := plan("p", 1, tc.phase)
 		p.Spec.Approved = tc.approved
@@ -231,18 +231,18 @@ func TestApprovedStatus(t *testing.T) {
 }
 
 func TestUnpackLimits(t *testing.T) {
-	group := func(timeout, retry string) []olm.OperatorGroup {
-		g := olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og", Annotations: map[string]string{}}}
+	group := func(timeout, retry string) []olmapi.OperatorGroup {
+		g := olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og", Annotations: map[string]string{}}}
 		if timeout != "" {
 			g.Annotations["operatorframework.io/bundle-unpack-timeout"] = timeout
 		}
 		if retry != "" {
 			g.Annotations["operatorframework.io/bundle-unpack-min-retry-interval"] = retry
 		}
-		return []olm.OperatorGroup{g}
+		return []olmapi.OperatorGroup{g}
 	}
 	for _, tc := range []struct {
-		groups []olm.OperatorGroup
+		groups []olmapi.OperatorGroup
 		want   string
 	}{
 		{nil, "10m0s 5m0s"},

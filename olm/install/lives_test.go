@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // A life is what becomes of operators from one step of an administrator to the
@@ -42,9 +42,9 @@ func publish(s *simulated) {
 	s.shelf.put(s.levels[s.level])
 }
 
-func modifySubscription(name string, change func(*olm.Subscription)) func(*simulated) {
+func modifySubscription(name string, change func(*olmapi.Subscription)) func(*simulated) {
 	return func(s *simulated) {
-		_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(x *olm.Subscription) error {
+		_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(x *olmapi.Subscription) error {
 			change(x)
 			return nil
 		})
@@ -55,13 +55,13 @@ func modifySubscription(name string, change func(*olm.Subscription)) func(*simul
 // approveAll approves what waits.
 func approveAll(s *simulated) {
 	ctx := context.Background()
-	plans, err := clusterapi.ReadAll[olm.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
+	plans, err := clusterapi.ReadAll[olmapi.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
 	must(err)
 	for _, p := range plans {
-		if p.Status.Phase != olm.PlanPhaseRequiresApproval {
+		if p.Status.Phase != olmapi.PlanPhaseRequiresApproval {
 			continue
 		}
-		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
 			p.Spec.Approved = true
 			return nil
 		})
@@ -69,7 +69,7 @@ func approveAll(s *simulated) {
 	}
 }
 
-func subscribe(x olm.Subscription) func(*simulated) {
+func subscribe(x olmapi.Subscription) func(*simulated) {
 	return func(s *simulated) {
 		_, err := clusterapi.Create(context.Background(), s.cluster, &x, clusterapi.CreateOptions{})
 		must(err)
@@ -78,7 +78,7 @@ func subscribe(x olm.Subscription) func(*simulated) {
 
 func unsubscribe(name string) func(*simulated) {
 	return func(s *simulated) {
-		err := s.cluster.Delete(context.Background(), (&olm.Subscription{}).APIKind(), clusterapi.Key(ns, name), clusterapi.DeleteOptions{})
+		err := s.cluster.Delete(context.Background(), (&olmapi.Subscription{}).APIKind(), clusterapi.Key(ns, name), clusterapi.DeleteOptions{})
 		if !apierrors.IsNotFound(err) {
 			must(err)
 		}
@@ -90,7 +90,7 @@ func uninstall(pkg, subscription string) func(*simulated) {
 	return func(s *simulated) {
 		ctx := context.Background()
 		unsubscribe(subscription)(s)
-		csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
+		csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
 		must(err)
 		for _, csv := range csvs {
 			if strings.HasPrefix(csv.Name, pkg+".") {
@@ -118,57 +118,57 @@ func lives() []life {
 	return []life{
 		{
 			name:  "install, update, switch of channel",
-			world: simulatedWorld{levels: [][]string{first, second, third}, further: configs(third), subs: []olm.Subscription{sub("a", "")}},
-			steps: []func(*simulated){publish, modifySubscription("a", func(x *olm.Subscription) { x.Spec.Channel = "beta" }), publish},
+			world: simulatedWorld{levels: [][]string{first, second, third}, further: configs(third), subs: []olmapi.Subscription{sub("a", "")}},
+			steps: []func(*simulated){publish, modifySubscription("a", func(x *olmapi.Subscription) { x.Spec.Channel = "beta" }), publish},
 			want:  []string{"ops/a.v4 Succeeded", "a AtLatestKnown a.v4/a.v4", "ops/a.v4-config"},
 		},
 		{
 			name:  "late approval",
-			world: simulatedWorld{levels: [][]string{first, second, third}, further: configs(third), subs: []olm.Subscription{sub("a", "", manual)}},
+			world: simulatedWorld{levels: [][]string{first, second, third}, further: configs(third), subs: []olmapi.Subscription{sub("a", "", manual)}},
 			steps: []func(*simulated){publish, wait, approveAll, publish, wait, approveAll, approveAll},
 			want:  []string{"ops/a.v4 Succeeded", "a AtLatestKnown a.v4/a.v4", "ops/a.v4-config"},
 		},
 		{
 			name:  "approval that nobody asks for any more",
-			world: simulatedWorld{levels: [][]string{first}, further: configs(first), subs: []olm.Subscription{sub("a", "", manual)}},
-			steps: []func(*simulated){wait, modifySubscription("a", func(x *olm.Subscription) { x.Spec.InstallPlanApproval = olm.ApprovalAutomatic })},
+			world: simulatedWorld{levels: [][]string{first}, further: configs(first), subs: []olmapi.Subscription{sub("a", "", manual)}},
+			steps: []func(*simulated){wait, modifySubscription("a", func(x *olmapi.Subscription) { x.Spec.InstallPlanApproval = olmapi.ApprovalAutomatic })},
 			want:  []string{"ops/a.v1 Succeeded", "a AtLatestKnown a.v1/a.v1", "ops/a.v1-config"},
 		},
 		{
 			name:  "uninstalled",
-			world: simulatedWorld{levels: [][]string{dependent}, further: configs(dependent), subs: []olm.Subscription{sub("a", ""), sub("d", "")}},
+			world: simulatedWorld{levels: [][]string{dependent}, further: configs(dependent), subs: []olmapi.Subscription{sub("a", ""), sub("d", "")}},
 			steps: []func(*simulated){wait, uninstall("d", "d"), uninstall("d", "d")},
 			want:  []string{"ops/a.v1 Succeeded", "a AtLatestKnown a.v1/a.v1", "ops/a.v1-config"},
 		},
 		{
 			name:  "installed again",
-			world: simulatedWorld{levels: [][]string{first, second}, further: configs(second), subs: []olm.Subscription{sub("a", "")}},
+			world: simulatedWorld{levels: [][]string{first, second}, further: configs(second), subs: []olmapi.Subscription{sub("a", "")}},
 			steps: []func(*simulated){wait, uninstall("a", "a"), uninstall("a", "a"), publish, subscribe(sub("a", ""))},
 			want:  []string{"ops/a.v2 Succeeded", "a AtLatestKnown a.v2/a.v2", "ops/a.v2-config"},
 		},
 		{
 			name:  "Subscription made again",
-			world: simulatedWorld{levels: [][]string{first, second}, further: configs(second), subs: []olm.Subscription{sub("a", "")}},
+			world: simulatedWorld{levels: [][]string{first, second}, further: configs(second), subs: []olmapi.Subscription{sub("a", "")}},
 			steps: []func(*simulated){wait, wait, unsubscribe("a"), publish, subscribe(sub("a", ""))},
 			want:  []string{"ops/a.v2 Succeeded", "a AtLatestKnown a.v2/a.v2", "ops/a.v2-config"},
 		},
 		{
 			name: "a bundle that is rejected",
-			world: simulatedWorld{levels: [][]string{first, {"a.v1 A", "a.v2 A ~a.v1"}}, subs: []olm.Subscription{sub("a", "")}, further: map[string][]string{
+			world: simulatedWorld{levels: [][]string{first, {"a.v1 A", "a.v2 A ~a.v1"}}, subs: []olmapi.Subscription{sub("a", "")}, further: map[string][]string{
 				"a.v1": {`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"}}`}, "a.v2": configs(second)["a.v2"]}},
 			steps: []func(*simulated){wait, publish},
 			want:  []string{"ops/a.v2 Succeeded", "a AtLatestKnown a.v2/a.v2", "ops/a.v2-config"},
 		},
 		{
 			name: "two operators share an account",
-			world: simulatedWorld{levels: [][]string{{"a.v1 A", "b.v1 B"}, {"a.v1 A", "a.v2 A >a.v1", "b.v1 B"}}, subs: []olm.Subscription{sub("a", ""), sub("b", "")},
+			world: simulatedWorld{levels: [][]string{{"a.v1 A", "b.v1 B"}, {"a.v1 A", "a.v2 A >a.v1", "b.v1 B"}}, subs: []olmapi.Subscription{sub("a", ""), sub("b", "")},
 				further: map[string][]string{"a.v1": {sharedAccount}, "a.v2": {sharedAccount}, "b.v1": {sharedAccount}}},
 			steps: []func(*simulated){publish},
 			want:  []string{"ops/a.v2 Succeeded", "ops/b.v1 Succeeded", "a AtLatestKnown a.v2/a.v2", "b AtLatestKnown b.v1/b.v1", "shared of a.v2 b.v1"},
 		},
 		{
 			name:  "the provider of an API goes",
-			world: simulatedWorld{levels: [][]string{dependent, {"a.v1 A", "d.v1 D -A", "d.v2 D -A >d.v1"}}, further: configs(dependent), subs: []olm.Subscription{sub("d", "")}},
+			world: simulatedWorld{levels: [][]string{dependent, {"a.v1 A", "d.v1 D -A", "d.v2 D -A >d.v1"}}, further: configs(dependent), subs: []olmapi.Subscription{sub("d", "")}},
 			steps: []func(*simulated){wait, wait, uninstall("a", "a-stable-c-olm"), wait, publish},
 			want:  []string{"ops/a.v1 Succeeded", "ops/d.v2 Succeeded", "a-stable-c-olm AtLatestKnown a.v1/a.v1", "d AtLatestKnown d.v2/d.v2", "ops/a.v1-config"},
 		},
@@ -192,7 +192,7 @@ func (l *life) state(s *simulated) []string {
 	}
 	var owners []string
 	for _, ref := range sa.OwnerReferences {
-		if _, err := clusterapi.Get[olm.ClusterServiceVersion](context.Background(), s.cluster, clusterapi.Key(ns, ref.Name)); err == nil {
+		if _, err := clusterapi.Get[olmapi.ClusterServiceVersion](context.Background(), s.cluster, clusterapi.Key(ns, ref.Name)); err == nil {
 			owners = append(owners, ref.Name)
 		}
 	}

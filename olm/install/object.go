@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // The labels by which OLM finds what is its own, and what belongs to an operator
@@ -28,7 +28,7 @@ const (
 // owner, by labels if it has no namespace. A Subscription gets the name of the
 // plan. stored is the object that is there, nil if there is none: a ServiceAccount
 // keeps its owners, a definition everything but its spec.
-func (x *execution) prepare(ctx context.Context, s *olm.Step, obj, stored *unstructured.Unstructured) error {
+func (x *execution) prepare(ctx context.Context, s *olmapi.Step, obj, stored *unstructured.Unstructured) error {
 	addLabels(obj, map[string]string{labelManaged: "true"})
 	switch gk := obj.GroupVersionKind().GroupKind(); gk.Kind {
 	case kindCSV:
@@ -39,7 +39,7 @@ func (x *execution) prepare(ctx context.Context, s *olm.Step, obj, stored *unstr
 			replaceSpec(obj, stored)
 		}
 	default:
-		owner := &olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: x.plan.Namespace, Name: s.Resolving}}
+		owner := &olmapi.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: x.plan.Namespace, Name: s.Resolving}}
 		if obj.GetNamespace() == "" || gk.Group == rbacv1.GroupName {
 			addLabels(obj, map[string]string{
 				labelOwner: owner.Name, labelOwnerNamespace: owner.Namespace, labelOwnerKind: kindCSV,
@@ -59,7 +59,7 @@ func (x *execution) prepare(ctx context.Context, s *olm.Step, obj, stored *unstr
 // replaces runs under the account, and a ClusterServiceVersion whose account is
 // another's fails.
 func (x *execution) setOwners(
-	ctx context.Context, owner *olm.ClusterServiceVersion, obj, stored *unstructured.Unstructured,
+	ctx context.Context, owner *olmapi.ClusterServiceVersion, obj, stored *unstructured.Unstructured,
 ) error {
 	refs := obj.GetOwnerReferences()
 	isOwner := func(r metav1.OwnerReference) bool { return r.Kind == kindCSV && r.Name == owner.Name }
@@ -91,7 +91,7 @@ func (x *execution) setOwners(
 // uidOf returns the UID of an operator of the plan's namespace.
 func (x *execution) uidOf(ctx context.Context, csv string) (types.UID, error) {
 	if x.uids[csv] == "" {
-		kind := (&olm.ClusterServiceVersion{}).APIKind()
+		kind := (&olmapi.ClusterServiceVersion{}).APIKind()
 		stored, err := clusterapi.GetShared(ctx, x.pass.api, kind, clusterapi.Key(x.plan.Namespace, csv))
 		if err != nil {
 			return "", err

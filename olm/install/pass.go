@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 var modifyStatus = clusterapi.ModifyOptions{Status: true, FieldManager: clusterapi.ManagerOLM}
@@ -48,28 +49,31 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 	return out, true
 }
 
-// run makes the pass. told is what stands in the statuses of objects already:
+// run makes the pass. cause is what stands in the statuses of objects already:
 // why there is no generation, or why a step failed.
-func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking) (told, err error) {
+func (p *pass) run(
+	ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking,
+) (cause, err error) {
 	o := p.c.o.SnapshotOptions
 	o.Catalogs = catalogs
 	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
 	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
 		return nil, err
 	}
-	p.state.Plans, err = readAll[olm.InstallPlan](ctx, p.api, "installplans", clusterapi.ListOptions{Namespace: p.res.Namespace})
+	in := clusterapi.ListOptions{Namespace: p.res.Namespace}
+	p.state.Plans, err = readAll[olmapi.InstallPlan](ctx, p.api, "installplans", in)
 	if err != nil {
 		return nil, err
 	}
 	for changed := false; ; changed = p.res.Changed {
-		actions, result, told := Decide(ctx, &p.state)
+		actions, result, cause := Decide(ctx, &p.state)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		*p.res = *result
 		p.res.Changed = changed
 		if len(actions) == 0 {
-			return told, nil
+			return cause, nil
 		}
 		switch actions[0].Type {
 		case actionUnpack:
@@ -89,29 +93,29 @@ func (p *pass) run(ctx context.Context, catalogs map[types.NamespacedName]olm.Ca
 			}
 		case actionCreatePlan, actionApprovePlan, actionWritePlan:
 			if err := p.changePlans(ctx, actions); err != nil {
-				return told, err
+				return cause, err
 			}
 		case actionExecutePlan:
 			if changed {
-				return told, nil // what was written is looked at first
+				return cause, nil // what was written is looked at first
 			}
 			if wait := p.retry.Sub(p.state.Now); wait > 0 && wait <= soon { // else the clock was set back
 				p.res.Soon = true
-				return told, nil
+				return cause, nil
 			}
-			told := []error{told}
+			cause := []error{cause}
 			var errs []error
 			for i := range actions {
 				stepErr, err := p.executePlan(ctx, &actions[i])
-				told, errs = append(told, stepErr), append(errs, err)
+				cause, errs = append(cause, stepErr), append(errs, err)
 			}
 			if p.res.Soon {
 				p.retry = p.state.Now.Add(min(soon, p.c.o.Interval))
 			}
-			return errors.Join(told...), errors.Join(errs...)
+			return errors.Join(cause...), errors.Join(errs...)
 		default:
-			err := p.writeStatuses(ctx, actions, told)
-			return told, errors.Join(err, p.state.PlanErr)
+			err := p.writeStatuses(ctx, actions, cause)
+			return cause, errors.Join(err, p.state.PlanErr)
 		}
 	}
 }
@@ -141,20 +145,20 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 			a.Plan.Status = status
 		case superseded(a.Plan):
 			e.Type, e.Message = EventPlanSuperseded, a.Plan.Status.Message
-		case a.Type == actionApprovePlan, a.Plan.Spec.Approval == olm.ApprovalManual && a.Plan.Spec.Approved:
+		case a.Type == actionApprovePlan, a.Plan.Spec.Approval == olmapi.ApprovalManual && a.Plan.Spec.Approved:
 			e.Type = EventPlanApproved
 		}
 		o := modifyStatus
 		o.Status = a.Type != actionApprovePlan
-		stored, err := write(ctx, p.api, o, a.Plan, func(stored *olm.InstallPlan) {
+		stored, err := write(ctx, p.api, o, a.Plan, func(stored *olmapi.InstallPlan) {
 			stored.Spec, stored.Status = a.Plan.Spec, a.Plan.Status
 		})
 		if err != nil {
-			errs = append(errs, fmt.Errorf("installplan %s/%s: %w", a.Plan.Namespace, a.Plan.Name, err))
+			errs = append(errs, fmt.Errorf("installplan %s: %w", planName(a.Plan), err))
 			continue
 		}
 		p.res.Changed = true
-		if at := slices.IndexFunc(p.state.Plans, func(x olm.InstallPlan) bool { return x.Name == stored.Name }); at < 0 {
+		if at := slices.IndexFunc(p.state.Plans, func(x olmapi.InstallPlan) bool { return x.Name == stored.Name }); at < 0 {
 			p.state.Plans = append(p.state.Plans, *stored)
 		} else {
 			p.state.Plans[at] = *stored
@@ -167,8 +171,8 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 }
 
 // writeStatuses writes the statuses of Subscriptions and deletes old plans.
-// told is why there is no generation.
-func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) error {
+// cause is why there is no generation.
+func (p *pass) writeStatuses(ctx context.Context, actions []Action, cause error) error {
 	var errs []error
 	failed := false
 	for i := range actions {
@@ -177,9 +181,9 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 			continue
 		}
 		sub := actions[i].Subscription
-		at := slices.IndexFunc(p.state.Snapshot.Subscriptions, func(s olm.Subscription) bool { return s.Name == sub.Name })
+		at := slices.IndexFunc(p.state.Snapshot.Subscriptions, func(s olmapi.Subscription) bool { return s.Name == sub.Name })
 		before := &p.state.Snapshot.Subscriptions[at]
-		_, err := write(ctx, p.api, modifyStatus, sub, func(stored *olm.Subscription) { stored.Status = sub.Status })
+		_, err := write(ctx, p.api, modifyStatus, sub, func(stored *olmapi.Subscription) { stored.Status = sub.Status })
 		switch {
 		case apierrors.IsNotFound(err):
 			continue // deleted meanwhile
@@ -195,52 +199,54 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, told error) 
 		if current := sub.Status.CurrentCSV; current != "" && current != before.Status.CurrentCSV {
 			p.observe(clusterapi.Event{Type: EventProgressing, Subject: subject, Message: current})
 		}
-		text := conditionText(sub, subscriptionResolutionFailed)
-		if text == conditionText(before, subscriptionResolutionFailed) {
+		was := findCondition(before.Status.Conditions, subscriptionResolutionFailed)
+		is := findCondition(sub.Status.Conditions, subscriptionResolutionFailed)
+		if is == nil && was == nil || is != nil && was != nil && is.Message == was.Message {
 			continue
 		}
 		failed = true
-		if text != "" && p.res.Generation != nil {
-			p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: subject, Message: text})
+		if is != nil && p.res.Generation != nil {
+			p.observe(clusterapi.Event{Type: EventResolutionFailed, Subject: subject, Message: is.Message})
 		}
 	}
 	if failed {
-		p.observeResolution(told)
+		p.observeResolution(cause)
 	}
 	return errors.Join(errs...)
 }
 
 // observeResolution tells of the resolution of the namespace, unless it was all
 // that is asked for.
-func (p *pass) observeResolution(told error) {
+func (p *pass) observeResolution(cause error) {
 	e := clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace}
 	switch {
 	case p.res.Generation != nil:
 		e.Message = strings.TrimSpace(p.res.Generation.Remarks())
-	case told != nil:
-		e.Message, e.Err = told.Error(), told
+	case cause != nil:
+		e.Message, e.Err = cause.Error(), cause
 	}
 	if e.Message != "" {
 		p.observe(e)
 	}
 }
 
-func (p *pass) deletePlan(ctx context.Context, plan *olm.InstallPlan) error {
-	err := p.api.Delete(ctx, plan.APIKind(), clusterapi.Key(plan.Namespace, plan.Name), clusterapi.DeleteOptions{UID: plan.UID})
+func (p *pass) deletePlan(ctx context.Context, plan *olmapi.InstallPlan) error {
+	key := clusterapi.Key(plan.Namespace, plan.Name)
+	err := p.api.Delete(ctx, plan.APIKind(), key, clusterapi.DeleteOptions{UID: plan.UID})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("installplan %s/%s: %w", plan.Namespace, plan.Name, err)
+		return fmt.Errorf("installplan %s: %w", planName(plan), err)
 	}
 	p.res.Changed = true
 	p.observe(clusterapi.Event{Type: EventPlanDeleted, Subject: planSubject(plan)})
 	return nil
 }
 
-func planSubject(plan *olm.InstallPlan) string { return "installplan/" + planName(plan) }
+func planSubject(plan *olmapi.InstallPlan) string { return "installplan/" + planName(plan) }
 
-func planName(plan *olm.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
+func planName(plan *olmapi.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
 
 // observe tells of an event at the time of the pass.
 func (p *pass) observe(e clusterapi.Event) {
@@ -261,14 +267,4 @@ func write[T any](
 		set(stored)
 		return nil
 	})
-}
-
-// conditionText is the message of a condition; empty if it is not there.
-func conditionText(sub *olm.Subscription, typ string) string {
-	for _, c := range sub.Status.Conditions {
-		if c.Type == typ {
-			return c.Message
-		}
-	}
-	return ""
 }

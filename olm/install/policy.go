@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Refusal is the error of an InstallPlan that holds what is not carried out.
@@ -48,13 +48,14 @@ const (
 
 // Error names plan, step, object and rule.
 func (r *Refusal) Error() string {
-	switch {
-	case r.Rule == ruleIdentity:
+	if r.Rule == ruleIdentity {
 		return "attenuated service account query failed - " + r.Text
-	case r.final():
-		return fmt.Sprintf("the InstallPlan contains invalid data: plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
 	}
-	return fmt.Sprintf("plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
+	text := fmt.Sprintf("plan %s, step %s of %s, rule %s: %s", r.Plan, r.Object, r.Operator, r.Rule, r.Text)
+	if r.final() {
+		return "the InstallPlan contains invalid data: " + text
+	}
+	return text
 }
 
 // final reports whether nothing but another plan helps.
@@ -67,8 +68,8 @@ func (r *Refusal) waits() bool { return r.Rule == ruleIdentity || r.Rule == rule
 // scopes are the kinds that a plan may write, those that OLM supports in a bundle
 // and Subscriptions: true if their objects have a namespace.
 var scopes = map[schema.GroupKind]bool{
-	{Group: olm.Group, Kind: kindCSV}:                            true,
-	{Group: olm.Group, Kind: kindSubscription}:                   true,
+	{Group: olmapi.Group, Kind: kindCSV}:          true,
+	{Group: olmapi.Group, Kind: kindSubscription}: true,
 	{Kind: "Secret"}:                                             true,
 	{Kind: "ConfigMap"}:                                          true,
 	{Kind: "Service"}:                                            true,
@@ -93,13 +94,15 @@ var scopes = map[schema.GroupKind]bool{
 
 // stepObject reads the object of a step and judges it by all rules that need
 // nothing but the plan.
-func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured, error) {
+func stepObject(plan *olmapi.InstallPlan, s *olmapi.Step) (*unstructured.Unstructured, error) {
 	refuse := func(u *unstructured.Unstructured, rule string, text string, args ...any) error {
 		object := s.Resource.Kind + " " + s.Resource.Name
 		if u != nil {
 			object = objectText(u)
 		}
-		return &Refusal{Plan: planName(plan), Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...)}
+		return &Refusal{
+			Plan: planName(plan), Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...),
+		}
 	}
 	u, err := decodeObject([]byte(s.Resource.Manifest))
 	if err != nil {
@@ -109,7 +112,11 @@ func stepObject(plan *olm.InstallPlan, s *olm.Step) (*unstructured.Unstructured,
 	if kind == kindBundleSecret {
 		kind = "Secret"
 	}
-	if u.GetKind() != kind || u.GetName() != s.Resource.Name && (u.GetName() != "" || u.GetGenerateName() != s.Resource.Name) {
+	name := u.GetName()
+	if name == "" {
+		name = u.GetGenerateName()
+	}
+	if u.GetKind() != kind || name != s.Resource.Name {
 		return nil, refuse(u, ruleManifest, "the step says %s %s", s.Resource.Kind, s.Resource.Name)
 	}
 	gk := u.GroupVersionKind().GroupKind()
@@ -148,20 +155,22 @@ func objectText(u *unstructured.Unstructured) string {
 
 // identity returns the API that carries out plans of a namespace: the caller's
 // own, or the one that has the rights of the OperatorGroup's service account.
-func (x *execution) identity(ctx context.Context, groups []olm.OperatorGroup) (clusterapi.ReadWriter, error) {
+func (x *execution) identity(ctx context.Context, groups []olmapi.OperatorGroup) (clusterapi.ReadWriter, error) {
 	for i := range groups {
 		g := &groups[i]
-		if g.Spec.ServiceAccountName == "" {
+		account := g.Spec.ServiceAccountName
+		if account == "" {
 			continue
 		}
 		refusal := &Refusal{Plan: x.plan.Namespace + "/" + x.plan.Name, Rule: ruleIdentity}
 		if x.pass.c.o.Identity == nil {
-			refusal.Text = fmt.Sprintf("operatorgroup %s/%s names service account %s, and no Options.Identity supplies its rights", g.Namespace, g.Name, g.Spec.ServiceAccountName)
+			refusal.Text = fmt.Sprintf("operatorgroup %s/%s names service account %s, "+
+				"and no Options.Identity supplies its rights", g.Namespace, g.Name, account)
 			return nil, refusal
 		}
-		api, err := x.pass.c.o.Identity(ctx, g.Namespace, g.Spec.ServiceAccountName)
+		api, err := x.pass.c.o.Identity(ctx, g.Namespace, account)
 		if err != nil {
-			refusal.Text = fmt.Sprintf("service account %s/%s of operatorgroup %s: %v", g.Namespace, g.Spec.ServiceAccountName, g.Name, err)
+			refusal.Text = fmt.Sprintf("service account %s/%s of operatorgroup %s: %v", g.Namespace, account, g.Name, err)
 			return nil, refusal
 		}
 		return api, nil

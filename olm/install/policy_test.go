@@ -16,7 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -27,7 +27,7 @@ func bundles(t testing.TB, lines []string, further map[string][]string) install.
 	all := map[string][]*unstructured.Unstructured{}
 	for _, line := range lines {
 		csv := installed(line)[0]
-		csv.Status = olm.ClusterServiceVersionStatus{}
+		csv.Status = olmapi.ClusterServiceVersionStatus{}
 		u, err := clusterapi.ToUnstructured(&csv)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestControllerRefuses(t *testing.T) {
 				_ = w.settleFailing()
 			}
 			expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v1]"})
-			p := get[olm.InstallPlan](w, "install-1")
+			p := get[olmapi.InstallPlan](w, "install-1")
 			if p.Status.Message != tc.message {
 				t.Errorf("message %q\n   want %q", p.Status.Message, tc.message)
 			}
@@ -141,7 +141,7 @@ func TestControllerRefuses(t *testing.T) {
 			if refused == 0 {
 				t.Error("nobody was told")
 			}
-			if csvs := list[olm.ClusterServiceVersion](w); len(csvs) > 0 {
+			if csvs := list[olmapi.ClusterServiceVersion](w); len(csvs) > 0 {
 				t.Errorf("%s was written", csvs[0].Name)
 			}
 			if maps, err := w.List(context.Background(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, clusterapi.ListOptions{}); err != nil || len(maps.Items) > 0 {
@@ -238,7 +238,7 @@ func (r *restricted) Apply(ctx context.Context, u *unstructured.Unstructured, o 
 // that supplies them its plans wait.
 func TestControllerIdentity(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olm.OperatorGroup) error {
+	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olmapi.OperatorGroup) error {
 		g.Spec.ServiceAccountName = "scoped"
 		return nil
 	})
@@ -256,8 +256,8 @@ func TestControllerIdentity(t *testing.T) {
 		}
 		w.clock.Step(time.Hour)
 		w.settleFailing()
-		p := get[olm.InstallPlan](w, "install-1")
-		if c := p.Status.Conditions; p.Status.Phase != olm.PlanPhaseInstalling || p.Status.Message != message || len(c) != 1 ||
+		p := get[olmapi.InstallPlan](w, "install-1")
+		if c := p.Status.Conditions; p.Status.Phase != olmapi.PlanPhaseInstalling || p.Status.Message != message || len(c) != 1 ||
 			c[0].Status != "False" || c[0].Reason != "InstallCheckFailed" || c[0].Message != message {
 			t.Errorf("status %+v", p.Status)
 		}
@@ -276,7 +276,7 @@ func TestControllerIdentity(t *testing.T) {
 		return scoped, identityErr
 	}
 	waits("attenuated service account query failed - service account ops/scoped of operatorgroup og: no token")
-	if len(scoped.wrote) > 0 || len(list[olm.ClusterServiceVersion](w)) > 0 {
+	if len(scoped.wrote) > 0 || len(list[olmapi.ClusterServiceVersion](w)) > 0 {
 		t.Errorf("written: %v", scoped.wrote)
 	}
 
@@ -290,20 +290,20 @@ func TestControllerIdentity(t *testing.T) {
 // another version is there: the older one never comes beside the newer.
 func TestControllerRefusesStalePlans(t *testing.T) {
 	lines := []string{"a.v1 X", "a.v2 X >a.v1", "a.v3 X >a.v2 ~a.v1"}
-	for _, phase := range []olm.InstallPlanPhase{olm.PlanPhaseRequiresApproval, olm.PlanPhaseInstalling} {
+	for _, phase := range []olmapi.InstallPlanPhase{olmapi.PlanPhaseRequiresApproval, olmapi.PlanPhaseInstalling} {
 		t.Run(string(phase), func(t *testing.T) {
 			old := plan("old", 1, phase, "a.v2")
-			old.Spec.Approval = olm.ApprovalManual
+			old.Spec.Approval = olmapi.ApprovalManual
 			old.Status.Plan[0].Resource.Manifest = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v2"},"spec":{"version":"2.0.0"}}`
-			done := plan("done", 2, olm.PlanPhaseComplete, "a.v3")
+			done := plan("done", 2, olmapi.PlanPhaseComplete, "a.v3")
 			w := manage(t, contents(t, lines...), ptr(sub("a", "a.v3", manual, refersTo("done"))), ptr(installed(lines[2])[0]), &old, &done)
 			w.options.Execute, w.options.Unpacker = true, bundles(t, lines, nil)
 			w.settle()
 			expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v2]", "2 Automatic Complete [a.v3]"})
-			if c := get[olm.InstallPlan](w, "old").Status.Conditions; len(c) != 1 || c[0].Reason != "PlanSuperseded" || !strings.HasSuffix(c[0].Message, "but for nothing") {
+			if c := get[olmapi.InstallPlan](w, "old").Status.Conditions; len(c) != 1 || c[0].Reason != "PlanSuperseded" || !strings.HasSuffix(c[0].Message, "but for nothing") {
 				t.Errorf("conditions %+v", c)
 			}
-			if csvs := list[olm.ClusterServiceVersion](w); len(csvs) != 1 || csvs[0].Name != "a.v3" {
+			if csvs := list[olmapi.ClusterServiceVersion](w); len(csvs) != 1 || csvs[0].Name != "a.v3" {
 				t.Errorf("CSVs %v", csvs)
 			}
 			expect(t, "Subscriptions", w.states(), []string{"a AtLatestKnown a.v3/a.v3"})
@@ -362,7 +362,7 @@ func TestControllerPreparesObjects(t *testing.T) {
 	w.options.Execute, w.options.Unpacker = true, bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": further})
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Automatic Complete [a.v1]"})
-	csv := get[olm.ClusterServiceVersion](w, "a.v1")
+	csv := get[olmapi.ClusterServiceVersion](w, "a.v1")
 	checktest.Same(t, managedOnly, csv.Labels)
 	for _, c := range cases {
 		key := clusterapi.Key("", "x")

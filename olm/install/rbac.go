@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +25,7 @@ const nameLength = 63
 // hashedName is the name that OLM gives a role and its binding: the hash of the
 // permission behind a base. One that is too long is cut; at exactly 63 characters
 // without the dash nothing is, and the name has 64, as OLM's.
-func hashedName(base string, p olm.Permission) string {
+func hashedName(base string, p olmapi.Permission) string {
 	hash := base62(append(asJSON(p), '\n'))
 	if len(base)+len(hash) > nameLength {
 		base = base[:nameLength-1-len(hash)]
@@ -60,14 +60,14 @@ func base62(data []byte) string {
 // accountObjects returns the service accounts of a CSV by name, each followed
 // by its roles, role bindings, cluster roles and cluster role bindings. The
 // account "default" exists already.
-func accountObjects(csv *olm.ClusterServiceVersion) []any {
+func accountObjects(csv *olmapi.ClusterServiceVersion) []any {
 	type object struct {
 		account string
 		order   int // in its account
 		value   any
 	}
 	var objects []object
-	add := func(p olm.Permission, order int, kind, name, namespace string) {
+	add := func(p olmapi.Permission, order int, kind, name, namespace string) {
 		account := p.ServiceAccountName
 		// Role and ClusterRole have the same fields, and so have their bindings.
 		meta := metav1.ObjectMeta{Name: name, Namespace: namespace}
@@ -80,7 +80,8 @@ func accountObjects(csv *olm.ClusterServiceVersion) []any {
 		}
 		binding.Labels = map[string]string{labelPermissionsHash: bindingHash(binding.RoleRef, binding.Subjects)}
 		objects = append(objects, object{account, order, role}, object{account, order + 1, binding})
-		if account != "default" && !slices.ContainsFunc(objects, func(o object) bool { return o.account == account && o.order == 0 }) {
+		there := func(o object) bool { return o.account == account && o.order == 0 }
+		if account != "default" && !slices.ContainsFunc(objects, there) {
 			sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: csv.Namespace}}
 			sa.APIVersion, sa.Kind = "v1", "ServiceAccount"
 			objects = append(objects, object{account, 0, sa})

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // soon is the time until the next look while bundles are unpacked or steps are
@@ -25,7 +26,9 @@ const soon = 5 * time.Second
 // Of the options API and Clock have no effect.
 func (c *Controller) Process() reconcile.Process {
 	return reconcile.Process{Name: "olm", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{&reconciler{c: c, api: api, subs: map[string]map[string]bool{}, looks: map[string]*look{}}}
+		return []reconcile.Reconciler{
+			&reconciler{c: c, api: api, subs: map[string]map[string]bool{}, looks: map[string]*look{}},
+		}
 	}}
 }
 
@@ -64,7 +67,11 @@ func (r *reconciler) Watches() []reconcile.Watch {
 		return []reconcile.Wake{{Key: reconcile.Key{Namespace: either(old, new).Key().Namespace}}}
 	}
 	watch := func(gvk schema.GroupVersionKind) reconcile.Watch { return reconcile.Watch{GVK: gvk, Changed: wake} }
-	subs, csvs, sources := watch((&olm.Subscription{}).APIKind()), watch((&olm.ClusterServiceVersion{}).APIKind()), watch((&olm.CatalogSource{}).APIKind())
+	subs := watch((&olmapi.Subscription{}).APIKind())
+	csvs := watch((&olmapi.ClusterServiceVersion{}).APIKind())
+	sources := watch((&olmapi.CatalogSource{}).APIKind())
+	plans := watch((&olmapi.InstallPlan{}).APIKind())
+	groups := watch((&olmapi.OperatorGroup{}).APIKind())
 	subs.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		key := either(old, new).Key()
 		names := r.subs[key.Namespace]
@@ -91,7 +98,7 @@ func (r *reconciler) Watches() []reconcile.Watch {
 		}
 		return all
 	}
-	return []reconcile.Watch{subs, csvs, sources, watch((&olm.InstallPlan{}).APIKind()), watch((&olm.OperatorGroup{}).APIKind())}
+	return []reconcile.Watch{subs, csvs, sources, plans, groups}
 }
 
 func either(old, new *clusterapi.Object) *clusterapi.Object {
@@ -122,7 +129,9 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 		delete(r.looks, namespace)
 		return reconcile.Result{}, nil
 	case l.catalogs == nil:
-		return r.start(q.Key, l, "catalogs", func(ctx context.Context) (any, error) { return r.c.readCatalogs(ctx, namespace) }), nil
+		return r.start(q.Key, l, "catalogs", func(ctx context.Context) (any, error) {
+			return r.c.readCatalogs(ctx, namespace)
+		}), nil
 	}
 	p := r.c.newPass(r.api, namespace, q.Now)
 	p.state.Unpacked, p.retry = l.unpacked, l.retry
@@ -157,7 +166,9 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 }
 
 // start begins a job of a look. What it returns is kept for the next look.
-func (r *reconciler) start(key reconcile.Key, l *look, name string, run func(ctx context.Context) (any, error)) reconcile.Result {
+func (r *reconciler) start(
+	key reconcile.Key, l *look, name string, run func(ctx context.Context) (any, error),
+) reconcile.Result {
 	type id struct {
 		name string
 		n    int

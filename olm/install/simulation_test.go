@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -39,12 +40,12 @@ type phases struct{ api clusterapi.ClusterAPI }
 func (phases) Name() string { return "phases" }
 
 func (phases) Watches() []reconcile.Watch {
-	return []reconcile.Watch{{GVK: (&olm.ClusterServiceVersion{}).APIKind(), Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+	return []reconcile.Watch{{GVK: (&olmapi.ClusterServiceVersion{}).APIKind(), Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		if new == nil {
 			return nil
 		}
 		wakes := []reconcile.Wake{{Key: reconcile.Key{Name: new.Name()}}}
-		if csv, err := clusterapi.As[olm.ClusterServiceVersion](new); err == nil && csv.Spec.Replaces != "" {
+		if csv, err := clusterapi.As[olmapi.ClusterServiceVersion](new); err == nil && csv.Spec.Replaces != "" {
 			wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Name: csv.Spec.Replaces}})
 		}
 		return wakes
@@ -52,11 +53,11 @@ func (phases) Watches() []reconcile.Watch {
 }
 
 func (p phases) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, p.api, clusterapi.ListOptions{Namespace: ns})
+	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, p.api, clusterapi.ListOptions{Namespace: ns})
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	var csv, successor *olm.ClusterServiceVersion
+	var csv, successor *olmapi.ClusterServiceVersion
 	for _, c := range csvs {
 		if c.Name == q.Key.Name {
 			csv = c
@@ -67,23 +68,23 @@ func (p phases) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.R
 	}
 	next := ""
 	switch {
-	case csv == nil || csv.Status.Phase == olm.CSVPhaseSucceeded && successor == nil:
+	case csv == nil || csv.Status.Phase == olmapi.CSVPhaseSucceeded && successor == nil:
 		return reconcile.Result{}, nil
 	case successor == nil:
 		next = map[string]string{"": "Pending", "Pending": "Installing"}[csv.Status.Phase]
 		if next == "" {
-			next = olm.CSVPhaseSucceeded
+			next = olmapi.CSVPhaseSucceeded
 		}
-	case csv.Status.Phase == olm.CSVPhaseDeleting:
+	case csv.Status.Phase == olmapi.CSVPhaseDeleting:
 		return reconcile.Result{}, p.api.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{UID: csv.UID})
-	case successor.Status.Phase == olm.CSVPhaseSucceeded:
-		next = olm.CSVPhaseDeleting
-	case csv.Status.Phase == olm.CSVPhaseReplacing:
+	case successor.Status.Phase == olmapi.CSVPhaseSucceeded:
+		next = olmapi.CSVPhaseDeleting
+	case csv.Status.Phase == olmapi.CSVPhaseReplacing:
 		return reconcile.Result{}, nil
 	default:
-		next = olm.CSVPhaseReplacing
+		next = olmapi.CSVPhaseReplacing
 	}
-	_, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(c *olm.ClusterServiceVersion) error {
+	_, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(c *olmapi.ClusterServiceVersion) error {
 		c.Status.Phase = next
 		return nil
 	})
@@ -100,8 +101,8 @@ type simulated struct {
 	shelf   *changing
 	levels  []*olm.Contents
 	level   int
-	phase   map[string]olm.InstallPlanPhase // of plans
-	names   map[string][]string             // of their operators
+	phase   map[string]olmapi.InstallPlanPhase // of plans
+	names   map[string][]string                // of their operators
 	writes  int
 	log     []string
 }
@@ -110,7 +111,7 @@ type simulated struct {
 type simulatedWorld struct {
 	levels  [][]string          // what is published, one after the other
 	further map[string][]string // objects of bundles but CSVs, by operator
-	subs    []olm.Subscription
+	subs    []olmapi.Subscription
 	admin   func(*simulated) // called after a minute
 }
 
@@ -135,7 +136,7 @@ func configs(lines []string) map[string][]string {
 // publishing is a world in which all that is published replaces what was before.
 func publishing() simulatedWorld {
 	return simulatedWorld{
-		levels: published, further: configs(published[len(published)-1]), subs: []olm.Subscription{sub("a", ""), sub("d", "")},
+		levels: published, further: configs(published[len(published)-1]), subs: []olmapi.Subscription{sub("a", ""), sub("d", "")},
 		admin: (*simulated).administrate,
 	}
 }
@@ -143,7 +144,7 @@ func publishing() simulatedWorld {
 func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorld) *simulated {
 	s := &simulated{
 		clock: reconcile.NewClock(statusNow.Time), rand: rand.New(rand.NewPCG(seed, 7)), shelf: &changing{},
-		phase: map[string]olm.InstallPlanPhase{}, names: map[string][]string{},
+		phase: map[string]olmapi.InstallPlanPhase{}, names: map[string][]string{},
 	}
 	for _, lines := range world.levels {
 		s.levels = append(s.levels, readLines(panicking{}, lines...))
@@ -151,8 +152,8 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 	s.shelf.put(s.levels[0])
 	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1, Intercept: s.count})
 	objects := []any{
-		&olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
-		&olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
+		&olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
+		&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
 	}
 	for i := range world.subs {
 		objects = append(objects, &world.subs[i])
@@ -204,8 +205,8 @@ func (s *simulated) count(ctx context.Context, call memory.Call, do func(context
 func (s *simulated) administrate() {
 	ctx := context.Background()
 	last := s.clock.Now().Sub(statusNow.Time) > adminFor
-	subscription := func(change func(*olm.Subscription)) {
-		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(a *olm.Subscription) error {
+	subscription := func(change func(*olmapi.Subscription)) {
+		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(a *olmapi.Subscription) error {
 			change(a)
 			return nil
 		})
@@ -213,12 +214,12 @@ func (s *simulated) administrate() {
 			panic(err)
 		}
 	}
-	plans, err := clusterapi.ReadAll[olm.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
+	plans, err := clusterapi.ReadAll[olmapi.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
 	if err != nil {
 		panic(err)
 	}
-	approve := func(p *olm.InstallPlan) {
-		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olm.InstallPlan) error {
+	approve := func(p *olmapi.InstallPlan) {
+		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
 			p.Spec.Approved = true
 			return nil
 		})
@@ -229,9 +230,9 @@ func (s *simulated) administrate() {
 	if last {
 		s.level = len(s.levels) - 1
 		s.shelf.put(s.levels[s.level])
-		subscription(func(a *olm.Subscription) { a.Spec.Channel = "stable" })
+		subscription(func(a *olmapi.Subscription) { a.Spec.Channel = "stable" })
 		for _, p := range plans {
-			if p.Status.Phase == olm.PlanPhaseRequiresApproval {
+			if p.Status.Phase == olmapi.PlanPhaseRequiresApproval {
 				approve(p)
 			}
 		}
@@ -242,13 +243,13 @@ func (s *simulated) administrate() {
 				approve(plans[s.rand.IntN(len(plans))])
 			}
 		case 2:
-			approvals := []olm.Approval{olm.ApprovalManual, olm.ApprovalAutomatic}
-			subscription(func(a *olm.Subscription) { a.Spec.InstallPlanApproval = approvals[s.rand.IntN(2)] })
+			approvals := []olmapi.Approval{olmapi.ApprovalManual, olmapi.ApprovalAutomatic}
+			subscription(func(a *olmapi.Subscription) { a.Spec.InstallPlanApproval = approvals[s.rand.IntN(2)] })
 		case 3:
-			subscription(func(a *olm.Subscription) { a.Spec.Channel = []string{"stable", "beta"}[s.rand.IntN(2)] })
+			subscription(func(a *olmapi.Subscription) { a.Spec.Channel = []string{"stable", "beta"}[s.rand.IntN(2)] })
 		case 4:
 			for _, p := range plans {
-				if p.Status.Phase == olm.PlanPhaseRequiresApproval && !p.Spec.Approved {
+				if p.Status.Phase == olmapi.PlanPhaseRequiresApproval && !p.Spec.Approved {
 					if err := s.cluster.Delete(ctx, p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}); err != nil {
 						panic(err)
 					}
@@ -272,11 +273,11 @@ func (s *simulated) look() error {
 		}
 		switch o.Kind().Kind {
 		case "InstallPlan":
-			p, err := clusterapi.As[olm.InstallPlan](o)
+			p, err := clusterapi.As[olmapi.InstallPlan](o)
 			if err != nil {
 				return err
 			}
-			if before := s.phase[p.Name]; before == olm.PlanPhaseFailed && c.New != nil && p.Status.Phase != before {
+			if before := s.phase[p.Name]; before == olmapi.PlanPhaseFailed && c.New != nil && p.Status.Phase != before {
 				return fmt.Errorf("plan %s was %s and is %s", p.Name, before, p.Status.Phase)
 			}
 			s.phase[p.Name], s.names[p.Name] = p.Status.Phase, p.Spec.ClusterServiceVersionNames
@@ -289,12 +290,12 @@ func (s *simulated) look() error {
 			}
 			serving := false
 			for name, phase := range s.phase {
-				serving = serving || phase == olm.PlanPhaseInstalling && slices.Contains(s.names[name], o.Name())
+				serving = serving || phase == olmapi.PlanPhaseInstalling && slices.Contains(s.names[name], o.Name())
 			}
 			if !serving {
 				return fmt.Errorf("%s was created, and no plan that is being installed holds it", o.Name())
 			}
-			csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](context.Background(), s.cluster, clusterapi.ListOptions{Namespace: ns})
+			csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](context.Background(), s.cluster, clusterapi.ListOptions{Namespace: ns})
 			if err != nil {
 				return err
 			}
@@ -335,8 +336,8 @@ func (s *simulated) run(until time.Duration) error {
 // state is all that is there: objects with what matters of them.
 func (s *simulated) state() (lines []string) {
 	ctx := context.Background()
-	csvs, err := clusterapi.ReadAll[olm.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{})
-	subs, err2 := clusterapi.ReadAll[olm.Subscription](ctx, s.cluster, clusterapi.ListOptions{})
+	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{})
+	subs, err2 := clusterapi.ReadAll[olmapi.Subscription](ctx, s.cluster, clusterapi.ListOptions{})
 	maps, err3 := s.cluster.List(ctx, configMapKind, clusterapi.ListOptions{})
 	if err := errors.Join(err, err2, err3); err != nil {
 		panic(err)
@@ -355,7 +356,7 @@ func (s *simulated) state() (lines []string) {
 
 func (s *simulated) active() (out []string) {
 	for name, phase := range s.phase {
-		if phase != olm.PlanPhaseComplete && phase != olm.PlanPhaseFailed {
+		if phase != olmapi.PlanPhaseComplete && phase != olmapi.PlanPhaseFailed {
 			out = append(out, fmt.Sprintf("%s %s %v", name, phase, s.names[name]))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // defaultGlobalNamespace is the namespace whose catalogs every other one sees
@@ -85,17 +86,17 @@ func ReadSnapshots(ctx context.Context, r clusterapi.Reader, o SnapshotOptions) 
 type cluster struct {
 	o        SnapshotOptions
 	global   string
-	subs     []olm.Subscription
-	csvs     []olm.ClusterServiceVersion
-	groups   []olm.OperatorGroup
-	sources  []olm.CatalogSource
+	subs     []olmapi.Subscription
+	csvs     []olmapi.ClusterServiceVersion
+	groups   []olmapi.OperatorGroup
+	sources  []olmapi.CatalogSource
 	contents map[types.NamespacedName]olm.SnapshotCatalog
 }
 
 // originals leaves out the copies that OLM makes of CSVs, of which a large
 // cluster has thousands.
 func originals() labels.Selector {
-	requirement, err := labels.NewRequirement(olm.LabelCopiedFrom, selection.DoesNotExist, nil)
+	requirement, err := labels.NewRequirement(olmapi.LabelCopiedFrom, selection.DoesNotExist, nil)
 	if err != nil {
 		panic(err) // the label is a constant
 	}
@@ -120,22 +121,23 @@ func readCluster(ctx context.Context, r clusterapi.Reader, namespace string, o S
 	c := &cluster{o: o, global: o.global(), contents: map[types.NamespacedName]olm.SnapshotCatalog{}}
 	in := clusterapi.ListOptions{Namespace: namespace}
 	var err error
-	c.subs, err = readAll[olm.Subscription](ctx, r, "subscriptions", in)
+	c.subs, err = readAll[olmapi.Subscription](ctx, r, "subscriptions", in)
 	if err != nil {
 		return nil, err
 	}
-	c.csvs, err = readAll[olm.ClusterServiceVersion](ctx, r, "clusterserviceversions", clusterapi.ListOptions{Namespace: namespace, Labels: originals()})
+	originals := clusterapi.ListOptions{Namespace: namespace, Labels: originals()}
+	c.csvs, err = readAll[olmapi.ClusterServiceVersion](ctx, r, "clusterserviceversions", originals)
 	if err != nil {
 		return nil, err
 	}
-	c.groups, err = readAll[olm.OperatorGroup](ctx, r, "operatorgroups", in)
+	c.groups, err = readAll[olmapi.OperatorGroup](ctx, r, "operatorgroups", in)
 	if err != nil {
 		return nil, err
 	}
-	c.sources, err = readAll[olm.CatalogSource](ctx, r, "catalogsources", in)
+	c.sources, err = readAll[olmapi.CatalogSource](ctx, r, "catalogsources", in)
 	if err == nil && namespace != "" && namespace != c.global {
-		var global []olm.CatalogSource
-		global, err = readAll[olm.CatalogSource](ctx, r, "catalogsources", clusterapi.ListOptions{Namespace: c.global})
+		var global []olmapi.CatalogSource
+		global, err = readAll[olmapi.CatalogSource](ctx, r, "catalogsources", clusterapi.ListOptions{Namespace: c.global})
 		c.sources = append(c.sources, global...)
 	}
 	if err != nil && !(errors.Is(err, clusterapi.ErrNotCollected) && len(o.Catalogs) > 0) {
@@ -161,17 +163,20 @@ func within[T any, P interface {
 func (c *cluster) snapshot(ctx context.Context, namespace string) (*olm.Snapshot, error) {
 	s := &olm.Snapshot{
 		Namespace: namespace, GlobalNamespace: c.global,
-		Subscriptions: within(namespace, c.subs), Installed: within(namespace, c.csvs), OperatorGroups: within(namespace, c.groups),
+		Subscriptions: within(namespace, c.subs), Installed: within(namespace, c.csvs),
+		OperatorGroups: within(namespace, c.groups),
 	}
 	priorities := map[types.NamespacedName]int{}
 	for key := range c.o.Catalogs {
 		priorities[key] = 0
 	}
 	for i := range c.sources {
-		priorities[types.NamespacedName{Namespace: c.sources[i].Namespace, Name: c.sources[i].Name}] = c.sources[i].Spec.Priority
+		priorities[clusterapi.Key(c.sources[i].Namespace, c.sources[i].Name)] = c.sources[i].Spec.Priority
 	}
 	keys := slices.SortedFunc(maps.Keys(priorities), compareKeys)
-	excluded := slices.ContainsFunc(s.OperatorGroups, func(g olm.OperatorGroup) bool { return g.Annotations[olm.AnnotationExcludeGlobal] == "true" })
+	excluded := slices.ContainsFunc(s.OperatorGroups, func(g olmapi.OperatorGroup) bool {
+		return g.Annotations[olmapi.AnnotationExcludeGlobal] == "true"
+	})
 	for _, key := range keys {
 		if key.Namespace != namespace && (key.Namespace != c.global || excluded) {
 			continue

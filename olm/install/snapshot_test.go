@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -49,14 +50,14 @@ func TestReadSnapshot(t *testing.T) {
 			}
 		}
 	}
-	source := func(name string, priority int) *olm.CatalogSource {
+	source := func(name string, priority int) *olmapi.CatalogSource {
 		k := key(name)
-		return &olm.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}, Spec: olm.CatalogSourceSpec{Priority: priority}}
+		return &olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace, Name: k.Name}, Spec: olmapi.CatalogSourceSpec{Priority: priority}}
 	}
-	group := func(namespace, exclude string) *olm.OperatorGroup {
-		g := &olm.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "og"}}
+	group := func(namespace, exclude string) *olmapi.OperatorGroup {
+		g := &olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "og"}}
 		if exclude != "" {
-			g.Annotations = map[string]string{olm.AnnotationExcludeGlobal: exclude}
+			g.Annotations = map[string]string{olmapi.AnnotationExcludeGlobal: exclude}
 		}
 		return g
 	}
@@ -206,7 +207,7 @@ func (c cancelling) Contents(ctx context.Context) (*olm.Contents, error) {
 // The kinds are those of OLM.
 func TestKinds(t *testing.T) {
 	got := map[string]string{}
-	for _, k := range []clusterapi.Kinder{&olm.Subscription{}, &olm.ClusterServiceVersion{}, &olm.CatalogSource{}, &olm.OperatorGroup{}, &olm.InstallPlan{}} {
+	for _, k := range []clusterapi.Kinder{&olmapi.Subscription{}, &olmapi.ClusterServiceVersion{}, &olmapi.CatalogSource{}, &olmapi.OperatorGroup{}, &olmapi.InstallPlan{}} {
 		gvk := k.APIKind()
 		got[gvk.Kind] = gvk.GroupVersion().String()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
@@ -54,14 +55,14 @@ const (
 type observation struct {
 	Now metav1.Time
 	// CSVs are all of the namespace, Plans all InstallPlans of it.
-	CSVs  []olm.ClusterServiceVersion
-	Plans []olm.InstallPlan
+	CSVs  []olmapi.ClusterServiceVersion
+	Plans []olmapi.InstallPlan
 	// FailForward says that failed updates may be replaced.
 	FailForward bool
 	// Catalogs are those that the namespace sees.
 	Catalogs []olm.SnapshotCatalog
 	// Unclaimed are the CSVs to stay that no Subscription speaks of.
-	Unclaimed []*olm.ClusterServiceVersion
+	Unclaimed []*olmapi.ClusterServiceVersion
 }
 
 // observedStatus returns the status of a Subscription as far as it follows from
@@ -70,7 +71,7 @@ type observation struct {
 // and of unpacking are left as they are: see [resolvedStatus]. Applied to its
 // own result it changes nothing, except that a change of healthy catalogs is
 // the reason of their condition once.
-func observedStatus(sub *olm.Subscription, o *observation) olm.SubscriptionStatus {
+func observedStatus(sub *olmapi.Subscription, o *observation) olmapi.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
 	w.adoptPlan(sub, o)
 	w.adoptOperator(sub, o)
@@ -91,7 +92,7 @@ type resolution struct {
 	// Current are the Subscriptions that progress, Plan the InstallPlan that
 	// they progress with; nil without.
 	Current []currentCSV
-	Plan    *olm.InstallPlan
+	Plan    *olmapi.InstallPlan
 	// Unpack is why the bundles could not be unpacked, and UnpackReason one of
 	// the reasons of condition BundleUnpackFailed. Unpacking says that it is
 	// not done yet.
@@ -104,7 +105,7 @@ type resolution struct {
 // condition ResolutionFailed on all Subscriptions if there is no generation,
 // and where one was made on those alone that get nothing new though there is
 // something; the operator and the InstallPlan that it progresses to.
-func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.SubscriptionStatus {
+func resolvedStatus(sub *olmapi.Subscription, r *resolution, now metav1.Time) olmapi.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: now}
 	w.resolution(sub, r)
 	switch {
@@ -123,7 +124,7 @@ func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.S
 		for _, c := range r.Current {
 			if c.Subscription == sub.Name && !w.progressing(c.CSV, r.Plan) {
 				w.status.CurrentCSV = c.CSV
-				w.status.State = olm.StateUpgradePending
+				w.status.State = olmapi.StateUpgradePending
 				w.refer(r.Plan)
 			}
 		}
@@ -131,7 +132,7 @@ func resolvedStatus(sub *olm.Subscription, r *resolution, now metav1.Time) olm.S
 	if r.Err == nil && w.status.CurrentCSV == "" && w.status.InstalledCSV != "" {
 		// An update that was given up leads back to what is installed.
 		w.status.CurrentCSV = w.status.InstalledCSV
-		w.status.State = olm.StateAtLatestKnown
+		w.status.State = olmapi.StateAtLatestKnown
 	}
 	return w.finish(&sub.Status)
 }
@@ -144,11 +145,11 @@ var (
 
 // statusWriter changes a copy of a status.
 type statusWriter struct {
-	status olm.SubscriptionStatus
+	status olmapi.SubscriptionStatus
 	now    metav1.Time
 }
 
-func copyStatus(s *olm.SubscriptionStatus) olm.SubscriptionStatus {
+func copyStatus(s *olmapi.SubscriptionStatus) olmapi.SubscriptionStatus {
 	out := *s
 	out.Conditions = slices.Clone(s.Conditions)
 	out.CatalogHealth = slices.Clone(s.CatalogHealth)
@@ -156,7 +157,7 @@ func copyStatus(s *olm.SubscriptionStatus) olm.SubscriptionStatus {
 }
 
 // finish says when the status changed last, if it did.
-func (w *statusWriter) finish(before *olm.SubscriptionStatus) olm.SubscriptionStatus {
+func (w *statusWriter) finish(before *olmapi.SubscriptionStatus) olmapi.SubscriptionStatus {
 	if !equalStatus(before, &w.status) {
 		w.status.LastUpdated = w.now
 	}
@@ -164,7 +165,7 @@ func (w *statusWriter) finish(before *olm.SubscriptionStatus) olm.SubscriptionSt
 }
 
 // adoptPlan gives a Subscription that an InstallPlan created its first status.
-func (w *statusWriter) adoptPlan(sub *olm.Subscription, o *observation) {
+func (w *statusWriter) adoptPlan(sub *olmapi.Subscription, o *observation) {
 	name := sub.Annotations[annotationGeneratedBy]
 	if name == "" || w.status.InstallPlanRef != nil || w.status.InstallPlan != nil {
 		return
@@ -174,14 +175,14 @@ func (w *statusWriter) adoptPlan(sub *olm.Subscription, o *observation) {
 		return
 	}
 	w.refer(plan)
-	w.status.State = olm.StateUpgradePending
+	w.status.State = olmapi.StateUpgradePending
 	w.status.CurrentCSV = sub.Spec.StartingCSV
 }
 
 // adoptOperator gives a Subscription without a status the operator of its package
 // that is there and has no Subscription: one whose Subscription was deleted and
 // made again. Of several it takes none.
-func (w *statusWriter) adoptOperator(sub *olm.Subscription, o *observation) {
+func (w *statusWriter) adoptOperator(sub *olmapi.Subscription, o *observation) {
 	if w.status.CurrentCSV != "" || w.status.InstalledCSV != "" || w.status.InstallPlanRef != nil {
 		return
 	}
@@ -199,7 +200,7 @@ func (w *statusWriter) adoptOperator(sub *olm.Subscription, o *observation) {
 // isOfPackage reports whether an operator is of the package of a Subscription: by
 // its properties, or because the package has a bundle of its name in a catalog
 // that the Subscription names.
-func isOfPackage(csv *olm.ClusterServiceVersion, sub *olm.Subscription, catalogs []olm.SnapshotCatalog) bool {
+func isOfPackage(csv *olmapi.ClusterServiceVersion, sub *olmapi.Subscription, catalogs []olm.SnapshotCatalog) bool {
 	var list struct {
 		Properties []struct {
 			Type  string `json:"type"`
@@ -209,14 +210,14 @@ func isOfPackage(csv *olm.ClusterServiceVersion, sub *olm.Subscription, catalogs
 		} `json:"properties"`
 	}
 	// An error is about values of other properties, which have other forms.
-	_ = json.Unmarshal([]byte(csv.Annotations[olm.AnnotationProperties]), &list)
+	_ = json.Unmarshal([]byte(csv.Annotations[olmapi.AnnotationProperties]), &list)
 	for _, p := range list.Properties {
 		if p.Type == olm.PropertyPackage && p.Value.PackageName == sub.Spec.Package {
 			return true
 		}
 	}
 	return slices.ContainsFunc(catalogs, func(c olm.SnapshotCatalog) bool {
-		if c.Contents == nil || !namesCatalog(&sub.Spec, c.Key) {
+		if c.Contents == nil || !sub.Spec.Takes(c.Key) {
 			return false
 		}
 		p := c.Contents.Package(sub.Spec.Package)
@@ -226,43 +227,46 @@ func isOfPackage(csv *olm.ClusterServiceVersion, sub *olm.Subscription, catalogs
 
 // progressing reports whether the status has this operator and plan already. Its
 // state is then a matter of how the plan goes.
-func (w *statusWriter) progressing(csv string, plan *olm.InstallPlan) bool {
+func (w *statusWriter) progressing(csv string, plan *olmapi.InstallPlan) bool {
 	ref := w.status.InstallPlanRef
 	return w.status.CurrentCSV == csv && ref != nil && ref.Name == plan.Name && ref.UID == plan.UID
 }
 
 // refer makes the status name a plan. A reference that names it already stays
 // as it is.
-func (w *statusWriter) refer(plan *olm.InstallPlan) {
+func (w *statusWriter) refer(plan *olmapi.InstallPlan) {
 	ref := w.status.InstallPlanRef
-	if ref != nil && ref.Name == plan.Name && ref.UID == plan.UID && w.status.InstallPlanGeneration == plan.Spec.Generation {
+	same := ref != nil && ref.Name == plan.Name && ref.UID == plan.UID
+	if same && w.status.InstallPlanGeneration == plan.Spec.Generation {
 		return
 	}
 	apiVersion, kind := plan.APIKind().ToAPIVersionAndKind()
 	w.status.InstallPlanRef = &corev1.ObjectReference{
 		APIVersion: apiVersion, Kind: kind, Namespace: plan.Namespace, Name: plan.Name, UID: plan.UID,
 	}
-	w.status.InstallPlan = &olm.InstallPlanReference{APIVersion: apiVersion, Kind: kind, Name: plan.Name, UUID: string(plan.UID)}
+	w.status.InstallPlan = &olmapi.InstallPlanReference{
+		APIVersion: apiVersion, Kind: kind, Name: plan.Name, UUID: string(plan.UID),
+	}
 	w.status.InstallPlanGeneration = plan.Spec.Generation
 }
 
 // planConditions sets the conditions that speak of the InstallPlan. One that
 // is gone or superseded before it was carried out is forgotten, so that a
 // resolution makes another.
-func (w *statusWriter) plan(sub *olm.Subscription, o *observation) {
+func (w *statusWriter) plan(sub *olmapi.Subscription, o *observation) {
 	typ, reason, message := "", "", ""
 	if ref := w.status.InstallPlanRef; ref != nil {
 		plan := findPlan(o.Plans, ref.Name)
 		gone := plan == nil || superseded(plan)
 		switch {
-		case gone && w.status.State == olm.StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o):
+		case gone && w.status.State == olmapi.StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o):
 			w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
 			w.status.CurrentCSV = ""
-			w.status.State = olm.StateNone
+			w.status.State = olmapi.StateNone
 		case plan == nil:
 			typ, reason = subscriptionInstallPlanMissing, reasonReferencedPlanNotFound
-		case gone || plan.Status.Phase == olm.PlanPhaseComplete:
-		case plan.Status.Phase == olm.PlanPhaseFailed:
+		case gone || plan.Status.Phase == olmapi.PlanPhaseComplete:
+		case plan.Status.Phase == olmapi.PlanPhaseFailed:
 			typ, reason = subscriptionInstallPlanFailed, reasonInstallPlanFailed
 			if c := installedCondition(plan); c != nil && c.Reason != "" {
 				reason, message = c.Reason, c.Message
@@ -279,31 +283,32 @@ func (w *statusWriter) plan(sub *olm.Subscription, o *observation) {
 
 // csvState says whether the operator that the Subscription progresses to is
 // there.
-func (w *statusWriter) csvState(sub *olm.Subscription, o *observation) {
+func (w *statusWriter) csvState(sub *olmapi.Subscription, o *observation) {
 	current := w.status.CurrentCSV
 	if current == "" {
 		return
 	}
 	if isThere(sub, current, o) {
-		w.status.State = olm.StateAtLatestKnown
+		w.status.State = olmapi.StateAtLatestKnown
 		w.status.InstalledCSV = current
 		return
 	}
-	w.status.State = olm.StateUpgradePending
+	w.status.State = olmapi.StateUpgradePending
 	if o.FailForward && w.status.InstallPlanRef != nil {
-		if plan := findPlan(o.Plans, w.status.InstallPlanRef.Name); plan != nil && plan.Status.Phase == olm.PlanPhaseFailed {
-			w.status.State = olm.StateUpgradeFailed
+		plan := findPlan(o.Plans, w.status.InstallPlanRef.Name)
+		if plan != nil && plan.Status.Phase == olmapi.PlanPhaseFailed {
+			w.status.State = olmapi.StateUpgradeFailed
 		}
 	}
 }
 
-func isThere(sub *olm.Subscription, csv string, o *observation) bool {
-	return slices.ContainsFunc(o.CSVs, func(c olm.ClusterServiceVersion) bool {
+func isThere(sub *olmapi.Subscription, csv string, o *observation) bool {
+	return slices.ContainsFunc(o.CSVs, func(c olmapi.ClusterServiceVersion) bool {
 		return c.Name == csv && objects.Belongs(c.Namespace, sub.Namespace) && !c.IsCopied()
 	})
 }
 
-func findPlan(plans []olm.InstallPlan, name string) *olm.InstallPlan {
+func findPlan(plans []olmapi.InstallPlan, name string) *olmapi.InstallPlan {
 	for i := range plans {
 		if plans[i].Name == name {
 			return &plans[i]
@@ -313,7 +318,7 @@ func findPlan(plans []olm.InstallPlan, name string) *olm.InstallPlan {
 }
 
 // resolution sets condition ResolutionFailed.
-func (w *statusWriter) resolution(sub *olm.Subscription, r *resolution) {
+func (w *statusWriter) resolution(sub *olmapi.Subscription, r *resolution) {
 	held, ok := r.HeldBack[sub.Name]
 	switch {
 	case r.Err != nil:
@@ -332,9 +337,9 @@ type heldBack struct{ reason, text string }
 // explained is how many options a condition explains: the best ones.
 const explained = 3
 
-// heldBackBy explains the Subscriptions of a generation that get nothing new. The
-// error is the context's.
-func heldBackBy(ctx context.Context, g *olm.Generation) (map[string]heldBack, error) {
+// heldBackBy explains the Subscriptions of a generation that get nothing new. An
+// explanation that fails is no reason to keep the others from what they get.
+func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	out := map[string]heldBack{}
 	for _, h := range g.HeldBack {
 		taken := func(op olm.Operator) bool { return op.Name == h.Taken }
@@ -348,11 +353,11 @@ func heldBackBy(ctx context.Context, g *olm.Generation) (map[string]heldBack, er
 		h.NotTaken = h.NotTaken[:min(len(h.NotTaken), explained)]
 		why, err := g.Why(ctx, &h)
 		if err != nil {
-			return nil, err
+			why = &olm.Explanation{Text: h.String(), Children: []*olm.Explanation{{Text: err.Error()}}}
 		}
 		out[h.Subscription] = heldBack{reasonConstraintsNotSatisfiable, why.Line()}
 	}
-	return out, nil
+	return out
 }
 
 // resolutionReason tells what is terminal until the input changes from what
@@ -370,23 +375,12 @@ func resolutionReason(err error) string {
 // explanations have to say can be longer than an object may be.
 const maxMessage = 32 << 10
 
-// set sets a condition. Its time of transition moves with its status alone.
+// set sets a condition.
 func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, message string) {
 	now := w.now
-	c := olm.SubscriptionCondition{Type: typ, Status: status, Reason: reason, Message: bounded.Text(message, maxMessage), LastTransitionTime: &now}
-	for i := range w.status.Conditions {
-		old := &w.status.Conditions[i]
-		if old.Type != typ {
-			continue
-		}
-		if old.Status == status {
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		c.LastHeartbeatTime = old.LastHeartbeatTime
-		*old = c
-		return
-	}
-	w.status.Conditions = append(w.status.Conditions, c)
+	w.status.Conditions = withCondition(w.status.Conditions, olmapi.Condition{
+		Type: typ, Status: status, Reason: reason, Message: bounded.Text(message, maxMessage), LastTransitionTime: &now,
+	})
 }
 
 // one makes a condition true, and removes the others of the group. An empty typ
@@ -403,14 +397,42 @@ func (w *statusWriter) one(group []string, typ, reason, message string) {
 }
 
 func (w *statusWriter) remove(typ string) {
-	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c olm.SubscriptionCondition) bool {
+	w.status.Conditions = slices.DeleteFunc(w.status.Conditions, func(c olmapi.Condition) bool {
 		return c.Type == typ
 	})
 }
 
+// findCondition returns the condition of a type; nil if there is none.
+func findCondition(all []olmapi.Condition, typ string) *olmapi.Condition {
+	i := slices.IndexFunc(all, func(c olmapi.Condition) bool { return c.Type == typ })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// withCondition returns conditions with one more, or in the place of that of its
+// type. The time of transition moves with the status alone, and a condition that
+// says the same stays as it is. The argument may be shared, and is not changed.
+func withCondition(all []olmapi.Condition, c olmapi.Condition) []olmapi.Condition {
+	all = slices.Clone(all)
+	old := findCondition(all, c.Type)
+	switch {
+	case old == nil:
+		return append(all, c)
+	case old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message:
+		return all
+	case old.Status == c.Status:
+		c.LastTransitionTime = old.LastTransitionTime
+	}
+	c.LastHeartbeatTime = old.LastHeartbeatTime
+	*old = c
+	return all
+}
+
 // equalStatus reports whether two statuses say the same, the time of the last
 // change aside.
-func equalStatus(a, b *olm.SubscriptionStatus) bool {
+func equalStatus(a, b *olmapi.SubscriptionStatus) bool {
 	x, y := *a, *b
 	y.LastUpdated = x.LastUpdated
 	return equality.Semantic.DeepEqual(&x, &y)

@@ -13,41 +13,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 var statusNow = metav1.NewTime(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 
-func refersTo(name string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) {
+func refersTo(name string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) {
 		s.Status.InstallPlanRef = &corev1.ObjectReference{Namespace: ns, Name: name}
 	}
 }
 
-func progressing(current string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) {
+func progressing(current string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) {
 		s.Status.CurrentCSV = current
-		s.Status.State = olm.StateUpgradePending
+		s.Status.State = olmapi.StateUpgradePending
 	}
 }
 
-func generatedBy(name, starting string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) {
+func generatedBy(name, starting string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) {
 		s.Annotations = map[string]string{"olm.generated-by": name}
 		s.Spec.StartingCSV = starting
 	}
 }
 
-func withCondition(typ string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) {
-		s.Status.Conditions = append(s.Status.Conditions, olm.SubscriptionCondition{Type: typ, Status: corev1.ConditionTrue, Reason: "Old"})
+func withCondition(typ string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) {
+		s.Status.Conditions = append(s.Status.Conditions, olmapi.Condition{Type: typ, Status: corev1.ConditionTrue, Reason: "Old"})
 	}
 }
 
 // conditionsText lists the conditions but for those of catalogs.
-func conditionsText(s *olm.SubscriptionStatus) string {
+func conditionsText(s *olmapi.SubscriptionStatus) string {
 	var out []string
 	for _, c := range s.Conditions {
 		if c.Type != "CatalogSourcesUnhealthy" {
@@ -57,7 +57,7 @@ func conditionsText(s *olm.SubscriptionStatus) string {
 	return strings.Join(out, "; ")
 }
 
-func statusText(s *olm.SubscriptionStatus) string {
+func statusText(s *olmapi.SubscriptionStatus) string {
 	ref := "-"
 	if s.InstallPlanRef != nil {
 		ref = s.InstallPlanRef.Name
@@ -67,49 +67,49 @@ func statusText(s *olm.SubscriptionStatus) string {
 
 // State, plan and the conditions that speak of it.
 func TestObservedState(t *testing.T) {
-	failedWith := plan("p", 1, olm.PlanPhaseFailed)
-	failedWith.Status.Conditions = []olm.InstallPlanCondition{{Type: "Installed", Status: "False", Reason: "InstallComponentFailed", Message: "boom"}}
+	failedWith := plan("p", 1, olmapi.PlanPhaseFailed)
+	failedWith.Status.Conditions = []olmapi.Condition{{Type: "Installed", Status: "False", Reason: "InstallComponentFailed", Message: "boom"}}
 	for _, tc := range []struct {
 		name        string
-		sub         olm.Subscription
-		csvs        []olm.ClusterServiceVersion
-		plans       []olm.InstallPlan
+		sub         olmapi.Subscription
+		csvs        []olmapi.ClusterServiceVersion
+		plans       []olmapi.InstallPlan
 		failForward bool
 		want        string
 	}{
 		{"new", sub("a", ""), nil, nil, false, "current= installed= plan=-;"},
-		{"not there yet", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseInstalling)}, false,
+		{"not there yet", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseInstalling)}, false,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanPending=True Installing"},
-		{"there", sub("a", "", progressing("a.v1"), refersTo("p")), []olm.ClusterServiceVersion{newCSV("a.v1")}, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseComplete)}, false,
+		{"there", sub("a", "", progressing("a.v1"), refersTo("p")), []olmapi.ClusterServiceVersion{newCSV("a.v1")}, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseComplete)}, false,
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=p;"},
-		{"update there", sub("a", "a.v1", progressing("a.v2"), refersTo("p")), []olm.ClusterServiceVersion{newCSV("a.v2")}, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseComplete)}, false,
+		{"update there", sub("a", "a.v1", progressing("a.v2"), refersTo("p")), []olmapi.ClusterServiceVersion{newCSV("a.v2")}, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseComplete)}, false,
 			"AtLatestKnown current=a.v2 installed=a.v2 plan=p;"},
-		{"gone again", sub("a", "a.v1", refersTo("p")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseComplete)}, false,
+		{"gone again", sub("a", "a.v1", refersTo("p")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseComplete)}, false,
 			"UpgradePending current=a.v1 installed=a.v1 plan=p;"},
-		{"approval", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseRequiresApproval)}, false,
+		{"approval", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseRequiresApproval)}, false,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanPending=True RequiresApproval"},
-		{"plan without phase", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseNone)}, false,
+		{"plan without phase", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseNone)}, false,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanPending=True InstallPlanNotYetReconciled"},
-		{"plan failed", sub("a", "", progressing("a.v1"), refersTo("p"), withCondition("InstallPlanPending")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseFailed)}, false,
+		{"plan failed", sub("a", "", progressing("a.v1"), refersTo("p"), withCondition("InstallPlanPending")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseFailed)}, false,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanFailed=True InstallPlanFailed"},
-		{"plan failed with a reason", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olm.InstallPlan{failedWith}, false,
+		{"plan failed with a reason", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olmapi.InstallPlan{failedWith}, false,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanFailed=True InstallComponentFailed boom"},
-		{"fail forward", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseFailed)}, true,
+		{"fail forward", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseFailed)}, true,
 			"UpgradeFailed current=a.v1 installed= plan=p; InstallPlanFailed=True InstallPlanFailed"},
-		{"fail forward, not failed", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseInstalling)}, true,
+		{"fail forward, not failed", sub("a", "", progressing("a.v1"), refersTo("p")), nil, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseInstalling)}, true,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanPending=True Installing"},
-		{"plan missing while pending", sub("a", "a.v1", progressing("a.v2"), refersTo("p"), withCondition("InstallPlanPending")), []olm.ClusterServiceVersion{newCSV("a.v1")}, nil, false,
+		{"plan missing while pending", sub("a", "a.v1", progressing("a.v2"), refersTo("p"), withCondition("InstallPlanPending")), []olmapi.ClusterServiceVersion{newCSV("a.v1")}, nil, false,
 			"current= installed=a.v1 plan=-;"},
-		{"plan missing later", sub("a", "a.v1", refersTo("p"), withCondition("InstallPlanFailed"), func(s *olm.Subscription) { s.Status.State = olm.StateAtLatestKnown }), []olm.ClusterServiceVersion{newCSV("a.v1")}, nil, false,
+		{"plan missing later", sub("a", "a.v1", refersTo("p"), withCondition("InstallPlanFailed"), func(s *olmapi.Subscription) { s.Status.State = olmapi.StateAtLatestKnown }), []olmapi.ClusterServiceVersion{newCSV("a.v1")}, nil, false,
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=p; InstallPlanMissing=True ReferencedInstallPlanNotFound"},
-		{"plan found again", sub("a", "a.v1", refersTo("p"), withCondition("InstallPlanMissing")), []olm.ClusterServiceVersion{newCSV("a.v1")}, []olm.InstallPlan{plan("p", 1, olm.PlanPhaseComplete)}, false,
+		{"plan found again", sub("a", "a.v1", refersTo("p"), withCondition("InstallPlanMissing")), []olmapi.ClusterServiceVersion{newCSV("a.v1")}, []olmapi.InstallPlan{plan("p", 1, olmapi.PlanPhaseComplete)}, false,
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=p;"},
-		{"created by a plan", sub("a", "", generatedBy("p", "a.v1")), nil, []olm.InstallPlan{plan("p", 4, olm.PlanPhaseInstalling)}, false,
+		{"created by a plan", sub("a", "", generatedBy("p", "a.v1")), nil, []olmapi.InstallPlan{plan("p", 4, olmapi.PlanPhaseInstalling)}, false,
 			"UpgradePending current=a.v1 installed= plan=p; InstallPlanPending=True Installing"},
-		{"created by a plan, there already", sub("a", "", generatedBy("p", "a.v1")), []olm.ClusterServiceVersion{newCSV("a.v1")}, []olm.InstallPlan{plan("p", 4, olm.PlanPhaseComplete)}, false,
+		{"created by a plan, there already", sub("a", "", generatedBy("p", "a.v1")), []olmapi.ClusterServiceVersion{newCSV("a.v1")}, []olmapi.InstallPlan{plan("p", 4, olmapi.PlanPhaseComplete)}, false,
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=p;"},
 		{"created by a plan that is gone", sub("a", "", generatedBy("p", "a.v1")), nil, nil, false, "current= installed= plan=-;"},
-		{"refers to another than created it", sub("a", "", generatedBy("p", "a.v1"), progressing("a.v2"), refersTo("q")), nil, []olm.InstallPlan{plan("p", 4, ""), plan("q", 5, olm.PlanPhaseInstalling)}, false,
+		{"refers to another than created it", sub("a", "", generatedBy("p", "a.v1"), progressing("a.v2"), refersTo("q")), nil, []olmapi.InstallPlan{plan("p", 4, ""), plan("q", 5, olmapi.PlanPhaseInstalling)}, false,
 			"UpgradePending current=a.v2 installed= plan=q; InstallPlanPending=True Installing"},
 		{"conditions of a resolution stay", sub("a", "", withCondition("ResolutionFailed"), withCondition("BundleUnpacking")), nil, nil, false,
 			"current= installed= plan=-; ResolutionFailed=True Old; BundleUnpacking=True Old"},
@@ -135,11 +135,11 @@ func TestObservedState(t *testing.T) {
 
 func TestPlanReference(t *testing.T) {
 	s := sub("a", "", generatedBy("p", "a.v1"))
-	got := install.ObservedStatus(&s, &install.Observation{Now: statusNow, Plans: []olm.InstallPlan{plan("p", 4, olm.PlanPhaseInstalling)}})
+	got := install.ObservedStatus(&s, &install.Observation{Now: statusNow, Plans: []olmapi.InstallPlan{plan("p", 4, olmapi.PlanPhaseInstalling)}})
 	if diff := cmp.Diff(&corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: ns, Name: "p", UID: "uid-p"}, got.InstallPlanRef); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(&olm.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan); diff != "" {
+	if diff := cmp.Diff(&olmapi.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan); diff != "" {
 		t.Error(diff)
 	}
 	if got.InstallPlanGeneration != 4 {
@@ -162,7 +162,7 @@ func TestCatalogHealth(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name     string
-		sub      olm.Subscription
+		sub      olmapi.Subscription
 		catalogs []olm.SnapshotCatalog
 		want     string
 	}{
@@ -224,12 +224,12 @@ func TestCatalogHealth(t *testing.T) {
 		}
 	}
 
-	health := func(texts ...string) []olm.CatalogHealth {
+	health := func(texts ...string) []olmapi.CatalogHealth {
 		s := sub("a", "")
 		return install.ObservedStatus(&s, &install.Observation{Now: statusNow, Catalogs: catalogs(texts...)}).CatalogHealth
 	}
 	for _, tc := range []struct {
-		before, after []olm.CatalogHealth
+		before, after []olmapi.CatalogHealth
 		want          string
 	}{
 		{nil, health("c"), "CatalogSourcesAdded"},
@@ -245,17 +245,18 @@ func TestCatalogHealth(t *testing.T) {
 }
 
 func TestResolvedStatus(t *testing.T) {
-	p := plan("p", 4, olm.PlanPhaseInstalling)
+	p := plan("p", 4, olmapi.PlanPhaseInstalling)
 	unsatisfiable := &olm.NotSatisfiable{Facts: []olm.Fact{{Message: "subscription a exists"}}}
-	held := checktest.Get(install.HeldBackBy(t.Context(), &olm.Generation{HeldBack: []olm.HeldBack{
+	held := install.HeldBackBy(t.Context(), &olm.Generation{HeldBack: []olm.HeldBack{
+		{Subscription: "f", NotTaken: []olm.Option{{Entry: &olm.Entry{Name: "f.v2"}}}, Taken: "f.v1"},
 		{Subscription: "b", Err: &olm.Fact{Kind: "NoPackage", Message: "no operators found in package b"}},
 		{Subscription: "c", Err: &olm.ChannelError{Package: "c", Channel: "stable"}},
 		{Subscription: "e", NotTaken: []olm.Option{{}}, Err: &olm.LimitError{Where: "gave up on subscription e", Limit: "MaxConflicts", Max: 7, What: "conflicts"}},
-	}}))(t)
+	}})
 	current := []install.CurrentCSV{{Subscription: "a", CSV: "a.v2"}}
 	for _, tc := range []struct {
 		name string
-		sub  olm.Subscription
+		sub  olmapi.Subscription
 		r    install.Resolution
 		want string
 	}{
@@ -271,12 +272,15 @@ func TestResolvedStatus(t *testing.T) {
 			`current= installed= plan=-; ResolutionFailed=True ErrorPreventedResolution no channel heads (entries not replaced by another entry) found in channel "stable" of package "c"`},
 		{"given up", sub("e", "e.v1"), install.Resolution{HeldBack: held},
 			"current=e.v1 installed=e.v1 plan=-; ResolutionFailed=True ErrorPreventedResolution gave up on subscription e: more than 7 conflicts (limit MaxConflicts)"},
+		{"no explanation", sub("f", "f.v1"), install.Resolution{HeldBack: held},
+			"current=f.v1 installed=f.v1 plan=-; ResolutionFailed=True ConstraintsNotSatisfiable held back: subscription f: not taken f.v2; instead f.v1: " +
+				"no such subscription, package or operator in the generation: catalog /"},
 		{"another's is in disorder", sub("d", ""), install.Resolution{HeldBack: held}, "current= installed= plan=-;"},
 		{"progresses", sub("a", "a.v1"), install.Resolution{Plan: &p, Current: current},
 			"UpgradePending current=a.v2 installed=a.v1 plan=p;"},
 		{"another progresses", sub("b", "b.v1"), install.Resolution{Plan: &p, Current: current},
 			"current=b.v1 installed=b.v1 plan=-;"},
-		{"an update was given up", sub("a", "a.v1", func(s *olm.Subscription) { s.Status.CurrentCSV = "" }), install.Resolution{},
+		{"an update was given up", sub("a", "a.v1", func(s *olmapi.Subscription) { s.Status.CurrentCSV = "" }), install.Resolution{},
 			"AtLatestKnown current=a.v1 installed=a.v1 plan=-;"},
 		{"unpacking", sub("a", "a.v1", withCondition("BundleUnpackFailed")), install.Resolution{Unpacking: true},
 			"current=a.v1 installed=a.v1 plan=-; BundleUnpacking=True UnpackingInProgress"},
@@ -347,7 +351,7 @@ func TestDeprecationConditions(t *testing.T) {
 	const pkg, ch, bundle = "olm.package/a: use b", "olm.channel/stable: use beta", "olm.bundle/a.v1: too old"
 	for _, tc := range []struct {
 		name string
-		sub  olm.Subscription
+		sub  olmapi.Subscription
 		err  error
 		want string
 	}{
@@ -362,7 +366,7 @@ func TestDeprecationConditions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			catalog := olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: "olm", Name: "c"}, Contents: c, Err: tc.err}
-			got := install.ObservedStatus(&tc.sub, &install.Observation{Now: statusNow, Catalogs: []olm.SnapshotCatalog{catalog}, CSVs: []olm.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v2"), newCSV("x.v1")}})
+			got := install.ObservedStatus(&tc.sub, &install.Observation{Now: statusNow, Catalogs: []olm.SnapshotCatalog{catalog}, CSVs: []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v2"), newCSV("x.v1")}})
 			if diff := cmp.Diff(tc.want, conditionsText(&got)); diff != "" {
 				t.Error(diff)
 			}

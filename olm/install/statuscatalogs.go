@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // catalogsChange is the reason that names how the catalogs which a
 // Subscription sees changed since its status was written; empty if they did
 // not.
-func catalogsChange(before, after []olm.CatalogHealth) string {
+func catalogsChange(before, after []olmapi.CatalogHealth) string {
 	switch {
 	case len(after) > len(before):
 		return reasonCatalogsAdded
@@ -31,20 +32,22 @@ func catalogsChange(before, after []olm.CatalogHealth) string {
 }
 
 // catalogHealth lists the catalogs in sight, and says whether all answer.
-func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *observation) {
-	health := make([]olm.CatalogHealth, 0, len(o.Catalogs))
+func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, o *observation) {
+	health := make([]olmapi.CatalogHealth, 0, len(o.Catalogs))
 	for i := range o.Catalogs {
 		c := &o.Catalogs[i]
-		apiVersion, kind := (&olm.CatalogSource{}).APIKind().ToAPIVersionAndKind()
-		health = append(health, olm.CatalogHealth{
-			CatalogSourceRef: &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name},
-			Healthy:          c.Err == nil,
+		apiVersion, kind := (&olmapi.CatalogSource{}).APIKind().ToAPIVersionAndKind()
+		health = append(health, olmapi.CatalogHealth{
+			CatalogSourceRef: &corev1.ObjectReference{
+				APIVersion: apiVersion, Kind: kind, Namespace: c.Key.Namespace, Name: c.Key.Name,
+			},
+			Healthy: c.Err == nil,
 		})
 	}
-	slices.SortFunc(health, func(a, b olm.CatalogHealth) int {
+	slices.SortFunc(health, func(a, b olmapi.CatalogHealth) int {
 		return strings.Compare(healthKey(&a).String(), healthKey(&b).String())
 	})
-	before := map[types.NamespacedName]olm.CatalogHealth{}
+	before := map[types.NamespacedName]olmapi.CatalogHealth{}
 	for i := range w.status.CatalogHealth {
 		before[healthKey(&w.status.CatalogHealth[i])] = w.status.CatalogHealth[i]
 	}
@@ -75,7 +78,7 @@ func (w *statusWriter) catalogHealth(sub *olm.Subscription, o *observation) {
 
 // catalogFault names the catalog that the Subscription lacks most: its own
 // before others.
-func catalogFault(sub *olm.Subscription, health []olm.CatalogHealth) string {
+func catalogFault(sub *olmapi.Subscription, health []olmapi.CatalogHealth) string {
 	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
 	found, fault := target == types.NamespacedName{}, ""
 	for i := range health {
@@ -96,7 +99,7 @@ func catalogFault(sub *olm.Subscription, health []olm.CatalogHealth) string {
 	return fault
 }
 
-func healthKey(h *olm.CatalogHealth) types.NamespacedName {
+func healthKey(h *olmapi.CatalogHealth) types.NamespacedName {
 	if h.CatalogSourceRef == nil {
 		return types.NamespacedName{}
 	}
@@ -105,7 +108,7 @@ func healthKey(h *olm.CatalogHealth) types.NamespacedName {
 
 // deprecations says what of the installed bundle its catalog calls deprecated.
 // A catalog that cannot be read leaves the conditions as they are.
-func (w *statusWriter) deprecations(sub *olm.Subscription, o *observation) {
+func (w *statusWriter) deprecations(sub *olmapi.Subscription, o *observation) {
 	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
 	if !known {
 		return
@@ -137,14 +140,16 @@ func (w *statusWriter) deprecations(sub *olm.Subscription, o *observation) {
 
 // installedEntry finds the installed operator in what the Subscription names.
 // known is false if a catalog that matters cannot be read.
-func installedEntry(sub *olm.Subscription, installed string, catalogs []olm.SnapshotCatalog) (entry *olm.Entry, known bool) {
+func installedEntry(
+	sub *olmapi.Subscription, installed string, catalogs []olm.SnapshotCatalog,
+) (entry *olm.Entry, known bool) {
 	if installed == "" {
 		return nil, true
 	}
 	known = true
 	for i := range catalogs {
 		c := &catalogs[i]
-		if !namesCatalog(&sub.Spec, c.Key) {
+		if !sub.Spec.Takes(c.Key) {
 			continue
 		}
 		if c.Err != nil || c.Contents == nil {

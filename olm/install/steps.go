@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
@@ -26,9 +27,9 @@ type changeSet struct {
 	CSVs []string
 	// Steps are the objects to be written: all ClusterServiceVersions, then all
 	// CustomResourceDefinitions, then the rest.
-	Steps []*olm.Step
+	Steps []*olmapi.Step
 	// Lookups are the bundle images that must be unpacked to know their steps.
-	Lookups []olm.BundleLookup
+	Lookups []olmapi.BundleLookup
 	// Current is what the status.currentCSV of Subscriptions becomes, by name
 	// of the Subscription: each that one of CSVs serves.
 	Current []currentCSV
@@ -62,7 +63,9 @@ const (
 // NewChanges turns a generation of the snapshot into changes. An error is about
 // a bundle whose content cannot be read, in OLM's words.
 func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
-	c := &changeSet{Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{}}
+	c := &changeSet{
+		Namespace: s.Namespace, operators: map[string]*olm.Operator{}, settled: settledCSVs(s), heldBack: map[string]bool{},
+	}
 	present := map[string]bool{}
 	for _, csv := range s.PresentCSVs() {
 		present[csv.Name] = true
@@ -129,42 +132,38 @@ func (c *changeSet) Unpacked(identifier string, objects []*unstructured.Unstruct
 	if err != nil {
 		return err
 	}
-	c.Lookups = slices.DeleteFunc(c.Lookups, func(l olm.BundleLookup) bool { return l.Identifier == identifier })
+	c.Lookups = slices.DeleteFunc(c.Lookups, func(l olmapi.BundleLookup) bool { return l.Identifier == identifier })
 	delete(c.operators, identifier)
 	c.Steps = append(c.Steps, steps...)
 	orderSteps(c.Steps)
 	return nil
 }
 
-func matchingSubscriptions(op *olm.Operator, subs []*olm.Subscription) []*olm.Subscription {
-	return slices.DeleteFunc(slices.Clone(subs), func(sub *olm.Subscription) bool {
+func matchingSubscriptions(op *olm.Operator, subs []*olmapi.Subscription) []*olmapi.Subscription {
+	return slices.DeleteFunc(slices.Clone(subs), func(sub *olmapi.Subscription) bool {
 		return !asksFor(&sub.Spec, op.Package, op.Channel, op.Catalog)
 	})
 }
 
 // asksFor reports whether a Subscription may take operators of a channel of a
 // package in a catalog.
-func asksFor(spec *olm.SubscriptionSpec, pkg, channel string, catalog types.NamespacedName) bool {
-	return spec.Package == pkg && (spec.Channel == "" || spec.Channel == channel) && namesCatalog(spec, catalog)
+func asksFor(spec *olmapi.SubscriptionSpec, pkg, channel string, catalog types.NamespacedName) bool {
+	return spec.Package == pkg && (spec.Channel == "" || spec.Channel == channel) && spec.Takes(catalog)
 }
 
-// namesCatalog reports whether a Subscription may take operators of a catalog.
-func namesCatalog(spec *olm.SubscriptionSpec, catalog types.NamespacedName) bool {
-	return spec.Source == "" && spec.SourceNamespace == "" || spec.Source == catalog.Name && spec.SourceNamespace == catalog.Namespace
-}
-
-func allCurrent(subs []*olm.Subscription, csv string, present map[string]bool) bool {
-	return present[csv] && !slices.ContainsFunc(subs, func(sub *olm.Subscription) bool { return sub.Status.CurrentCSV != csv })
+func allCurrent(subs []*olmapi.Subscription, csv string, present map[string]bool) bool {
+	elsewhere := func(sub *olmapi.Subscription) bool { return sub.Status.CurrentCSV != csv }
+	return present[csv] && !slices.ContainsFunc(subs, elsewhere)
 }
 
 // newLookup is what stands for the steps of a bundle image until it has been
 // unpacked.
-func newLookup(op *olm.Operator) (olm.BundleLookup, error) {
+func newLookup(op *olm.Operator) (olmapi.BundleLookup, error) {
 	annotation, err := propertiesAnnotation(op)
 	if err != nil {
-		return olm.BundleLookup{}, err
+		return olmapi.BundleLookup{}, err
 	}
-	return olm.BundleLookup{
+	return olmapi.BundleLookup{
 		Path:       op.Bundle.Image,
 		Identifier: op.Name,
 		Replaces:   op.Replaces,
@@ -172,7 +171,7 @@ func newLookup(op *olm.Operator) (olm.BundleLookup, error) {
 			Namespace: op.Catalog.Namespace,
 			Name:      op.Catalog.Name,
 		},
-		Conditions: []olm.BundleLookupCondition{
+		Conditions: []olmapi.Condition{
 			{
 				Type:    conditionNotPersisted,
 				Status:  corev1.ConditionTrue,
@@ -243,7 +242,7 @@ func bundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 // Objects are not changed.
 // The error is about objects without the operator's CSV or with several, or one
 // that cannot be written as JSON.
-func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Unstructured) ([]*olm.Step, error) {
+func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Unstructured) ([]*olmapi.Step, error) {
 	csv, others, err := findCSV(op.Name, objects)
 	if err != nil {
 		return nil, err
@@ -254,14 +253,14 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 	}
 	csv = csv.DeepCopy()
 	csv.SetNamespace(namespace)
-	addAnnotations(csv, map[string]string{olm.AnnotationProperties: annotation})
+	addAnnotations(csv, map[string]string{olmapi.AnnotationProperties: annotation})
 	unstructured.RemoveNestedField(csv.Object, "spec", "replaces")
 	if op.Replaces != "" {
 		if err := unstructured.SetNestedField(csv.Object, op.Replaces, "spec", "replaces"); err != nil {
 			return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
 		}
 	}
-	typed, err := clusterapi.FromUnstructured[olm.ClusterServiceVersion](csv)
+	typed, err := clusterapi.FromUnstructured[olmapi.ClusterServiceVersion](csv)
 	if err != nil {
 		return nil, fmt.Errorf("bundle CSV %s: %w", op.Name, err)
 	}
@@ -269,7 +268,7 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 	for _, u := range others {
 		list = append(list, u)
 	}
-	var steps []*olm.Step
+	var steps []*olmapi.Step
 	for _, obj := range append(list, accountObjects(typed)...) {
 		step, err := newStep(op, obj)
 		if err != nil {
@@ -282,7 +281,9 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 
 // findCSV splits the objects of a bundle into its CSV, which may lack its kind,
 // and the others. Further CSVs are left out.
-func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.Unstructured, []*unstructured.Unstructured, error) {
+func findCSV(name string, objects []*unstructured.Unstructured) (
+	*unstructured.Unstructured, []*unstructured.Unstructured, error,
+) {
 	var csv *unstructured.Unstructured
 	var others []*unstructured.Unstructured
 	for _, u := range objects {
@@ -305,7 +306,7 @@ func findCSV(name string, objects []*unstructured.Unstructured) (*unstructured.U
 }
 
 // newStep makes the step that writes an object, typed or not.
-func newStep(op *olm.Operator, obj any) (*olm.Step, error) {
+func newStep(op *olm.Operator, obj any) (*olmapi.Step, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		var err error
@@ -324,7 +325,7 @@ func newStep(op *olm.Operator, obj any) (*olm.Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", op.Name, err)
 	}
-	resource := olm.StepResource{
+	resource := olmapi.StepResource{
 		CatalogSource:          op.Catalog.Name,
 		CatalogSourceNamespace: op.Catalog.Namespace,
 		Group:                  gv.Group,
@@ -339,13 +340,13 @@ func newStep(op *olm.Operator, obj any) (*olm.Step, error) {
 	if resource.Kind == "Secret" {
 		resource.Kind = kindBundleSecret
 	}
-	return &olm.Step{Resolving: op.Name, Resource: resource, Status: olm.StepUnknown}, nil
+	return &olmapi.Step{Resolving: op.Name, Resource: resource, Status: olmapi.StepUnknown}, nil
 }
 
 // orderSteps puts all CSVs first, then all definitions, and leaves the order
 // within each.
-func orderSteps(steps []*olm.Step) {
+func orderSteps(steps []*olmapi.Step) {
 	early := []string{kindCRD, kindCSV} // the others have index -1
-	class := func(s *olm.Step) int { return -slices.Index(early, s.Resource.Kind) }
-	slices.SortStableFunc(steps, func(a, b *olm.Step) int { return class(a) - class(b) })
+	class := func(s *olmapi.Step) int { return -slices.Index(early, s.Resource.Kind) }
+	slices.SortStableFunc(steps, func(a, b *olmapi.Step) int { return class(a) - class(b) })
 }

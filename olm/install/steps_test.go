@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
@@ -22,20 +23,20 @@ import (
 func TestRoleNames(t *testing.T) {
 	rules := []rbacv1.PolicyRule{{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"pods"}}}
 	const hash = "30ZQ53WpKhy8PX2MRQZbc0CQ4lJVPGxkCnZGz3" // 38 characters
-	sa := olm.Permission{ServiceAccountName: "sa", Rules: rules}
-	escaped := olm.Permission{ServiceAccountName: "sa", Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/a&b"}}}}
+	sa := olmapi.Permission{ServiceAccountName: "sa", Rules: rules}
+	escaped := olmapi.Permission{ServiceAccountName: "sa", Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/a&b"}}}}
 	base := strings.Repeat("x", 40)
 	for _, tc := range []struct {
 		name string
-		of   func(csv string, p olm.Permission) (string, error)
+		of   func(csv string, p olmapi.Permission) (string, error)
 		csv  string
-		p    olm.Permission
+		p    olmapi.Permission
 		want string
 	}{
 		{"role", install.RoleName, "a.v1", sa, "a.v1-sa-" + hash},
 		{"cluster role", install.ClusterRoleName, "a.v1", sa, "a.v1-" + hash},
 		{"escaped", install.RoleName, "a.v1", escaped, "a.v1-sa-9C11DUmPy652qEu3OPCAvwKDpX3kTKp9mJfI6M"},
-		{"no rules", install.ClusterRoleName, "a.v1", olm.Permission{ServiceAccountName: "x"}, "a.v1-6vV1VdCkaytyOTt94wGDBStsqwYS5WtrLRSZ4t"},
+		{"no rules", install.ClusterRoleName, "a.v1", olmapi.Permission{ServiceAccountName: "x"}, "a.v1-6vV1VdCkaytyOTt94wGDBStsqwYS5WtrLRSZ4t"},
 		{"62 with the hash", install.ClusterRoleName, base[:24], sa, base[:24] + "-" + hash},
 		{"63 with the hash: not cut, 64 long", install.ClusterRoleName, base[:25], sa, base[:25] + "-" + hash},
 		{"64 with the hash: cut", install.ClusterRoleName, base[:26], sa, base[:24] + "-" + hash},
@@ -87,16 +88,16 @@ const fullCSV = `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterSe
 "permissions":[{"serviceAccountName":"z","rules":[]},{"serviceAccountName":"sa","rules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}]}],
 "clusterPermissions":[{"serviceAccountName":"default","rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]},{"serviceAccountName":"sa","rules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}]}]}}}}`
 
-func stepText(s *olm.Step) string {
+func stepText(s *olmapi.Step) string {
 	r := s.Resource
 	text := fmt.Sprintf("%s %s/%s %s %s", s.Resolving, r.Group, r.Version, r.Kind, r.Name)
-	if r.CatalogSource != "c" || r.CatalogSourceNamespace != "olm" || s.Status != olm.StepUnknown {
+	if r.CatalogSource != "c" || r.CatalogSourceNamespace != "olm" || s.Status != olmapi.StepUnknown {
 		text += fmt.Sprintf(" from %s/%s, %s", r.CatalogSourceNamespace, r.CatalogSource, s.Status)
 	}
 	return text
 }
 
-func stepTexts(steps []*olm.Step) []string {
+func stepTexts(steps []*olmapi.Step) []string {
 	var out []string
 	for _, s := range steps {
 		out = append(out, stepText(s))
@@ -121,11 +122,11 @@ func TestBundleSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := stepTexts(c.Steps)
-	zRole, err := install.RoleName("a.v1", olm.Permission{ServiceAccountName: "z", Rules: []rbacv1.PolicyRule{}})
+	zRole, err := install.RoleName("a.v1", olmapi.Permission{ServiceAccountName: "z", Rules: []rbacv1.PolicyRule{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaultRole, err := install.ClusterRoleName("a.v1", olm.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}})
+	defaultRole, err := install.ClusterRoleName("a.v1", olmapi.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +261,8 @@ func TestBundleStepsErrors(t *testing.T) {
 
 // Which Subscriptions an operator is for, and what follows.
 func TestChangesMatchSubscriptions(t *testing.T) {
-	at := func(current string) func(*olm.Subscription) {
-		return func(s *olm.Subscription) { s.Status.CurrentCSV = current }
+	at := func(current string) func(*olmapi.Subscription) {
+		return func(s *olmapi.Subscription) { s.Status.CurrentCSV = current }
 	}
 	a2, err := olm.NewBundle("a", "a.v2", "2.0.0", nil)
 	if err != nil {
@@ -270,21 +271,21 @@ func TestChangesMatchSubscriptions(t *testing.T) {
 	a2.Image = "registry.example/a:2"
 	for _, tc := range []struct {
 		name string
-		subs []olm.Subscription
-		csvs []olm.ClusterServiceVersion
+		subs []olmapi.Subscription
+		csvs []olmapi.ClusterServiceVersion
 		want string // CSVs; Subscriptions that progress; whether one is created
 	}{
-		{"update", []olm.Subscription{sub("a", "a.v1")}, installed("a.v1"), "[a.v2] [a] false"},
-		{"other package", []olm.Subscription{sub("b", "b.v1")}, installed("b.v1"), "[a.v2] [] true"},
-		{"other channel", []olm.Subscription{sub("a", "", channel("beta"))}, nil, "[a.v2] [] true"},
-		{"any channel", []olm.Subscription{sub("a", "", channel(""))}, nil, "[a.v2] [a] false"},
-		{"other catalog", []olm.Subscription{sub("a", "", source("d", "olm"))}, nil, "[a.v2] [] true"},
-		{"catalog of another namespace", []olm.Subscription{sub("a", "", source("c", "ops"))}, nil, "[a.v2] [] true"},
-		{"any catalog", []olm.Subscription{sub("a", "", source("", ""))}, nil, "[a.v2] [a] false"},
-		{"two", []olm.Subscription{sub("a", "", named("z")), sub("a", "", named("y"))}, nil, "[a.v2] [y z] false"},
-		{"current, and there", []olm.Subscription{sub("a", "", at("a.v2"))}, installed("a.v2"), "[] [] false"},
-		{"current, not there", []olm.Subscription{sub("a", "", at("a.v2"))}, nil, "[a.v2] [a] false"},
-		{"one of two not current", []olm.Subscription{sub("a", "", at("a.v2")), sub("a", "", named("z"))}, installed("a.v2"), "[a.v2] [a z] false"},
+		{"update", []olmapi.Subscription{sub("a", "a.v1")}, installed("a.v1"), "[a.v2] [a] false"},
+		{"other package", []olmapi.Subscription{sub("b", "b.v1")}, installed("b.v1"), "[a.v2] [] true"},
+		{"other channel", []olmapi.Subscription{sub("a", "", channel("beta"))}, nil, "[a.v2] [] true"},
+		{"any channel", []olmapi.Subscription{sub("a", "", channel(""))}, nil, "[a.v2] [a] false"},
+		{"other catalog", []olmapi.Subscription{sub("a", "", source("d", "olm"))}, nil, "[a.v2] [] true"},
+		{"catalog of another namespace", []olmapi.Subscription{sub("a", "", source("c", "ops"))}, nil, "[a.v2] [] true"},
+		{"any catalog", []olmapi.Subscription{sub("a", "", source("", ""))}, nil, "[a.v2] [a] false"},
+		{"two", []olmapi.Subscription{sub("a", "", named("z")), sub("a", "", named("y"))}, nil, "[a.v2] [y z] false"},
+		{"current, and there", []olmapi.Subscription{sub("a", "", at("a.v2"))}, installed("a.v2"), "[] [] false"},
+		{"current, not there", []olmapi.Subscription{sub("a", "", at("a.v2"))}, nil, "[a.v2] [a] false"},
+		{"one of two not current", []olmapi.Subscription{sub("a", "", at("a.v2")), sub("a", "", named("z"))}, installed("a.v2"), "[a.v2] [a z] false"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshot(nil, tc.csvs, tc.subs...)
@@ -319,11 +320,11 @@ func TestLookup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []olm.BundleLookup{{
+	want := []olmapi.BundleLookup{{
 		Path: "registry.example/a:1", Identifier: "a.v1", Replaces: "a.v0",
 		CatalogSourceRef: &corev1.ObjectReference{Namespace: "olm", Name: "c"},
 		Properties:       `{"properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}`,
-		Conditions: []olm.BundleLookupCondition{
+		Conditions: []olmapi.Condition{
 			{Type: "BundleLookupNotPersisted", Status: "True", Reason: "BundleNotUnpacked", Message: "bundle contents have not yet been persisted to installplan status"},
 			{Type: "BundleLookupPending", Status: "True", Reason: "JobNotStarted", Message: "unpack job not yet started"},
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Reasons of condition Upgradeable=False of the ClusterOperator
@@ -59,7 +60,7 @@ func ReadCompatibility(ctx context.Context, r clusterapi.Reader, release string)
 	if err != nil {
 		return nil, err
 	}
-	csvs, err := clusterapi.List[olm.ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Labels: originals()})
+	csvs, err := clusterapi.List[olmapi.ClusterServiceVersion](ctx, r, clusterapi.ListOptions{Labels: originals()})
 	if err != nil {
 		return nil, fmt.Errorf("clusterserviceversions: %w", err)
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
 func TestUpgradeableCondition(t *testing.T) {
-	check := func(release string, csvs ...olm.ClusterServiceVersion) *olm.Compatibility {
+	check := func(release string, csvs ...olmapi.ClusterServiceVersion) *olm.Compatibility {
 		v, err := olm.ParseOpenShiftVersion(release)
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +71,7 @@ func TestReadCompatibility(t *testing.T) {
 	copied := maxed("a", `"4.18"`)
 	copied.Namespace = "third"
 	copied.Labels = map[string]string{"olm.copiedFrom": ns}
-	for _, c := range []olm.ClusterServiceVersion{maxed("a", `"4.18"`), other, copied} {
+	for _, c := range []olmapi.ClusterServiceVersion{maxed("a", `"4.18"`), other, copied} {
 		create(t, api, &c)
 	}
 	c, err := install.ReadCompatibility(context.Background(), api, "4.18.9")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
@@ -50,20 +51,20 @@ func Namespace(c *catalog.Catalog, subscriptions, installed []string) (*olm.Snap
 	source := types.NamespacedName{Namespace: "catalogs", Name: "catalog"}
 	s := &olm.Snapshot{
 		Namespace: ns, GlobalNamespace: source.Namespace,
-		OperatorGroups: []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "group"}}},
+		OperatorGroups: []olmapi.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "group"}}},
 		Catalogs:       []olm.SnapshotCatalog{{Key: source, Contents: c.Contents}},
 	}
 	install := func(pkg, name string) error {
-		if slices.ContainsFunc(s.Installed, func(csv olm.ClusterServiceVersion) bool { return csv.Name == name }) {
+		if slices.ContainsFunc(s.Installed, func(csv olmapi.ClusterServiceVersion) bool { return csv.Name == name }) {
 			return nil
 		}
-		csv := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
+		csv := olmapi.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 		if b := bundle(c, pkg, name); b != nil {
 			data, err := json.Marshal(map[string]any{"properties": b.Properties})
 			if err != nil {
 				return fmt.Errorf("bundle %s: %w", name, err)
 			}
-			csv.Annotations = map[string]string{olm.AnnotationProperties: string(data)}
+			csv.Annotations = map[string]string{olmapi.AnnotationProperties: string(data)}
 			csv.Spec.Version = b.RawVersion
 		}
 		s.Installed = append(s.Installed, csv)
@@ -75,12 +76,12 @@ func Namespace(c *catalog.Catalog, subscriptions, installed []string) (*olm.Snap
 		if pkg == "" {
 			return nil, fmt.Errorf("%q names no package", text)
 		}
-		if slices.ContainsFunc(s.Subscriptions, func(sub olm.Subscription) bool { return sub.Name == pkg }) {
+		if slices.ContainsFunc(s.Subscriptions, func(sub olmapi.Subscription) bool { return sub.Name == pkg }) {
 			return nil, fmt.Errorf("%s is there twice", pkg)
 		}
-		sub := olm.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: pkg}}
-		sub.Spec = olm.SubscriptionSpec{Source: source.Name, SourceNamespace: source.Namespace, Package: pkg, Channel: channel}
-		sub.Status = olm.SubscriptionStatus{InstalledCSV: csv, CurrentCSV: csv}
+		sub := olmapi.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: pkg}}
+		sub.Spec = olmapi.SubscriptionSpec{Source: source.Name, SourceNamespace: source.Namespace, Package: pkg, Channel: channel}
+		sub.Status = olmapi.SubscriptionStatus{InstalledCSV: csv, CurrentCSV: csv}
 		s.Subscriptions = append(s.Subscriptions, sub)
 		if csv != "" {
 			if err := install(pkg, csv); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -153,18 +154,18 @@ func ReadLines(t fatal, lines ...string) *olm.Contents {
 }
 
 // Installed makes CSVs as operators of a catalog leave them.
-func Installed(lines ...string) []olm.ClusterServiceVersion {
-	var out []olm.ClusterServiceVersion
+func Installed(lines ...string) []olmapi.ClusterServiceVersion {
+	var out []olmapi.ClusterServiceVersion
 	for _, line := range lines {
 		o := ParseOperator(line)
 		data, err := json.Marshal(map[string]any{"properties": o.Properties})
 		if err != nil {
 			panic(err)
 		}
-		csv := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
-			Namespace: NS, Name: o.Name, Annotations: map[string]string{olm.AnnotationProperties: string(data)},
+		csv := olmapi.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{
+			Namespace: NS, Name: o.Name, Annotations: map[string]string{olmapi.AnnotationProperties: string(data)},
 		}}
-		csv.Spec.Version, csv.Spec.Replaces, csv.Status.Phase = o.Version, o.Replaces, olm.CSVPhaseSucceeded
+		csv.Spec.Version, csv.Spec.Replaces, csv.Status.Phase = o.Version, o.Replaces, olmapi.CSVPhaseSucceeded
 		out = append(out, csv)
 	}
 	return out
@@ -172,9 +173,9 @@ func Installed(lines ...string) []olm.ClusterServiceVersion {
 
 // Sub is a Subscription that bears the name of its package. What is
 // Installed may be empty.
-func Sub(pkg, installedCSV string, changes ...func(*olm.Subscription)) olm.Subscription {
-	s := olm.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: NS, Name: pkg}}
-	s.Spec = olm.SubscriptionSpec{Source: "c", SourceNamespace: "olm", Package: pkg, Channel: "stable"}
+func Sub(pkg, installedCSV string, changes ...func(*olmapi.Subscription)) olmapi.Subscription {
+	s := olmapi.Subscription{ObjectMeta: metav1.ObjectMeta{Namespace: NS, Name: pkg}}
+	s.Spec = olmapi.SubscriptionSpec{Source: "c", SourceNamespace: "olm", Package: pkg, Channel: "stable"}
 	s.Status.InstalledCSV = installedCSV
 	s.Status.CurrentCSV = installedCSV
 	for _, f := range changes {
@@ -183,29 +184,29 @@ func Sub(pkg, installedCSV string, changes ...func(*olm.Subscription)) olm.Subsc
 	return s
 }
 
-func Named(name string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) { s.Name = name }
+func Named(name string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) { s.Name = name }
 }
 
-func Channel(name string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) { s.Spec.Channel = name }
+func Channel(name string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) { s.Spec.Channel = name }
 }
 
-func Source(name, namespace string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) { s.Spec.Source, s.Spec.SourceNamespace = name, namespace }
+func Source(name, namespace string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) { s.Spec.Source, s.Spec.SourceNamespace = name, namespace }
 }
 
-func StartingCSV(name string) func(*olm.Subscription) {
-	return func(s *olm.Subscription) { s.Spec.StartingCSV = name }
+func StartingCSV(name string) func(*olmapi.Subscription) {
+	return func(s *olmapi.Subscription) { s.Spec.StartingCSV = name }
 }
 
 // Snapshot of one catalog, c in the global namespace olm.
-func Snapshot(c *olm.Contents, csvs []olm.ClusterServiceVersion, subs ...olm.Subscription) olm.Snapshot {
+func Snapshot(c *olm.Contents, csvs []olmapi.ClusterServiceVersion, subs ...olmapi.Subscription) olm.Snapshot {
 	return olm.Snapshot{
 		Namespace: NS, GlobalNamespace: "olm",
 		Subscriptions:  subs,
 		Installed:      csvs,
-		OperatorGroups: []olm.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: NS, Name: "og"}}},
+		OperatorGroups: []olmapi.OperatorGroup{{ObjectMeta: metav1.ObjectMeta{Namespace: NS, Name: "og"}}},
 		Catalogs:       []olm.SnapshotCatalog{{Key: types.NamespacedName{Namespace: "olm", Name: "c"}, Contents: c}},
 	}
 }
@@ -241,29 +242,29 @@ func Outcome(s olm.Snapshot, o olm.Options) string {
 }
 
 // NewCSV makes a ClusterServiceVersion without an annotation.
-func NewCSV(name string, changes ...func(*olm.ClusterServiceVersion)) olm.ClusterServiceVersion {
-	c := olm.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: NS, Name: name}}
-	c.Status.Phase = olm.CSVPhaseSucceeded
+func NewCSV(name string, changes ...func(*olmapi.ClusterServiceVersion)) olmapi.ClusterServiceVersion {
+	c := olmapi.ClusterServiceVersion{ObjectMeta: metav1.ObjectMeta{Namespace: NS, Name: name}}
+	c.Status.Phase = olmapi.CSVPhaseSucceeded
 	for _, f := range changes {
 		f(&c)
 	}
 	return c
 }
 
-func AtVersion(v string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) { c.Spec.Version = v }
+func AtVersion(v string) func(*olmapi.ClusterServiceVersion) {
+	return func(c *olmapi.ClusterServiceVersion) { c.Spec.Version = v }
 }
 
-func InPhase(p string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) { c.Status.Phase = p }
+func InPhase(p string) func(*olmapi.ClusterServiceVersion) {
+	return func(c *olmapi.ClusterServiceVersion) { c.Status.Phase = p }
 }
 
-func WithReplaces(name string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) { c.Spec.Replaces = name }
+func WithReplaces(name string) func(*olmapi.ClusterServiceVersion) {
+	return func(c *olmapi.ClusterServiceVersion) { c.Spec.Replaces = name }
 }
 
-func WithAnnotation(key, value string) func(*olm.ClusterServiceVersion) {
-	return func(c *olm.ClusterServiceVersion) {
+func WithAnnotation(key, value string) func(*olmapi.ClusterServiceVersion) {
+	return func(c *olmapi.ClusterServiceVersion) {
 		if c.Annotations == nil {
 			c.Annotations = map[string]string{}
 		}
@@ -273,10 +274,10 @@ func WithAnnotation(key, value string) func(*olm.ClusterServiceVersion) {
 
 // Maxed is an operator whose annotation has these values of
 // olm.maxOpenShiftVersion.
-func Maxed(name string, values ...string) olm.ClusterServiceVersion {
+func Maxed(name string, values ...string) olmapi.ClusterServiceVersion {
 	props := []string{`{"type":"olm.label","value":{"label":"x"}}`}
 	for _, v := range values {
 		props = append(props, `{"type":"olm.maxOpenShiftVersion","value":`+v+`}`)
 	}
-	return NewCSV(name, WithAnnotation(olm.AnnotationProperties, `{"properties":[`+strings.Join(props, ",")+`]}`))
+	return NewCSV(name, WithAnnotation(olmapi.AnnotationProperties, `{"properties":[`+strings.Join(props, ",")+`]}`))
 }

@@ -265,15 +265,6 @@ func (s *Solver) Add(lits ...Lit) {
 	s.attach(c, w[0], w[1])
 }
 
-// Value of a literal in the last model.
-func (s *Solver) Value(l Lit) bool {
-	v := l.variable()
-	if int(v) >= len(s.model) {
-		return l.Negative()
-	}
-	return s.model[v] != l.Negative()
-}
-
 // Fixed reports whether the literal is known to be true whatever is assumed.
 func (s *Solver) Fixed(l Lit) bool {
 	return s.values[l] == yes && s.vars[l.variable()].level == 0

@@ -1,10 +1,20 @@
-package olm
+// Package api has the objects of the Operator Lifecycle Manager as they are on the
+// wire, as far as decisions need them: Subscriptions, ClusterServiceVersions,
+// CatalogSources, OperatorGroups and InstallPlans, with their constants.
+//
+// Fields that the types do not have survive where objects are changed by
+// clusterapi.Modify. All types are plain data: safe for concurrent use while nobody
+// changes them.
+//
+// Source: operator-framework/api, pkg/operators.
+package api
 
 import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Group is the API group of OLM's kinds.
@@ -40,6 +50,12 @@ type SubscriptionSpec struct {
 	InstallPlanApproval Approval `json:"installPlanApproval,omitempty"`
 }
 
+// Takes reports whether the Subscription may take operators from a CatalogSource.
+func (s *SubscriptionSpec) Takes(source types.NamespacedName) bool {
+	anyOf := s.Source == "" && s.SourceNamespace == ""
+	return anyOf || s.Source == source.Name && s.SourceNamespace == source.Namespace
+}
+
 // Approval says who approves an InstallPlan.
 type Approval string
 
@@ -54,10 +70,9 @@ type SubscriptionState string
 
 // The states of a Subscription.
 const (
-	StateNone             SubscriptionState = ""
-	stateUpgradeAvailable SubscriptionState = "UpgradeAvailable"
-	StateUpgradePending   SubscriptionState = "UpgradePending"
-	StateAtLatestKnown    SubscriptionState = "AtLatestKnown"
+	StateNone           SubscriptionState = ""
+	StateUpgradePending SubscriptionState = "UpgradePending"
+	StateAtLatestKnown  SubscriptionState = "AtLatestKnown"
 	// StateUpgradeFailed occurs only where an OperatorGroup lets updates fail
 	// forward.
 	StateUpgradeFailed SubscriptionState = "UpgradeFailed"
@@ -76,9 +91,9 @@ type SubscriptionStatus struct {
 	InstallPlan           *InstallPlanReference   `json:"installplan,omitempty"` // deprecated on the wire
 	InstallPlanGeneration int64                   `json:"installPlanGeneration,omitempty"`
 
-	CatalogHealth []CatalogHealth         `json:"catalogHealth,omitempty"`
-	Conditions    []SubscriptionCondition `json:"conditions,omitempty" patchMergeKey:"type"`
-	LastUpdated   metav1.Time             `json:"lastUpdated"`
+	CatalogHealth []CatalogHealth `json:"catalogHealth,omitempty"`
+	Conditions    []Condition     `json:"conditions,omitempty" patchMergeKey:"type"`
+	LastUpdated   metav1.Time     `json:"lastUpdated"`
 }
 
 // InstallPlanReference is the deprecated form of the reference to a plan.
@@ -97,14 +112,16 @@ type CatalogHealth struct {
 	Healthy          bool                    `json:"healthy"`
 }
 
-// SubscriptionCondition is a condition of a Subscription. Most are bad when
-// True.
-type SubscriptionCondition struct {
+// Condition is a condition of a Subscription, of an InstallPlan or of a
+// [BundleLookup]. Most of a Subscription are bad when True, and have a heartbeat
+// instead of an update.
+type Condition struct {
 	Type               string                 `json:"type"`
 	Status             corev1.ConditionStatus `json:"status"`
 	Reason             string                 `json:"reason,omitempty"`
 	Message            string                 `json:"message,omitempty"`
 	LastHeartbeatTime  *metav1.Time           `json:"lastHeartbeatTime,omitempty"`
+	LastUpdateTime     *metav1.Time           `json:"lastUpdateTime,omitempty"`
 	LastTransitionTime *metav1.Time           `json:"lastTransitionTime,omitempty"`
 }
 
@@ -179,6 +196,24 @@ const (
 	csvReasonCopied   = "Copied"
 )
 
+// AnnotationProperties on a ClusterServiceVersion holds the properties of the
+// bundle that it came from, as {"properties":[{"type":T,"value":V},...]}.
+const AnnotationProperties = "operatorframework.io/properties"
+
+// LabelCopiedFrom is the label of a ClusterServiceVersion that is a copy of
+// one in another namespace, whose name is the value.
+const LabelCopiedFrom = "olm.copiedFrom"
+
+// IsCopied reports whether the ClusterServiceVersion is a copy that OLM made
+// of one in another namespace.
+func (csv *ClusterServiceVersion) IsCopied() bool {
+	if _, ok := csv.Labels[LabelCopiedFrom]; ok || csv.Status.Reason == csvReasonCopied {
+		return true
+	}
+	home, ok := csv.Annotations["olm.operatorNamespace"]
+	return ok && csv.Namespace != "" && home != csv.Namespace
+}
+
 // ClusterServiceVersionStatus says how far an operator version has come.
 type ClusterServiceVersionStatus struct {
 	Phase   string `json:"phase,omitempty"`
@@ -244,12 +279,6 @@ type OperatorGroupSpec struct {
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
-// The upgrade strategies; any other value means the default.
-const (
-	upgradeStrategyDefault     = "Default"
-	upgradeStrategyFailForward = "TechPreviewUnsafeFailForward"
-)
-
 // AnnotationExcludeGlobal on an OperatorGroup, when exactly "true", hides the
 // catalogs of the global catalog namespace.
 const AnnotationExcludeGlobal = "olm.operatorframework.io/exclude-global-namespace-resolution"
@@ -280,7 +309,6 @@ type InstallPlanPhase string
 // The phases of an InstallPlan.
 const (
 	PlanPhaseNone             InstallPlanPhase = ""
-	planPhasePlanning         InstallPlanPhase = "Planning"
 	PlanPhaseRequiresApproval InstallPlanPhase = "RequiresApproval"
 	PlanPhaseInstalling       InstallPlanPhase = "Installing"
 	PlanPhaseComplete         InstallPlanPhase = "Complete"
@@ -289,23 +317,13 @@ const (
 
 // InstallPlanStatus holds the steps of a plan and how far they are.
 type InstallPlanStatus struct {
-	Phase          InstallPlanPhase       `json:"phase"`
-	Conditions     []InstallPlanCondition `json:"conditions,omitempty" patchMergeKey:"type"`
-	CatalogSources []string               `json:"catalogSources"`
-	Plan           []*Step                `json:"plan,omitempty"`
-	BundleLookups  []BundleLookup         `json:"bundleLookups,omitempty"`
-	StartTime      *metav1.Time           `json:"startTime,omitempty"`
-	Message        string                 `json:"message,omitempty"`
-}
-
-// InstallPlanCondition is a condition of an InstallPlan.
-type InstallPlanCondition struct {
-	Type               string                 `json:"type,omitempty"`
-	Status             corev1.ConditionStatus `json:"status,omitempty"`
-	LastUpdateTime     *metav1.Time           `json:"lastUpdateTime,omitempty"`
-	LastTransitionTime *metav1.Time           `json:"lastTransitionTime,omitempty"`
-	Reason             string                 `json:"reason,omitempty"`
-	Message            string                 `json:"message,omitempty"`
+	Phase          InstallPlanPhase `json:"phase"`
+	Conditions     []Condition      `json:"conditions,omitempty" patchMergeKey:"type"`
+	CatalogSources []string         `json:"catalogSources"`
+	Plan           []*Step          `json:"plan,omitempty"`
+	BundleLookups  []BundleLookup   `json:"bundleLookups,omitempty"`
+	StartTime      *metav1.Time     `json:"startTime,omitempty"`
+	Message        string           `json:"message,omitempty"`
 }
 
 // StepStatus says how far a step is.
@@ -317,7 +335,6 @@ const (
 	StepNotPresent          StepStatus = "NotPresent"
 	StepPresent             StepStatus = "Present"
 	StepCreated             StepStatus = "Created"
-	stepNotCreated          StepStatus = "NotCreated"
 	StepWaitingForAPI       StepStatus = "WaitingForApi"
 	StepUnsupportedResource StepStatus = "UnsupportedResource"
 )
@@ -352,17 +369,7 @@ type BundleLookup struct {
 	Replaces   string `json:"replaces"`
 	// CatalogSourceRef is the catalog that the bundle comes from.
 	CatalogSourceRef *corev1.ObjectReference `json:"catalogSourceRef"`
-	Conditions       []BundleLookupCondition `json:"conditions,omitempty" patchMergeKey:"type"`
+	Conditions       []Condition             `json:"conditions,omitempty" patchMergeKey:"type"`
 	// Properties is the JSON of {"properties":[...]}.
 	Properties string `json:"properties,omitempty"`
-}
-
-// BundleLookupCondition is a condition of a [BundleLookup].
-type BundleLookupCondition struct {
-	Type               string                 `json:"type"`
-	Status             corev1.ConditionStatus `json:"status"`
-	Reason             string                 `json:"reason,omitempty"`
-	Message            string                 `json:"message,omitempty"`
-	LastUpdateTime     *metav1.Time           `json:"lastUpdateTime,omitempty"`
-	LastTransitionTime *metav1.Time           `json:"lastTransitionTime,omitempty"`
 }

@@ -1,4 +1,4 @@
-package olm_test
+package api_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // wire converts an object as a cluster has it, and back: what the type knows
@@ -46,7 +46,7 @@ func wire[T any](t *testing.T, text string) *T {
 }
 
 func TestWireSubscription(t *testing.T) {
-	s := wire[olm.Subscription](t, `
+	s := wire[olmapi.Subscription](t, `
 apiVersion: operators.coreos.com/v1alpha1
 kind: Subscription
 metadata: {name: a, namespace: ops}
@@ -65,13 +65,13 @@ status:
   - {type: CatalogSourcesUnhealthy, status: "False", reason: AllCatalogSourcesHealthy, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}
   lastUpdated: "2026-01-01T00:00:00Z"
 `)
-	if s.Spec.Package != "pkg" || s.Spec.InstallPlanApproval != olm.ApprovalManual || s.Status.InstallPlanGeneration != 3 || !s.Status.CatalogHealth[0].Healthy {
+	if s.Spec.Package != "pkg" || s.Spec.InstallPlanApproval != olmapi.ApprovalManual || s.Status.InstallPlanGeneration != 3 || !s.Status.CatalogHealth[0].Healthy {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestWireClusterServiceVersion(t *testing.T) {
-	c := wire[olm.ClusterServiceVersion](t, `
+	c := wire[olmapi.ClusterServiceVersion](t, `
 apiVersion: operators.coreos.com/v1alpha1
 kind: ClusterServiceVersion
 metadata: {name: a.v1, namespace: ops}
@@ -91,14 +91,14 @@ spec:
       clusterPermissions: [{serviceAccountName: sa, rules: [{verbs: [get], nonResourceURLs: [/metrics]}]}]
 status: {phase: Succeeded, reason: InstallSucceeded, message: fine}
 `)
-	want := []olm.Permission{{ServiceAccountName: "sa", Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}}}
+	want := []olmapi.Permission{{ServiceAccountName: "sa", Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}}}
 	if diff := cmp.Diff(want, c.Spec.Install.Spec.ClusterPermissions); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestWireInstallPlan(t *testing.T) {
-	p := wire[olm.InstallPlan](t, `
+	p := wire[olmapi.InstallPlan](t, `
 apiVersion: operators.coreos.com/v1alpha1
 kind: InstallPlan
 metadata: {name: install-x, namespace: ops}
@@ -127,7 +127,7 @@ status:
 }
 
 func TestWireCatalogSourceAndGroup(t *testing.T) {
-	c := wire[olm.CatalogSource](t, `
+	c := wire[olmapi.CatalogSource](t, `
 apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource
 metadata: {name: c, namespace: olm}
@@ -137,7 +137,7 @@ status: {message: m, reason: r, connectionState: {address: "c:50051", lastObserv
 	if c.Spec.Priority != -5 || c.Status.ConnectionState.LastObservedState != "READY" {
 		t.Errorf("%+v", c)
 	}
-	g := wire[olm.OperatorGroup](t, `
+	g := wire[olmapi.OperatorGroup](t, `
 apiVersion: operators.coreos.com/v1
 kind: OperatorGroup
 metadata: {name: og, namespace: ops}
