@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	"mcp/rollout/bootloader":        {"mcp/rollout/nodeaction"},
 	"mcp/rollout/vmhardware":        {"mcp/rollout/nodeaction"},
 	"mcp/rollout/sshhost":           {"mcp/rollout/nodeaction"},
-	"mcp/plan":                      {"mcp"},
+	"mcp/plan":                      {"mcp", "mcp/rollout"},
 	"olm":                           nil,
 	"olm/catalog":                   {"olm"},
 	"olm/install":                   {"olm", "olm/catalog"},

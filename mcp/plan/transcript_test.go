@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -62,6 +63,16 @@ func modifyNode(w *world, name string, change func(*corev1.Node)) {
 			panic(err)
 		}
 	}
+}
+
+// From OpenShift 4 to 5 a control plane takes three hops, with one reboot of each compute
+// node.
+func TestTranscriptToOpenShift5(t *testing.T) {
+	w := quiet(t, worldOptions{version: version2, pools: []simulation.Pool{{Nodes: 2}}})
+	p, warnings, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "eus", Versions: []string{"5.0.3", "5.1.2", "5.2.0"}})
+	checktest.OK(t, err)
+	transcript(t, "openshift-5", w, p, warnings, plan.Options{}, plan.StateFinished)
+	checktest.OK(t, atRest(w.cluster, "5.2.0"))
 }
 
 // A canary of one node of six, then the others in two windows.
@@ -123,7 +134,7 @@ func TestTranscriptControlPlaneOnly(t *testing.T) {
 // node cordoned, and goes on when it is resumed.
 func TestTranscriptRHEL(t *testing.T) {
 	one := intstr.FromInt32(1)
-	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 3}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
+	w := quiet(t, worldOptions{version: "4.18.7", pools: []simulation.Pool{{Nodes: 3}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
 	for _, name := range []string{"worker-0", "worker-1"} {
 		modifyNode(w, name, func(n *corev1.Node) { n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.8 (Ootpa)" })
 	}
