@@ -310,8 +310,10 @@ func TestBuilderProblems(t *testing.T) {
 			osImage("Red Hat Enterprise Linux CoreOS 418.94")(&c.Nodes[4])
 		}), []string{"node w000 runs Red Hat Enterprise Linux 8.8"}, nil},
 		{"canary windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
-			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start}
-		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "there are 1 windows for 0 groups"}, nil},
+			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start, start}
+		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "window 2 opens before the one before it has closed"}, nil},
+		{"canary with windows without end", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Starts = []time.Time{start} }),
+			[]string{"there are 1 windows for 2 groups", "the length of the windows is needed, to know when they end"}, nil},
 		{"canary groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			o.Groups = []plan.Group{{Pool: "workerpool-A", Nodes: []string{"w000"}}, {Pool: "worker", Nodes: []string{"w000", "m0", "gone"}}, {Pool: "b", MaxUnavailable: &intstr.IntOrString{Type: intstr.String, StrVal: "x"}}}
 		}), []string{`group "workerpool-A": `, `group "worker": a pool of this name exists`, `group "worker": node w000 is in group workerpool-A too`, `group "worker": node m0 belongs to pool "master", not worker`,

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -87,6 +88,32 @@ func TestTranscriptCanary(t *testing.T) {
 	if err := atRest(w.cluster, version1); err != nil {
 		t.Error(err)
 	}
+}
+
+// A group overruns its window: its pool is paused again, and the next window continues with
+// the nodes that are left. No node is begun outside of the windows.
+func TestTranscriptCanaryOverruns(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 6}}})
+	start := w.Now().Add(time.Hour)
+	starts := []time.Time{start, start.Add(12 * time.Hour), start.Add(24 * time.Hour)}
+	const window = 30 * time.Minute
+	p, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version1, Sizes: []int{1, 5}, Window: window,
+		NodeTime: 16 * time.Minute, ClusterTime: 10 * time.Minute, SparePercent: 20, Starts: starts})
+	checktest.OK(t, err)
+	desired := func() map[string]string {
+		out := map[string]string{}
+		for _, n := range w.state().Nodes {
+			out[n.Name] = n.Annotations[mcp.AnnotationDesiredConfig]
+		}
+		return out
+	}
+	for i := range starts[1:] {
+		var closed map[string]string
+		w.clock.AfterFunc(starts[i].Add(window).Sub(w.Now()), func() { closed = desired() })
+		w.clock.AfterFunc(starts[i+1].Sub(w.Now()), func() { checktest.Same(t, closed, desired()) })
+	}
+	transcript(t, "canary-overruns", w, p, warnings, plan.Options{}, plan.StateFinished)
+	checktest.OK(t, atRest(w.cluster, version1))
 }
 
 // Five nodes in two windows, the first of which is too short for all.
