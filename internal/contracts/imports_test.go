@@ -49,7 +49,7 @@ var rooms = map[string][]string{
 	"mcp/rollout/bootloader":        {"mcp/rollout/nodeaction"},
 	"mcp/rollout/vmhardware":        {"mcp/rollout/nodeaction"},
 	"mcp/rollout/sshhost":           {"mcp/rollout/nodeaction"},
-	"mcp/plan":                      {"mcp"},
+	"mcp/plan":                      {"mcp", "mcp/rollout"},
 	"olm":                           {"olm/api"},
 	"olm/api":                       nil,
 	"olm/catalog":                   {"olm"},

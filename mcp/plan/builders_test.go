@@ -61,16 +61,19 @@ func degraded(p *mcfgv1.MachineConfigPool) {
 }
 
 // clusterOf has three masters and so many workers, on 4.20.3.
-func clusterOf(workers int) plan.Cluster {
+func clusterOf(workers int) plan.Cluster { return clusterAt(version0, "v1.33.2", workers) }
+
+// clusterAt is such a cluster on another version, with kubelets of another version.
+func clusterAt(version, kubelets string, workers int) plan.Cluster {
 	c := plan.Cluster{Pools: []mcfgv1.MachineConfigPool{resting("master"), resting("worker")}, Version: &configv1.ClusterVersion{}}
 	for i := range 3 {
-		c.Nodes = append(c.Nodes, mcptest.Master(fmt.Sprint("m", i), kubelet("v1.33.2")))
+		c.Nodes = append(c.Nodes, mcptest.Master(fmt.Sprint("m", i), kubelet(kubelets)))
 	}
 	for i := range workers {
-		c.Nodes = append(c.Nodes, mcptest.Worker(fmt.Sprintf("w%03d", i), kubelet("v1.33.2")))
+		c.Nodes = append(c.Nodes, mcptest.Worker(fmt.Sprintf("w%03d", i), kubelet(kubelets)))
 	}
-	c.Version.Status.Desired.Version = version0
-	c.Version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: version0}}
+	c.Version.Status.Desired.Version = version
+	c.Version.Status.History = []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: version}}
 	return c
 }
 
@@ -122,7 +125,7 @@ func examplePlans(t testing.TB) map[string]plan.Plan {
 }
 
 func rhelCluster() plan.Cluster {
-	c := clusterOf(1)
+	c := clusterAt("4.18.7", "v1.31.2", 1)
 	for i := range 2 {
 		c.Nodes = append(c.Nodes, mcptest.Worker(fmt.Sprint("r", i), osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")))
 	}
@@ -307,8 +310,10 @@ func TestBuilderProblems(t *testing.T) {
 			osImage("Red Hat Enterprise Linux CoreOS 418.94")(&c.Nodes[4])
 		}), []string{"node w000 runs Red Hat Enterprise Linux 8.8"}, nil},
 		{"canary windows", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
-			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start}
-		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "there are 1 windows for 0 groups"}, nil},
+			o.Sizes, o.Window, o.NodeTime, o.Starts = nil, time.Minute, time.Hour, []time.Time{start, start}
+		}), []string{"the window of 1m0s is shorter than the 1h0m0s that a node takes", "window 2 opens before the one before it has closed"}, nil},
+		{"canary with windows without end", canary(func(c *plan.Cluster, o *plan.CanaryOptions) { o.Starts = []time.Time{start} }),
+			[]string{"there are 1 windows for 2 groups", "the length of the windows is needed, to know when they end"}, nil},
 		{"canary groups", canary(func(c *plan.Cluster, o *plan.CanaryOptions) {
 			o.Groups = []plan.Group{{Pool: "workerpool-A", Nodes: []string{"w000"}}, {Pool: "worker", Nodes: []string{"w000", "m0", "gone"}}, {Pool: "b", MaxUnavailable: &intstr.IntOrString{Type: intstr.String, StrVal: "x"}}}
 		}), []string{`group "workerpool-A": `, `group "worker": a pool of this name exists`, `group "worker": node w000 is in group workerpool-A too`, `group "worker": node m0 belongs to pool "master", not worker`,
@@ -347,14 +352,40 @@ func TestBuilderProblems(t *testing.T) {
 
 		{"control plane, odd", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
 			c.Version.Status.History[0].Version, o.Versions = "4.21.1", []string{"4.22.1", "4.23.1"}
-		}), []string{"the cluster is at 4.21.1: such an update begins at an even minor version"}, nil},
+		}), []string{"the cluster is at 4.21.1: such an update begins at a minor version with extended update support"}, nil},
 		{"control plane, too far", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.1", "4.23.1"} }),
 			[]string{"version 4.22.1 is not 4.21: ", "version 4.23.1 is not 4.22: "}, nil},
-		{"control plane, one version", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = o.Versions[:1] }), []string{"two versions are needed"}, nil},
+		{"control plane, in one step", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = []string{"4.22.3", version2} }), []string{"version 4.22.3 is not 4.21: ", "version 4.22.4 is not 4.22: "}, nil},
+		{"control plane, compact", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { c.Nodes = c.Nodes[:3] }),
+			[]string{"the cluster is compact: no pool but those of the control plane has a node"}, nil},
+		{"control plane to 5.2, with a kubelet that is behind", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			*c, o.Versions = clusterAt("4.22.4", "v1.35.2", 3), []string{"5.0.3", "5.1.2", "5.2.0"}
+			kubelet("v1.34.9")(&c.Nodes[4])
+		}), []string{"node w001 of pool worker has kubelet v1.34.9, which would be 2 minor versions behind at OpenShift 5.0; 1 are supported"},
+			[]string{"the Kubernetes version of OpenShift 5.1 is not known: 1.37 is assumed", "the Kubernetes version of OpenShift 5.2 is not known: 1.38 is assumed"}},
+		{"control plane to 5.2, over 4.23", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			*c, o.Versions = clusterAt("4.22.4", "v1.35.2", 3), []string{"4.23.1", "5.1.2", "5.2.0"}
+		}), nil, nil},
+		{"control plane to 5.2, in two hops", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			*c, o.Versions = clusterAt("4.22.4", "v1.35.2", 3), []string{"5.0.3", "5.2.0"}
+		}), []string{"from 4.22.4 3 versions are needed, of 5.0, 5.1, 5.2; there are 2"}, nil},
+		{"control plane from 5.2 to 5.5", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			*c, o.Versions = clusterAt("5.2.4", "v1.38.2", 3), []string{"5.3.3", "5.4.2", "5.5.0"}
+			kubelet("v1.37.9")(&c.Nodes[4])
+		}), []string{"node w001 of pool worker has kubelet v1.37.9, which would be 2 minor versions behind at OpenShift 5.3; 1 are supported"}, nil},
+		{"control plane with RHEL to 4.18", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			*c, o.Versions = clusterAt("4.16.4", "v1.29.2", 3), []string{"4.17.3", "4.18.2"}
+			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[4])
+		}), nil, []string{"node w001 runs Red Hat Enterprise Linux 8.8: run its playbook when it becomes NotReady"}},
+		{"control plane with RHEL to 4.20", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
+			*c, o.Versions = clusterAt("4.18.4", "v1.31.2", 3), []string{"4.19.3", "4.20.2"}
+			osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")(&c.Nodes[4])
+		}), []string{"node w001 runs Red Hat Enterprise Linux 8.8: OpenShift 4.19 and later do not support that, replace it first"}, nil},
+		{"control plane, one version", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { o.Versions = o.Versions[:1] }), []string{"from 4.20.3 2 versions are needed, of 4.21, 4.22; there are 1"}, nil},
 		{"control plane, no versions", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
 			o.Versions, o.Images = []string{"x", "5.1.0"}, []string{"i"}
 		}),
-			[]string{"there are 1 images for 2 versions", `version "x"`, "version 5.1.0 is not 4.y"}, nil},
+			[]string{"there are 1 images for 2 versions", `version "x"`}, nil},
 		{"control plane, channel", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
 			c.Version.Status.Desired.Channels = []string{"stable-4.20", "eus-4.20"}
 		}),
@@ -362,7 +393,7 @@ func TestBuilderProblems(t *testing.T) {
 		{"control plane, old kubelets", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) {
 			kubelet("v1.32.9")(&c.Nodes[4])
 			c.Pools = append(c.Pools, resting("infra", mcptest.Paused))
-		}), []string{"node w001 of pool worker has kubelet v1.32.9, which would be 3 minor versions behind"}, []string{"pool infra is paused already, and stays so"}},
+		}), []string{"node w001 of pool worker has kubelet v1.32.9, which would be 2 minor versions behind at OpenShift 4.21; 1 are supported"}, []string{"pool infra is paused already, and stays so"}},
 		{"control plane alone", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { c.Pools = c.Pools[:1] }),
 			[]string{"there is no pool besides those of the control plane that could be paused"}, nil},
 
@@ -373,6 +404,8 @@ func TestBuilderProblems(t *testing.T) {
 			o.Nodes, o.Update = []string{"r0", "r1", "w000", "gone", "r0"}, ""
 		}), []string{"the action that updates a node is needed", "node r0 runs Red Hat Enterprise Linux 7.9: it is to be replaced", "node r1 runs Red Hat Enterprise Linux 8.4: 8.6 or later is needed",
 			"node r1 is not available: ", `node w000 runs "", not Red Hat Enterprise Linux`, "node gone does not exist", "node r0 comes twice"}, nil},
+		{"RHEL at 4.19", rhel(func(c *plan.Cluster, o *plan.RHELOptions) { c.Version.Status.History[0].Version = "4.19.1" }),
+			[]string{"the cluster is at 4.19.1: OpenShift 4.19 and later do not support compute nodes that run Red Hat Enterprise Linux, replace them"}, nil},
 		{"no RHEL", rhel(func(c *plan.Cluster, o *plan.RHELOptions) { c.Nodes = c.Nodes[:4] }), []string{"no node runs Red Hat Enterprise Linux"}, nil},
 		{"vSphere", vsphere(func(c *plan.Cluster, o *plan.VSphereHardwareOptions) {
 			c.Nodes[0].Spec.ProviderID, c.Nodes[1].Spec.ProviderID = "vsphere://x", "aws:///y"

@@ -49,8 +49,11 @@ type CanaryOptions struct {
 	// may be lost at a time. Zero means none: the canary is one node.
 	SparePercent int
 
-	// Starts are when the windows of the groups open, one each; nil: a group
-	// begins when the one before is done.
+	// Starts are when the windows of the groups open, one each, and one more for nodes
+	// that are in no group; those after these are for what is left then. Window is how
+	// long they last. So long before the end as a node takes, pools that are not done are
+	// paused again; the next window continues with them. nil: there are no windows, and
+	// a group begins when the one before is done.
 	Starts []time.Time
 	// Gate is the action that decides, after each group, whether the next one may
 	// begin; empty means health.
@@ -277,11 +280,32 @@ func (x *canary) validateGroups(groups []Group) {
 			seen["node "+n] = g.Pool
 		}
 	}
-	if x.o.Starts != nil && len(x.o.Starts) != len(groups) {
-		x.add("there are %d windows for %d groups", len(x.o.Starts), len(groups))
+	windows := len(groups)
+	if x.rest(groups) > 0 {
+		windows++ // the pool itself comes last
 	}
+	x.validateStarts(windows)
 	if len(groups) > 0 {
 		x.warnOfCanary(groups[0])
+	}
+}
+
+// validateStarts requires a window for each group, one after another.
+func (x *canary) validateStarts(groups int) {
+	starts := x.o.Starts
+	if starts == nil {
+		return
+	}
+	if len(starts) < groups {
+		x.add("there are %d windows for %d groups", len(starts), groups)
+	}
+	if x.o.Window == 0 {
+		x.add("the length of the windows is needed, to know when they end")
+	}
+	for i, start := range starts {
+		if i > 0 && start.Before(starts[i-1].Add(x.o.Window)) {
+			x.add("window %d opens before the one before it has closed", i+1)
+		}
 	}
 }
 
@@ -350,13 +374,24 @@ func (x *canary) build(groups []Group) {
 		x.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(waiting), Args: Args{Version: x.o.Version, Image: x.o.Image}})
 		first = append(x.controlPlane(), first...)
 	}
-	x.step(Step{ID: "wait-" + pools[0], Kind: WaitPools, Args: Args{Pools: first}})
+	x.rollOut(0, pools[0], pools[:1], first)
 	x.step(Step{ID: "gate-" + pools[0], Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pools[0]}}})
 	for i, pool := range waiting {
 		x.window(i + 1)
-		x.step(Step{ID: "unpause-" + pool, Kind: SetPaused, Args: Args{Pools: []string{pool}, Paused: yes(false)}})
-		x.step(Step{ID: "wait-" + pool, Kind: WaitPools, Args: Args{Pools: []string{pool}}})
+		if before := append(pools[:1:1], waiting[:i]...); x.windowed(i + 1) {
+			x.rollOut(i+1, fmt.Sprintf("rest-%d", i+2), before, before) // what overran its window
+		}
+		x.rollOut(i+1, pool, waiting[i:i+1], waiting[i:i+1])
 		x.step(Step{ID: "gate-" + pool, Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pool}}})
+	}
+	all := append(pools[:1:1], waiting...)
+	for i := len(all); x.windowed(i); i++ {
+		x.window(i)
+		x.rollOut(i, fmt.Sprintf("rest-%d", i+1), all, all)
+	}
+	if x.o.Starts != nil {
+		x.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
+			Args: Args{Checks: []Check{{Kind: poolsUpdated, Pools: all}, {Kind: poolsUnpaused, Pools: all}}}})
 	}
 	if x.o.KeepPools {
 		return
@@ -399,11 +434,38 @@ func (x *canary) labels(g Group, there bool) Args {
 	return Args{Pool: x.o.Pool, Nodes: g.Nodes, Add: x.source, Remove: slices.Sorted(maps.Keys(role))}
 }
 
-// window holds the plan until the window of a group opens.
+// windowed reports whether a group has a window.
+func (x *canary) windowed(i int) bool { return i < len(x.o.Starts) }
+
+// window holds the plan until the window of a group opens. The cluster is not updated
+// outside of the first one.
 func (x *canary) window(i int) {
-	if i >= len(x.o.Starts) {
+	if !x.windowed(i) {
 		return
 	}
-	x.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: actionWindow,
-		Parameters: map[string]string{"from": x.o.Starts[i].UTC().Format(time.RFC3339)}}})
+	start := x.o.Starts[i]
+	gate := map[string]string{"from": start.UTC().Format(time.RFC3339)}
+	if i == 0 && x.o.Version != "" {
+		gate["until"] = start.Add(x.o.Window).UTC().Format(time.RFC3339)
+	}
+	x.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: actionWindow, Parameters: gate}})
+}
+
+// rollOut unpauses pools and waits for them and others: in a window until that is about to
+// end, when those that are not done are paused again.
+func (x *canary) rollOut(i int, id string, pools, wait []string) {
+	first := i == 0 // it was never paused
+	if !x.windowed(i) {
+		if !first {
+			x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false)}})
+		}
+		x.step(Step{ID: "wait-" + id, Kind: WaitPools, Args: Args{Pools: wait}})
+		return
+	}
+	last := metav1.NewTime(x.o.Starts[i].Add(x.o.Window - x.o.NodeTime)) // for a node to begin
+	if !first {
+		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false), Until: &last}})
+	}
+	x.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: &last}})
+	x.step(Step{ID: "pause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(true), Unfinished: true}})
 }

@@ -165,6 +165,15 @@ func (x *pass) lookAtFields(i int, s *Step) (look, error) {
 			l.done, l.why = false, what+" does not exist"
 			continue
 		}
+		if s.Args.Unfinished {
+			why, err := x.v.updated(name)
+			if err != nil {
+				return l, err
+			}
+			if why == "" {
+				continue
+			}
+		}
 		noted, ours := m.Fields[pointer(f.path)]
 		wanted := []field{f}
 		if s.undoes() && !ours {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
@@ -17,28 +17,31 @@ import (
 type ControlPlaneOnlyOptions struct {
 	// ID names the plan; required.
 	ID string
-	// Versions are the two releases to go to, 4.y+1 and 4.y+2; required. Images are
-	// their pull specs where the action needs them, nil or two.
+	// Versions are the releases to go to, one of each minor version up to the next one
+	// with extended update support: of 4.21 and 4.22 from 4.20, of 5.0, 5.1 and 5.2 from
+	// 4.22. Required. Images are their pull specs, as many, where the action needs them;
+	// nil: it does not.
 	Versions []string
 	Images   []string
-	// Channel offers both; empty means eus-4.<y+2>.
+	// Channel offers all of them; empty means the eus channel of the last one.
 	Channel string
 	// AtOnce unpauses all pools together, instead of one after another.
 	AtOnce bool
 	// Operators has UpdateOperators before each of the updates, and after the last
 	// one.
 	Operators bool
-	// Hooks are actions that are called between the two updates, in this order.
+	// Hooks are actions that are called between two updates, in this order.
 	Hooks []string
 	// Check is an action that is asked first, besides what the plan checks itself:
 	// preconditions, acknowledgements, the platform. Empty: none.
 	Check string
 }
 
-// PlanControlPlaneOnly builds the documented update by two minor versions with one
-// reboot of each compute node, formerly called EUS-to-EUS: the pools but those of the
-// control plane are paused, the cluster is updated to 4.y+1 and 4.y+2, the pools are
-// unpaused. Pools that were paused before stay so and are named in warnings.
+// PlanControlPlaneOnly builds the documented update from one minor version with extended
+// update support to the next, with one reboot of each compute node, formerly called
+// EUS-to-EUS: the pools but those of the control plane are paused, the cluster is updated
+// minor version by minor version, the pools are unpaused. Pools that were paused before
+// stay so and are named in warnings.
 //
 // It costs O(n) for n nodes. The error joins all that speaks against it: what is
 // wrong with the options, and what the cluster is not fit for.
@@ -47,59 +50,73 @@ func PlanControlPlaneOnly(c Cluster, o ControlPlaneOnlyOptions) (p Plan, warning
 	pools := slices.DeleteFunc(b.compute(), func(p string) bool { return b.pools[p].Spec.Paused })
 	if len(pools) == 0 {
 		b.add("there is no pool besides those of the control plane that could be paused")
+	} else if !slices.ContainsFunc(b.compute(), func(p string) bool { return len(b.nodes[p]) > 0 }) {
+		b.add("the cluster is compact: no pool but those of the control plane has a node, and these are not paused")
 	}
 	b.atRest(slices.Concat(b.controlPlane(), pools)...)
 	b.others("", pools...)
 	b.certificates(pools...)
 	b.drains(pools...)
 	from := b.idle()
-	minor, ok := b.hops(from, o)
-	if o.Channel == "" && ok {
-		o.Channel = fmt.Sprintf("eus-4.%d", minor+2)
-	}
-	if ok {
+	hops := b.hops(from, o)
+	if hops != nil {
+		last := hops[len(hops)-1]
+		if o.Channel == "" {
+			o.Channel = "eus-" + last.String()
+		}
 		b.offered(o.Channel)
-		b.kubelets(minor)
+		b.kubelets(hops)
+		b.packages(last)
 		b.buildControlPlaneOnly(o, pools)
 	}
 	return b.plan(o.ID, kindControlPlaneOnly)
 }
 
-// hops checks the versions and returns y.
-func (b *builder) hops(from string, o ControlPlaneOnlyOptions) (minor int, ok bool) {
-	if len(o.Versions) != 2 {
-		b.add("two versions are needed, 4.y+1 and 4.y+2; there are %d", len(o.Versions))
-		return 0, false
-	}
-	if len(o.Images) != 0 && len(o.Images) != 2 {
-		b.add("there are %d images for 2 versions", len(o.Images))
+// hops checks the versions, and returns the minor version of the cluster and those of the
+// updates; nil if the versions do not fit.
+func (b *builder) hops(from string, o ControlPlaneOnlyOptions) []openshift.Minor {
+	if len(o.Images) != 0 && len(o.Images) != len(o.Versions) {
+		b.add("there are %d images for %d versions", len(o.Images), len(o.Versions))
 	}
 	before := len(b.problems())
-	var hops []*semver.Version
+	var minors []openshift.Minor
 	for _, text := range append([]string{from}, o.Versions...) {
 		v, err := versions.Parse(text)
 		if err != nil {
 			b.add("version %s: %w", bounded.Quote(text), err)
 			continue
 		}
-		if v.Major() != 4 {
-			b.add("version %s is not 4.y", text)
-		}
-		hops = append(hops, v)
+		minors = append(minors, openshift.MinorOf(v))
 	}
 	if len(b.problems()) > before {
-		return 0, false
+		return nil
 	}
-	y := hops[0].Minor()
-	if y%2 != 0 {
-		b.add("the cluster is at %s: such an update begins at an even minor version", from)
+	want := minors[0].ControlPlaneOnly()
+	if want == nil {
+		b.add("the cluster is at %s: such an update begins at a minor version with extended update support", from)
+		return nil
 	}
-	for i, v := range hops[1:] {
-		if v.Minor() != y+uint64(i)+1 {
-			b.add("version %s is not 4.%d: one minor version after another, and two in all", v, y+uint64(i)+1)
+	if len(o.Versions) != len(want) {
+		b.add("from %s %d versions are needed, of %s; there are %d", from, len(want), minorList(want), len(o.Versions))
+		return nil
+	}
+	for i, m := range minors[1:] {
+		if !m.Follows(minors[i]) || m == minors[i] || i == len(want)-1 && m != want[i] {
+			b.add("version %s is not %s: one minor version after another, of %s", o.Versions[i], want[i], minorList(want))
 		}
 	}
-	return int(y), len(b.problems()) == before
+	if len(b.problems()) > before {
+		return nil
+	}
+	return minors
+}
+
+func minorList(minors []openshift.Minor) string {
+	var out []string
+	for _, m := range minors {
+		out = append(out, m.String())
+	}
+	return strings.Join(out, ", ")
 }
 
 // offered requires that the channel is among those that the present release is in.
@@ -110,20 +127,62 @@ func (b *builder) offered(channel string) {
 	}
 }
 
-// kubernetes is what OpenShift 4.y adds to y: it has Kubernetes 1.(y+13).
-const kubernetes = 13
-
-// kubelets requires that no kubelet ends more than two minor versions behind:
-// while pools are paused they stay as they are.
-func (b *builder) kubelets(minor int) {
-	end := minor + 2 + kubernetes
+// kubelets requires that no kubelet is further behind than OpenShift supports, at each
+// hop: while pools are paused they stay as they are.
+func (b *builder) kubelets(minors []openshift.Minor) {
+	server, known := minors[0].Kubernetes()
+	if !known {
+		server = b.newestKubelet()
+	}
+	servers := []uint64{server}
+	for _, m := range minors[1:] {
+		server++
+		if is, known := m.Kubernetes(); known {
+			server = is
+		} else {
+			b.warn("the Kubernetes version of OpenShift %s is not known: 1.%d is assumed", m, server)
+		}
+		servers = append(servers, server)
+	}
 	for _, pool := range b.compute() {
 		for _, n := range b.nodes[pool] {
 			has, err := minorOf(n.Status.NodeInfo.KubeletVersion)
-			if err == nil && end-has > 2 {
-				b.add("node %s of pool %s has kubelet %s, which would be %d minor versions behind", n.Name, pool, n.Status.NodeInfo.KubeletVersion, end-has)
+			if err != nil {
+				continue
 			}
-			if v, is := isRHEL(n.Node); is {
+			for i, m := range minors[1:] {
+				if behind := int(servers[i+1]) - has; behind > int(m.KubeletSkew()) {
+					b.add("node %s of pool %s has kubelet %s, which would be %d minor versions behind at OpenShift %s; %d are supported",
+						n.Name, pool, n.Status.NodeInfo.KubeletVersion, behind, m, m.KubeletSkew())
+					break
+				}
+			}
+		}
+	}
+}
+
+// newestKubelet is the newest minor version of Kubernetes 1 of the control plane's kubelets.
+func (b *builder) newestKubelet() (newest uint64) {
+	for _, pool := range b.controlPlane() {
+		for _, n := range b.nodes[pool] {
+			if minor, err := minorOf(n.Status.NodeInfo.KubeletVersion); err == nil {
+				newest = max(newest, uint64(minor))
+			}
+		}
+	}
+	return newest
+}
+
+// packages refuses an update to a minor version in which nodes from packages are not
+// supported any more, and warns of such nodes otherwise.
+func (b *builder) packages(to openshift.Minor) {
+	for _, pool := range b.poolNames() {
+		for _, n := range b.nodes[pool] {
+			v, is := isRHEL(n.Node)
+			switch {
+			case is && !to.PackageBased():
+				b.add("node %s runs Red Hat Enterprise Linux %s: OpenShift 4.19 and later do not support that, replace it first", n.Name, v)
+			case is:
 				b.warn("node %s runs Red Hat Enterprise Linux %s: run its playbook when it becomes NotReady", n.Name, v)
 			}
 		}
@@ -135,7 +194,7 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 	everything := slices.Concat(controlPlane, pools)
 	slices.Sort(everything)
 	image := func(i int) string {
-		if len(o.Images) != 2 {
+		if o.Images == nil {
 			return ""
 		}
 		return o.Images[i]
@@ -152,15 +211,20 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 	b.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(true)}})
 	for i, v := range o.Versions {
 		if i > 0 {
-			operators("operators-2", v)
+			operators(fmt.Sprintf("operators-%d", i+1), v)
 			for n, hook := range o.Hooks {
-				b.step(Step{ID: fmt.Sprintf("hook-%d", n+1), Kind: Hook, Args: Args{Action: hook}})
+				id := fmt.Sprintf("hook-%d", n+1)
+				if i > 1 {
+					id = fmt.Sprintf("hook-%d-%d", n+1, i)
+				}
+				b.step(Step{ID: id, Kind: Hook, Args: Args{Action: hook}})
 			}
 		}
 		b.step(Step{ID: fmt.Sprintf("update-cluster-%d", i+1), Kind: UpdateCluster, Needs: needPaused(pools), Args: Args{Version: v, Image: image(i)}})
 		b.step(Step{ID: fmt.Sprintf("wait-control-plane-%d", i+1), Kind: WaitPools, Args: Args{Pools: controlPlane}})
 	}
-	operators("operators-3", o.Versions[1])
+	target := o.Versions[len(o.Versions)-1]
+	operators(fmt.Sprintf("operators-%d", len(o.Versions)+1), target)
 	if o.AtOnce {
 		b.step(Step{ID: "unpause", Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false)}})
 		b.step(Step{ID: "wait-compute", Kind: WaitPools, Args: Args{Pools: pools}})
@@ -171,5 +235,5 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 		}
 	}
 	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-		Args: Args{Checks: []Check{{Kind: clusterAt, Version: o.Versions[1]}, {Kind: poolsUpdated, Pools: everything}}}})
+		Args: Args{Checks: []Check{{Kind: clusterAt, Version: target}, {Kind: poolsUpdated, Pools: everything}}}})
 }

@@ -15,7 +15,7 @@
 // optional ones in brackets:
 //
 //	CheckAll           checks, [action, parameters]
-//	SetPaused          pools, paused, [until]
+//	SetPaused          pools, paused, [until, unfinished]
 //	SetMaxUnavailable  pools, maxUnavailable
 //	CreatePool         pool, roles, [maxUnavailable]
 //	DeletePool         pool

@@ -202,6 +202,7 @@ func ExamplePlanControlPlaneOnly() {
 
 func ExamplePlanRHEL() {
 	c := exampleCluster(1, func(n *corev1.Node) { n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.8 (Ootpa)" })
+	c.Version.Status.History[0].Version = "4.18.7"
 	p, _, err := plan.PlanRHEL(c, plan.RHELOptions{ID: "hosts", Update: "playbook", PreUpgrade: "backup", Prepared: true})
 	if err != nil {
 		log.Fatal(err)
@@ -220,7 +221,7 @@ func ExamplePlanRHEL() {
 	//                              at most 1h0m0s, then the plan stops
 	//   6  uncordon-worker-0     uncordon node worker-0, if this plan cordoned it
 	//   7  kubelets              check the cluster
-	//                              checks: KubeletsAtLeast node worker-0 v1.33.0
+	//                              checks: KubeletsAtLeast node worker-0 v1.31.0
 	//                              at most 10m0s, then the plan stops
 }
 

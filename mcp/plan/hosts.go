@@ -9,6 +9,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
+	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -49,6 +51,9 @@ func PlanRHEL(c Cluster, o RHELOptions) (p Plan, warnings []string, err error) {
 		}
 		slices.Sort(o.Nodes)
 	}
+	if minor, err := openshiftOf(to); err == nil && !minor.PackageBased() {
+		b.add("the cluster is at %s: OpenShift 4.19 and later do not support compute nodes that run Red Hat Enterprise Linux, replace them", to)
+	}
 	b.validateRHEL(o.Nodes)
 	if !o.Prepared {
 		b.prepareRHEL(to)
@@ -69,18 +74,37 @@ func PlanRHEL(c Cluster, o RHELOptions) (p Plan, warnings []string, err error) {
 		b.step(Step{ID: "uncordon-" + n, Kind: Uncordon, Args: Args{Node: n}})
 		hook("post-upgrade", o.PostUpgrade)
 	}
-	if minor, err := minorOf(to); err == nil && len(o.Nodes) > 0 {
-		b.step(Step{ID: "kubelets", Kind: CheckAll, Timeout: metav1.Duration{Duration: 10 * time.Minute},
-			Args: Args{Checks: []Check{{Kind: kubeletsAtLeast, Nodes: o.Nodes, Version: fmt.Sprintf("v1.%d.0", minor+kubernetes)}}}})
+	if minor, err := openshiftOf(to); err == nil && len(o.Nodes) > 0 {
+		b.kubeletsReach(minor, o.Nodes)
 	}
 	return b.plan(o.ID, kindRHEL)
+}
+
+// kubeletsReach checks in the end that kubelets are those of a minor version, if that is
+// known.
+func (b *builder) kubeletsReach(minor openshift.Minor, nodes []string) {
+	kubernetes, known := minor.Kubernetes()
+	if !known {
+		return
+	}
+	check := Check{Kind: kubeletsAtLeast, Nodes: nodes, Version: fmt.Sprintf("v1.%d.0", kubernetes)}
+	b.step(Step{ID: "kubelets", Kind: CheckAll, Timeout: metav1.Duration{Duration: 10 * time.Minute}, Args: Args{Checks: []Check{check}}})
+}
+
+// openshiftOf is the minor version of a release.
+func openshiftOf(version string) (openshift.Minor, error) {
+	v, err := versions.Parse(version)
+	if err != nil {
+		return openshift.Minor{}, err
+	}
+	return openshift.MinorOf(v), nil
 }
 
 // prepareRHEL is what comes first, by hand.
 func (b *builder) prepareRHEL(to string) {
 	repository := "the repository of the new one"
-	if minor, err := minorOf(to); err == nil {
-		repository = fmt.Sprintf("rhocp-4.%d-for-rhel-8-x86_64-rpms", minor)
+	if minor, err := openshiftOf(to); err == nil {
+		repository = fmt.Sprintf("rhocp-%s-for-rhel-8-x86_64-rpms", minor)
 	}
 	for i, text := range []string{
 		"stop and disable firewalld on each of the nodes",

@@ -124,6 +124,8 @@ type Args struct {
 	Nodes []string `json:"nodes,omitempty"`
 	// Paused is for SetPaused.
 	Paused *bool `json:"paused,omitempty"`
+	// Unfinished lets SetPaused pause only those of the pools that are not updated.
+	Unfinished bool `json:"unfinished,omitempty"`
 	// MaxUnavailable is for SetMaxUnavailable and CreatePool.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// Roles are those whose MachineConfigs a pool inherits; one is worker.

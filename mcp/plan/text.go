@@ -108,6 +108,9 @@ func (s *Step) describe() string {
 		return "check the cluster" + parameters(s.action(), a.Parameters)
 	case SetPaused:
 		if a.Paused != nil && *a.Paused {
+			if a.Unfinished {
+				return "pause " + poolList(a.Pools) + ", as far as nodes are left to update"
+			}
 			return "pause " + poolList(a.Pools)
 		}
 		return "unpause " + poolList(a.Pools) + ", as far as this plan paused them"

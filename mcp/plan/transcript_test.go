@@ -13,6 +13,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -64,6 +66,16 @@ func modifyNode(w *world, name string, change func(*corev1.Node)) {
 	}
 }
 
+// From OpenShift 4 to 5 a control plane takes three hops, with one reboot of each compute
+// node.
+func TestTranscriptToOpenShift5(t *testing.T) {
+	w := quiet(t, worldOptions{version: version2, pools: []simulation.Pool{{Nodes: 2}}})
+	p, warnings, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "eus", Versions: []string{"5.0.3", "5.1.2", "5.2.0"}})
+	checktest.OK(t, err)
+	transcript(t, "openshift-5", w, p, warnings, plan.Options{}, plan.StateFinished)
+	checktest.OK(t, atRest(w.cluster, "5.2.0"))
+}
+
 // A canary of one node of six, then the others in two windows.
 func TestTranscriptCanary(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 6}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3}}})
@@ -76,6 +88,32 @@ func TestTranscriptCanary(t *testing.T) {
 	if err := atRest(w.cluster, version1); err != nil {
 		t.Error(err)
 	}
+}
+
+// A group overruns its window: its pool is paused again, and the next window continues with
+// the nodes that are left. No node is begun outside of the windows.
+func TestTranscriptCanaryOverruns(t *testing.T) {
+	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 6}}})
+	start := w.Now().Add(time.Hour)
+	starts := []time.Time{start, start.Add(12 * time.Hour), start.Add(24 * time.Hour)}
+	const window = 30 * time.Minute
+	p, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version1, Sizes: []int{1, 5}, Window: window,
+		NodeTime: 16 * time.Minute, ClusterTime: 10 * time.Minute, SparePercent: 20, Starts: starts})
+	checktest.OK(t, err)
+	desired := func() map[string]string {
+		out := map[string]string{}
+		for _, n := range w.state().Nodes {
+			out[n.Name] = n.Annotations[mcp.AnnotationDesiredConfig]
+		}
+		return out
+	}
+	for i := range starts[1:] {
+		var closed map[string]string
+		w.clock.AfterFunc(starts[i].Add(window).Sub(w.Now()), func() { closed = desired() })
+		w.clock.AfterFunc(starts[i+1].Sub(w.Now()), func() { checktest.Same(t, closed, desired()) })
+	}
+	transcript(t, "canary-overruns", w, p, warnings, plan.Options{}, plan.StateFinished)
+	checktest.OK(t, atRest(w.cluster, version1))
 }
 
 // Five nodes in two windows, the first of which is too short for all.
@@ -123,7 +161,7 @@ func TestTranscriptControlPlaneOnly(t *testing.T) {
 // node cordoned, and goes on when it is resumed.
 func TestTranscriptRHEL(t *testing.T) {
 	one := intstr.FromInt32(1)
-	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 3}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
+	w := quiet(t, worldOptions{version: "4.18.7", pools: []simulation.Pool{{Nodes: 3}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3, MaxUnavailable: &one}}})
 	for _, name := range []string{"worker-0", "worker-1"} {
 		modifyNode(w, name, func(n *corev1.Node) { n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.8 (Ootpa)" })
 	}

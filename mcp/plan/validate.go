@@ -20,7 +20,7 @@ import (
 // takes are the arguments that a kind must have, and those that it may have.
 var takes = map[StepKind]struct{ must, may []string }{
 	CheckAll:          {must: []string{"checks"}, may: []string{"action", "parameters"}},
-	SetPaused:         {must: []string{"pools", "paused"}, may: []string{"until"}},
+	SetPaused:         {must: []string{"pools", "paused"}, may: []string{"until", "unfinished"}},
 	SetMaxUnavailable: {must: []string{"pools", "maxUnavailable"}},
 	CreatePool:        {must: []string{"pool", "roles"}, may: []string{"maxUnavailable"}},
 	DeletePool:        {must: []string{"pool"}},
@@ -125,7 +125,7 @@ func (a *Args) given() map[string]bool {
 		"pool": a.Pool != "", "pools": len(a.Pools) > 0, "node": a.Node != "", "nodes": len(a.Nodes) > 0, "paused": a.Paused != nil,
 		"maxUnavailable": a.MaxUnavailable != nil, "roles": len(a.Roles) > 0, "add": len(a.Add) > 0, "remove": len(a.Remove) > 0,
 		"channel": a.Channel != "", "version": a.Version != "", "image": a.Image != "", "action": a.Action != "",
-		"parameters": len(a.Parameters) > 0, "checks": len(a.Checks) > 0, "text": a.Text != "", "until": a.Until != nil, "object": len(a.Object) > 0,
+		"parameters": len(a.Parameters) > 0, "checks": len(a.Checks) > 0, "text": a.Text != "", "until": a.Until != nil, "unfinished": a.Unfinished, "object": len(a.Object) > 0,
 	} {
 		if is {
 			out[name] = true

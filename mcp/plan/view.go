@@ -360,7 +360,7 @@ func kubeletAtLeast(n *corev1.Node, version string) bool {
 	return err == nil && err2 == nil && has >= want
 }
 
-// minorOf is the minor version of a version 1.x or 4.x.
+// minorOf is the minor version of Kubernetes 1.x.
 func minorOf(version string) (int, error) {
 	v, err := semver.NewVersion(strings.TrimPrefix(version, "v"))
 	if err != nil {

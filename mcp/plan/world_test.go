@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -47,11 +49,12 @@ func machineConfig(version string) simulation.Release {
 	if err != nil {
 		panic(err)
 	}
-	return simulation.Release{Version: version, Image: imageOf(version), Operators: []simulation.Operator{{Name: "machine-config", Workloads: []*unstructured.Unstructured{u}}}}
+	return simulation.Release{Version: version, Image: imageOf(version), KubeVersion: machineConfigKubelet(version), Operators: []simulation.Operator{{Name: "machine-config", Workloads: []*unstructured.Unstructured{u}}}}
 }
 
 func imageOf(version string) string {
-	return "registry.example/release@sha256:" + strings.Repeat(version[3:4], 64)
+	minor := strings.Split(version, ".")[1]
+	return "registry.example/release@sha256:" + strings.Repeat(minor[len(minor)-1:], 64)
 }
 
 // versionOperator plays the cluster-version operator, as far as plans see it: it
@@ -130,6 +133,7 @@ type world struct {
 
 // worldOptions describe one.
 type worldOptions struct {
+	version   string // empty: version0
 	seed      uint64
 	pools     []simulation.Pool
 	workloads []simulation.Workload
@@ -143,7 +147,7 @@ type worldOptions struct {
 func newWorld(o worldOptions) *world {
 	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
 	var err error
-	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Release: machineConfig(version0), Pools: o.pools,
+	w.cluster, err = simulation.New(simulation.Options{Clock: w.clock, Release: machineConfig(cmp.Or(o.version, version0)), Pools: o.pools,
 		Workloads: o.workloads, NodeFaults: o.faults, Timing: o.timing, Memory: memory.Options{CheckShared: o.check}})
 	if err != nil {
 		panic(err)
@@ -271,11 +275,12 @@ func atRest(c clusterapi.ClusterAPI, version string) error {
 }
 
 func machineConfigKubelet(version string) string {
-	var minor int
-	if _, err := fmt.Sscanf(version, "4.%d.", &minor); err != nil {
-		panic(err)
+	minor := must(openshift.ParseMinor(version[:strings.LastIndexByte(version, '.')]))
+	kubernetes, known := minor.Kubernetes()
+	if !known {
+		kubernetes = 36 + minor.Minor // as OpenShift 5 may continue
 	}
-	return fmt.Sprintf("v1.%d.0", minor+13)
+	return fmt.Sprintf("v1.%d.0", kubernetes)
 }
 
 func must[T any](v T, err error) T {
@@ -285,4 +290,4 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func diffFields(a, b map[string]string) string { return cmp.Diff(a, b) }
+func diffFields(a, b map[string]string) string { return gocmp.Diff(a, b) }

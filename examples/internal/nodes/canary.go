@@ -22,11 +22,13 @@ func (r *Rehearsal) planCanary(ctx context.Context, sizes []int, roles []string)
 	if err != nil {
 		return err
 	}
-	starts := slices.Repeat([]time.Time{r.driver.Now().Add(window)}, len(sizes))
-	p, warnings, err := plan.PlanCanary(cluster, plan.CanaryOptions{ID: "canary", Sizes: sizes, Starts: starts})
+	p, warnings, err := plan.PlanCanary(cluster, plan.CanaryOptions{ID: "canary", Sizes: sizes})
 	if err != nil {
 		return err
 	}
+	begin := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Kind == plan.WaitPools })
+	opens := map[string]string{"from": r.driver.Now().Add(window).UTC().Format(time.RFC3339)}
+	p.Steps = slices.Insert(p.Steps, begin, plan.Step{ID: "window-1", Kind: plan.Gate, Args: plan.Args{Action: "window", Parameters: opens}})
 	r.Plan, r.Assumed = &p, warnings
 	configured := false
 	r.runner, err = plan.New(plan.Options{Plan: p, Holder: "rehearsal", Observe: func(e clusterapi.Event) {

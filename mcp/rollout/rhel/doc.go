@@ -11,8 +11,7 @@
 //  3. The repositories of other releases of OpenShift are disabled, and those of
 //     the new one enabled.
 //  4. The packages are updated by yum, detached from the connection.
-//  5. The kubelet must be the one of the new release: OpenShift 4.y has Kubernetes
-//     1.(y + 13). A host with the wrong one is not restarted.
+//  5. The kubelet must be the one of the new release's Kubernetes. A host with the wrong one is not restarted.
 //  6. The host is restarted, once, and its node has to become Ready and report
 //     that kubelet.
 //

@@ -76,6 +76,8 @@ func TestOptions(t *testing.T) {
 	hosts := hosttest.Hosts{}
 	for name, o := range map[string]Options{
 		"no hosts":                 {Version: "4.18"},
+		"a later version":          {Hosts: hosts, Version: "4.19.0"},
+		"another major":            {Hosts: hosts, Version: "5.0.1"},
 		"no version":               {Hosts: hosts},
 		"another product":          {Hosts: hosts, Version: "5.1"},
 		"a package like an option": {Hosts: hosts, Version: "4.18", Packages: []string{"--nogpgcheck"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 )
 
@@ -48,8 +49,9 @@ const name = "rhel"
 // Action is a [nodeaction.Action] that updates the packages of a RHEL host. It is
 // safe for concurrent use if its Hosts are.
 type Action struct {
-	o       Options
-	version *semver.Version
+	o          Options
+	version    *semver.Version
+	kubernetes uint64 // its minor version of Kubernetes 1
 }
 
 var validPackage = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+*:~-]*$`)
@@ -60,8 +62,13 @@ func New(o Options) (*Action, error) {
 		return nil, errors.New("rhel.Options: Hosts is required")
 	}
 	version, err := semver.NewVersion(o.Version)
-	if err != nil || version.Major() != 4 {
+	if err != nil {
 		return nil, fmt.Errorf("rhel.Options: Version is not one of OpenShift 4: %q", o.Version)
+	}
+	minor := openshift.MinorOf(version)
+	kubernetes, known := minor.Kubernetes()
+	if !known || !minor.PackageBased() {
+		return nil, fmt.Errorf("rhel.Options: Version %s: nodes that run Red Hat Enterprise Linux end with OpenShift 4.18", version)
 	}
 	if o.Packages == nil {
 		o.Packages = defaultPackages
@@ -77,7 +84,7 @@ func New(o Options) (*Action, error) {
 	if !validPackage.MatchString(o.Transaction) {
 		return nil, fmt.Errorf("rhel.Options: Transaction is not a name: %q", o.Transaction)
 	}
-	return &Action{o, version}, nil
+	return &Action{o, version, kubernetes}, nil
 }
 
 // Name implements [nodeaction.Action].
@@ -214,13 +221,10 @@ func (a *Action) update(ctx context.Context, n *corev1.Node) (nodeaction.Step, e
 // expected reports whether a kubelet is one of the version to update to.
 func (a *Action) expected(kubelet string) bool {
 	v, err := semver.NewVersion(kubelet)
-	return err == nil && v.Major() == 1 && v.Minor() == a.minor()
+	return err == nil && v.Major() == 1 && v.Minor() == a.kubernetes
 }
 
-// minor is that of the Kubernetes in the version: OpenShift 4.y has 1.(y + 13).
-func (a *Action) minor() uint64 { return a.version.Minor() + 13 }
-
-func (a *Action) kubelet() string { return fmt.Sprintf("1.%d", a.minor()) }
+func (a *Action) kubelet() string { return fmt.Sprintf("1.%d", a.kubernetes) }
 
 // restart restarts the host, and waits for its kubelet to be the expected one.
 func (a *Action) restart(ctx context.Context, n *corev1.Node, before, progress string) (nodeaction.Step, error) {
