@@ -23,8 +23,8 @@ type LintOptions struct {
 	// have one. It is asked for those of Releases that channels and drops name; nil
 	// leaves the rule out.
 	Signed func(graphdata.Release) bool
-	// PromQL returns what is wrong with a query, nil for one that can be parsed. It
-	// is asked for each query once; nil leaves the rule out.
+	// PromQL returns what is wrong with a query, nil for one that can be parsed, such as
+	// the error of promqlsnapshot.Metrics. It is asked for each query once; nil leaves the rule out.
 	PromQL func(query string) error
 }
 
