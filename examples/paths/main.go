@@ -5,7 +5,6 @@
 //	paths -graph stable-4.8_amd64.json -from 4.7.0 -to 4.8.54
 //	paths -graph https://api.openshift.com/api/upgrades_info/v1/graph -channel stable-4.17,eus-4.18 -from 4.16.3 -to 4.18.1
 //	paths -graph graphs/ -channel stable-4.8 -from 4.7.0 -to 4.8.54 -picture dot
-//	paths -graph graphs/ -channel eus-4.16,eus-4.18 -want shop:4.16.3:4.18.1 -want lab:4.16.9: -image-sets mirror/
 //
 // -graph is a file, a folder of files, or the address of an update service.
 // -channel names the channels, which are searched as one; a file that is named
@@ -13,9 +12,6 @@
 //
 // With -to it explains the update and prints the best paths, with -from alone the
 // updates and how far they get, and without both what the graphs hold.
-//
-// With -want it plans a mirror: the releases on the ways of all clusters that are
-// named so, and with -image-sets the files that have oc-mirror copy them.
 //
 // -facts tells what is known about the cluster: PromQL queries and their values.
 //
@@ -31,7 +27,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -51,28 +46,6 @@ type options struct {
 	best, nodes          int
 	json, safest, eus    bool
 	policy               path.Policy
-	wants                wants
-	imageSets            string
-}
-
-// wants are the updates that a mirror makes possible.
-type wants []path.Want
-
-// String is empty: there is no default.
-func (w *wants) String() string { return "" }
-
-// Set reads <cluster>:<from>:<to> and, if it is given, :<arch>.
-func (w *wants) Set(text string) error {
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 && len(parts) != 4 {
-		return errors.New("write cluster:from:to or cluster:from:to:arch")
-	}
-	want := path.Want{Cluster: parts[0], From: parts[1], To: parts[2]}
-	if len(parts) == 4 {
-		want.Arch = parts[3]
-	}
-	*w = append(*w, want)
-	return nil
 }
 
 func command() program.Command {
@@ -98,8 +71,6 @@ func command() program.Command {
 			f.BoolVar(&o.eus, "control-plane-only", false, "plan an update over an odd minor with paused pools")
 			f.StringVar(&o.picture, "picture", "", "draw: dot, mermaid or json")
 			f.IntVar(&o.nodes, "nodes", 40, "how many releases to draw")
-			f.Var(&o.wants, "want", "plan a mirror for `cluster:from:to[:arch]`; from is empty for an installation, to for the highest; may be repeated")
-			f.StringVar(&o.imageSets, "image-sets", "", "`folder` to write the plan to, as files for oc-mirror")
 			f.BoolVar(&o.json, "json", false, "print JSON")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
@@ -120,10 +91,6 @@ func (o *options) check(edges string) error {
 		return program.Usagef("-to needs -from")
 	case o.eus && o.to == "":
 		return program.Usagef("-control-plane-only needs -from and -to")
-	case len(o.wants) > 0 && (o.from != "" || o.picture != ""):
-		return program.Usagef("-want goes with none of -from, -to and -picture")
-	case o.imageSets != "" && len(o.wants) == 0:
-		return program.Usagef("-image-sets needs -want")
 	case !slices.Contains([]string{"", "dot", "mermaid", "json"}, o.picture):
 		return program.Usagef("-picture %q is none of dot, mermaid, json", o.picture)
 	case !slices.Contains([]string{"Recommended", "AcceptRisks", "AvoidRisks", "Any"}, edges):
@@ -160,9 +127,6 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if len(o.wants) > 0 {
-		return o.mirror(ctx, networks, stdout)
-	}
 	var answered error
 	text := program.TerminalOf(stdout).Wrap(stdout)
 	for i, n := range networks {
@@ -196,32 +160,6 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		}
 	}
 	return answered
-}
-
-// mirror plans a mirror, prints the plan and writes the files for oc-mirror.
-func (o *options) mirror(ctx context.Context, networks []*path.Network, stdout io.Writer) error {
-	for i := range o.wants {
-		o.wants[i].Policy = o.policy
-	}
-	plan, err := path.Mirror(ctx, networks, o.wants)
-	if err != nil {
-		return err
-	}
-	if o.imageSets != "" {
-		if err := os.MkdirAll(o.imageSets, 0o755); err != nil {
-			return err
-		}
-		for name, text := range plan.ImageSetConfigurations() {
-			if err := os.WriteFile(filepath.Join(o.imageSets, name), []byte(text), 0o644); err != nil {
-				return err
-			}
-		}
-	}
-	if o.json {
-		return program.JSON(stdout, plan)
-	}
-	_, err = fmt.Fprint(stdout, plan)
-	return err
 }
 
 // find returns the answer, which prints as text and as JSON, or a picture; or an

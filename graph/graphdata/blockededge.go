@@ -33,6 +33,7 @@ func (f *file) blockedEdge(root *yaml.Node) BlockedEdge {
 	if m == nil {
 		return b
 	}
+	b.Lines = m.lines
 	if n := m.required("to"); n != nil {
 		b.To, _ = f.version(n, "to")
 	}

@@ -31,6 +31,7 @@ func (f *file) channel(root *yaml.Node) (Channel, error) {
 	if m == nil {
 		return c, nil
 	}
+	c.Lines = m.lines
 	m.reportUnknown(f.stricter)
 	if n := m.required("name"); n != nil {
 		c.Name, _ = f.words(n, "name")
@@ -51,7 +52,7 @@ func (f *file) channel(root *yaml.Node) (Channel, error) {
 		}
 	}
 	if n := m.values["feeder"]; n != nil {
-		c.Feeder = extra.feeder(n)
+		c.Feeder = extra.feeder(n, c.Lines)
 	}
 	f.adopt(extra)
 	return c, nil
@@ -101,13 +102,17 @@ func (f *file) versions(n *yaml.Node, field string) ([]Entry, error) {
 	return list, nil
 }
 
-func (f *file) feeder(n *yaml.Node) *Feeder {
+// feeder reads a feeder, and adds the lines of its keys to those of the channel.
+func (f *file) feeder(n *yaml.Node, lines map[string]int) *Feeder {
 	m := f.mapping(n, "feeder.", "name", "delay", "errata", "filter")
 	if m == nil {
 		return nil
 	}
 	m.reportUnknown(f.stricter)
-	feeder := &Feeder{Line: m.node.Line}
+	for key, line := range m.lines {
+		lines["feeder."+key] = line
+	}
+	feeder := &Feeder{}
 	if n := m.required("name"); n != nil {
 		feeder.Name, _ = f.words(n, "feeder.name")
 	}

@@ -50,10 +50,11 @@ func Load(ctx context.Context, fsys fs.FS, opts LoadOptions) (*Tree, error) {
 		return nil, &LoadError{Problems: l.problems}
 	case err != nil:
 		return nil, err
-	case l.fatal || l.failed && !opts.Compat:
-		return nil, &LoadError{Problems: l.problems}
 	}
 	l.tree.Problems = l.problems
+	if l.fatal || l.failed && !opts.Compat {
+		return nil, &LoadError{Problems: l.problems, Tree: l.tree}
+	}
 	return l.tree, nil
 }
 

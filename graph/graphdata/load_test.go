@@ -40,17 +40,19 @@ func TestLoad(t *testing.T) {
 		Channels: []graphdata.Channel{{
 			File: "channels/fast-4.30.yaml", Name: "fast-4.30",
 			Versions:   []graphdata.Entry{{Version: "4.29.7", Line: 7}, {Version: "4.2.10-s390x", Line: 8}, {Version: "4.30.0+amd64", Line: 9}},
-			Feeder:     &graphdata.Feeder{Line: 4, Name: "fast", Delay: "PT0H", Errata: "public", Filter: "4[.].*"},
+			Feeder:     &graphdata.Feeder{Name: "fast", Delay: "PT0H", Errata: "public", Filter: "4[.].*"},
 			Tombstones: []graphdata.Entry{{Version: "4.29.7", Line: 5}},
+			Lines:      map[string]int{"name": 3, "feeder": 4, "feeder.name": 4, "feeder.delay": 4, "feeder.errata": 4, "feeder.filter": 4, "tombstones": 5, "versions": 6},
 		}, {
-			File: "channels/new.yaml", Name: "new-4.31", Versions: []graphdata.Entry{},
+			File: "channels/new.yaml", Name: "new-4.31", Versions: []graphdata.Entry{}, Lines: map[string]int{"name": 1, "versions": 2},
 		}},
-		Internal: []graphdata.Channel{{File: "internal-channels/fast.yaml", Name: "fast", Versions: []graphdata.Entry{}}},
-		Drops:    []graphdata.BlockedEdge{{File: "blocked-edges/a.yaml", Line: 2, To: "4.3.29+s390x", From: "4", FixedIn: "4.3.30", AutoExtend: "https://example.com/2"}},
+		Internal: []graphdata.Channel{{File: "internal-channels/fast.yaml", Name: "fast", Versions: []graphdata.Entry{}, Lines: map[string]int{"name": 1, "versions": 1}}},
+		Drops: []graphdata.BlockedEdge{{File: "blocked-edges/a.yaml", Line: 2, To: "4.3.29+s390x", From: "4", FixedIn: "4.3.30", AutoExtend: "https://example.com/2",
+			Lines: map[string]int{"to": 1, "from": 2, "fixedIn": 3, "autoExtend": 4}}},
 		Risks: []graphdata.BlockedEdge{{File: "blocked-edges/b.yaml", Line: 2, To: "4.30.3", From: "4[.]29[.].*", FixedIn: "4.30.4", Risk: &configv1.ConditionalUpdateRisk{
 			URL: "https://example.com/1", Name: "SlowDisks", Message: "It is slow.\n",
 			MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: "up > 0"}}, {Type: "Always"}},
-		}}},
+		}, Lines: map[string]int{"to": 1, "from": 2, "fixedIn": 3, "url": 4, "name": 5, "message": 6, "matchingRules": 8}}},
 		Raw: []graphdata.RawEntry{{Line: 3, Version: "4.1.0", Key: "b", Value: "2"}, {Line: 4, Version: "4.1.0", Key: "a", Value: "1"}},
 		Suggestions: []graphdata.Suggestion{
 			{File: "build-suggestions/4.30.yaml", Line: 2, Minor: "4.30", Arch: "default", MinorMin: "4.29.0", MinorMax: "4.29.9999", ZMin: "4.30.0", ZMax: "4.30.9999"},

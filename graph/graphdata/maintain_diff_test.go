@@ -46,6 +46,7 @@ func effectOf(s *graphdata.Snapshot) effect {
 		}
 		m := maps.Clone(n.Metadata)
 		delete(m, graph.MetadataArch)
+		delete(m, graph.MetadataPreviousRemoveRegex)
 		version, _, _ := strings.Cut(n.Version, "+")
 		e.nodes[[2]string{version, arch}] = text(maintain.NodeState{Image: n.Payload, Metadata: m})
 	}
@@ -222,7 +223,6 @@ func TestDiff(t *testing.T) {
 			return releases
 		}
 	}
-	const regexKey = graph.MetadataPreviousRemoveRegex
 	for _, c := range []struct {
 		name string
 		edit edit
@@ -237,15 +237,15 @@ func TestDiff(t *testing.T) {
 		{"a channel vanishes", of(func(tree *graphdata.Tree) { tree.Channels = tree.Channels[:1] }),
 			[]string{"release 1.0.1 leaves fast-1.1 (amd64)", "release 1.1.0 leaves fast-1.1 (amd64)", "updates to 1.1.0 from 1.0.1 vanish in fast-1.1 (amd64)"}},
 		{"a drop goes", of(func(tree *graphdata.Tree) { tree.Drops = nil }),
-			[]string{"release 1.1.0 has other metadata: " + regexKey + " (amd64, s390x)", "updates to 1.1.0 from 1.0.0 appear under R in candidate-1.1 (amd64)"}},
+			[]string{"updates to 1.1.0 from 1.0.0 appear under R in candidate-1.1 (amd64)"}},
 		{"a drop comes", of(func(tree *graphdata.Tree) { addEdges(tree, []graphdata.BlockedEdge{drop("1.0.1", ".*")}) }),
-			[]string{"release 1.0.1 has other metadata: " + regexKey + " (amd64)", "updates to 1.0.1 from 1.0.0 vanish in candidate-1.1 (amd64)"}},
+			[]string{"updates to 1.0.1 from 1.0.0 vanish in candidate-1.1 (amd64)"}},
 		{"a risk goes", of(func(tree *graphdata.Tree) { tree.Risks = nil }),
-			[]string{"release 1.1.0 has other metadata: " + regexKey + " (amd64, s390x)", "risk R vanishes", "updates to 1.1.0 from 1.0.1 become unconditional, and were under R in candidate-1.1, fast-1.1 (amd64)"}},
+			[]string{"risk R vanishes", "updates to 1.1.0 from 1.0.1 become unconditional, and were under R in candidate-1.1, fast-1.1 (amd64)"}},
 		{"a risk comes", of(func(tree *graphdata.Tree) { addEdges(tree, []graphdata.BlockedEdge{risk("S", "1.0.1", ".*")}) }),
-			[]string{"release 1.0.1 has other metadata: " + regexKey + " (amd64)", "risk S appears", "updates to 1.0.1 from 1.0.0 become conditional under S in candidate-1.1 (amd64)"}},
+			[]string{"risk S appears", "updates to 1.0.1 from 1.0.0 become conditional under S in candidate-1.1 (amd64)"}},
 		{"one more risk", of(func(tree *graphdata.Tree) { addEdges(tree, []graphdata.BlockedEdge{risk("S", "1.1.0", ".*")}) }),
-			[]string{"release 1.1.0 has other metadata: " + regexKey + " (amd64, s390x)", "risk S appears", "updates to 1.1.0 from 1.0.1 are under R, S, and were under R in candidate-1.1, fast-1.1 (amd64)"}},
+			[]string{"risk S appears", "updates to 1.1.0 from 1.0.1 are under R, S, and were under R in candidate-1.1, fast-1.1 (amd64)"}},
 		{"a risk says something else", of(func(tree *graphdata.Tree) { tree.Risks[0].Risk.Message = "New." }),
 			[]string{"risk R says something else", "updates to 1.1.0 from 1.0.1 stay in candidate-1.1, fast-1.1 under R, which says something else (amd64)"}},
 		{"a release of another architecture", func(_ *graphdata.Tree, releases []graphdata.Release) []graphdata.Release {
@@ -291,7 +291,7 @@ func TestDiffTogether(t *testing.T) {
 	other := *tree
 	addEdges(&other, []graphdata.BlockedEdge{risk("A", "1.1.0", ".*")})
 	changes := maintain.Diff(build(t, tree, releases, graphdata.BuildOptions{}), build(t, &other, releases, graphdata.BuildOptions{}))
-	want := "release 1.1.0 has other metadata: " + graph.MetadataPreviousRemoveRegex + " (amd64, s390x)\nrisk A appears\nupdates to 1.1.0 from 1.0.0, 1.0.1 become conditional under A in candidate-1.1, fast-1.1 (amd64, s390x)\n"
+	want := "risk A appears\nupdates to 1.1.0 from 1.0.0, 1.0.1 become conditional under A in candidate-1.1, fast-1.1 (amd64, s390x)\n"
 	checktest.Same(t, want, changes.String())
 }
 

@@ -64,6 +64,10 @@ func compareProblems(a, b Problem) int {
 type LoadError struct {
 	// Problems are all errors and warnings that were found, by file and line.
 	Problems []Problem
+	// Tree is what could be read, without the files at fault: enough for
+	// maintain.Lint to look at the rest, and nothing to build a graph from. It is nil
+	// if a limit ended the reading.
+	Tree *Tree
 }
 
 // Error tells the first ten errors, one a line, and how many more there are.

@@ -39,11 +39,13 @@ type Channel struct {
 	Feeder *Feeder
 	// Tombstones are releases of this channel that are never promoted out of it.
 	Tombstones []Entry
+	// Lines are where the file has its fields, from 1, by the names that problems
+	// give them: "name", "feeder", "feeder.delay".
+	Lines map[string]int
 }
 
 // Feeder says how releases get into a channel. An update service ignores it.
 type Feeder struct {
-	Line   int    // of the key feeder, from 1
 	Name   string // the channel that releases come from
 	Delay  string // ISO 8601 duration there that suffices, e.g. "PT48H"; empty: none does
 	Errata string // "public": a public advisory suffices; empty: it does not
@@ -75,6 +77,8 @@ type BlockedEdge struct {
 	AutoExtend string
 	// Risk is under which the updates are conditional; nil: there are none.
 	Risk *configv1.ConditionalUpdateRisk
+	// Lines are where the file has its keys, from 1.
+	Lines map[string]int
 }
 
 // RawEntry is a value of raw/metadata.json.

@@ -189,7 +189,8 @@ type fields struct {
 	node    *yaml.Node
 	where   string // "" or a prefix of field names that ends with a dot
 	values  map[string]*yaml.Node
-	unknown []*yaml.Node // keys
+	lines   map[string]int // of all keys
+	unknown []*yaml.Node   // keys
 }
 
 // mapping reads a map. It returns nil if n is none, or has a key twice, and says so.
@@ -200,19 +201,18 @@ func (f *file) mapping(n *yaml.Node, where string, known ...string) *fields {
 		f.failed(n, field, ruleType, "is %s, not a map", kindOf(n))
 		return nil
 	}
-	m := &fields{file: f, node: n, where: where, values: map[string]*yaml.Node{}}
-	lines := map[string]int{}
+	m := &fields{file: f, node: n, where: where, values: map[string]*yaml.Node{}, lines: map[string]int{}}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := resolved(n.Content[i])
 		if key.Kind != yaml.ScalarNode {
 			f.failed(key, field, ruleType, "a key is %s, not a text", kindOf(key))
 			return nil
 		}
-		if line, twice := lines[key.Value]; twice {
+		if line, twice := m.lines[key.Value]; twice {
 			f.failed(key, where+bounded.Text(key.Value, bounded.MaxQuoted), ruleDuplicateKey, "is there twice, first on line %d", line)
 			return nil
 		}
-		lines[key.Value] = key.Line
+		m.lines[key.Value] = key.Line
 		if slices.Contains(known, key.Value) {
 			m.values[key.Value] = resolved(n.Content[i+1])
 		} else {

@@ -49,7 +49,7 @@ func (h *Handler) graphData(w http.ResponseWriter, r *http.Request) (code int, k
 		header.Set("Etag", `"`+strconv.FormatInt(changed.UnixNano(), 16)+"-"+strconv.FormatInt(size, 16)+`"`)
 	}
 	recorded := &recorder{ResponseWriter: w, code: http.StatusOK}
-	http.ServeContent(recorded, r, "", changed, file)
+	http.ServeContent(recorded, r, "", h.sent(changed), file)
 	return recorded.code, ""
 }
 

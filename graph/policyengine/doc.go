@@ -41,7 +41,7 @@
 //
 // An answer has an ETag made of its content, which stays the same as long as the
 // content does, and its Last-Modified is when this content first appeared; both make
-// conditional requests cheap. Age is how long ago the graph was last set.
+// conditional requests cheap. X-Graph-Age is how long ago the graph was last set.
 //
 // # Reloading
 //

@@ -101,20 +101,20 @@ func TestStale(t *testing.T) {
 	s := serve(t, policyengine.Options{}, sample(t))
 	const path = "/api/graph?channel=fast-1.1"
 	s.clock.SetTime(start.Add(24 * time.Hour))
-	if got := s.get(t, path); got.code != 200 || got.Get("Age") != "86400" {
-		t.Errorf("%d, Age %s", got.code, got.Get("Age"))
+	if got := s.get(t, path); got.code != 200 || got.Get("X-Graph-Age") != "86400" {
+		t.Errorf("%d, Age %s", got.code, got.Get("X-Graph-Age"))
 	}
 	s.clock.SetTime(start.Add(24*time.Hour + 1))
 	if got := s.get(t, path); got.code != 503 || got.Get("Retry-After") != "10" || got.body != failed("failed_upstream_fetch", "failed to fetch upstream graph: the graph is older than 24h0m0s") {
 		t.Errorf("%d %s", got.code, got.body)
 	}
 	s.Set(sample(t))
-	if got := s.get(t, path); got.code != 200 || got.Get("Age") != "0" {
-		t.Errorf("%d, Age %s", got.code, got.Get("Age"))
+	if got := s.get(t, path); got.code != 200 || got.Get("X-Graph-Age") != "0" {
+		t.Errorf("%d, Age %s", got.code, got.Get("X-Graph-Age"))
 	}
 	s.clock.SetTime(start) // set back
-	if got := s.get(t, path); got.code != 200 || got.Get("Age") != "0" {
-		t.Errorf("%d, Age %s", got.code, got.Get("Age"))
+	if got := s.get(t, path); got.code != 200 || got.Get("X-Graph-Age") != "0" {
+		t.Errorf("%d, Age %s", got.code, got.Get("X-Graph-Age"))
 	}
 	for _, none := range []policyengine.Grapher{nil, (*graphdata.Snapshot)(nil)} {
 		s.Set(sample(t))

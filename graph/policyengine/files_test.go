@@ -86,6 +86,9 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("%s: %d %s", path, got.code, got.body)
 		}
 	}
+	if got := s.get(t, "/api/signatures/sha256="+digest+"/signature-12"); got.Get("Last-Modified") != "" {
+		t.Errorf("modified without a time: %v", got.Header)
+	}
 	path := "sha256=" + large + "/signature-2"
 	if got := s.get(t, "/api/signatures/"+path); got.code != 500 || got.body != failed("file_open_err", "failed to open file: unable to open signature "+path) {
 		t.Errorf("%d %s", got.code, got.body)
@@ -148,6 +151,10 @@ func TestGraphData(t *testing.T) {
 	}
 	if got := s.ask(t, "HEAD", path); got.code != 200 || got.body != "" || got.Get("Content-Length") != "10" {
 		t.Errorf("%d %v", got.code, got.Header)
+	}
+	changed = start.Add(time.Hour)
+	if got := s.get(t, path); got.code != 200 || got.Get("Last-Modified") != "" {
+		t.Errorf("modified ahead of the clock: %d %v", got.code, got.Header)
 	}
 	err = errors.New("/secret/path is not there")
 	if got := s.get(t, path); got.code != 500 || got.body != failed("file_open_err", "failed to open file: unable to open the graph data") {

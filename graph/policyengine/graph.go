@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// ageHeader is how old the graph is, in seconds. Age would tell caches that the answer
+// has lain that long already, past the max-age that it has.
+const ageHeader = "X-Graph-Age"
+
 // graph serves /graph.
 func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind string) {
 	c, p, contentType, failed := h.evaluate(r)
@@ -36,7 +40,7 @@ func (h *Handler) graph(w http.ResponseWriter, r *http.Request) (code int, kind 
 		}
 	}
 	header := w.Header()
-	header["Age"] = []string{strconv.FormatInt(int64(max(h.o.Clock.Since(c.at), 0)/time.Second), 10)}
+	header[ageHeader] = []string{strconv.FormatInt(int64(max(h.o.Clock.Since(c.at), 0)/time.Second), 10)}
 	return h.write(w, r, e.known.Load(), contentType, varyGraph, func(zip bool) (text []byte, length []string, failed *failure) {
 		b, failed := encode()
 		if failed != nil {

@@ -74,7 +74,7 @@ func (h *Handler) serveSignature(w http.ResponseWriter, r *http.Request, text []
 	header.Set("Etag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	header["Vary"] = varyOrigin
 	recorded := &recorder{ResponseWriter: w, code: http.StatusOK}
-	http.ServeContent(recorded, r, "", changed, bytes.NewReader(text))
+	http.ServeContent(recorded, r, "", h.sent(changed), bytes.NewReader(text))
 	return recorded.code
 }
 

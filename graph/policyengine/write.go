@@ -27,7 +27,9 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, v *validators, c
 	}
 	header := w.Header()
 	header["Etag"] = etag
-	header["Last-Modified"] = v.lastModified
+	if !h.sent(v.modified).IsZero() {
+		header["Last-Modified"] = v.lastModified
+	}
 	header["Cache-Control"] = h.maxAge
 	header["Vary"] = vary
 	if same {
@@ -44,6 +46,15 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, v *validators, c
 		_, _ = w.Write(text) // the client has left
 	}
 	return http.StatusOK, ""
+}
+
+// sent returns the time of a change as clients may see it: zero, which leaves it out,
+// while it lies ahead of the clock. See RFC 9110, section 8.8.2.1.
+func (h *Handler) sent(changed time.Time) time.Time {
+	if changed.After(h.o.Clock.Now()) {
+		return time.Time{}
+	}
+	return changed
 }
 
 // notModified evaluates If-None-Match or, where there is none, If-Modified-Since.

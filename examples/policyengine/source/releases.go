@@ -17,17 +17,17 @@ import (
 const repository = "quay.io/openshift-release-dev/ocp-release"
 
 // sources opens the places of releases. The function closes them.
-func (s *Source) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll func(), err error) {
+func (o Options) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll func(), err error) {
 	var files []*os.File
 	closeAll = func() {
 		for _, f := range files {
 			f.Close()
 		}
 	}
-	if s.o.Tree == "" && len(s.o.Releases) == 0 {
+	if o.Tree == "" && len(o.Releases) == 0 {
 		return []graphdata.ReleaseSource{graphdata.Lines{FS: tree, Name: "releases.jsonl"}}, closeAll, nil
 	}
-	for _, place := range s.o.Releases {
+	for _, place := range o.Releases {
 		name, repo := cutRepository(place)
 		info, err := os.Stat(name)
 		if err != nil {
@@ -42,7 +42,7 @@ func (s *Source) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll f
 			if _, err := fs.Stat(layout.FS, "index.json"); err == nil {
 				list = append(list, layout)
 			} else {
-				list = append(list, graphdata.Payloads{FS: layout.FS, Describe: s.describe})
+				list = append(list, graphdata.Payloads{FS: layout.FS, Describe: o.describe})
 			}
 		case filepath.Ext(name) == ".tar":
 			f, err := os.Open(name)
@@ -56,7 +56,7 @@ func (s *Source) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll f
 			}
 			list = append(list, layout)
 		case filepath.Ext(name) == ".json":
-			list = append(list, graphdata.Stored{FS: dir, Name: base, Options: graphdata.RawOptions{Compat: s.o.Compat}})
+			list = append(list, graphdata.Stored{FS: dir, Name: base, Options: graphdata.RawOptions{Compat: o.Compat}})
 		default:
 			list = append(list, graphdata.Lines{FS: dir, Name: base})
 		}
@@ -71,8 +71,8 @@ func cutRepository(place string) (name, repo string) {
 }
 
 // describe adds to the release in a directory what its files do not say.
-func (s *Source) describe(_ string, r *graphdata.Release) error {
-	r.Arch, r.Image = s.o.Arch, published(r.Version, s.o.Arch)
+func (o Options) describe(_ string, r *graphdata.Release) error {
+	r.Arch, r.Image = o.Arch, published(r.Version, o.Arch)
 	return nil
 }
 

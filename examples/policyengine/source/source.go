@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -54,9 +55,6 @@ type Source struct {
 
 // New returns a source that has loaded nothing yet.
 func New(o Options) *Source {
-	if o.Arch == "" {
-		o.Arch = "amd64"
-	}
 	return &Source{o: o}
 }
 
@@ -106,7 +104,7 @@ func (s *Source) Load(ctx context.Context) (*graphdata.Snapshot, error) {
 
 // build reads everything, and keeps what it finds odd.
 func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
-	fsys, err := s.open()
+	fsys, err := s.o.OpenTree()
 	if err != nil {
 		return nil, err
 	}
@@ -114,47 +112,58 @@ func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	sources, closeAll, err := s.sources(fsys)
+	snapshot, _, problems, err := s.o.Build(ctx, fsys, tree)
 	if err != nil {
 		return nil, err
+	}
+	s.problems = append(problems, snapshot.Report().Problems...)
+	return snapshot, nil
+}
+
+// Build reads the releases and builds the graph of a tree with them. The error is
+// that of a file, or of [graphdata.Build].
+func (o Options) Build(ctx context.Context, fsys fs.FS, tree *graphdata.Tree) (*graphdata.Snapshot, []graphdata.Release, []graphdata.Problem, error) {
+	o.Arch = cmp.Or(o.Arch, "amd64")
+	sources, closeAll, err := o.sources(fsys)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	defer closeAll()
 	releases, problems, err := graphdata.Collect(ctx, sources...)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	if s.o.Approximate || s.o.Tree != "" && len(s.o.Releases) == 0 {
-		made, problem := approximate(tree, releases, s.o.Arch)
-		releases, problems = append(releases, made...), append(problems, problem...)
+	if o.Approximate || o.Tree != "" && len(o.Releases) == 0 {
+		made, problem := approximate(tree, releases, o.Arch)
+		releases = append(releases, made...)
+		problems = append(problems, problem...)
 	}
-	snapshot, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: s.o.Compat, Partial: len(s.o.Releases) > 0 || s.o.Tree != ""})
-	if err != nil {
-		return nil, err
-	}
-	s.problems = append(append(problems, tree.Problems...), snapshot.Report().Problems...)
-	return snapshot, nil
+	partial := len(o.Releases) > 0 || o.Tree != ""
+	snapshot, err := graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: o.Compat, Partial: partial})
+	return snapshot, releases, append(problems, tree.Problems...), err
 }
 
-// open opens the tree.
-func (s *Source) open() (fs.FS, error) {
-	if s.o.Tree == "" {
+// OpenTree opens the tree: a directory, an archive, or the sample. The error is that
+// of the file, or of [graphdata.OpenArchive].
+func (o Options) OpenTree() (fs.FS, error) {
+	if o.Tree == "" {
 		return fs.Sub(sample, "sample")
 	}
-	info, err := os.Stat(s.o.Tree)
+	info, err := os.Stat(o.Tree)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return os.DirFS(s.o.Tree), nil
+		return os.DirFS(o.Tree), nil
 	}
-	f, err := os.Open(s.o.Tree)
+	f, err := os.Open(o.Tree)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	fsys, err := graphdata.OpenArchive(f, graphdata.Limits{})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.o.Tree, err)
+		return nil, fmt.Errorf("%s: %w", o.Tree, err)
 	}
 	return fsys, nil
 }

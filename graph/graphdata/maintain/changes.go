@@ -31,7 +31,7 @@ type NodeChange struct {
 // NodeState is what a graph has of a release.
 type NodeState struct {
 	Image    string            `json:"image,omitempty"`
-	Metadata map[string]string `json:"metadata,omitempty"` // with the channels
+	Metadata map[string]string `json:"metadata,omitempty"` // with the channels, without previous.remove_regex
 }
 
 // UpdateChange is an update that is served otherwise, in the channels where it is

@@ -157,7 +157,7 @@ func (d *differ) node(at int) {
 				continue
 			}
 			change.Version = served
-			states[side] = &NodeState{Image: s.Nodes[n.at[side]].Image, Metadata: s.Nodes[n.at[side]].Metadata}
+			states[side] = stateOf(&s.Nodes[n.at[side]])
 			channels[side] = n.channels[side]
 		}
 		change.Was, change.Is = states[0], states[1]
@@ -167,6 +167,17 @@ func (d *differ) node(at int) {
 		change.Left, change.Joined = channelsWithout(channels[0], channels[1]), channelsWithout(channels[1], channels[0])
 		d.changes.Nodes = append(d.changes.Nodes, change)
 	}
+}
+
+// stateOf leaves out the key by which Build notes what it removes: it has no effect, and
+// the updates tell what changes.
+func stateOf(n *inside.Node) *NodeState {
+	metadata := n.Metadata
+	if _, noted := metadata[graph.MetadataPreviousRemoveRegex]; noted {
+		metadata = maps.Clone(metadata)
+		delete(metadata, graph.MetadataPreviousRemoveRegex)
+	}
+	return &NodeState{Image: n.Image, Metadata: metadata}
 }
 
 // channelsWithout returns what is in a and not in b, in the order for people.

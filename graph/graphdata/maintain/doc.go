@@ -6,6 +6,8 @@
 // expression that matches nothing. Errors are what their own checks refuse,
 // warnings what those do not see. With a snapshot it also finds expressions that
 // match no update, and releases that a channel can be entered with and not left.
+// [Accepted] are the findings that a tree lives with, so that a check before merging
+// can refuse the others.
 //
 // [Diff] returns what makes one snapshot another: releases, their channels, updates
 // that appear, vanish, or become conditional, and risks, as text and as data. Two
@@ -19,4 +21,11 @@
 // graph-data.rs). The types of the package are
 // plain data: safe to read from many goroutines at a time, not to change while others
 // read.
+//
+// # Limits
+//
+//	limit                                 default  field  past it
+//	bytes in a file of accepted findings  1 MiB    -      error
+//
+// The error is a [*graphdata.LimitError], which names the limit.
 package maintain

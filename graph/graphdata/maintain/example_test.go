@@ -20,7 +20,6 @@ func ExampleLint() {
 		fmt.Println(p.Rule, p.File)
 	}
 	// Output:
-	// from-matches-nothing blocked-edges/4.30.0.yaml
 	// from-without-architecture blocked-edges/4.30.0.yaml
 	// promotion-order channels/fast-4.30.yaml
 }

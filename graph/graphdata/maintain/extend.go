@@ -33,7 +33,7 @@ func Extend(tree *graphdata.Tree, version string) []graphdata.BlockedEdge {
 	previous := predecessor(known, version)
 	var proposed []graphdata.BlockedEdge
 	for _, b := range exposures(tree, previous, version) {
-		b.File, b.Line = extendedName(b, version, taken), 0
+		b.File, b.Line, b.Lines = extendedName(b, version, taken), 0, nil
 		taken[b.File] = true
 		b.To = version
 		if b.Risk != nil {

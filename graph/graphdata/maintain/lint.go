@@ -2,7 +2,9 @@ package maintain
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -21,11 +23,16 @@ type LintOptions struct {
 	// have one. It is asked for those of Releases that channels and drops name; nil
 	// leaves the rule out.
 	Signed func(graphdata.Release) bool
+	// PromQL returns what is wrong with a query, nil for one that can be parsed, such as
+	// the error of promqlsnapshot.Metrics. It is asked for each query once; nil leaves the rule out.
+	PromQL func(query string) error
 }
 
 // Lint reports what [graphdata.Load] accepts and the maintainers of a tree do not, together
-// with the problems of the tree, sorted by file, line and column. An error is what the maintainers' own checks refuse, a warning
-// what they let pass or only warn of.
+// with the problems of the tree, sorted by file, line and column. An error is what the
+// maintainers' own checks refuse, a warning what they let pass or only warn of. The tree
+// may be that of a [graphdata.LoadError]: rules that need what could not be read find
+// nothing then.
 //
 // With a snapshot that was built from the tree, expressions are compared with the
 // updates that releases declare, and channels that a release can enter and not
@@ -42,6 +49,12 @@ func Lint(tree *graphdata.Tree, snap *graphdata.Snapshot, opts LintOptions) []gr
 		r.check(l)
 	}
 	found := append(slices.Clone(tree.Problems), l.problems...)
+	for i := range found {
+		// Their script ends at such a text, but for the one that it does not look at.
+		if found[i].Rule == "not-string" && found[i].Field != "autoExtend" {
+			found[i].Warning = false
+		}
+	}
 	slices.SortStableFunc(found, graphdata.Problem.Compare)
 	return found
 }
@@ -64,8 +77,12 @@ var rules = []rule{
 	{"risk-rules", false, (*linter).riskRules},
 	// A risk has two matching rules of one type.
 	{"rule-twice", false, (*linter).ruleTwice},
-	// Two files with one risk's name say different things about it.
+	// A file says other things about a risk than most files with its name.
 	{"risk-diverges", false, (*linter).riskDiverges},
+	// The version that fixes a risk is of another minor than the target, or not above it.
+	{"fixed-in", true, (*linter).fixedIn},
+	// A query cannot be parsed (with a parser).
+	{"promql", true, (*linter).promQL},
 
 	// An expression begins with one minor and matches versions of another.
 	{"from-other-minor", true, (*linter).fromOtherMinor},
@@ -73,6 +90,10 @@ var rules = []rule{
 	{"from-matches-nothing", true, (*linter).fromMatchesNothing},
 	// An expression would match versions, but for the architecture behind them.
 	{"from-without-architecture", true, (*linter).fromWithoutArchitecture},
+	// Where an expression ends its match, the number goes on: 4[.]8[.]1 matches 4.8.12.
+	{"from-within-number", true, (*linter).fromWithinNumber},
+	// An alternative of an expression matches no version.
+	{"from-half-dead", true, (*linter).fromHalfDead},
 	// A risk is about an update that a drop removes or, with a snapshot, metadata: an update service that exists serves it as conditional.
 	{"overlap", true, (*linter).overlap},
 
@@ -110,6 +131,8 @@ var rules = []rule{
 	{"filter-parentheses", true, (*linter).filterParentheses},
 	// A channel has versions that its filter excludes.
 	{"filter-excludes", true, (*linter).filterExcludes},
+	// A filter lets no version of the channel's own minor pass.
+	{"filter-own-minor", true, (*linter).filterOwnMinor},
 	// There is a stable channel of a minor with extended support, and no eus channel.
 	{"eus-missing", true, (*linter).eusMissing},
 	// An eus channel is not fed by stable without delay.
@@ -139,8 +162,11 @@ type linter struct {
 	problems []graphdata.Problem
 
 	edges    []graphdata.BlockedEdge // drops and risks
-	channels []graphdata.Channel     // public and internal
+	public   []graphdata.Channel     // the first definition of each
+	channels []graphdata.Channel     // and those of internal ones
+	twice    []graphdata.Channel     // further definitions
 	byName   map[string]*graphdata.Channel
+	unread   map[string]bool    // channels, by the names of their files, that could not be read
 	known    []*semver.Version  // that channels name, without builds, ascending
 	sources  []source           // what expressions are compared with, ascending
 	releases map[string][]int32 // version without build → releases of the snapshot
@@ -150,14 +176,28 @@ type linter struct {
 
 func (l *linter) index() {
 	l.edges = append(slices.Clone(l.tree.Drops), l.tree.Risks...)
-	l.channels = append(slices.Clone(l.tree.Channels), l.tree.Internal...)
 	l.byName = map[string]*graphdata.Channel{}
-	seen := map[string]bool{}
-	for i := range l.channels {
-		c := &l.channels[i]
-		if l.byName[c.Name] == nil {
-			l.byName[c.Name] = c
+	all := slices.Concat(l.tree.Channels, l.tree.Internal)
+	for i, c := range all {
+		switch {
+		case l.byName[c.Name] != nil:
+			l.twice = append(l.twice, c)
+			continue
+		case i < len(l.tree.Channels):
+			l.public = append(l.public, c)
 		}
+		l.channels = append(l.channels, c)
+		l.byName[c.Name] = &all[i]
+	}
+	l.unread = map[string]bool{}
+	for _, p := range l.tree.Problems {
+		dir, base := path.Split(p.File)
+		if !p.Warning && (dir == "channels/" || dir == "internal-channels/") {
+			l.unread[strings.TrimSuffix(base, path.Ext(base))] = true
+		}
+	}
+	seen := map[string]bool{}
+	for _, c := range l.channels {
 		for _, e := range c.Versions {
 			text := inside.WithoutBuild(e.Version)
 			if seen[text] {
@@ -185,7 +225,24 @@ func (l *linter) index() {
 // element names an element of a list.
 func element(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
+// edge reports a fault of a blocked edge, at the line of a field.
+func (l *linter) edge(b graphdata.BlockedEdge, field, format string, args ...any) {
+	line := b.Line
+	if field != "from" {
+		key, _, _ := strings.Cut(field, "[")
+		line = b.Lines[key]
+	}
+	l.report(b.File, line, field, format, args...)
+}
+
+// channel reports a fault of a channel, at the line of a field.
+func (l *linter) channel(c graphdata.Channel, field, format string, args ...any) {
+	l.report(c.File, c.Lines[field], field, format, args...)
+}
+
 // report adds a problem of the present rule.
-func (l *linter) report(file string, line int, field, message string) {
-	l.problems = append(l.problems, graphdata.Problem{File: file, Line: line, Field: field, Rule: l.rule.name, Message: message, Warning: l.rule.warning})
+func (l *linter) report(file string, line int, field, format string, args ...any) {
+	l.problems = append(l.problems, graphdata.Problem{
+		File: file, Line: line, Field: field, Rule: l.rule.name, Message: fmt.Sprintf(format, args...), Warning: l.rule.warning,
+	})
 }

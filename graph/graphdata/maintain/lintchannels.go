@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -15,13 +14,8 @@ import (
 )
 
 func (l *linter) channelTwice() {
-	first := map[string]string{}
-	for _, c := range l.channels {
-		if file, twice := first[c.Name]; twice {
-			l.report(c.File, 0, "name", fmt.Sprintf("multiple definitions for %s: %s and %s", bounded.Text(c.Name, bounded.MaxQuoted), file, c.File))
-			continue
-		}
-		first[c.Name] = c.File
+	for _, c := range l.twice {
+		l.channel(c, "name", "multiple definitions for %s: %s and %s", bounded.Text(c.Name, bounded.MaxQuoted), l.byName[c.Name].File, c.File)
 	}
 }
 
@@ -29,7 +23,7 @@ func (l *linter) channelTwice() {
 // channels of 4.1 are older than the rule.
 func (l *linter) promotionOrder() {
 	before := map[string]string{"stable": "fast", "fast": "candidate"}
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		i := strings.LastIndexByte(c.Name, '-')
 		if i < 0 || before[c.Name[:i]] == "" || c.Name[i+1:] == "4.1" {
 			continue
@@ -37,7 +31,10 @@ func (l *linter) promotionOrder() {
 		name := before[c.Name[:i]] + c.Name[i:]
 		earlier := l.byName[name]
 		if earlier == nil {
-			l.report(c.File, 0, "", fmt.Sprintf("Channel %s exists, but not %s", c.Name, name))
+			if l.unread[name] {
+				continue
+			}
+			l.channel(c, "name", "Channel %s exists, but not %s", c.Name, name)
 			continue
 		}
 		in := map[string]bool{}
@@ -46,7 +43,7 @@ func (l *linter) promotionOrder() {
 		}
 		for i, e := range c.Versions {
 			if !in[inside.WithoutBuild(e.Version)] {
-				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("Release %s present in %s, but not in %s", e.Version, c.Name, name))
+				l.report(c.File, e.Line, element("versions", i), "Release %s present in %s, but not in %s", e.Version, c.Name, name)
 			}
 		}
 	}
@@ -55,21 +52,21 @@ func (l *linter) promotionOrder() {
 func (l *linter) channelFileName() {
 	for _, c := range l.channels {
 		if base := strings.TrimSuffix(path.Base(c.File), path.Ext(c.File)); base != c.Name {
-			l.report(c.File, 0, "name", fmt.Sprintf("the channel is %s, not %s as the name of the file says", bounded.Quote(c.Name), bounded.Quote(base)))
+			l.channel(c, "name", "the channel is %s, not %s as the name of the file says", bounded.Quote(c.Name), bounded.Quote(base))
 		}
 	}
 }
 
 func (l *linter) channelName() {
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		if !strings.Contains(c.Name, "-") {
-			l.report(c.File, 0, "name", fmt.Sprintf("%s has no hyphen", bounded.Quote(c.Name)))
+			l.channel(c, "name", "%s has no hyphen", bounded.Quote(c.Name))
 		}
 	}
 }
 
 func (l *linter) channelMinor() {
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		name, ok := graph.ParseChannel(c.Name)
 		if !ok {
 			continue
@@ -77,7 +74,7 @@ func (l *linter) channelMinor() {
 		for i, e := range c.Versions {
 			v, err := graph.ParseVersion(e.Version)
 			if err == nil && openshift.MinorOf(v).Above(minorOf(name)) {
-				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is above the minor of %s", e.Version, c.Name))
+				l.report(c.File, e.Line, element("versions", i), "%s is above the minor of %s", e.Version, c.Name)
 			}
 		}
 	}
@@ -88,7 +85,7 @@ func (l *linter) versionTwice() {
 		first := map[string]int{}
 		for i, e := range c.Versions {
 			if line, twice := first[e.Version]; twice {
-				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is there twice, first on line %d", e.Version, line))
+				l.report(c.File, e.Line, element("versions", i), "%s is there twice, first on line %d", e.Version, line)
 				continue
 			}
 			first[e.Version] = e.Line
@@ -106,7 +103,7 @@ func (l *linter) versionBuild() {
 		}
 		for i, e := range c.Versions {
 			if line := without[inside.WithoutBuild(e.Version)]; line > 0 && inside.WithoutBuild(e.Version) != e.Version {
-				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("%s is there for every architecture, on line %d", e.Version, line))
+				l.report(c.File, e.Line, element("versions", i), "%s is there for every architecture, on line %d", e.Version, line)
 			}
 		}
 	}
@@ -117,7 +114,7 @@ func (l *linter) tombstone() {
 		in := versionSet(c.Versions)
 		for i, e := range c.Tombstones {
 			if !in[e.Version] {
-				l.report(c.File, e.Line, element("tombstones", i), fmt.Sprintf("%s is not in the channel", e.Version))
+				l.report(c.File, e.Line, element("tombstones", i), "%s is not in the channel", e.Version)
 			}
 		}
 	}
@@ -136,7 +133,7 @@ func (l *linter) tombstonePromoted() {
 			}
 		}
 		if len(despite) > 0 {
-			l.report(c.File, 0, "versions", fmt.Sprintf("some versions in %s despite tombstones in %s: %s", c.Name, c.Feeder.Name, bounded.Join(despite, ", ", 1024)))
+			l.channel(c, "versions", "some versions in %s despite tombstones in %s: %s", c.Name, c.Feeder.Name, bounded.Join(despite, ", ", 1024))
 		}
 	}
 }
@@ -144,14 +141,17 @@ func (l *linter) tombstonePromoted() {
 func (l *linter) feederUnknown() {
 	for _, c := range l.fed() {
 		if l.byName[c.Feeder.Name] == nil && l.readsFeeder(c.Feeder.Name) {
-			l.report(c.File, c.Feeder.Line, "feeder.name", fmt.Sprintf("there is no channel %s", bounded.Quote(c.Feeder.Name)))
+			l.channel(c, "feeder.name", "there is no channel %s", bounded.Quote(c.Feeder.Name))
 		}
 	}
 }
 
 // readsFeeder reports whether a channel would be known if it were there: a tree may
-// have been read without its internal channels.
+// have been read without its internal channels, and a file may be broken.
 func (l *linter) readsFeeder(name string) bool {
+	if l.unread[name] {
+		return false
+	}
 	return len(l.tree.Internal) > 0 || !slices.Contains([]string{"candidate", "fast", "stable"}, name)
 }
 
@@ -162,7 +162,7 @@ func (l *linter) feederCycle() {
 			seen[at.Name] = true
 		}
 		if seen[c.Name] || c.Feeder.Name == c.Name {
-			l.report(c.File, c.Feeder.Line, "feeder.name", fmt.Sprintf("%s is fed by itself", c.Name))
+			l.channel(c, "feeder.name", "%s is fed by itself", c.Name)
 		}
 	}
 }
@@ -172,23 +172,16 @@ var feederDuration = regexp.MustCompile(`^P(?:([0-9]+)W|(?:([0-9]+)D)?(?:T([0-9]
 func (l *linter) feederDelay() {
 	for _, c := range l.fed() {
 		if d := c.Feeder.Delay; d != "" && !feederDuration.MatchString(d) {
-			l.report(c.File, c.Feeder.Line, "feeder.delay", delayFault(c))
+			l.channel(c, "feeder.delay", "invalid or unsupported ISO 8601 duration '%s'.  Tooling currently only supports "+
+				"P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", bounded.Text(d, bounded.MaxQuoted))
 		}
 	}
-}
-
-func delayFault(c graphdata.Channel) string {
-	return fmt.Sprintf("invalid or unsupported ISO 8601 duration '%s'.  Tooling currently only supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", bounded.Text(c.Feeder.Delay, bounded.MaxQuoted))
-}
-
-func errataFault(c graphdata.Channel) string {
-	return fmt.Sprintf("invalid errata value for %s: %s", c.Name, bounded.Quote(c.Feeder.Errata))
 }
 
 func (l *linter) feederErrata() {
 	for _, c := range l.fed() {
 		if e := c.Feeder.Errata; e != "" && e != "public" {
-			l.report(c.File, c.Feeder.Line, "feeder.errata", errataFault(c))
+			l.channel(c, "feeder.errata", "invalid errata value for %s: %s", c.Name, bounded.Quote(e))
 		}
 	}
 }
@@ -196,7 +189,7 @@ func (l *linter) feederErrata() {
 func (l *linter) feederWaits() {
 	for _, c := range l.fed() {
 		if c.Feeder.Delay == "" && c.Feeder.Errata == "" {
-			l.report(c.File, c.Feeder.Line, "feeder", "has neither a delay nor errata: nothing is ever promoted")
+			l.channel(c, "feeder", "has neither a delay nor errata: nothing is ever promoted")
 		}
 	}
 }

@@ -1,9 +1,10 @@
 package maintain
 
 import (
-	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 
@@ -61,6 +62,9 @@ type expression struct {
 	re      *regexp.Regexp
 	matched []*semver.Version // sources that it matches on some architecture
 	bare    *semver.Version   // one that it matches only without an architecture
+	within  *semver.Version   // one in which a match ends within a number
+	dead    string            // an alternative that matches nothing, once tried
+	tried   bool
 }
 
 // expression looks an expression up; nil if it does not compile.
@@ -74,10 +78,15 @@ func (l *linter) expression(text string) *expression {
 		return nil
 	}
 	x := &expression{re: re}
+	longest := re.Copy()
+	longest.Longest()
 	for _, s := range l.sources {
 		switch {
 		case slices.ContainsFunc(s.full, re.MatchString):
 			x.matched = append(x.matched, s.version)
+			if x.within == nil && endsWithinNumber(longest, s.full[0]) {
+				x.within = s.version
+			}
 		case x.bare == nil && re.MatchString(s.version.Original()):
 			x.bare = s.version
 		}
@@ -86,24 +95,112 @@ func (l *linter) expression(text string) *expression {
 	return x
 }
 
+// endsWithinNumber reports whether a match ends between two digits.
+func endsWithinNumber(re *regexp.Regexp, version string) bool {
+	at := re.FindStringIndex(version)
+	if at == nil || at[1] == 0 || at[1] == len(version) {
+		return false
+	}
+	return isDigit(version[at[1]-1]) && isDigit(version[at[1]])
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
 // literalMinor is the minor that an expression begins with, and may end with: 4[.]1
 // matches 4.18.0 too.
 var literalMinor = regexp.MustCompile(`^\^?([0-9]+)(?:\[[.]\]|\\?[.])([0-9]+)(?:\[[.]\]|\\?[.]|$)`)
 
-func (l *linter) fromOtherMinor() {
-	for _, b := range l.edges {
-		prefix, x := literalMinor.FindStringSubmatch(b.From), l.expression(b.From)
-		if prefix == nil || x == nil || hasAlternatives(b.From) {
-			continue
-		}
-		begins := prefix[1] + "." + prefix[2]
-		for _, v := range x.matched {
-			if openshift.MinorOf(v).String() != begins {
-				l.report(b.File, b.Line, "from", fmt.Sprintf("%s begins with %s and matches %s too", bounded.Quote(b.From), begins, v))
-				break
-			}
+// otherMinor returns the minor that an expression begins with, and a version of
+// another one that it matches, nil if there is none.
+func otherMinor(text string, x *expression) (begins string, other *semver.Version) {
+	prefix := literalMinor.FindStringSubmatch(text)
+	if prefix == nil || x == nil || hasAlternatives(text) {
+		return "", nil
+	}
+	begins = prefix[1] + "." + prefix[2]
+	for _, v := range x.matched {
+		if openshift.MinorOf(v).String() != begins {
+			return begins, v
 		}
 	}
+	return begins, nil
+}
+
+func (l *linter) fromOtherMinor() {
+	for _, b := range l.edges {
+		if begins, v := otherMinor(b.From, l.expression(b.From)); v != nil {
+			l.edge(b, "from", "%s begins with %s and matches %s too", bounded.Quote(b.From), begins, v)
+		}
+	}
+}
+
+// fromWithinNumber: the longest match counts, so that what an expression leaves open,
+// as in 4[.]8[.].*, is no fault.
+func (l *linter) fromWithinNumber() {
+	for _, b := range l.edges {
+		x := l.expression(b.From)
+		to, err := graph.ParseVersion(b.To)
+		if x == nil || err != nil || x.within == nil || !x.within.LessThan(to) {
+			continue
+		}
+		if _, v := otherMinor(b.From, x); v == nil { // else it is told already
+			l.edge(b, "from", "%s ends within a number of %s, which [+] would exclude", bounded.Quote(b.From), x.within)
+		}
+	}
+}
+
+func (l *linter) fromHalfDead() {
+	if len(l.unread) > 0 {
+		return // the versions are in files that could not be read
+	}
+	for _, b := range l.edges {
+		x := l.expression(b.From)
+		if x == nil || len(x.matched) == 0 {
+			continue
+		}
+		if !x.tried {
+			x.dead, x.tried = l.deadAlternative(b.From), true
+		}
+		if x.dead != "" {
+			l.edge(b, "from", "%s: the alternative %s matches no version", bounded.Quote(b.From), bounded.Text(x.dead, bounded.MaxQuoted))
+		}
+	}
+}
+
+// deadAlternative returns an alternative of an expression that no version takes; ""
+// if there is none.
+func (l *linter) deadAlternative(text string) string {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return "" // cannot happen: it was compiled
+	}
+	return deadBelow(parsed, func() bool {
+		re, err := regexp.Compile(parsed.String())
+		return err != nil || slices.ContainsFunc(l.sources, func(s source) bool { return slices.ContainsFunc(s.full, re.MatchString) })
+	})
+}
+
+// deadBelow returns an alternative below a part of an expression that nothing takes.
+// It reduces choices to one alternative, and asks whether what is left matches.
+func deadBelow(part *syntax.Regexp, matches func() bool) string {
+	all := part.Sub
+	defer func() { part.Sub = all }()
+	for i, sub := range all {
+		if part.Op == syntax.OpAlternate {
+			part.Sub = all[i : i+1]
+			if !matches() {
+				text := sub.String()
+				if inner, flagged := strings.CutPrefix(text, "(?-s:"); flagged {
+					text = strings.TrimSuffix(inner, ")")
+				}
+				return text
+			}
+		}
+		if dead := deadBelow(sub, matches); dead != "" {
+			return dead
+		}
+	}
+	return ""
 }
 
 // hasAlternatives reports whether an expression that compiles has a bar outside of
@@ -138,17 +235,20 @@ func (l *linter) fromMatchesNothing() {
 			continue
 		}
 		to, err := graph.ParseVersion(b.To)
-		if x == nil || err != nil || len(x.matched) > 0 && x.matched[0].LessThan(to) {
+		if x == nil || err != nil || len(l.unread) > 0 || len(x.matched) > 0 && x.matched[0].LessThan(to) {
 			continue
 		}
-		l.report(b.File, b.Line, "from", fmt.Sprintf("%s matches no version of a channel below %s", bounded.Quote(b.From), b.To))
+		if len(x.matched) == 0 && x.bare != nil {
+			continue // fromWithoutArchitecture reports it
+		}
+		l.edge(b, "from", "%s matches no version of a channel below %s", bounded.Quote(b.From), b.To)
 	}
 }
 
 func (l *linter) fromWithoutArchitecture() {
 	for _, b := range l.edges {
 		if x := l.expression(b.From); x != nil && len(x.matched) == 0 && x.bare != nil {
-			l.report(b.File, b.Line, "from", fmt.Sprintf("%s matches %s, but not with an architecture, as in %s+amd64", bounded.Quote(b.From), x.bare, x.bare))
+			l.edge(b, "from", "%s matches %s, but not with an architecture, as in %s+amd64", bounded.Quote(b.From), x.bare, x.bare)
 		}
 	}
 }
@@ -179,7 +279,7 @@ func (l *linter) overlap() {
 				v = common.Original()
 			}
 			if v != "" {
-				l.report(r.File, r.Line, "from", fmt.Sprintf("the update from %s is dropped by %s", v, d.File))
+				l.edge(r, "from", "the update from %s is dropped by %s", v, d.File)
 			}
 		}
 	}

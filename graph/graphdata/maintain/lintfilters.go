@@ -3,6 +3,9 @@ package maintain
 import (
 	"fmt"
 	"regexp"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
@@ -13,7 +16,7 @@ import (
 func (l *linter) filterCompiles() {
 	for _, c := range l.fed() {
 		if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
-			l.report(c.File, c.Feeder.Line, "feeder.filter", bounded.Text(err.Error(), bounded.MaxQuoted))
+			l.channel(c, "feeder.filter", "%s", bounded.Text(err.Error(), bounded.MaxQuoted))
 		}
 	}
 }
@@ -46,7 +49,7 @@ func (l *linter) filterParentheses() {
 		}
 		for _, v := range l.known {
 			if meant.MatchString(v.Original()) != script.MatchString(v.Original()) {
-				l.report(c.File, c.Feeder.Line, "feeder.filter", fmt.Sprintf("%s is not the same for %s once it stands between ^ and $: use parentheses", bounded.Quote(c.Feeder.Filter), v))
+				l.channel(c, "feeder.filter", "%s is not the same for %s once it stands between ^ and $: use parentheses", bounded.Quote(c.Feeder.Filter), v)
 				break
 			}
 		}
@@ -56,7 +59,7 @@ func (l *linter) filterParentheses() {
 func (l *linter) filterExcludes() {
 	for _, c := range l.fed() {
 		meant, _ := filters(c)
-		if meant == nil {
+		if meant == nil || l.excludedMinor(c) != "" {
 			continue
 		}
 		var excluded []string
@@ -66,9 +69,33 @@ func (l *linter) filterExcludes() {
 			}
 		}
 		if len(excluded) > 0 {
-			l.report(c.File, c.Feeder.Line, "feeder.filter", fmt.Sprintf("%s excludes versions of the channel: %s", bounded.Quote(c.Feeder.Filter), bounded.Join(excluded, ", ", 1024)))
+			l.channel(c, "feeder.filter", "%s excludes versions of the channel: %s", bounded.Quote(c.Feeder.Filter), bounded.Join(excluded, ", ", 1024))
 		}
 	}
+}
+
+func (l *linter) filterOwnMinor() {
+	for _, c := range l.fed() {
+		if own := l.excludedMinor(c); own != "" {
+			l.channel(c, "feeder.filter", "%s lets no version of %s pass", bounded.Quote(c.Feeder.Filter), own)
+		}
+	}
+}
+
+// excludedMinor returns the minor of a channel if its filter lets none of its
+// versions pass: neither those that a channel has, nor those that a minor begins with.
+func (l *linter) excludedMinor(c graphdata.Channel) string {
+	name, ok := graph.ParseChannel(c.Name)
+	meant, _ := filters(c)
+	if !ok || meant == nil {
+		return ""
+	}
+	own := minorOf(name)
+	passes := func(v *semver.Version) bool { return openshift.MinorOf(v) == own && meant.MatchString(v.Original()) }
+	if slices.ContainsFunc(l.known, passes) || meant.MatchString(own.String()+".0") || meant.MatchString(own.String()+".0-rc.0") {
+		return ""
+	}
+	return own.String()
 }
 
 // hasEUS reports whether a minor has an eus channel: those with extended support,
@@ -78,13 +105,13 @@ func hasEUS(m openshift.Minor) bool {
 }
 
 func (l *linter) eusMissing() {
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		name, ok := graph.ParseChannel(c.Name)
 		if !ok || name.Type != "stable" || !hasEUS(minorOf(name)) {
 			continue
 		}
-		if eus := fmt.Sprintf("eus-%d.%d", name.Major, name.Minor); l.byName[eus] == nil {
-			l.report(c.File, 0, "name", fmt.Sprintf("there is no channel %s", eus))
+		if eus := fmt.Sprintf("eus-%d.%d", name.Major, name.Minor); l.byName[eus] == nil && !l.unread[eus] {
+			l.channel(c, "name", "there is no channel %s", eus)
 		}
 	}
 }
@@ -92,18 +119,18 @@ func (l *linter) eusMissing() {
 // eusFeeder: a release enters stable and eus at the same time. What is in them may
 // differ all the same, by their filters.
 func (l *linter) eusFeeder() {
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		name, ok := graph.ParseChannel(c.Name)
 		if !ok || name.Type != "eus" {
 			continue
 		}
 		switch {
 		case !hasEUS(minorOf(name)):
-			l.report(c.File, 0, "name", "its minor has no extended support")
+			l.channel(c, "name", "its minor has no extended support")
 		case c.Feeder == nil:
-			l.report(c.File, 0, "feeder", "has no feeder, which should be stable without delay")
+			l.channel(c, "feeder", "has no feeder, which should be stable without delay")
 		case c.Feeder.Name != "stable" || c.Feeder.Delay != "PT0H":
-			l.report(c.File, c.Feeder.Line, "feeder", fmt.Sprintf("is %s with delay %q, which should be stable with PT0H", bounded.Quote(c.Feeder.Name), bounded.Text(c.Feeder.Delay, bounded.MaxQuoted)))
+			l.channel(c, "feeder", "is %s with delay %q, which should be stable with PT0H", bounded.Quote(c.Feeder.Name), bounded.Text(c.Feeder.Delay, bounded.MaxQuoted))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package maintain
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,13 +31,13 @@ func (l *linter) releaseMissing() {
 	for _, c := range l.channels {
 		for i, e := range c.Versions {
 			if !there[e.Version] {
-				l.report(c.File, e.Line, element("versions", i), fmt.Sprintf("there is no release %s", e.Version))
+				l.report(c.File, e.Line, element("versions", i), "there is no release %s", e.Version)
 			}
 		}
 	}
 	for _, d := range l.tree.Drops {
 		if !there[d.To] {
-			l.report(d.File, 0, "to", fmt.Sprintf("there is no release %s", d.To))
+			l.edge(d, "to", "there is no release %s", d.To)
 		}
 	}
 }
@@ -61,7 +60,7 @@ func (l *linter) releaseUnsigned() {
 		base, build, _ := strings.Cut(r.Version, "+")
 		build = cmp.Or(r.Arch, build)
 		if (named[base] || named[base+"+"+build]) && !l.opts.Signed(r) {
-			l.report(r.Source, 0, "", strings.TrimSuffix(base+"+"+build, "+")+" has no signature")
+			l.report(r.Source, 0, "", "%s has no signature", strings.TrimSuffix(base+"+"+build, "+"))
 		}
 	}
 }
@@ -76,9 +75,9 @@ func (l *linter) releaseURL() {
 		}
 		switch url := r.Metadata[graph.MetadataURL]; {
 		case url == "":
-			l.report(r.Source, 0, "", fmt.Sprintf("Missing url key in %s", r.Version))
+			l.report(r.Source, 0, "", "Missing url key in %s", r.Version)
 		case !advisory.MatchString(url):
-			l.report(r.Source, 0, "", fmt.Sprintf("Invalid errata link in %s: %s", r.Version, bounded.Text(url, bounded.MaxQuoted)))
+			l.report(r.Source, 0, "", "Invalid errata link in %s: %s", r.Version, bounded.Text(url, bounded.MaxQuoted))
 		}
 	}
 }
@@ -108,7 +107,7 @@ func (l *linter) suggestionDiffers() {
 			what        string
 		}{{suggested, named, "lacks predecessors that are suggested"}, {named, suggested, "names predecessors that are not suggested"}} {
 			if extra := without(d.list, d.other); len(extra) > 0 {
-				l.report(r.Source, 0, "", fmt.Sprintf("%s %s: %s", r.Version, d.what, bounded.Join(extra, ", ", 1024)))
+				l.report(r.Source, 0, "", "%s %s: %s", r.Version, d.what, bounded.Join(extra, ", ", 1024))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ func (l *linter) matchesNoUpdate(b graphdata.BlockedEdge, x *expression) {
 			}
 		}
 	}
-	if len(targets) > 0 {
-		l.report(b.File, b.Line, "from", fmt.Sprintf("%s matches no version that updates to %s", bounded.Quote(b.From), b.To))
+	if len(targets) > 0 && (len(x.matched) > 0 || x.bare == nil) {
+		l.edge(b, "from", "%s matches no version that updates to %s", bounded.Quote(b.From), b.To)
 	}
 }
 
@@ -64,7 +63,7 @@ func (l *linter) overlapMetadata(r graphdata.BlockedEdge) {
 			for _, place := range l.snap.Removed(f, t) {
 				if !seen[place] {
 					seen[place] = true
-					l.report(r.File, r.Line, "from", fmt.Sprintf("the update from %s is removed by %s", v, place))
+					l.edge(r, "from", "the update from %s is removed by %s", v, place)
 				}
 			}
 		}
@@ -76,11 +75,11 @@ func (l *linter) updatesOut() {
 		return
 	}
 	ways := newConnectivity(l.snap)
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		way := ways.wayOut(c)
 		for i, e := range c.Versions {
 			if text, known := way.concern(e.Version); known && text != "" {
-				l.report(c.File, e.Line, element("versions", i), text)
+				l.report(c.File, e.Line, element("versions", i), "%s", text)
 			}
 		}
 	}
@@ -94,12 +93,12 @@ func (l *linter) updatesPatch() {
 	if ways == nil {
 		return
 	}
-	for _, c := range l.tree.Channels {
+	for _, c := range l.public {
 		concerns := ways.patchConcerns(c)
 		for i, e := range c.Versions {
 			at := ways.find(e.Version)
 			if text := concerns[at]; text != "" {
-				l.report(c.File, e.Line, element("versions", i), text)
+				l.report(c.File, e.Line, element("versions", i), "%s", text)
 				delete(concerns, at)
 			}
 		}
