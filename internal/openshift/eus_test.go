@@ -3,6 +3,8 @@ package openshift_test
 import (
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
@@ -12,8 +14,6 @@ func TestEUS(t *testing.T) {
 		{5, 0}: false, {5, 1}: false, {5, 2}: true, {5, 3}: false, {5, 4}: false, {5, 5}: true, {5, 8}: true,
 	}
 	for v, is := range want {
-		if openshift.EUS(v[0], v[1]) != is {
-			t.Errorf("%d.%d: %v", v[0], v[1], !is)
-		}
+		checktest.Equal(t, is, openshift.EUS(v[0], v[1]), "%d.%d: %v", v[0], v[1], !is)
 	}
 }
