@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -115,9 +114,7 @@ func TestCompareBothWays(t *testing.T) {
 		for i := range back {
 			back[i].Old, back[i].New = back[i].New, back[i].Old
 		}
-		if diff := cmp.Diff(there, back); diff != "" {
-			t.Fatal(diff)
-		}
+		checktest.Same(t, there, back)
 	})
 }
 

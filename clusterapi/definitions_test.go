@@ -20,11 +20,11 @@ import (
 func limitVersions(t *testing.T, c *memory.Cluster, pattern string) {
 	t.Helper()
 	gvk := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	u, err := c.Get(t.Context(), gvk, clusterapi.Key("", "clusterversions.config.openshift.io"))
-	checktest.OK(t, err)
+	u := checktest.Get(c.Get(t.Context(), gvk, clusterapi.Key("", "clusterversions.config.openshift.io")))(t)
 	versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
-	err = unstructured.SetNestedField(versions[0].(map[string]any), pattern, "schema", "openAPIV3Schema", "properties", "status", "properties", "history", "items", "properties", "version", "pattern")
-	checktest.OK(t, err)
+	checktest.OK(t,
+		unstructured.SetNestedField(versions[0].(map[string]any), pattern, "schema", "openAPIV3Schema", "properties",
+			"status", "properties", "history", "items", "properties", "version", "pattern"))
 	checktest.OK(t, unstructured.SetNestedSlice(u.Object, versions, "spec", "versions"))
 	checktest.OK(t, checktest.Err(c.Update(t.Context(), u, clusterapi.UpdateOptions{})))
 }

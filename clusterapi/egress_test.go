@@ -94,9 +94,8 @@ func TestReadEgress(t *testing.T) {
 	if _, err := clusterapi.ReadEgress(t.Context(), down); err == nil || err.Error() != "unable to read the cluster's proxy: down" {
 		t.Error(err)
 	}
-	if _, err := clusterapi.NewTransport(down).RoundTrip(httptest.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil)); err == nil || !strings.Contains(err.Error(), "down") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "down", checktest.Err(
+		clusterapi.NewTransport(down).RoundTrip(httptest.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil))))
 }
 
 // tunnel is a proxy that leads every connection to one server.
@@ -203,13 +202,11 @@ func TestClientsGoOutAsTheClusterDoes(t *testing.T) {
 	}
 
 	// The bundle changes: what was trusted is not any more.
-	if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("openshift-config-managed", "trusted-ca-bundle"), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
-		cm.Data["ca-bundle.crt"] = "x"
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := ask(&graph.Client{Transport: transport}); err == nil || !strings.Contains(err.Error(), "unable to add ca-bundle.crt certificates") {
-		t.Error(err)
-	}
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), api, clusterapi.Key("openshift-config-managed", "trusted-ca-bundle"),
+			clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
+				cm.Data["ca-bundle.crt"] = "x"
+				return nil
+			})))
+	checktest.ErrorHas(t, "unable to add ca-bundle.crt certificates", ask(&graph.Client{Transport: transport}))
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -62,23 +61,15 @@ func TestMerge(t *testing.T) {
 			before := over.DeepCopy()
 			var overridden []string
 			clusterapi.Merge(base, over, func(path string) { overridden = append(overridden, path) })
-			if diff := gocmp.Diff(want.Object, base.Object); diff != "" {
-				t.Error(diff)
-			}
-			if diff := gocmp.Diff(c.overridden, overridden); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want.Object, base.Object)
+			checktest.Same(t, c.overridden, overridden)
 			scribble(base.Object)
-			if diff := gocmp.Diff(before.Object, over.Object); diff != "" {
-				t.Errorf("over was changed, or is shared: %s", diff)
-			}
+			checktest.SameIn(t, "over was changed, or is shared", before.Object, over.Object)
 		})
 	}
 	base := &unstructured.Unstructured{}
 	clusterapi.Merge(base, mergeObject(t, custom+"{a: 1}}"), nil)
-	if base.GetName() != "x" {
-		t.Errorf("merged into nothing: %v", base)
-	}
+	checktest.Equal(t, "x", base.GetName(), "merged into nothing: %v", base)
 }
 
 // scribble changes each map below v.
@@ -99,8 +90,8 @@ func scribble(v any) {
 // Merging two objects is what server-side apply makes of them when two
 // managers apply them one after the other: tried on parts of real manifests.
 func TestMergeIsServerSideApply(t *testing.T) {
-	p, err := manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")), manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-	checktest.OK(t, err)
+	p := checktest.Get(manifest.Load(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.18.15")),
+		manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(t)
 	byKind := make(map[string][]*unstructured.Unstructured)
 	for _, m := range p.Manifests {
 		switch kind := m.GVK().Kind; kind {
@@ -131,13 +122,8 @@ func TestMergeIsServerSideApply(t *testing.T) {
 		stored := apply(two, "two")
 		want := memory.New(memory.Options{})
 		clusterapi.Merge(one, two, nil)
-		merged, err := want.Apply(t.Context(), one, clusterapi.ApplyOptions{FieldManager: "both"})
-		if err != nil {
-			rt.Fatalf("the merged object: %v", err)
-		}
-		if diff := gocmp.Diff(comparable(stored), comparable(merged)); diff != "" {
-			rt.Fatalf("%s %s: %s", source.GetKind(), source.GetName(), diff)
-		}
+		merged := checktest.Get(want.Apply(t.Context(), one, clusterapi.ApplyOptions{FieldManager: "both"}))(rt)
+		checktest.SameIn(rt, source.GetKind()+" "+source.GetName(), comparable(stored), comparable(merged))
 	})
 }
 

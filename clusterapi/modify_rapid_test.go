@@ -102,8 +102,7 @@ func names(t *rapid.T, label string) []string {
 // check runs Modify over an object with unknown fields. change must neither
 // remove an element nor change a key.
 func check[T any](t *rapid.T, obj *T, o clusterapi.ModifyOptions, change func(*T)) {
-	u, err := clusterapi.ToUnstructured(obj)
-	checktest.OK(t, err)
+	u := checktest.Get(clusterapi.ToUnstructured(obj))(t)
 	u.SetName("x")
 	var wanted int
 	for _, part := range []string{"spec", "status"} {

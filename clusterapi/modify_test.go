@@ -68,8 +68,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 func modified[T any](t *testing.T, o clusterapi.ModifyOptions, before, want string, f func(*T) error) {
 	t.Helper()
 	api := &fake{obj: object(t, before)}
-	got, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), o, f)
-	checktest.OK(t, err)
+	got := checktest.Get(clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), o, f))(t)
 	checktest.SameIn(t, "stored object", object(t, want).Object, api.obj.Object)
 	stored := checktest.Get(clusterapi.FromUnstructured[T](api.obj))(t)
 	checktest.SameIn(t, "result (-stored +got)", stored, got)
@@ -432,9 +431,7 @@ func testModifyWrites(t *testing.T, opts clusterapi.ModifyOptions, conflicts int
 	calls := 0
 	_, err := clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), opts, func(cm *corev1.ConfigMap) error {
 		calls++
-		if cm.Data["count"] != "0" {
-			t.Errorf("call %d saw %q, want a fresh copy", calls, cm.Data["count"])
-		}
+		checktest.Equal(t, "0", cm.Data["count"], "call %d saw", calls)
 		return f(cm)
 	})
 	if (err != nil) != (wantErr != nil) || err != nil && !wantErr(err) {
@@ -457,9 +454,7 @@ func TestModifyEndsWithItsContext(t *testing.T) {
 		cm.Data["count"] = "1"
 		return nil
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the context's error", err)
-	}
+	checktest.ErrorIs(t, context.Canceled, err)
 }
 
 func TestFromUnstructured(t *testing.T) {
@@ -495,9 +490,8 @@ func TestFromUnstructured(t *testing.T) {
 		t.Errorf("the ends of the ranges: %v", err)
 	}
 	network := object(t, `{apiVersion: config.openshift.io/v1, kind: Network, metadata: {name: cluster}, spec: {clusterNetwork: [{cidr: 10.0.0.0/8, hostPrefix: -1}]}}`)
-	if _, err := clusterapi.FromUnstructured[configv1.Network](network); err == nil || !strings.Contains(err.Error(), "spec.clusterNetwork[0].hostPrefix") {
-		t.Errorf("a negative number for an unsigned field: %v", err)
-	}
+	checktest.ErrorHas(t, "spec.clusterNetwork[0].hostPrefix", checktest.Err(
+		clusterapi.FromUnstructured[configv1.Network](network)))
 	small := object(t, `{apiVersion: example.com/v1, kind: Thing, metadata: {name: x}, spec: {size: 128}}`)
 	if _, err := clusterapi.FromUnstructured[thing](small); err == nil || err.Error() != "Thing x: spec.size: got a JSON number 128, want int8" {
 		t.Errorf("the smallest type: %v", err)
@@ -508,20 +502,16 @@ func TestFromUnstructured(t *testing.T) {
 }
 
 func TestToUnstructured(t *testing.T) {
-	u, err := clusterapi.ToUnstructured(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d"}})
-	checktest.OK(t, err)
-	if got := u.GroupVersionKind(); got != (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) {
-		t.Errorf("kind %s", got)
-	}
+	u := checktest.Get(clusterapi.ToUnstructured(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "d"}}))(t)
+	checktest.Equal(t, (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}),
+		u.GroupVersionKind(), "kind")
 	named := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Own"}}
 	if o, err := clusterapi.ToUnstructured(named); err != nil || o.GetAPIVersion() != "example.com/v1" || o.GetKind() != "Own" {
 		t.Errorf("a kind that the object names: got %v, %v", o, err)
 	}
 	same := checktest.Get(clusterapi.ToUnstructured(u))(t)
 	same.SetName("changed")
-	if u.GetName() != "d" {
-		t.Error("the result shares the object")
-	}
+	checktest.Equal(t, "d", u.GetName(), "the result shares the object")
 	for _, bad := range []any{nil, appsv1.Deployment{}, (*appsv1.Deployment)(nil), &struct{}{}, new(int)} {
 		if _, err := clusterapi.ToUnstructured(bad); err == nil {
 			t.Errorf("%T converted", bad)
@@ -534,7 +524,5 @@ func TestToUnstructured(t *testing.T) {
 		t.Error("a type without a kind was read")
 	}
 	data, _ := json.Marshal(u.Object["metadata"])
-	if string(data) != `{"name":"d"}` {
-		t.Errorf("metadata %s", data)
-	}
+	checktest.Equal(t, `{"name":"d"}`, string(data), "metadata %s", data)
 }

@@ -25,8 +25,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, main := range mains {
 		lines := 0
-		files, err := filepath.Glob(filepath.Join(filepath.Dir(main), "*.go"))
-		checktest.OK(t, err)
+		files := checktest.Get(filepath.Glob(filepath.Join(filepath.Dir(main), "*.go")))(t)
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
 				continue

@@ -20,8 +20,8 @@ func BenchmarkLoad(b *testing.B) {
 	fsys := os.DirFS(filepath.Join(testdata.Dir(b), "payload-4.18.15"))
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := manifest.Load(b.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-		checktest.OK(b, err)
+		p := checktest.Get(manifest.Load(b.Context(), fsys,
+			manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(b)
 		if len(p.Manifests) != 806 {
 			b.Fatalf("%d manifests", len(p.Manifests))
 		}
@@ -34,8 +34,8 @@ func BenchmarkLoadObjects(b *testing.B) {
 	fsys := os.DirFS(filepath.Join(testdata.Dir(b), "payload-4.18.15"))
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := manifest.Load(b.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-		checktest.OK(b, err)
+		p := checktest.Get(manifest.Load(b.Context(), fsys,
+			manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(b)
 		for _, m := range p.Manifests {
 			m.Object()
 		}
@@ -134,8 +134,8 @@ func realJSON(b *testing.B) (raws [][]byte) {
 // realDocuments are the documents of the real payload's release-manifests.
 func realDocuments(b *testing.B) (docs [][]byte) {
 	b.Helper()
-	files, err := filepath.Glob(filepath.Join(testdata.Dir(b), "payload-4.18.15", "release-manifests", "*.y*ml"))
-	checktest.OK(b, err)
+	files := checktest.Get(filepath.Glob(filepath.Join(testdata.Dir(b), "payload-4.18.15", "release-manifests",
+		"*.y*ml")))(b)
 	for _, file := range files {
 		data := checktest.Get(os.ReadFile(file))(b)
 		for doc := range bytes.SplitSeq(append([]byte("\n"), data...), []byte("\n---")) {

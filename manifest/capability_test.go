@@ -33,9 +33,7 @@ func TestBaselines(t *testing.T) {
 			t.Errorf("%s: %s known %d, implicit %v", b.name, diff, len(c.Known), c.Implicit)
 		}
 	}
-	if len(want) != 19 {
-		t.Error(len(want))
-	}
+	checktest.Equal(t, 19, len(want), "len(want)")
 	for _, spec := range []*configv1.ClusterVersionCapabilitiesSpec{nil, {}} {
 		if c := manifest.ResolveCapabilities(spec, nil, gates); !c.Enabled.Equal(want) {
 			t.Error(c.Enabled)
@@ -81,13 +79,13 @@ func TestResolveCapabilities(t *testing.T) {
 
 func TestImplicitlyEnabled(t *testing.T) {
 	m := func(name, annotations string) *manifest.Manifest {
-		list, err := manifest.Parse("f", []byte("apiVersion: g/v1\nkind: K\nmetadata: {name: "+name+", annotations: {"+annotations+"}}"), manifest.Limits{})
-		checktest.OK(t, err)
+		list := checktest.Get(manifest.Parse("f",
+			[]byte("apiVersion: g/v1\nkind: K\nmetadata: {name: "+name+", annotations: {"+annotations+"}}"), manifest.Limits{}))(t)
 		return list[0]
 	}
 	crd := func(annotations string) *manifest.Manifest {
-		list, err := manifest.Parse("f", []byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crd, annotations: {"+annotations+"}}"), manifest.Limits{})
-		checktest.OK(t, err)
+		list := checktest.Get(manifest.Parse("f",
+			[]byte("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: crd, annotations: {"+annotations+"}}"), manifest.Limits{}))(t)
 		return list[0]
 	}
 	p := func(version string, manifests ...*manifest.Manifest) *manifest.Payload {
@@ -117,9 +115,7 @@ func TestImplicitlyEnabled(t *testing.T) {
 			// Overrides do not count.
 			Overrides: []configv1.ComponentOverride{{Group: "g", Kind: "K", Name: "a", Unmanaged: true}},
 		})
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, got)
 	}
 }
 
@@ -129,9 +125,7 @@ func TestImplicitOfRealPayloads(t *testing.T) {
 	for _, baseline := range []configv1.ClusterVersionCapabilitySet{"None", "v4.11", "v4.14", "v4.17", "vCurrent"} {
 		caps := manifest.ResolveCapabilities(&configv1.ClusterVersionCapabilitiesSpec{BaselineCapabilitySet: baseline}, nil, nil)
 		got := manifest.ImplicitlyEnabled(realPayload(t, "payload-4.17.30"), realPayload(t, "payload-4.18.15"), manifest.Filter{Capabilities: &caps})
-		if len(got) != 0 {
-			t.Errorf("%s: implicit: %v", baseline, got)
-		}
+		checktest.Equal(t, 0, len(got), "%s: implicit: %v", baseline, got)
 	}
 }
 
@@ -144,7 +138,8 @@ func TestImplicitlyEnabledOfDoubles(t *testing.T) {
 	caps := &manifest.Capabilities{Enabled: sets.New("On", "A", "B")}
 	current := &manifest.Payload{Manifests: []*manifest.Manifest{needs("A+On"), needs("B+On"), needs("Off")}}
 	update := &manifest.Payload{Manifests: []*manifest.Manifest{needs("X+A+On"), needs("Y+Off")}}
-	checktest.Same(t, []string{"Off", "X", "Y"}, manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps}))
+	checktest.Same(t, []string{"Off", "X", "Y"},
+		manifest.ImplicitlyEnabled(current, update, manifest.Filter{Capabilities: caps}))
 }
 
 // TestImplicitlyEnabledByMajorVersion: each payload's filter is its own major version.
@@ -195,9 +190,7 @@ func TestImplicitlyEnabledByGates(t *testing.T) {
 		{"gates unset", m("Off", "Enabled"), m("", "Away"), nil, []string{"Away"}},
 	} {
 		got := manifest.ImplicitlyEnabled(tt.current, tt.update, manifest.Filter{Capabilities: &manifest.Capabilities{Enabled: sets.New("Enabled")}, Gates: tt.gates})
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, got)
 	}
 }
 
@@ -216,8 +209,8 @@ func TestCostOfManyNames(t *testing.T) {
 
 	p := &manifest.Payload{}
 	add := func(apiVersion, kind string) {
-		m, err := manifest.New("0000_50_a_b.yaml", &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "a"}}})
-		checktest.OK(t, err)
+		m := checktest.Get(manifest.New("0000_50_a_b.yaml",
+			&unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "a"}}}))(t)
 		p.Manifests = append(p.Manifests, m)
 	}
 	for range 10_000 {

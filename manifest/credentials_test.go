@@ -44,8 +44,8 @@ spec:
 	}
 	const aws, gcp = "{kind: AWSProviderSpec}", "{kind: GCPProviderSpec}"
 	load := func(t *testing.T, manifests ...string) *manifest.Payload {
-		p, err := manifest.Load(t.Context(), testdata.Release("4.19.1", manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
-		checktest.OK(t, err)
+		p := checktest.Get(manifest.Load(t.Context(), testdata.Release("4.19.1", manifests...),
+			manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()}))(t)
 		return p
 	}
 	without := manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("Build"), Enabled: sets.New[string]()}}
@@ -80,9 +80,7 @@ spec:
 					t.Errorf("%v does not say where", err)
 				}
 			}
-			if text != tt.err {
-				t.Errorf("error %q, want %q", text, tt.err)
-			}
+			checktest.Equal(t, tt.err, text, "error")
 			for _, r := range got {
 				if r.Manifest == nil || r.Manifest.Filename == "" {
 					t.Errorf("%s has no manifest", r.Name)
@@ -134,39 +132,43 @@ func TestRealCredentialsRequests(t *testing.T) {
 func walkRequests(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	out := make(map[string][]string)
-	checktest.OK(t, filepath.WalkDir(filepath.Join(dir, "release-manifests"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, document := range bytes.Split(data, []byte("\n---")) {
-			var r struct {
-				Kind     string
-				Metadata struct {
-					Namespace, Name string
-					Annotations     map[string]string
+	checktest.OK(t,
+		filepath.WalkDir(filepath.Join(dir, "release-manifests"), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for _, document := range bytes.Split(data, []byte("\n---")) {
+				var r struct {
+					Kind     string
+					Metadata struct {
+						Namespace, Name string
+						Annotations     map[string]string
+					}
+					Spec struct {
+						SecretRef    struct{ Namespace, Name string }
+						ProviderSpec struct{ Kind string }
+					}
 				}
-				Spec struct {
-					SecretRef    struct{ Namespace, Name string }
-					ProviderSpec struct{ Kind string }
+				if yaml.Unmarshal(document, &r) != nil || r.Kind != "CredentialsRequest" {
+					continue
 				}
+				a := r.Metadata.Annotations
+				if a["include.release.openshift.io/self-managed-high-availability"] != "true" || a["release.openshift.io/delete"] != "" ||
+					strings.Contains(a["release.openshift.io/feature-set"],
+						"NoUpgrade") || a["release.openshift.io/feature-gate"] != "" {
+					continue
+				}
+				kind := r.Spec.ProviderSpec.Kind
+				out[kind] = append(out[kind],
+					fmt.Sprintf("%s/%s for %s/%s", r.Metadata.Namespace, r.Metadata.Name, r.Spec.SecretRef.Namespace,
+						r.Spec.SecretRef.Name))
 			}
-			if yaml.Unmarshal(document, &r) != nil || r.Kind != "CredentialsRequest" {
-				continue
-			}
-			a := r.Metadata.Annotations
-			if a["include.release.openshift.io/self-managed-high-availability"] != "true" || a["release.openshift.io/delete"] != "" ||
-				strings.Contains(a["release.openshift.io/feature-set"], "NoUpgrade") || a["release.openshift.io/feature-gate"] != "" {
-				continue
-			}
-			kind := r.Spec.ProviderSpec.Kind
-			out[kind] = append(out[kind], fmt.Sprintf("%s/%s for %s/%s", r.Metadata.Namespace, r.Metadata.Name, r.Spec.SecretRef.Namespace, r.Spec.SecretRef.Name))
-		}
-		return nil
-	}))
+			return nil
+		}))
 	for _, names := range out {
 		slices.Sort(names)
 	}

@@ -134,18 +134,14 @@ func TestDiffApplies(t *testing.T) {
 			t.Errorf("a release and itself differ: %+v", d)
 		}
 		d := manifest.Diff(a, b, o)
-		if diff := cmp.Diff(multiset(is), multiset(applyDiff(was, d))); diff != "" {
-			t.Errorf("applied: %s", diff)
-		}
+		checktest.SameIn(t, "applied", multiset(is), multiset(applyDiff(was, d)))
 		for _, r := range d.DeletesRemoved {
 			delete(deleted, r.Identity)
 		}
 		for _, r := range d.DeletesAdded {
 			deleted[r.Identity] = true
 		}
-		if diff := cmp.Diff(deletes, deleted); diff != "" {
-			t.Errorf("deletes: %s", diff)
-		}
+		checktest.SameIn(t, "deletes", deletes, deleted)
 		if got := len(d.Changed) + d.Unchanged; got > len(is) || d.Empty() != (len(d.Images) == 0 && cmp.Equal(multiset(was), multiset(is)) && len(d.DeletesAdded)+len(d.DeletesRemoved) == 0) {
 			t.Errorf("%d pairs of %d, empty: %v", got, len(is), d.Empty())
 		}

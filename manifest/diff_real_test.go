@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -59,9 +57,7 @@ func TestDiffOfRealPayloads(t *testing.T) {
 		"ClusterOperator": 33, "ClusterRole": 7, "ConfigMap": 11, "Console": 1, "CredentialsRequest": 1, "CustomResourceDefinition": 64,
 		"Deployment": 34, "ImageStream": 9, "PrometheusRule": 1, "Role": 1, "Service": 1,
 	}
-	if diff := cmp.Diff(wantKinds, kinds); diff != "" {
-		t.Errorf("changed: %s", diff)
-	}
+	checktest.SameIn(t, "changed", wantKinds, kinds)
 	if o := d.Orphans(); len(o) == 1 && o[0].Identity.Name != "servicecas.operator.openshift.io" {
 		t.Errorf("orphan %v", o[0].Identity)
 	}
@@ -90,9 +86,7 @@ func TestDiffOfRealPayloads(t *testing.T) {
 	wantNaive := map[string]int{
 		"come": 26, "go": 1, "same": 598, "differ": 163, "descriptions": 2479,
 	}
-	if diff := cmp.Diff(wantNaive, counts); diff != "" {
-		t.Errorf("naive: %s", diff)
-	}
+	checktest.SameIn(t, "naive", wantNaive, counts)
 }
 
 // naive are the objects that a release applies, by kind, group, namespace and

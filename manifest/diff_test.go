@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -42,11 +41,12 @@ var diffKey = []byte("of these tests")
 func TestDiffText(t *testing.T) {
 	old, new, archive := diffReleases(t)
 	var got strings.Builder
-	checktest.OK(t, manifest.Diff(old, new, manifest.DiffOptions{Key: diffKey}).WriteText(&got, manifest.DiffTextOptions{}))
+	checktest.OK(t,
+		manifest.Diff(old, new, manifest.DiffOptions{Key: diffKey}).WriteText(&got, manifest.DiffTextOptions{}))
 	got.WriteString("-- text with schemas, descriptions and images --\n")
-	if err := manifest.Diff(old, new, manifest.DiffOptions{Descriptions: true, Key: diffKey}).WriteText(&got, manifest.DiffTextOptions{Schemas: true, Images: true}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t,
+		manifest.Diff(old, new, manifest.DiffOptions{Descriptions: true, Key: diffKey}).WriteText(&got,
+			manifest.DiffTextOptions{Schemas: true, Images: true}))
 	input, want, _ := strings.Cut(archive, "-- text --\n")
 	if *update {
 		checktest.OK(t, os.WriteFile("testdata/diff/releases.txtar", []byte(input+"-- text --\n"+got.String()), 0o644))
@@ -124,7 +124,8 @@ func TestDiffSchemas(t *testing.T) {
 		for _, f := range crd.Fields {
 			fields = append(fields, f.Path)
 		}
-		checktest.Same(t, []string{"spec.versions[name=v1alpha1].served", "spec.versions[name=v1beta1]", "spec.versions[name=v2]"}, fields)
+		checktest.Same(t,
+			[]string{"spec.versions[name=v1alpha1].served", "spec.versions[name=v1beta1]", "spec.versions[name=v2]"}, fields)
 		var got []string
 		for _, s := range crd.Schemas {
 			for _, f := range s.Fields {
@@ -138,9 +139,7 @@ func TestDiffSchemas(t *testing.T) {
 		if !descriptions {
 			want = []string{want[2], want[3], want[4]}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("descriptions %v: %s", descriptions, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("descriptions %v", descriptions), want, got)
 		if s := crd.Schemas; len(s) != 2 || !s[0].Served || s[0].Descriptions != 2 || s[1].Served || s[1].Descriptions != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -196,9 +195,7 @@ func TestDiffRestricts(t *testing.T) {
 		if rest != "" {
 			lines = strings.Split(strings.TrimSuffix(rest, "\n"), "\n")
 		}
-		if diff := cmp.Diff(tt.want, lines); diff != "" {
-			t.Errorf("%+v: %s", tt.o, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%+v", tt.o), tt.want, lines)
 	}
 }
 
@@ -245,9 +242,7 @@ func TestDiffPairs(t *testing.T) {
 			got = append(got, "removed "+short(r.File))
 		}
 		got = append(got, fmt.Sprint("unchanged ", d.Unchanged))
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, got)
 	}
 }
 
@@ -285,9 +280,7 @@ func TestDiffFieldText(t *testing.T) {
 				got = append(got, strings.TrimSuffix(line, "\n"))
 			}
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, got)
 	}
 }
 
@@ -325,9 +318,7 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestDiffTextFails(t *testing.T) {
 	d := manifest.Diff(nil, nil, manifest.DiffOptions{})
-	if err := d.WriteText(failingWriter{}, manifest.DiffTextOptions{}); !errors.Is(err, errFull) {
-		t.Errorf("error %v", err)
-	}
+	checktest.ErrorIs(t, errFull, d.WriteText(failingWriter{}, manifest.DiffTextOptions{}))
 }
 
 // TestImageChanges: images that come, go and change, by name; no payload has none.

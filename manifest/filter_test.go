@@ -162,8 +162,8 @@ func TestOverrides(t *testing.T) {
 		return configv1.ComponentOverride{Group: group, Kind: kind, Namespace: namespace, Name: name, Unmanaged: unmanaged}
 	}
 	inNamespace := annotated(t, "g/K", map[string]string{})
-	global, err := manifest.New("f", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "g/v1", "kind": "K", "metadata": map[string]any{"name": "n", "annotations": map[string]any{}}}})
-	checktest.OK(t, err)
+	global := checktest.Get(manifest.New("f",
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": "g/v1", "kind": "K", "metadata": map[string]any{"name": "n", "annotations": map[string]any{}}}}))(t)
 	tests := []struct {
 		m         *manifest.Manifest
 		overrides []configv1.ComponentOverride
@@ -179,9 +179,7 @@ func TestOverrides(t *testing.T) {
 	}
 	for i, tt := range tests {
 		f := manifest.Filter{Overrides: tt.overrides}
-		if got := f.Judge(tt.m).Reason == "overridden"; got != tt.want {
-			t.Errorf("case %d: %v", i, got)
-		}
+		checktest.Equal(t, tt.want, f.Judge(tt.m).Reason == "overridden", "case %d", i)
 	}
 }
 

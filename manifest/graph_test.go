@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
@@ -92,12 +91,8 @@ func TestGroupings(t *testing.T) {
 		{"10_a 10_a 10_b 20_c 20_d", "(10_a 10_a) (10_b) -> (20_c) (20_d)", "(10_a 10_a) (10_b) (20_c) (20_d)"},
 	}
 	for _, tt := range tests {
-		if got := format(manifest.ByNumberAndComponent(list(tt.tasks))); got != tt.byNumber {
-			t.Errorf("%s: %s", tt.tasks, got)
-		}
-		if got := format(manifest.FlattenByNumberAndComponent(list(tt.tasks))); got != tt.flat {
-			t.Errorf("%s: flat %s", tt.tasks, got)
-		}
+		checktest.Equal(t, tt.byNumber, format(manifest.ByNumberAndComponent(list(tt.tasks))), "%s", tt.tasks)
+		checktest.Equal(t, tt.flat, format(manifest.FlattenByNumberAndComponent(list(tt.tasks))), "%s: flat", tt.tasks)
 	}
 }
 
@@ -109,17 +104,13 @@ func TestReconcilingOrder(t *testing.T) {
 		for _, node := range f(list("1_a 1_b 1_c 1_d 1_e"))[0] {
 			got = append(got, names(node)[2:])
 		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("attempt %d: %s", attempt, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("attempt %d", attempt), want, strings.Join(got, " "))
 
 		got = nil
 		for _, node := range manifest.AttemptGraph(list("1_a 1_b 1_c 1_d 1_e"), attempt).Nodes[1:] { // behind the anchor
 			got = append(got, names(node.Tasks)[2:])
 		}
-		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("graph of attempt %d: %s", attempt, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("graph of attempt %d", attempt), want, strings.Join(got, " "))
 	}
 }
 
@@ -155,9 +146,7 @@ func TestShiftOrder(t *testing.T) {
 		want []int
 	}{{1, []int{0, 0, 0, 0, 0, 0, 0, 0}}, {5, []int{0, 1, 2, 3, 4, 0, 1, 2}}, {8, []int{0, 1, 2, 3, 4, 5, 6, 7}}, {16, []int{0, 2, 4, 6, 8, 10, 12, 14}}, {10, []int{0, 1, 2, 3, 5, 6, 7, 8}}} {
 		for step, want := range tt.want {
-			if got := shift(tt.m, step, 8); got != want {
-				t.Errorf("m=%d step %d: %d, want %d", tt.m, step, got, want)
-			}
+			checktest.Equal(t, want, shift(tt.m, step, 8), "m=%d step %d", tt.m, step)
 		}
 	}
 	if got := shift(3, 7, 8); got != 1 {
@@ -178,9 +167,7 @@ func TestPermuteKeepsBucketsOfOne(t *testing.T) {
 	with := format(manifest.PermuteOrder(manifest.ByNumberAndComponent, r)(list("1_x 2_a 2_b 2_c 2_d")))
 	r = rand.New(rand.NewSource(7))
 	without := format(manifest.PermuteOrder(manifest.ByNumberAndComponent, r)(list("2_a 2_b 2_c 2_d")))
-	if with != "(1_x) -> "+without {
-		t.Error(with, without)
-	}
+	checktest.Equal(t, "(1_x) -> "+without, with, "with (%v)", without)
 }
 
 func TestGraphExample(t *testing.T) {
@@ -242,9 +229,7 @@ func TestGraphShapes(t *testing.T) {
 	for _, tt := range tests {
 		g := updating(list(tt.tasks))
 		checktest.Good(t, g.Validate())
-		if diff := cmp.Diff(tt.want, shape(g)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, shape(g))
 	}
 }
 
@@ -332,13 +317,9 @@ func TestValidate(t *testing.T) {
 	}
 	g := manifest.NewGraph(two, manifest.OneNode)
 	g.Nodes[0].Tasks = []*manifest.Task{two[1], two[0]}
-	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "stands after") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "stands after", g.Validate())
 	g.Nodes[0].Tasks = two[:1]
-	if err := g.Validate(); err == nil || !strings.Contains(err.Error(), "is in no node") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "is in no node", g.Validate())
 }
 
 func TestSplitComponents(t *testing.T) {

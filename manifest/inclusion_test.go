@@ -71,15 +71,11 @@ Annotations  ConfigMap n/bare     bare.json           no annotations
 			t.Errorf("%+v:\n%s", tt.o, got)
 		}
 	}
-	if got := text(manifest.InclusionTextOptions{Component: "none"}); got != summary {
-		t.Errorf("nothing is shown: %s", got)
-	}
+	checktest.Equal(t, summary, text(manifest.InclusionTextOptions{Component: "none"}), "nothing is shown")
 	data := checktest.Get(json.Marshal(in))(t)
 	var read manifest.Inclusion
 	checktest.OK(t, json.Unmarshal(data, &read))
-	if diff := cmp.Diff(in, &read, cmpopts.IgnoreFields(manifest.JudgedManifest{}, "Manifest")); diff != "" {
-		t.Errorf("read again: %s", diff)
-	}
+	checktest.SameIn(t, "read again", in, &read, cmpopts.IgnoreFields(manifest.JudgedManifest{}, "Manifest"))
 	for _, m := range in.Manifests { // each is the payload's, under its own verdict
 		v := manifest.DefaultFilter().Judge(m.Manifest)
 		if v.Included {
@@ -120,9 +116,7 @@ func TestInclusionOfNothing(t *testing.T) {
 	if n, rules := in.Count(); n != 0 || len(rules) != 0 || len(in.Manifests) != 0 {
 		t.Errorf("%+v", in)
 	}
-	if err := in.WriteText(refusing{}, manifest.InclusionTextOptions{}); !errors.Is(err, errRefused) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, errRefused, in.WriteText(refusing{}, manifest.InclusionTextOptions{}))
 }
 
 var errRefused = errors.New("refused")
@@ -135,8 +129,8 @@ func (refusing) Write([]byte) (int, error) { return 0, errRefused }
 // ClusterFilter takes from a ClusterVersion what a pass goes by.
 func TestClusterFilter(t *testing.T) {
 	load := func(annotations string) *manifest.Payload {
-		p, err := load(t, payload(map[string]string{"release-manifests/0000_10_a_1.yaml": object("a", annotations)}))
-		checktest.OK(t, err)
+		p := checktest.Get(load(t,
+			payload(map[string]string{"release-manifests/0000_10_a_1.yaml": object("a", annotations)})))(t)
 		return p
 	}
 	old, next := load(included), load(included+", capability.openshift.io/name: Console")

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -75,9 +73,7 @@ func TestLintOfRealPayloads(t *testing.T) {
 				t.Log(f)
 			}
 			checktest.Same(t, tt.want, got)
-			if diff := cmp.Diff(findings, manifest.Lint(p, manifest.Filter{})); diff != "" {
-				t.Errorf("the second time: %s", diff)
-			}
+			checktest.SameIn(t, "the second time", findings, manifest.Lint(p, manifest.Filter{}))
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"pgregory.net/rapid"
@@ -229,9 +228,7 @@ func TestLint(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if diff := cmp.Diff(rules, sets.List(tested)); diff != "" {
-		t.Errorf("rules, and those that are tested: %s", diff)
-	}
+	checktest.SameIn(t, "rules, and those that are tested", rules, sets.List(tested))
 }
 
 // TestLintFinding: a finding says where it is, in data and in text.
@@ -250,9 +247,7 @@ func TestLintFinding(t *testing.T) {
 		`Error: x.yaml, document 2: Service ns/s: release.openshift.io/delete is "\n", not true (delete-value)`,
 	}
 	for i, f := range got {
-		if f.String() != texts[i] {
-			t.Errorf("%s\nwant %s", f, texts[i])
-		}
+		checktest.Equal(t, texts[i], f.String(), "%s\nwant %s", f, texts[i])
 	}
 	data, err := json.Marshal(got[0])
 	if err != nil || strings.Contains(string(data), "dentity") || strings.Contains(string(data), "document") {
@@ -345,7 +340,7 @@ func newManifest(t *rapid.T, file, version, kind, name, namespace string) *manif
 	if namespace != "" {
 		metadata["namespace"] = namespace
 	}
-	m, err := manifest.New(file, &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "metadata": metadata}})
-	checktest.OK(t, err)
+	m := checktest.Get(manifest.New(file,
+		&unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "metadata": metadata}}))(t)
 	return m
 }

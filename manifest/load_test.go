@@ -111,8 +111,8 @@ func TestLoadRelease(t *testing.T) {
 		{`{"url":"http://[","release.openshift.io/architecture":"Multi","io.openshift.upgrades.graph.release.channels":"b,a"}`, configv1.Release{Architecture: "s390x", Channels: []string{"a", "b"}}, 2},
 	}
 	for _, tt := range tests {
-		p, err := manifest.Load(t.Context(), metadata(tt.metadata), manifest.LoadOptions{Image: "i", Architecture: "s390x"})
-		checktest.OK(t, err)
+		p := checktest.Get(manifest.Load(t.Context(), metadata(tt.metadata),
+			manifest.LoadOptions{Image: "i", Architecture: "s390x"}))(t)
 		tt.want.Version, tt.want.Image = "4.20.1", "i"
 		if diff := cmp.Diff(tt.want, p.Release); diff != "" || len(p.Warnings) != tt.warnings {
 			t.Errorf("%s: %s %v", tt.metadata, diff, p.Warnings)
@@ -174,9 +174,7 @@ func TestLoadTemplates(t *testing.T) {
 		if w.Document > 0 {
 			place += fmt.Sprintf(", document %d", w.Document)
 		}
-		if w.String() != place+": "+w.Message {
-			t.Error(w)
-		}
+		checktest.Equal(t, place+": "+w.Message, w.String(), "w.String() (%v)", w)
 	}
 	checktest.Same(t, []string{
 		"manifests/0_hyphen.yaml 0", "manifests/1.yaml 0", "manifests/1.yaml 0", "manifests/2_field.yaml 0", "manifests/3_unclosed.yaml 0",
@@ -206,7 +204,8 @@ func TestLoadFaults(t *testing.T) {
 	for _, f := range fault.Faults {
 		places = append(places, f.Position())
 	}
-	checktest.Same(t, []string{"manifests/0.yaml, document 1", "release-manifests/a.yaml, document 3", "release-manifests/c.yaml, document 2", "release-manifests/unreadable.yml"}, places)
+	checktest.Same(t,
+		[]string{"manifests/0.yaml, document 1", "release-manifests/a.yaml, document 3", "release-manifests/c.yaml, document 2", "release-manifests/unreadable.yml"}, places)
 	for _, want := range []string{
 		"Error loading manifests from example.com/release@sha256:abc: [parse 0.yaml: error parsing: error unmarshaling JSON: ",
 		`, parse a.yaml: duplicate resource: (Group: "example.com" Kind: "K" Name: "a"), parse c.yaml: error parsing: error converting YAML to JSON: yaml: line 2: `,
@@ -216,9 +215,7 @@ func TestLoadFaults(t *testing.T) {
 			t.Errorf("%s\nis not in %s", want, err)
 		}
 	}
-	if !errors.Is(err, errNoAccess) {
-		t.Error("the cause is lost")
-	}
+	checktest.ErrorIs(t, errNoAccess, err)
 
 	_, err = manifest.Load(t.Context(), payload(map[string]string{"release-manifests/a.yaml": "- a"}), manifest.LoadOptions{Dir: "/etc/payload"})
 	if err == nil || !strings.HasPrefix(err.Error(), "Error loading manifests from /etc/payload: parse a.yaml: error parsing: ") {
@@ -332,9 +329,8 @@ func TestLoadOrder(t *testing.T) {
 		for _, m := range p.Manifests {
 			got = append(got, m.Identity().Name)
 		}
-		if diff := cmp.Diff([]string{"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8"}, got); diff != "" {
-			t.Errorf("%T: %s", fsys, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%T", fsys), []string{"m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8"},
+			got)
 	}
 }
 
@@ -344,8 +340,8 @@ func TestTemplatesKnowTheProfile(t *testing.T) {
 	other := "other"
 	for want, profile := range map[string]*string{manifest.DefaultProfile: nil, other: &other} {
 		fsys := payload(map[string]string{"manifests/a.yaml": object("a", `include.release.openshift.io/{{.ClusterProfile}}: "true"`) + "profile: {{.ClusterProfile}}\n"})
-		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Filter: manifest.LoadFilter{Profile: profile}})
-		checktest.OK(t, err)
+		p := checktest.Get(manifest.Load(t.Context(), fsys,
+			manifest.LoadOptions{Filter: manifest.LoadFilter{Profile: profile}}))(t)
 		if len(p.Manifests) != 1 || p.Manifests[0].Object().Object["profile"] != want {
 			t.Errorf("%s: %v, %v", want, p.Manifests, p.Excluded)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -102,9 +104,7 @@ func TestContextCause(t *testing.T) {
 // TestReaderWithoutProgress: a file that never yields anything is an error.
 func TestReaderWithoutProgress(t *testing.T) {
 	_, err := manifest.Load(t.Context(), idle{payload(nil)}, manifest.LoadOptions{})
-	if !errors.Is(err, io.ErrNoProgress) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, io.ErrNoProgress, err)
 }
 
 // idle is a file system whose release-metadata never yields anything.

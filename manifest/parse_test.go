@@ -115,13 +115,9 @@ func TestObjectIsDecodedOnce(t *testing.T) {
 		go func() { objects <- manifests[0].Object() }()
 	}
 	first := <-objects
-	if first.GetName() != "a" {
-		t.Error(first)
-	}
+	checktest.Equal(t, "a", first.GetName(), "first.GetName() (%v)", first)
 	for range 19 {
-		if got := <-objects; got != first {
-			t.Error("decoded again")
-		}
+		checktest.Equal(t, first, <-objects, "decoded again")
 	}
 	if got := new(manifest.Manifest).Object(); got != nil {
 		t.Error(got)
@@ -152,8 +148,8 @@ func TestAnnotations(t *testing.T) {
 		"[a]":             nil,
 	}
 	for annotations, want := range tests {
-		manifests, err := manifest.Parse("f", []byte("kind: K\nmetadata: {name: a, annotations: "+annotations+"}"), manifest.Limits{})
-		checktest.OK(t, err)
+		manifests := checktest.Get(manifest.Parse("f",
+			[]byte("kind: K\nmetadata: {name: a, annotations: "+annotations+"}"), manifest.Limits{}))(t)
 		if got := manifests[0].Annotations(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, want %#v", annotations, got, want)
 		}
@@ -185,9 +181,8 @@ func TestParseLimits(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	if _, err := manifest.Parse("f", []byte("kind: K\nmetadata: {name: a}\nx: [[[]]]"), manifest.Limits{Depth: 4}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		manifest.Parse("f", []byte("kind: K\nmetadata: {name: a}\nx: [[[]]]"), manifest.Limits{Depth: 4})))
 	checktest.Good(t, checktest.Err(manifest.Parse("f", []byte(big.String()), manifest.Limits{})))
 }
 

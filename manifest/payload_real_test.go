@@ -42,9 +42,7 @@ func TestLoadRealPayloads(t *testing.T) {
 			if len(p.Manifests) != tt.included || len(p.Excluded) != tt.excluded || p.Hash != tt.hash {
 				t.Errorf("%d included, %d excluded, hash %s", len(p.Manifests), len(p.Excluded), p.Hash)
 			}
-			if n := len(p.Operators()); n != tt.operators {
-				t.Errorf("%d operators", n)
-			}
+			checktest.Equal(t, tt.operators, len(p.Operators()), "operators")
 			for _, c := range []struct {
 				graph func([]*manifest.Task) *manifest.Graph
 				want  [3]int
@@ -52,9 +50,7 @@ func TestLoadRealPayloads(t *testing.T) {
 				g := c.graph(p.Tasks())
 				checktest.Good(t, g.Validate())
 				n, w, e := edges(g)
-				if got := [3]int{n, w, e}; got != c.want {
-					t.Errorf("nodes, with tasks, edges: %v, want %v", got, c.want)
-				}
+				checktest.Equal(t, c.want, [3]int{n, w, e}, "nodes, with tasks, edges")
 			}
 		})
 	}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"text/template"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -28,9 +27,7 @@ func TestTemplatesOfRealPayloads(t *testing.T) {
 		dir := filepath.Join(testdata.Dir(t), name)
 		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Image: "example.com/release@sha256:abc"})
 		checktest.OK(t, err)
-		if len(p.Warnings) != 0 {
-			t.Error(p.Warnings)
-		}
+		checktest.Equal(t, 0, len(p.Warnings), "len(p.Warnings) (%v)", p.Warnings)
 		raws := map[string]string{}
 		for _, e := range p.Excluded {
 			p.Manifests = append(p.Manifests, e.Manifest)
@@ -168,9 +165,8 @@ func TestTemplateFits(t *testing.T) {
 			t.Errorf("%.200s: %v %v", source, err, p)
 			continue
 		}
-		if diff := cmp.Diff(strings.TrimRight(want, " "), strings.TrimRight(fmt.Sprint(p.Manifests[0].Object().Object["x"]), " ")); diff != "" {
-			t.Errorf("%s: %s", source, diff)
-		}
+		checktest.SameIn(t, source, strings.TrimRight(want, " "),
+			strings.TrimRight(fmt.Sprint(p.Manifests[0].Object().Object["x"]), " "))
 	}
 }
 
@@ -223,8 +219,9 @@ func TestTemplateAsTextTemplate(t *testing.T) {
 		data := templateData{"i", manifest.DefaultProfile, map[string]string{"a-b": "example.com/ab@sha256:2", "cli": "example.com/cli@sha256:1"}}
 		var out bytes.Buffer
 		wantErr := template.Must(template.New("own.yaml").Parse(source)).Execute(&out, data)
-		p, err := manifest.Load(t.Context(), payload(map[string]string{"manifests/own.yaml": object("own", included) + "x: |\n  " + source}), manifest.LoadOptions{Image: "i", Filter: manifest.DefaultFilter()})
-		checktest.OK(rt, err)
+		p := checktest.Get(manifest.Load(t.Context(),
+			payload(map[string]string{"manifests/own.yaml": object("own",
+				included) + "x: |\n  " + source}), manifest.LoadOptions{Image: "i", Filter: manifest.DefaultFilter()}))(rt)
 		if skipped := len(p.Manifests) == 0; skipped != (wantErr != nil) {
 			rt.Fatalf("skipped: %v %v; text/template: %v", skipped, p.Warnings, wantErr)
 		} else if skipped {

@@ -1,11 +1,12 @@
 package preconditions_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
@@ -36,9 +37,8 @@ func TestGates(t *testing.T) {
 		{"ack-4.18446744073709551616-x", "t", preconditions.Gate{URL: docs, Problem: `admin-gates configmap gate "ack-4.18446744073709551616-x" is invalid: failed to parse SemVer ack version from admin-gate "ack-4.18446744073709551616-x": strconv.ParseUint: parsing "18446744073709551616": value out of range`}},
 	} {
 		tt.want.Key, tt.want.Text = tt.key, tt.text
-		if diff := cmp.Diff([]preconditions.Gate{tt.want}, preconditions.Gates(map[string]string{tt.key: tt.text})); diff != "" {
-			t.Errorf("%s=%q: %s", tt.key, tt.text, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s=%q", tt.key, tt.text), []preconditions.Gate{tt.want},
+			preconditions.Gates(map[string]string{tt.key: tt.text}))
 	}
 }
 
@@ -64,9 +64,7 @@ func TestOpenGates(t *testing.T) {
 		for _, g := range preconditions.OpenGates(gates, tt.acks, tt.minor) {
 			keys = append(keys, g.Key)
 		}
-		if diff := cmp.Diff(tt.want, strings.Join(keys, " ")); diff != "" {
-			t.Errorf("%s, %v: %s", tt.minor, tt.acks, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s, %v", tt.minor, tt.acks), tt.want, strings.Join(keys, " "))
 	}
 }
 
@@ -93,8 +91,6 @@ func FuzzGates(f *testing.F) {
 			t.Fatalf("%+v", g)
 		}
 		open := len(preconditions.OpenGates([]preconditions.Gate{g}, acks, g.From)) == 1
-		if open != (text == "") {
-			t.Fatalf("%+v: open %v", g, open)
-		}
+		checktest.Equal(t, text == "", open, "%+v: open", g)
 	})
 }

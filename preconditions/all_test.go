@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -99,9 +100,7 @@ func TestAllChecks(t *testing.T) {
 	}
 	// The same input gives the same bytes.
 	again := run(t, preconditions.Default(), richInput(reader(t, richObjects()...)))
-	if diff := cmp.Diff(marshal(t, report), marshal(t, again)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, marshal(t, report), marshal(t, again))
 }
 
 // A read that fails is never a pass: each check, each kind that it reads, each way.
@@ -175,9 +174,7 @@ func TestOddObjects(t *testing.T) {
 		if u, ok := o.(*unstructured.Unstructured); ok {
 			plain, err = u, nil
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for name, change := range shapes {
 			odd := plain.DeepCopy()
 			change(odd)
@@ -235,9 +232,6 @@ func setAll(object map[string]any, to any) {
 
 func marshal(t testing.TB, r *preconditions.Report) string {
 	t.Helper()
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(json.Marshal(r))(t)
 	return string(text)
 }

@@ -6,14 +6,17 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
 // BenchmarkDefault runs all checks on n nodes with thirty pods each, of which every
@@ -57,10 +60,8 @@ func BenchmarkDefault(b *testing.B) {
 			r := newFreshReader(objects)
 			b.ReportAllocs()
 			for b.Loop() {
-				report, err := preconditions.Run(context.Background(), preconditions.Default(), richInput(r), preconditions.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				report := checktest.Get(preconditions.Run(context.Background(), preconditions.Default(), richInput(r),
+					preconditions.Options{}))(b)
 				if d := report.Decide(preconditions.Policy{}); d.Blocked {
 					b.Fatal(d.Summary)
 				}

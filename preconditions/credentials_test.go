@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -98,10 +100,8 @@ func TestCloudCredentials(t *testing.T) {
 // requestsPayload is a release with manifests in files.
 func requestsPayload(t testing.TB, version string, manifests ...string) *manifest.Payload {
 	t.Helper()
-	p, err := manifest.Load(t.Context(), testdata.Release(version, manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Get(manifest.Load(t.Context(), testdata.Release(version, manifests...),
+		manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()}))(t)
 	return p
 }
 

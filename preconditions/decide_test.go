@@ -5,7 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -91,12 +92,8 @@ func TestDecideOperator(t *testing.T) {
 			if d.Blocked != tt.blocked || d.Forced != tt.forced || d.Err != nil {
 				t.Errorf("blocked %v, forced %v, error %v", d.Blocked, d.Forced, d.Err)
 			}
-			if diff := cmp.Diff(tt.summary, d.Summary); diff != "" {
-				t.Errorf("summary: %s", diff)
-			}
-			if diff := cmp.Diff(tt.accepted, d.AcceptedRisks); diff != "" {
-				t.Errorf("accepted risks: %s", diff)
-			}
+			checktest.SameIn(t, "summary", tt.summary, d.Summary)
+			checktest.SameIn(t, "accepted risks", tt.accepted, d.AcceptedRisks)
 		})
 	}
 }
@@ -171,12 +168,8 @@ func TestDecidePolicy(t *testing.T) {
 			if d.Blocked != tt.blocked || d.Err != nil {
 				t.Errorf("blocked %v, error %v", d.Blocked, d.Err)
 			}
-			if diff := cmp.Diff(tt.summary, d.Summary); diff != "" {
-				t.Errorf("summary: %s", diff)
-			}
-			if diff := cmp.Diff(tt.accepted, d.AcceptedRisks); diff != "" {
-				t.Errorf("accepted risks: %s", diff)
-			}
+			checktest.SameIn(t, "summary", tt.summary, d.Summary)
+			checktest.SameIn(t, "accepted risks", tt.accepted, d.AcceptedRisks)
 			states := ""
 			for i, r := range d.Results {
 				if i > 0 {
@@ -184,12 +177,8 @@ func TestDecidePolicy(t *testing.T) {
 				}
 				states += string(r.State)
 			}
-			if states != tt.states {
-				t.Errorf("states %s, want %s", states, tt.states)
-			}
-			if after := text(report.Results[1]); after != before {
-				t.Errorf("the report changed to %s", after)
-			}
+			checktest.Equal(t, tt.states, states, "states")
+			checktest.Equal(t, before, text(report.Results[1]), "the report changed to")
 		})
 	}
 }
@@ -248,9 +237,7 @@ func TestDecideRaised(t *testing.T) {
 				t.Errorf("blocked %v, error %v: %s", d.Blocked, d.Err, d.Summary)
 			}
 			for i, want := range tt.state {
-				if d.Results[i].State != want {
-					t.Errorf("%s is %s, want %s", d.Results[i].Check, d.Results[i].State, want)
-				}
+				checktest.Equal(t, want, d.Results[i].State, "%s", d.Results[i].Check)
 			}
 		})
 	}
@@ -291,9 +278,7 @@ func TestBypassOfAnotherTarget(t *testing.T) {
 	if !d.Blocked || d.Err != nil {
 		t.Errorf("blocked %v, %v", d.Blocked, d.Err)
 	}
-	if diff := cmp.Diff([]preconditions.Bypass{old}, d.Void); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []preconditions.Bypass{old}, d.Void)
 	here := preconditions.Bypass{Check: "Bad", By: "bob", Why: "CHG2"}
 	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{old, here}})
 	if d.Blocked || d.AcceptedRisks != `Bypassed precondition "Bad" (bob: CHG2): B: b` || d.Summary != "" {

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -183,9 +184,7 @@ func TestDisruptionBudgetsObjects(t *testing.T) {
 	}
 	const budget = "PodDisruptionBudget ns/p status.disruptionsAllowed=0 The disruption budget p needs 3 healthy pods and has 3 currently"
 	want := []string{"Node /a = pool worker", budget, "Pod ns/p3 =", "Node /b = pool worker", budget, "Pod ns/p1 =", "Pod ns/p2 ="}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if result.Findings[0].Remedy == "" || result.Findings[0].Source == "" {
 		t.Errorf("%+v", result.Findings[0])
 	}
@@ -222,9 +221,7 @@ func TestDrainOrder(t *testing.T) {
 		cv := clusterVersion("4.18.5")
 		objects := append(tt.objects, cv, poolOf(tt.role, atMost("2")), replica("p1", "n1", "p", bound), budgetFor("b", "p", 3, 1, 3))
 		result := run(t, []preconditions.Check{checkNamed(t, "SpareCapacity")}, input(reader(t, objects...), cv, "4.18.6")).Results[0]
-		if got := result.State == preconditions.Failed; got != tt.fails {
-			t.Errorf("%s: %s", tt.name, brief(result))
-		}
+		checktest.Equal(t, tt.fails, result.State == preconditions.Failed, "%s: %s", tt.name, brief(result))
 	}
 }
 
@@ -268,8 +265,6 @@ func TestDisruptionBudgetsPartly(t *testing.T) {
 				t.Errorf("%s: %+v", tt.kind, f.Objects)
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.kind, got, tt.want)
-		}
+		checktest.Equal(t, tt.want, got, "%s", tt.kind)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -22,16 +23,10 @@ func mustGather(t *testing.T, name string, parts map[string]string) *clusterdump
 	t.Helper()
 	tree := fstest.MapFS{}
 	for part, at := range parts {
-		data, err := os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml")))(t)
 		tree["must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+at+".yaml"] = &fstest.MapFile{Data: data}
 	}
-	r, err := clusterdump.Open(t.Context(), tree, clusterdump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Get(clusterdump.Open(t.Context(), tree, clusterdump.Options{}))(t)
 	return r
 }
 
@@ -41,10 +36,8 @@ func TestMustGatherWithGaps(t *testing.T) {
 	recording := mustGather(t, "4.14.1-degraded", map[string]string{
 		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
 	})
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), recording,
+		clusterapi.Key("", "version")))(t)
 	looked := map[string]int{}
 	for _, check := range append(preconditions.Operator(), preconditions.Documented()...) {
 		report := run(t, []preconditions.Check{check}, input(recording, cv, "4.15.0"))
@@ -69,10 +62,8 @@ func TestAssumed(t *testing.T) {
 		"cv": "config.openshift.io/clusterversions", "co": "config.openshift.io/clusteroperators",
 		"node": "core/nodes/n", "mcp": "machineconfiguration.openshift.io/machineconfigpools/m",
 	})
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), recording,
+		clusterapi.Key("", "version")))(t)
 	var checks []preconditions.Check
 	for _, c := range preconditions.Documented() {
 		switch c.Name() {
@@ -82,17 +73,11 @@ func TestAssumed(t *testing.T) {
 	}
 	report := run(t, checks, input(recording, cv, "4.15.0"))
 	want := []string{"MachineConfigPool.machineconfiguration.openshift.io", "Node"}
-	if diff := cmp.Diff(want, report.Assumed); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, report.Assumed)
 	var text, markdown strings.Builder
 	d := report.Decide(preconditions.Policy{})
-	if err := d.WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.WriteMarkdown(&markdown); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, d.WriteText(&text))
+	checktest.OK(t, d.WriteMarkdown(&markdown))
 	for _, got := range []string{text.String(), markdown.String()} {
 		if !strings.Contains(got, "Assumed to be recorded completely") || !strings.Contains(got, want[0]) {
 			t.Error(got)

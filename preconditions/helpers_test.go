@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -209,10 +211,7 @@ func input(r clusterapi.Reader, cv *configv1.ClusterVersion, target string) *pre
 
 func run(t testing.TB, checks []preconditions.Check, in *preconditions.Input) *preconditions.Report {
 	t.Helper()
-	report, err := preconditions.Run(context.Background(), checks, in, preconditions.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := checktest.Get(preconditions.Run(context.Background(), checks, in, preconditions.Options{}))(t)
 	if in == nil {
 		return report
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -74,8 +76,6 @@ func TestKernelModules(t *testing.T) {
 	} {
 		r := onlyVersion{reader(t, clusterVersion("4.18.5@A"), module("b", "x"), preflight("v1beta1", "p", 1, byImage, status))}
 		got := brief(run(t, []preconditions.Check{checkNamed(t, "KernelModules")}, input(r, clusterVersion("4.18.5@A"), target)).Results[0])
-		if got != done {
-			t.Errorf("%s: %s", name, got)
-		}
+		checktest.Equal(t, done, got, "%s", name)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -105,8 +107,7 @@ func TestRunc(t *testing.T) {
 	} {
 		cv := clusterVersion("5.0.5@A", history("5.0.5@A C", tt.installed))
 		in := input(reader(t, cv, poolOf("worker", labelled), config("c", "runc", "worker", 0)), cv, "5.1.0@T")
-		if got := brief(run(t, []preconditions.Check{checkNamed(t, "Runc")}, in).Results[0]); got != tt.want {
-			t.Errorf("installed with %s: %s", tt.installed, got)
-		}
+		checktest.Equal(t, tt.want, brief(run(t, []preconditions.Check{checkNamed(t, "Runc")}, in).Results[0]),
+			"installed with %s", tt.installed)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -224,17 +226,12 @@ func TestKubeletSkewClasses(t *testing.T) {
 			want = "KubeletMinorVersionUnsupportedNextUpgrade"
 		}
 		version := fmt.Sprintf("v1.%d.3+abc", minor+13+skew)
-		if got := reason(minor, 1, version); got != want {
-			t.Errorf("4.%d, kubelet %s: %s, want %s", minor, version, got, want)
-		}
+		checktest.Equal(t, want, reason(minor, 1, version), "4.%d, kubelet %s", minor, version)
 		// From even to even a node may skip, and no further.
 		if minor%2 == 0 && skew == 0 && minor <= 14 {
-			if got := reason(minor, 2, version); got != "" {
-				t.Errorf("two steps from 4.%d: %s", minor, got)
-			}
-			if got := reason(minor, 9, version); got != "KubeletMinorVersionUnsupportedNextUpgrade" {
-				t.Errorf("more steps from 4.%d: %s", minor, got)
-			}
+			checktest.Equal(t, "", reason(minor, 2, version), "two steps from 4.%d", minor)
+			checktest.Equal(t, "KubeletMinorVersionUnsupportedNextUpgrade", reason(minor, 9, version),
+				"more steps from 4.%d", minor)
 		}
 	})
 }

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/Masterminds/semver/v3"
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,9 +34,7 @@ func runOperatorCases(t *testing.T, check string, cases []operatorCase) {
 			if !ok {
 				t.Fatalf("no result of %s", check)
 			}
-			if diff := cmp.Diff(tt.want, text(result)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, text(result))
 		})
 	}
 }
@@ -51,9 +50,7 @@ func TestOperatorOrder(t *testing.T) {
 		}
 	}
 	want := []string{"ClusterVersionRollback", "ClusterVersionGiantHop", "ClusterVersionUpgradeable", "ClusterVersionRecommendedUpdate"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, names)
 }
 
 func TestRollback(t *testing.T) {
@@ -237,9 +234,7 @@ func TestOperatorReads(t *testing.T) {
 			}
 			report := run(t, preconditions.Operator(), input(r, nil, "4.3.1"))
 			for _, result := range report.Results {
-				if result.State != tt.state {
-					t.Errorf("%s: %s, want %s", result.Check, result.State, tt.state)
-				}
+				checktest.Equal(t, tt.state, result.State, "%s", result.Check)
 				if tt.reason != "" && (result.Findings[0].Reason != tt.reason || !errors.Is(result.Err, tt.err)) {
 					t.Errorf("%s: %s, %v", result.Check, result.Findings[0].Reason, result.Err)
 				}

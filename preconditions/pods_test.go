@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,9 +122,7 @@ func TestDecodePods(t *testing.T) {
 			return
 		}
 		decoded++
-		if diff := cmp.Diff(slim(want), slim(got[0]), cmpopts.EquateEmpty()); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, slim(want), slim(got[0]), cmpopts.EquateEmpty())
 	})
 	if decoded*5 < pods {
 		t.Errorf("only %d of %d random pods could be decoded", decoded, pods)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -54,9 +56,7 @@ func TestRecommendedRemedy(t *testing.T) {
 			for _, f := range result.Findings {
 				remedies = append(remedies, f.Remedy)
 			}
-			if got := strings.Join(remedies, "; "); got != tt.remedy {
-				t.Errorf("remedy %q", got)
-			}
+			checktest.Equal(t, tt.remedy, strings.Join(remedies, "; "), "remedy")
 		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,14 +26,10 @@ import (
 // recorded opens a recording of a real cluster.
 func recorded(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVersion) {
 	t.Helper()
-	recording, err := clusterdump.Open(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), name)), clusterdump.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), recording, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	recording := checktest.Get(clusterdump.Open(t.Context(), os.DirFS(filepath.Join(testdata.Dir(t), name)),
+		clusterdump.Options{}))(t)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), recording,
+		clusterapi.Key("", "version")))(t)
 	return recording, cv
 }
 
@@ -69,10 +67,7 @@ func insights(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVe
 		}
 		c.kinds[gvk] = true
 		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Get(os.ReadFile(file))(t)
 			u := &unstructured.Unstructured{}
 			if err := json.Unmarshal(data, &u.Object); err != nil {
 				t.Fatalf("%s: %v", file, err)
@@ -81,10 +76,7 @@ func insights(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVe
 			c.objects = append(c.objects, u)
 		}
 	}
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), c, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), c, clusterapi.Key("", "version")))(t)
 	return c, cv
 }
 
@@ -155,13 +147,9 @@ func TestRecordings(t *testing.T) {
 			if dump, ok := r.(interface{ Time() time.Time }); ok {
 				in.Now = dump.Time()
 			}
-			report, err := preconditions.Run(t.Context(), preconditions.Default(), in, preconditions.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, listed(report)); diff != "" {
-				t.Error(diff)
-			}
+			report := checktest.Get(preconditions.Run(t.Context(), preconditions.Default(), in,
+				preconditions.Options{}))(t)
+			checktest.Same(t, tt.want, listed(report))
 		})
 	}
 }
@@ -197,9 +185,7 @@ func TestToldOnce(t *testing.T) {
 	repeats := []string{`"PoolsDegraded" failed because of "DegradedPool"`, `"ClusterOperators" failed because of "ClusterOperatorNotUpgradeable"`, `"AdminAcks" failed`}
 	d := report.Decide(preconditions.Policy{})
 	var b strings.Builder
-	if err := d.WriteText(&b); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, d.WriteText(&b))
 	for _, line := range repeats {
 		if strings.Contains(d.Summary, line) {
 			t.Errorf("the summary repeats %s:\n%s", line, d.Summary)

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -52,9 +53,7 @@ func TestReleasePrevious(t *testing.T) {
 		{nil, "NotApplicable\nInfo NotApplicable: the cluster has no ClusterVersion"},
 	} {
 		in = &preconditions.Input{Reader: reader(t, tt.objects...), TargetPayload: payload("4.18.6", "4.18.4")}
-		if diff := cmp.Diff(tt.want, text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0])); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, tt.want, text(run(t, []preconditions.Check{checkNamed(t, "ReleasePrevious")}, in).Results[0]))
 	}
 	in = input(broken, cv, "4.18.6@B")
 	in.TargetPayload = payload("4.18.6", "4.18.4")

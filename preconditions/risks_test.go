@@ -3,12 +3,14 @@ package preconditions_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,13 +114,9 @@ func TestSources(t *testing.T) {
 				o.Deletions = func() []string { return tt.pending }
 			}
 			risks, err := preconditions.Sources(o)[tt.source].Risks(context.Background(), nil)
-			if diff := cmp.Diff(tt.want, render(risks, err)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, render(risks, err))
 			for _, risk := range risks {
-				if diff := cmp.Diff([]configv1.ClusterCondition{{Type: "Always"}}, risk.MatchingRules); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, []configv1.ClusterCondition{{Type: "Always"}}, risk.MatchingRules)
 			}
 		})
 	}
@@ -130,9 +128,7 @@ func TestSourceNames(t *testing.T) {
 		names = append(names, s.Name())
 	}
 	want := []string{"ClusterVersionUpdating", "ClusterVersionOverrides", "ResourceDeletionInProgress", "AdminAck", "ClusterOperatorUpgradeable"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, names)
 }
 
 // fixed is a source with a fixed answer.
@@ -200,16 +196,12 @@ func TestUpgradeableFolding(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			u := preconditions.Upgradeable(context.Background(), tt.sources, nil, "", nil)
-			if diff := cmp.Diff(tt.want, renderCondition(u.Condition)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, renderCondition(u.Condition))
 			var errs []string
 			for _, err := range u.Errors {
 				errs = append(errs, err.Error())
 			}
-			if diff := cmp.Diff(tt.errs, strings.Join(errs, "|")); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.errs, strings.Join(errs, "|"))
 			if c := u.Condition; c != nil && (c.Type != "Upgradeable" || !c.LastTransitionTime.IsZero()) {
 				t.Errorf("type %s, time %s", c.Type, c.LastTransitionTime)
 			}
@@ -297,9 +289,7 @@ func TestUpgradeableStyles(t *testing.T) {
 			})
 			for style, want := range map[preconditions.ReasonStyle]string{"": tt.byDefault, preconditions.RiskName: tt.today, preconditions.Legacy: tt.legacy} {
 				c := preconditions.Upgradeable(context.Background(), sources, []string{"4.18.6"}, style, nil).Condition
-				if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
-					t.Errorf("style %q: %s", style, diff)
-				}
+				checktest.SameIn(t, fmt.Sprintf("style %q", style), want, renderCondition(c))
 			}
 		})
 	}
@@ -318,9 +308,7 @@ func TestUpgradeableReasons(t *testing.T) {
 		}
 		source := fixed{name: "Src", risks: []configv1.ConditionalUpdateRisk{aRisk(name, "m", "Always")}}
 		c := preconditions.Upgradeable(context.Background(), []risk.RiskSource{source}, nil, preconditions.RiskName, nil).Condition
-		if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
-			t.Errorf("%q: %s", name, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%q", name), want, renderCondition(c))
 	}
 }
 
@@ -334,9 +322,7 @@ func TestLegacyUnknown(t *testing.T) {
 	} {
 		for _, style := range []preconditions.ReasonStyle{"", preconditions.RiskName, preconditions.Legacy} {
 			c := preconditions.Upgradeable(context.Background(), sources[i:i+1], nil, style, nil).Condition
-			if diff := cmp.Diff(want, renderCondition(c)); diff != "" {
-				t.Errorf("style %q: %s", style, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("style %q", style), want, renderCondition(c))
 		}
 	}
 }

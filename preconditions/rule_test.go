@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"pgregory.net/rapid"
@@ -129,17 +131,13 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 34 {
-		t.Errorf("%d checks", len(seen))
-	}
+	checktest.Equal(t, 34, len(seen), "checks")
 	var names []string
 	for _, c := range preconditions.Default() {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
-	if len(slices.Compact(names)) != 40 {
-		t.Errorf("checks %v", names)
-	}
+	checktest.Equal(t, 40, len(slices.Compact(names)), "checks %v", names)
 }
 
 func TestScope(t *testing.T) {
@@ -171,9 +169,8 @@ func TestScope(t *testing.T) {
 		{at417, "4.16.1", "", true},
 	} {
 		tr := preconditions.NewTransition(clusterVersion(tt.current), configv1.Release{Version: tt.target}, false, preconditions.Full)
-		if got := checkNamed(t, tt.check).Applies(tr); got != tt.want {
-			t.Errorf("%s covers %q to %q: %v", tt.check, tt.current, tt.target, got)
-		}
+		checktest.Equal(t, tt.want, checkNamed(t, tt.check).Applies(tr), "%s covers %q to %q", tt.check, tt.current,
+			tt.target)
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,9 +62,7 @@ func TestRunStates(t *testing.T) {
 			r := reader(t)
 			r.fail = dump
 			result := run(t, []preconditions.Check{tt.check}, &preconditions.Input{Reader: r}).Results[0]
-			if diff := cmp.Diff(tt.want, text(result)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, text(result))
 			if strings.Contains(tt.want, "UnknownError") && result.Err == nil || result.State == preconditions.Unknown && result.Err == nil || result.State == preconditions.Passed && result.Err != nil {
 				t.Errorf("state %s, error %v", result.State, result.Err)
 			}
@@ -133,14 +132,10 @@ func TestRunReadsOnce(t *testing.T) {
 	in := &preconditions.Input{Reader: r}
 	report := run(t, checks, in)
 	for _, result := range report.Results {
-		if result.State != preconditions.Passed {
-			t.Errorf("%s: %s", result.Check, text(result))
-		}
+		checktest.Equal(t, preconditions.Passed, result.State, "%s: %s", result.Check, text(result))
 	}
 	want := map[string]int{"get ClusterVersion/version": 1, "list ClusterOperator": 1, "get ConfigMap/m": 1}
-	if diff := cmp.Diff(want, r.calls); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, r.calls)
 	if in.TargetKernel != "" || in.Reader != clusterapi.Reader(r) {
 		t.Error("the caller's input changed")
 	}
@@ -148,9 +143,7 @@ func TestRunReadsOnce(t *testing.T) {
 	for _, s := range report.Seen {
 		seen = append(seen, s.GVK.Kind+"/"+s.Name+"@"+s.ResourceVersion)
 	}
-	if diff := cmp.Diff([]string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"ClusterOperator/a@1", "ClusterOperator/b@1", "ClusterVersion/version@7"}, seen)
 }
 
 // brokenReader answers Gets in ways that it must not.
@@ -176,9 +169,7 @@ func TestRunBrokenReader(t *testing.T) {
 		r := brokenReader{reader(t), tt.get}
 		for _, check := range []preconditions.Check{stub{name: "X", run: getCV}, preconditions.Operator()[0]} {
 			result := run(t, []preconditions.Check{check}, &preconditions.Input{Reader: r}).Results[0]
-			if diff := cmp.Diff(tt.want, text(result)); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			checktest.SameIn(t, name, tt.want, text(result))
 		}
 	}
 	exit := stub{name: "X", run: func(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
@@ -196,13 +187,9 @@ func TestRunMaxItems(t *testing.T) {
 		2: "Unknown\nWarning LimitExceeded: list of ClusterOperator: more than 2 objects (limit ListOptions.Limit)",
 		3: "Passed",
 	} {
-		report, err := preconditions.Run(context.Background(), []preconditions.Check{stub{name: "X", run: listCO}}, &preconditions.Input{Reader: r}, preconditions.Options{MaxItems: max})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, text(report.Results[0])); diff != "" {
-			t.Error(diff)
-		}
+		report := checktest.Get(preconditions.Run(context.Background(),
+			[]preconditions.Check{stub{name: "X", run: listCO}}, &preconditions.Input{Reader: r}, preconditions.Options{MaxItems: max}))(t)
+		checktest.Same(t, want, text(report.Results[0]))
 	}
 }
 
@@ -227,13 +214,9 @@ func TestRunTimeOuts(t *testing.T) {
 		}}
 		checks := []preconditions.Check{sleeper("Quick", time.Second), sleeper("Slow", 2*time.Minute), ignores, sleeper("Last", 59*time.Second)}
 		start := time.Now()
-		report, err := preconditions.Run(context.Background(), checks, &preconditions.Input{Reader: reader(t)}, preconditions.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := time.Since(start); d != time.Minute {
-			t.Errorf("took %s", d)
-		}
+		report := checktest.Get(preconditions.Run(context.Background(), checks,
+			&preconditions.Input{Reader: reader(t)}, preconditions.Options{}))(t)
+		checktest.Equal(t, time.Minute, time.Since(start), "took")
 		want := []string{
 			"Passed\nInfo Slept: 1s",
 			"Unknown\nWarning CheckTimedOut: no answer within 1m0s",
@@ -244,15 +227,9 @@ func TestRunTimeOuts(t *testing.T) {
 		for _, r := range report.Results {
 			got = append(got, text(r))
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		if e := report.Results[0].Elapsed; e != time.Second {
-			t.Errorf("elapsed %s", e)
-		}
-		if !errors.Is(report.Results[1].Err, context.DeadlineExceeded) {
-			t.Errorf("error %v", report.Results[1].Err)
-		}
+		checktest.Same(t, want, got)
+		checktest.Equal(t, time.Second, report.Results[0].Elapsed, "elapsed")
+		checktest.ErrorIs(t, context.DeadlineExceeded, report.Results[1].Err)
 		close(deaf)
 	})
 }
@@ -265,21 +242,14 @@ func TestRunTotal(t *testing.T) {
 			checks = append(checks, sleeper(fmt.Sprint("C", i), 55*time.Second))
 		}
 		start := time.Now()
-		report, err := preconditions.Run(context.Background(), checks, nil, preconditions.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := time.Since(start); d != 5*time.Minute {
-			t.Errorf("took %s", d)
-		}
+		report := checktest.Get(preconditions.Run(context.Background(), checks, nil, preconditions.Options{}))(t)
+		checktest.Equal(t, 5*time.Minute, time.Since(start), "took")
 		for i, r := range report.Results {
 			want := "Passed\nInfo Slept: 55s"
 			if i >= 40 { // five rounds of eight end in 275 s
 				want = "Unknown\nWarning CheckTimedOut: the checks together took longer than 5m0s"
 			}
-			if diff := cmp.Diff(want, text(r)); diff != "" {
-				t.Errorf("%s: %s", r.Check, diff)
-			}
+			checktest.SameIn(t, r.Check, want, text(r))
 		}
 	})
 }
@@ -290,14 +260,10 @@ func TestRunCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(10*time.Second, func() { cancel(cause) })
 		report, err := preconditions.Run(ctx, []preconditions.Check{sleeper("A", time.Second), sleeper("B", time.Minute), sleeper("C", time.Second)}, nil, preconditions.Options{Workers: 1})
-		if !errors.Is(err, cause) {
-			t.Errorf("error %v", err)
-		}
+		checktest.ErrorIs(t, cause, err)
 		want := []string{"Passed\nInfo Slept: 1s", "Unknown\nWarning CheckCancelled: the run was cancelled: operator went home", "Unknown\nWarning CheckCancelled: the run was cancelled: operator went home"}
 		for i, r := range report.Results {
-			if diff := cmp.Diff(want[i], text(r)); diff != "" {
-				t.Errorf("%s: %s", r.Check, diff)
-			}
+			checktest.SameIn(t, r.Check, want[i], text(r))
 		}
 	})
 }
@@ -310,20 +276,16 @@ func TestReadOutlivesItsFirstCheck(t *testing.T) {
 		late := stub{name: "Late", run: func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 			return getCV(ctx, in)
 		}}
-		report, err := preconditions.Run(context.Background(), []preconditions.Check{stub{name: "First", run: getCV}, late},
-			&preconditions.Input{Reader: slow}, preconditions.Options{Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := checktest.Get(preconditions.Run(context.Background(),
+			[]preconditions.Check{stub{name: "First", run: getCV}, late},
+			&preconditions.Input{Reader: slow}, preconditions.Options{Workers: 1}))(t)
 		if got := text(report.Results[0]); got != "Unknown\nWarning CheckTimedOut: no answer within 1m0s" {
 			t.Error(got)
 		}
 		if got := text(report.Results[1]); got != "Passed" {
 			t.Error(got)
 		}
-		if n := slow.calls["get ClusterVersion/version"]; n != 1 {
-			t.Errorf("%d reads", n)
-		}
+		checktest.Equal(t, 1, slow.calls["get ClusterVersion/version"], "reads")
 	})
 }
 
@@ -369,10 +331,8 @@ func TestRunDeterministic(t *testing.T) {
 					}})
 				}
 				in := &preconditions.Input{Reader: reader(t, clusterVersion("4.18.5"), clusterOperator("a"), clusterOperator("b"))}
-				report, err := preconditions.Run(context.Background(), checks, in, preconditions.Options{Workers: workers})
-				if err != nil {
-					t.Fatal(err)
-				}
+				report := checktest.Get(preconditions.Run(context.Background(), checks, in,
+					preconditions.Options{Workers: workers}))(t)
 				got := marshal(t, report) + report.Decide(preconditions.Policy{}).Summary
 				if first != "" && got != first {
 					t.Errorf("order %v, %d at once: %s\n%s", order, workers, first, got)
@@ -395,17 +355,12 @@ func TestReportJSON(t *testing.T) {
 	}
 	in := input(reader(t, cv), cv, "4.19.1@B")
 	in.Now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	got, err := json.Marshal(run(t, checks, in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := checktest.Get(json.Marshal(run(t, checks, in)))(t)
 	want := `{"transition":{"current":"4.18.5","target":"4.19.1","completed":"4.18.5","currentImage":"A","targetImage":"B","kind":"Minor","plan":"Full"},"time":"2026-01-02T03:04:05Z",` +
 		`"results":[{"check":"Bad","state":"Failed","findings":[{"severity":"Blocking","reason":"B","message":"m","remedy":"r","objects":[{"apiVersion":"g/v1","kind":"K","namespace":"ns","name":"n","fieldPath":"spec.x","value":"1","note":"o"}],"source":"s"}]},` +
 		`{"check":"Lost","state":"Passed"},{"check":"Boom","state":"Unknown","findings":[{"severity":"Warning","reason":"UnknownError","message":"boom"}],"error":"boom"}],` +
 		`"seen":[{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","name":"version","resourceVersion":"7"}]}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, string(got))
 }
 
 func TestOptionsThatCannotWork(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -101,12 +101,8 @@ The update is blocked: 1 blocking, 1 warnings, 2 not known.
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b strings.Builder
-			if err := tt.write(r.Decide(policy), &b); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
-				t.Error(diff)
-			}
+			checktest.OK(t, tt.write(r.Decide(policy), &b))
+			checktest.Same(t, tt.want, b.String())
 		})
 	}
 }

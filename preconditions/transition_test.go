@@ -3,6 +3,8 @@ package preconditions_test
 import (
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -35,9 +37,7 @@ func TestNewTransition(t *testing.T) {
 		cv := clusterVersion(tt.current+"@A", history(tt.current+"@A P", "4.17.1@B C", "4.16.1@C C"))
 		cv.Status.Desired.Architecture = tt.fromArch
 		tr := preconditions.NewTransition(cv, configv1.Release{Version: tt.target, Image: "T", Architecture: tt.arch}, true, preconditions.Canary)
-		if tr.Kind != tt.want {
-			t.Errorf("%s %s to %s %s: %q", tt.current, tt.fromArch, tt.target, tt.arch, tr.Kind)
-		}
+		checktest.Equal(t, tt.want, tr.Kind, "%s %s to %s %s", tt.current, tt.fromArch, tt.target, tt.arch)
 		if tr.CurrentImage != "A" || tr.TargetImage != "T" || !tr.Force || tr.Plan != preconditions.Canary || tr.Completed.String() != "4.17.1" {
 			t.Errorf("%+v", tr)
 		}

@@ -49,9 +49,7 @@ func TestValidateDigest(t *testing.T) {
 		{"sha256:a\x00", false, false},
 	} {
 		_, err := signature.Insecure().Verify(t.Context(), tt.digest)
-		if (err == nil) != tt.ok {
-			t.Errorf("%q: %v", tt.digest, err)
-		}
+		checktest.Equal(t, tt.ok, err == nil, "%q: %v", tt.digest, err)
 		if err != nil && !strings.HasPrefix(err.Error(), `the provided release image digest has an invalid format: "`) {
 			t.Errorf("%q: %v", tt.digest, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"pgregory.net/rapid"
 
@@ -127,9 +129,7 @@ func TestOrderPlaysNoPart(t *testing.T) {
 		seen[want]++
 		shuffled := rapid.Permutation(chosen).Draw(t, "order")
 		value := armoredIn(t, append([][]byte{pkt(6, k.body)}, shuffled...))
-		if got := verdict(value); got != want {
-			t.Fatalf("in another order:\n%s\nwant\n%s", got, want)
-		}
+		checktest.Equal(t, want, verdict(value), "in another order")
 	})
 	if len(seen) < 5 {
 		t.Errorf("only %d verdicts: the cases are too much alike", len(seen))

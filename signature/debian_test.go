@@ -97,9 +97,7 @@ func compareWithGnuPG(t *testing.T, rings []string) {
 					t.Errorf("%s, %s: subkeys %v, but %s has %+v", file, primary.pub.print(), info.Subkeys, print, v)
 				}
 			}
-			if info.Revoked != ours[info.Fingerprint].Revoked {
-				t.Errorf("%s: %+v", file, info)
-			}
+			checktest.Equal(t, ours[info.Fingerprint].Revoked, info.Revoked, "%s: %+v", file, info)
 		}
 	}
 	t.Logf("%d equal, %d subkeys left out by name, %d with user ids of one second that disagree (gpg takes the first), %d that cannot be used", equal, left, undecided, unusable)

@@ -28,9 +28,7 @@ func TestClusterVersionStoreTrustsTheProxysAuthorities(t *testing.T) {
 	e := must(clusterapi.ReadEgress(t.Context(), api))
 	o := signature.HTTPOptions{Proxy: e.Proxy, RootCAs: e.RootCAs, Bundle: e.Bundle}
 	got := collect(t.Context(), &cluster.ClusterVersionStore{Reader: api, HTTP: o}, digestA)
-	if got[0] != "custom" {
-		t.Error(got)
-	}
+	checktest.Equal(t, "custom", got[0], "got[0] (%v)", got)
 }
 
 // The update service serves signatures below /signatures, with its own words
@@ -56,9 +54,8 @@ func TestUpdateServiceServesAStore(t *testing.T) {
 		}
 	}
 	s := must(signature.NewHTTPStore("http://updates.example/api/upgrades_info/signatures", serve(service)))
-	if _, err := signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, s).Verify(t.Context(), digestA); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		signature.NewVerifier([]*signature.Keyring{ring(t, k.public(cert{}))}, s).Verify(t.Context(), digestA)))
 	if got := collect(t.Context(), s, digestB); len(got) != 1 || !strings.Contains(got[0], "no more signatures") {
 		t.Error(got)
 	}

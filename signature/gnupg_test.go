@@ -261,12 +261,10 @@ func TestGnuPG(t *testing.T) {
 
 	// The revoker is needed to tell: without it, nothing of the ring is used.
 	id := revoker[len(revoker)-16:]
-	if _, err := signature.ParseKeyring("ring", g.export(designated)); err == nil || !strings.Contains(err.Error(), "revocation of a key by key "+id+" matches nothing") {
-		t.Error(err)
-	}
-	if _, err := signature.ParseKeyring("ring", cat(armored(t, publicBlock, edRing), revocation)); err == nil || !strings.Contains(err.Error(), "by key "+revoked[len(revoked)-16:]) {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "revocation of a key by key "+id+" matches nothing", checktest.Err(
+		signature.ParseKeyring("ring", g.export(designated))))
+	checktest.ErrorHas(t, "by key "+revoked[len(revoked)-16:], checktest.Err(
+		signature.ParseKeyring("ring", cat(armored(t, publicBlock, edRing), revocation))))
 }
 
 // Signatures of version 3, which gpg stopped writing, as gnupg1 does.

@@ -115,9 +115,7 @@ func TestFutureSkew(t *testing.T) {
 		ok    bool
 	}{{time.Minute, &skew, true}, {time.Minute + time.Second, &skew, false}, {time.Hour, nil, true}} {
 		_, err := verify(t, r, k.message(msg{sig: sig{created: now.Add(tt.ahead)}}), signature.Options{FutureSkew: tt.skew})
-		if (err == nil) != tt.ok {
-			t.Errorf("%s ahead: %v", tt.ahead, cause(err))
-		}
+		checktest.Equal(t, tt.ok, err == nil, "%s ahead: %v", tt.ahead, cause(err))
 		if err != nil {
 			wantRefused(t, err, signature.BadSignature, "in the future")
 		}

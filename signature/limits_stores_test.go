@@ -68,9 +68,8 @@ func storeLimits() []limittest.Case {
 		{Limit: "keyrings and stores", Default: 64, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
 			cm := configMap(t, "")
 			checktest.OK(t, unstructured.SetNestedStringMap(cm.Object, config, "data"))
-			if _, err := cluster.FromManifests([]cluster.ConfigSource{{Object: cm}}, cluster.ConfigOptions{}); err == nil || !strings.Contains(err.Error(), "more than the limit of 64") {
-				t.Error(err)
-			}
+			checktest.ErrorHas(t, "more than the limit of 64", checktest.Err(
+				cluster.FromManifests([]cluster.ConfigSource{{Object: cm}}, cluster.ConfigOptions{})))
 			return 0
 		}},
 		{Limit: "failures in an error", Default: maxAttempts, Bytes: 8 << 20, Steps: maxAttempts, Run: func(t *testing.T) int64 {

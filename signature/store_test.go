@@ -129,9 +129,7 @@ func TestParallelDeliversEverything(t *testing.T) {
 			for range signature.Parallel(append(stores, hang)...).Candidates(t.Context(), digestA) {
 				break
 			}
-			if time.Since(start) != 0 {
-				t.Fatal("waited for a store that hangs")
-			}
+			checktest.Equal(t, 0, time.Since(start), "waited for a store that hangs")
 		})
 	}
 }
@@ -285,9 +283,7 @@ func TestHTTPStoreURLs(t *testing.T) {
 			if want := "containers/image signature store under " + tt.description; s.String() != want {
 				t.Errorf("described as %s, want %s", s, want)
 			}
-			if wantUser := strings.Contains(tt.base, "@"); wantUser != (user == "user:secret") {
-				t.Errorf("authenticated as %q", user)
-			}
+			checktest.Equal(t, user == "user:secret", strings.Contains(tt.base, "@"), "authenticated as %q", user)
 			if strings.Contains(fmt.Sprint(s, out), "secret") {
 				t.Error(s, out)
 			}

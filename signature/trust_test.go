@@ -270,9 +270,8 @@ func TestPanickingStores(t *testing.T) {
 		}
 	}
 	// What a store does behind its end does not undo a success.
-	if _, err := signature.NewVerifier(rings, panicking{"cleanup", k.message(msg{})}).Verify(t.Context(), digestA); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		signature.NewVerifier(rings, panicking{"cleanup", k.message(msg{})}).Verify(t.Context(), digestA)))
 	// A consumer's own panic is its own.
 	func() {
 		defer func() {
@@ -523,9 +522,7 @@ func TestIdentity(t *testing.T) {
 		{signature.Identity{Repositories: []string{release}, Version: true}, "quay.io/other:4.18.15", "4.18.15", false},
 	} {
 		err := tt.identity.Check(tt.reference, tt.version)
-		if (err == nil) != tt.ok {
-			t.Errorf("%+v of %s as %q: %v", tt.identity, tt.reference, tt.version, err)
-		}
+		checktest.Equal(t, tt.ok, err == nil, "%+v of %s as %q: %v", tt.identity, tt.reference, tt.version, err)
 		var r *signature.Rejection
 		if err != nil && (!errors.As(err, &r) || r.Reason != signature.WrongIdentity || !strings.Contains(err.Error(), tt.reference)) {
 			t.Errorf("%+v: %v", tt.identity, err)

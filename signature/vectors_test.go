@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
-	gocmp "github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -108,9 +109,7 @@ func (v *vector) verdict(t *testing.T, ignoreOptional bool) (result, text string
 	for _, s := range r.Skipped() {
 		skipped = append(skipped, strings.TrimSpace(fmt.Sprintf("%s %s: %s", s.ID, s.Use(), s.Reason)))
 	}
-	if diff := gocmp.Diff(v.skipped, skipped); diff != "" {
-		t.Errorf("skipped keys (-want +got): %s", diff)
-	}
+	checktest.SameIn(t, "skipped keys (-want +got)", v.skipped, skipped)
 	digest := v.header["digest"]
 	found, err := newVerifier(signature.Options{
 		Keyrings:              []*signature.Keyring{r},

@@ -1,7 +1,6 @@
 package upgradeconfig_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -68,9 +67,7 @@ func TestDefinition(t *testing.T) {
 func TestSyncWithDefinition(t *testing.T) {
 	cluster := memory.NewOpenShift(memory.Options{})
 	m := must(upgradeconfig.NewManager(upgradeconfig.ManagerOptions{API: cluster, Provider: policies(specA)}))
-	if _, err := m.Sync(t.Context()); !errors.Is(err, upgradeconfig.ErrRetrieveConfig) {
-		t.Errorf("a cluster without the kind: %v", err)
-	}
+	checktest.ErrorIs(t, upgradeconfig.ErrRetrieveConfig, checktest.Err(m.Sync(t.Context())))
 	must(cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{}))
 	mustSync(t, m, upgradeconfig.EventCreated, true)
 	mustSync(t, m, "", false)
@@ -78,7 +75,6 @@ func TestSyncWithDefinition(t *testing.T) {
 	if d := cmp.Diff(underWay("4.20.3"), got.Status); d != "" || got.Spec != specA {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	if fmt.Sprint(got.APIKind()) != "upgrade.managed.openshift.io/v1alpha1, Kind=UpgradeConfig" {
-		t.Error(got.APIKind())
-	}
+	checktest.Equal(t, "upgrade.managed.openshift.io/v1alpha1, Kind=UpgradeConfig", fmt.Sprint(got.APIKind()),
+		"fmt.Sprint(got.APIKind()) (%v)", got.APIKind())
 }

@@ -8,9 +8,12 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestLimits(t *testing.T) {
@@ -61,16 +64,14 @@ func TestLimits(t *testing.T) {
 			for i := range 1001 {
 				tree[fmt.Sprintf("%04d.yaml", i)] = &fstest.MapFile{Data: []byte("state: pending\n")}
 			}
-			if _, err := (upgradeconfig.GitDir{Tree: tree}).Policies(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000 policies") {
-				t.Error(err)
-			}
+			checktest.ErrorHas(t, "more than 1000 policies", checktest.Err(
+				(upgradeconfig.GitDir{Tree: tree}).Policies(t.Context())))
 			return 0
 		}},
 		{Limit: "policy in a file", Default: 64 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
 			tree := fstest.MapFS{"a.yaml": {Data: make([]byte, 64<<10+1)}}
-			if _, err := (upgradeconfig.GitDir{Tree: tree}).Policies(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than 65536 bytes") {
-				t.Error(err)
-			}
+			checktest.ErrorHas(t, "larger than 65536 bytes", checktest.Err(
+				(upgradeconfig.GitDir{Tree: tree}).Policies(t.Context())))
 			return 0
 		}},
 	})

@@ -5,9 +5,10 @@ package upgradeconfig
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A named pipe among the policies is a fault, and nothing that Policies waits
@@ -17,7 +18,6 @@ func TestGitDirPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "a.yaml"), 0o600); err != nil {
 		t.Skipf("needs a file system with named pipes: %v", err)
 	}
-	if _, err := (GitDir{Tree: os.DirFS(dir)}).Policies(t.Context()); err == nil || !strings.Contains(err.Error(), "a.yaml is not a regular file") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "a.yaml is not a regular file", checktest.Err(
+		(GitDir{Tree: os.DirFS(dir)}).Policies(t.Context())))
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -105,9 +104,7 @@ func TestWeek(t *testing.T) {
 			for range tt.syncs - 1 {
 				want = append(want, tt.wait)
 			}
-			if d := cmp.Diff(want, s.waits()); d != "" {
-				t.Errorf("%d syncs, want %d; waits (-want +got):\n%s", len(s.asked), tt.syncs, d)
-			}
+			checktest.SameIn(t, fmt.Sprintf("%d syncs, want %d; waits", len(s.asked), tt.syncs), want, s.waits())
 			verbs := []string{getIt, createIt}
 			for range tt.syncs - 1 {
 				verbs = append(verbs, getIt)
@@ -419,9 +416,7 @@ func TestCancel(t *testing.T) {
 			if err := <-done; err != context.Canceled {
 				t.Errorf("%v", err)
 			}
-			if d := time.Since(now); d != 0 {
-				t.Errorf("it took %v", d)
-			}
+			checktest.Equal(t, 0, time.Since(now), "it took")
 			checktest.Equal(t, context.Canceled, m.Run(ctx), "run once more")
 			for _, e := range b.events {
 				if errors.Is(e.Err, context.Canceled) {

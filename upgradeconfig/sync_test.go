@@ -211,9 +211,8 @@ func TestSyncDeletes(t *testing.T) {
 	if b.stored(t) != nil {
 		t.Error("it is still there")
 	}
-	if _, err := clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), b, clusterapi.Key(other.Namespace, other.Name)); err != nil {
-		t.Errorf("an object of another name: %v", err)
-	}
+	checktest.Good(t, checktest.Err(
+		clusterapi.Get[upgradeconfig.UpgradeConfig](t.Context(), b, clusterapi.Key(other.Namespace, other.Name))))
 }
 
 func TestSyncHolds(t *testing.T) {
@@ -363,9 +362,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"Jitter is negative":          {API: api, Jitter: -0.1},
 		"Backoff.Initial is negative": {API: api, Backoff: upgradeconfig.Backoff{Initial: -1}},
 	} {
-		if _, err := upgradeconfig.NewManager(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(upgradeconfig.NewManager(o)))
 	}
 }
 
@@ -401,9 +398,7 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 		}()
 		start = time.Now()
 		mustSync(t, m, upgradeconfig.EventReplaced, true)
-		if d := time.Since(start); d != 15*time.Second {
-			t.Errorf("it took %v", d)
-		}
+		checktest.Equal(t, 15*time.Second, time.Since(start), "it took")
 		if got := b.stored(t); got == nil || got.Spec != specB {
 			t.Errorf("%+v", got)
 		}
@@ -449,7 +444,8 @@ func TestUpdateFindsNone(t *testing.T) {
 	b.calls.around = func(ctx context.Context, n int, _ memory.Call, do func(context.Context) error) error {
 		if n == 2 {
 			b.calls.aside(func() {
-				checktest.OK(t, b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
+				checktest.OK(t,
+					b.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 			})
 		}
 		return do(ctx)
@@ -549,9 +545,7 @@ func TestFromConfig(t *testing.T) {
 	fails := func(want error) {
 		t.Helper()
 		_, err := m.Sync(t.Context())
-		if !errors.Is(err, want) {
-			t.Errorf("%v is not %v", err, want)
-		}
+		checktest.ErrorIs(t, want, err)
 	}
 	if _, err := m.Sync(t.Context()); !apierrors.IsNotFound(err) {
 		t.Errorf("no ConfigMap: %v", err)
@@ -708,7 +702,8 @@ func TestLocal(t *testing.T) {
 	gone := object(specA, upgradeconfig.Status{})
 	gone.Finalizers = []string{"example.com/wait"}
 	b.store(t, gone)
-	checktest.OK(t, b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
+	checktest.OK(t,
+		b.Delete(t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 	b.calls.verbs = nil
 	mustSync(t, b.manager(local, nil), upgradeconfig.EventDeleted, true)
 	b.calls.want(t, getIt, "List UpgradeConfig")
@@ -769,8 +764,6 @@ func TestAnyProviderIsSelected(t *testing.T) {
 		if errors.Is(err, upgradeconfig.ErrNoVersion) != tt.err || (err != nil) != tt.err || r.Action.Kind != tt.want || fault != tt.fault {
 			t.Errorf("%s: %v, %v, fault %v", tt.name, r.Action.Kind, err, fault)
 		}
-		if gone := stored(t, cluster) == nil; gone != (tt.want == upgradeconfig.EventDeleted) {
-			t.Errorf("%s: gone %v", tt.name, gone)
-		}
+		checktest.Equal(t, tt.want == upgradeconfig.EventDeleted, stored(t, cluster) == nil, "%s: gone", tt.name)
 	}
 }

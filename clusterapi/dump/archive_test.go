@@ -64,8 +64,7 @@ func same(t *testing.T, tree fstest.MapFS, o dump.Options, r *dump.Recording, wa
 	}
 	for _, zip := range []bool{false, true} {
 		for _, backwards := range []bool{false, true} {
-			other, err := dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, tree, zip, backwards)), o)
-			checktest.OK(t, err)
+			other := checktest.Get(dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, tree, zip, backwards)), o))(t)
 			check(t, other, want)
 			var lines []string
 			for _, p := range r.Problems() {
@@ -140,9 +139,7 @@ func TestArchiveWithLinksAmongLogs(t *testing.T) {
 		entry{tar.Header{Name: "must-gather.local.1/x/namespaces/a/pods/p/c/c/logs/a.log", Typeflag: tar.TypeSymlink, Linkname: "b"}, ""},
 	)), dump.Options{}))
 	check(t, r, "get v1 Node n2: NotFound")
-	if len(r.Problems()) != 2 {
-		t.Errorf("problems %v", r.Problems())
-	}
+	checktest.Equal(t, 2, len(r.Problems()), "problems %v", r.Problems())
 }
 
 // A checksum that is wrong may be that of any file.
@@ -166,8 +163,7 @@ func TestArchiveWithAnEmptyFolder(t *testing.T) {
 		if backwards {
 			slices.Reverse(entries)
 		}
-		r, err := dump.OpenArchive(t.Context(), bytes.NewReader(packed(t, entries...)), dump.Options{})
-		checktest.OK(t, err)
+		r := checktest.Get(dump.OpenArchive(t.Context(), bytes.NewReader(packed(t, entries...)), dump.Options{}))(t)
 		check(t, r, "list v1 Node: n1 missing[]...")
 	}
 }
@@ -181,11 +177,9 @@ func TestArchiveThatIsCutOff(t *testing.T) {
 		file("must-gather.local.1/x/namespaces/a/core/configmaps.yaml", lists),
 		file("must-gather.local.1/x/cluster-scoped-resources/core/nodes/n2.yaml", nodeNamed("n2")+"# "+strings.Repeat("x", 5000)),
 	)
-	r, err := dump.OpenArchive(t.Context(), bytes.NewReader(whole), dump.Options{})
-	checktest.OK(t, err)
+	r := checktest.Get(dump.OpenArchive(t.Context(), bytes.NewReader(whole), dump.Options{}))(t)
 	check(t, r, "get v1 Node n3: NotFound\nlist v1 ConfigMap a: a/c")
-	r, err = dump.OpenArchive(t.Context(), bytes.NewReader(whole[:4000]), dump.Options{})
-	checktest.OK(t, err)
+	r = checktest.Get(dump.OpenArchive(t.Context(), bytes.NewReader(whole[:4000]), dump.Options{}))(t)
 	check(t, r, "list v1 Node: n1 missing[]...\nget v1 Node n2: NotCollected\nlist v1 ConfigMap a: a/c")
 	if p := r.Problems(); len(p) == 0 || !strings.Contains(p[0].String(), "the archive cannot be read to its end") {
 		t.Errorf("problems %v", p)
@@ -268,9 +262,7 @@ func TestArchiveLimits(t *testing.T) {
 		} else if err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		checktest.Equal(t, c.want, got, "%s: %v", c.name, err)
 		if c.want == "" && err == nil {
 			check(t, r, "get v1 Node n1: found")
 		}

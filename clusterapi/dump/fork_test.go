@@ -23,9 +23,8 @@ func TestForkOfWhatWasNotCollected(t *testing.T) {
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}}
 	checktest.Must(clusterapi.Create(t.Context(), fork, cm, clusterapi.CreateOptions{}))
 	checktest.Good(t, checktest.Err(clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "c"))))
-	if _, err := clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "d")); !errors.Is(err, clusterapi.ErrNotCollected) {
-		t.Errorf("another one: %v", err)
-	}
+	checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
+		clusterapi.Get[corev1.ConfigMap](t.Context(), fork, clusterapi.Key("n", "d"))))
 	all, err := clusterapi.List[corev1.ConfigMap](t.Context(), fork, clusterapi.ListOptions{})
 	if len(all) != 1 || !errors.Is(err, clusterapi.ErrNotCollected) {
 		t.Errorf("%d, %v", len(all), err)
@@ -34,7 +33,6 @@ func TestForkOfWhatWasNotCollected(t *testing.T) {
 	if len(nodes) != 1 || err != nil {
 		t.Errorf("%d nodes, %v", len(nodes), err)
 	}
-	if _, err := r.Get(t.Context(), corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key("n", "c")); !errors.Is(err, clusterapi.ErrNotCollected) {
-		t.Errorf("the recording itself: %v", err)
-	}
+	checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
+		r.Get(t.Context(), corev1.SchemeGroupVersion.WithKind("ConfigMap"), clusterapi.Key("n", "c"))))
 }

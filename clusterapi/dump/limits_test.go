@@ -152,9 +152,8 @@ func TestDefaults(t *testing.T) {
 	}
 	text := node + "# "
 	fits := text + strings.Repeat("x", 64<<20-len(text)-1) + "\n"
-	if _, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits)}}, dump.Options{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits)}}, dump.Options{})))
 	var passed *clusterapi.LimitError
 	_, err := dump.Open(t.Context(), fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(fits + "\n")}}, dump.Options{})
 	if !errors.As(err, &passed) || passed.Max != 64<<20 || passed.Where != "a.yaml" {

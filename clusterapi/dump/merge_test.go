@@ -280,7 +280,6 @@ func TestSeveralClusters(t *testing.T) {
 		check(t, r, want)
 		same(t, files(two), o, r, want)
 	}
-	if _, err := dump.Open(t.Context(), files(two), dump.Options{Root: "c"}); err == nil || !strings.Contains(err.Error(), `no recording at "c"`) {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, `no recording at "c"`, checktest.Err(
+		dump.Open(t.Context(), files(two), dump.Options{Root: "c"})))
 }

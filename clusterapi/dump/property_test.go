@@ -341,8 +341,8 @@ func TestArchivesAndTreesAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawCluster(rt)
 		archive := pack(t, m.tree, rapid.Bool().Draw(rt, "zip"), rapid.Bool().Draw(rt, "backwards"))
-		r, err := dump.OpenArchive(rt.Context(), bytes.NewReader(archive), dump.Options{Workers: rapid.IntRange(1, 3).Draw(rt, "workers")})
-		checktest.OK(rt, err)
+		r := checktest.Get(dump.OpenArchive(rt.Context(), bytes.NewReader(archive),
+			dump.Options{Workers: rapid.IntRange(1, 3).Draw(rt, "workers")}))(rt)
 		checkTruth(rt, m, r)
 		other := checktest.Must(dump.Open(rt.Context(), m.tree, dump.Options{}))
 		for _, k := range modelKinds {

@@ -104,9 +104,8 @@ func TestOwnership(t *testing.T) {
 // A wrapper that embeds a recording is asked itself.
 func TestWrapper(t *testing.T) {
 	w := &wrapper{Recording: mustOpen(t, files(pods), dump.Options{})}
-	if _, err := clusterapi.List[policyv1.PodDisruptionBudget](t.Context(), w, clusterapi.ListOptions{}); !errors.Is(err, errWrapped) {
-		t.Errorf("got %v", err)
-	}
+	checktest.ErrorIs(t, errWrapped, checktest.Err(
+		clusterapi.List[policyv1.PodDisruptionBudget](t.Context(), w, clusterapi.ListOptions{})))
 }
 
 var errWrapped = errors.New("wrapped")

@@ -145,9 +145,8 @@ func TestRecordErrors(t *testing.T) {
 			}
 			return nil
 		}}, dump.RecordOptions{})
-		if _, err := r.Get(t.Context(), secrets, clusterapi.Key("ns", "s")); !errors.Is(err, clusterapi.ErrNotCollected) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
+			r.Get(t.Context(), secrets, clusterapi.Key("ns", "s"))))
 		if _, err := r.Get(t.Context(), nodes, clusterapi.Key("", "other")); !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}

@@ -2,7 +2,6 @@ package dump_test
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -81,16 +80,15 @@ func TestOpenFailsWithoutObjects(t *testing.T) {
 			t.Errorf("got %v, want %s", err, tc.want)
 		}
 	}
-	if _, err := dump.OpenArchive(t.Context(), strings.NewReader("not an archive, but some text"), dump.Options{}); err == nil || !strings.Contains(err.Error(), "the archive cannot be read to its end") {
-		t.Errorf("got %v", err)
-	}
+	checktest.ErrorHas(t, "the archive cannot be read to its end", checktest.Err(
+		dump.OpenArchive(t.Context(), strings.NewReader("not an archive, but some text"), dump.Options{})))
 	if _, err := dump.OpenArchive(t.Context(), strings.NewReader(""), dump.Options{}); err == nil {
 		t.Error("no error")
 	}
 	// Objects that are not kept could be read all the same.
-	if _, err := dump.Open(t.Context(), files("-- a.yaml --\n{apiVersion: v1, kind: Event, metadata: {name: e, namespace: a}}"), dump.Options{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		dump.Open(t.Context(),
+			files("-- a.yaml --\n{apiVersion: v1, kind: Event, metadata: {name: e, namespace: a}}"), dump.Options{})))
 }
 
 func TestContext(t *testing.T) {
@@ -106,9 +104,8 @@ func TestContext(t *testing.T) {
 		}}
 		checktest.ErrorIs(t, context.Canceled, checktest.Err(dump.Open(ctx, during, o)))
 		checktest.ErrorIs(t, context.Canceled, checktest.Err(dump.Open(ctx, tree, o)))
-		if _, err := dump.OpenArchive(ctx, strings.NewReader(string(pack(t, tree, true, false))), o); !errors.Is(err, context.Canceled) {
-			t.Errorf("archive: got %v", err)
-		}
+		checktest.ErrorIs(t, context.Canceled, checktest.Err(
+			dump.OpenArchive(ctx, strings.NewReader(string(pack(t, tree, true, false))), o)))
 	}
 }
 

@@ -2,13 +2,13 @@ package memory
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/managedfields"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
@@ -35,45 +35,23 @@ func (r *record) DeepCopyObject() runtime.Object {
 	return &record{Unstructured: r.Unstructured, managed: r.managed}
 }
 
-// recordConverter lets a type converter take records.
-type recordConverter struct{ managedfields.TypeConverter }
-
-func (c recordConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	if r, ok := obj.(*record); ok {
-		obj = r.Unstructured
-	}
-	return c.TypeConverter.ObjectToTyped(obj, opts...)
-}
-
-func (c recordConverter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
-	obj, err := c.TypeConverter.TypedToObject(v)
-	if err != nil {
-		return nil, err
-	}
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("unexpected %T", obj)
-	}
-	return &record{Unstructured: u}, nil
-}
-
-// typeConverter converts objects of one type.
+// typeConverter converts records of one type.
 type typeConverter struct{ types typed.ParseableType }
 
-func (c *typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	u, ok := obj.(*unstructured.Unstructured)
+func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	r, ok := obj.(*record)
 	if !ok {
 		return nil, fmt.Errorf("unexpected %T", obj)
 	}
-	return c.types.FromUnstructured(u.Object, opts...)
+	return c.types.FromUnstructured(r.Object, opts...)
 }
 
-func (c *typeConverter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
+func (c typeConverter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
 	content, ok := v.AsValue().Unstructured().(map[string]any)
 	if !ok {
 		return nil, fmt.Errorf("unexpected %T in place of an object", v.AsValue().Unstructured())
 	}
-	return &unstructured.Unstructured{Object: content}, nil
+	return &record{Unstructured: &unstructured.Unstructured{Object: content}}, nil
 }
 
 // schemaType returns a named type of a schema.
@@ -137,10 +115,7 @@ func inVersion(obj *unstructured.Unstructured, gv schema.GroupVersion) *unstruct
 	if obj.GetAPIVersion() == gv.String() {
 		return obj
 	}
-	content := make(map[string]any, len(obj.Object))
-	for k, v := range obj.Object {
-		content[k] = v
-	}
+	content := maps.Clone(obj.Object)
 	content["apiVersion"] = gv.String()
 	return &unstructured.Unstructured{Object: content}
 }

@@ -198,9 +198,8 @@ func TestForkNotCollected(t *testing.T) {
 		}
 		mustApply(t, c, named("two", ""))
 		checktest.Good(t, get(c, "two"))
-		if err := c.Delete(t.Context(), cms, clusterapi.Key("ns", "three"), clusterapi.DeleteOptions{}); !errors.Is(err, clusterapi.ErrNotCollected) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, clusterapi.ErrNotCollected,
+			c.Delete(t.Context(), cms, clusterapi.Key("ns", "three"), clusterapi.DeleteOptions{}))
 		checktest.Good(t, c.Delete(t.Context(), cms, clusterapi.Key("ns", "one"), clusterapi.DeleteOptions{}))
 		if err := get(c, "one"); !apierrors.IsNotFound(err) {
 			t.Errorf("a deleted object: %v", err)
@@ -234,9 +233,8 @@ func TestForkNotCollected(t *testing.T) {
 			base := &origin{Reader: baseCluster(t), fail: notWhole("Widget"), none: map[string]bool{"Widget": none}}
 			c := memory.New(memory.Options{Base: base})
 			widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-			if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !errors.Is(err, clusterapi.ErrNotCollected) {
-				t.Error(err)
-			}
+			checktest.ErrorIs(t, clusterapi.ErrNotCollected, checktest.Err(
+				c.List(t.Context(), widgets, clusterapi.ListOptions{})))
 			mustApply(t, c, benchDefinition)
 			if list, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); err != nil || len(list.Items) != 0 {
 				t.Error(err)
@@ -304,7 +302,8 @@ func TestForkDeletes(t *testing.T) {
 	t.Run("definition", func(t *testing.T) {
 		c := memory.New(memory.Options{Base: baseCluster(t, benchDefinition, benchWidget)})
 		widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
-		checktest.OK(t, c.Delete(t.Context(), crdGVK, clusterapi.Key("", "widgets.example.com"), clusterapi.DeleteOptions{}))
+		checktest.OK(t,
+			c.Delete(t.Context(), crdGVK, clusterapi.Key("", "widgets.example.com"), clusterapi.DeleteOptions{}))
 		if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); !meta.IsNoMatchError(err) {
 			t.Error(err)
 		}

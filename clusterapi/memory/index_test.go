@@ -74,8 +74,8 @@ func TestIndexes(t *testing.T) {
 		}
 		for _, node := range nodes[:3] {
 			for _, namespace := range []string{"", "ns1"} {
-				found, err := clusterapi.ReadAll[corev1.Pod](ctx, c, clusterapi.ListOptions{NodeName: node, Namespace: namespace})
-				checktest.OK(t, err)
+				found := checktest.Get(clusterapi.ReadAll[corev1.Pod](ctx, c,
+					clusterapi.ListOptions{NodeName: node, Namespace: namespace}))(t)
 				want := names(all, func(p *corev1.Pod) bool {
 					return p.Spec.NodeName == node && (namespace == "" || p.Namespace == namespace)
 				})

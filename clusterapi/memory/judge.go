@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -28,23 +29,50 @@ type rules struct {
 	update func(old, new node)
 }
 
-// rulesOf has the kinds whose rules are known, in any version.
-func rulesOf(gk schema.GroupKind) rules {
-	switch gk.Group {
-	case "":
-		return coreRules(gk.Kind)
-	case "apps":
-		return appsRules(gk.Kind)
-	case "batch":
-		return batchRules(gk.Kind)
-	case "policy":
-		return policyRules(gk.Kind)
-	case "rbac.authorization.k8s.io":
-		return rbacRules(gk.Kind)
-	case "apiextensions.k8s.io":
-		return rules{valid: validDefinition, update: updatedDefinition}
-	}
-	return otherRules(gk)
+// rulesOf has the rules by kind, in any version.
+var rulesOf = map[schema.GroupKind]rules{
+	{Kind: "Namespace"}:             {name: apivalidation.NameIsDNSLabel},
+	{Kind: "ConfigMap"}:             {valid: validConfigMap, update: updatedConfigMap},
+	{Kind: "Secret"}:                {valid: validSecret, update: updatedSecret},
+	{Kind: "Service"}:               {name: apivalidation.NameIsDNSLabel, valid: validService, update: updatedService},
+	{Kind: "Pod"}:                   {valid: func(n node) { n.get("spec").pod() }, update: updatedPod},
+	{Kind: "Node"}:                  {valid: validNode, update: updatedNode},
+	{Kind: "PersistentVolumeClaim"}: {valid: validClaim},
+	{Kind: "ReplicationController"}: {valid: func(n node) { n.get("spec").notNegative("replicas", "minReadySeconds") }},
+
+	{Group: "apps", Kind: "Deployment"}:  {valid: validDeployment, update: sameSelector},
+	{Group: "apps", Kind: "DaemonSet"}:   {valid: validDaemonSet, update: sameSelector},
+	{Group: "apps", Kind: "ReplicaSet"}:  {valid: validReplicaSet, update: sameSelector},
+	{Group: "apps", Kind: "StatefulSet"}: {name: apivalidation.NameIsDNSLabel, valid: validStatefulSet, update: updatedStatefulSet},
+
+	{Group: "batch", Kind: "Job"}:     {valid: func(n node) { n.get("spec").job() }, update: updatedJob},
+	{Group: "batch", Kind: "CronJob"}: {valid: validCronJob},
+
+	{Group: "policy", Kind: "PodDisruptionBudget"}: {valid: validBudget},
+
+	{Group: rbacGroup, Kind: "Role"}:               {name: segment, valid: func(n node) { validRole(n, true) }},
+	{Group: rbacGroup, Kind: "ClusterRole"}:        {name: segment, valid: func(n node) { validRole(n, false) }},
+	{Group: rbacGroup, Kind: "RoleBinding"}:        {name: segment, valid: func(n node) { validBinding(n, true) }, update: updatedBinding},
+	{Group: rbacGroup, Kind: "ClusterRoleBinding"}: {name: segment, valid: func(n node) { validBinding(n, false) }, update: updatedBinding},
+
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: {valid: validWebhooks},
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   {valid: validWebhooks},
+
+	{Group: "scheduling.k8s.io", Kind: "PriorityClass"}: {valid: validPriorityClass, update: updatedPriorityClass},
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:     {valid: validStorageClass, update: updatedStorageClass},
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}: {valid: validNetworkPolicy},
+	{Group: "node.k8s.io", Kind: "RuntimeClass"}: {
+		valid:  func(n node) { n.get("handler").label() },
+		update: func(old, n node) { immutable(old, n, "handler") },
+	},
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "FlowSchema"}: {valid: validFlowSchema},
+	{Group: "flowcontrol.apiserver.k8s.io", Kind: "PriorityLevelConfiguration"}: {
+		name:  segment,
+		valid: func(n node) { n.get("spec", "type").needsOneOf("Exempt", "Limited") },
+	},
+	{Group: "apiregistration.k8s.io", Kind: "APIService"}: {name: segment},
+
+	definitionKind: {valid: validDefinition, update: updatedDefinition},
 }
 
 // judge says why the API server would refuse to store obj in place of old (nil

@@ -1,33 +1,30 @@
 package memory
 
 import (
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// appsRules are those of workloads.
-func appsRules(kind string) rules {
-	switch kind {
-	case "Deployment":
-		return rules{valid: validDeployment, update: sameSelector}
-	case "DaemonSet":
-		return rules{valid: validDaemonSet, update: sameSelector}
-	case "ReplicaSet":
-		return rules{valid: validReplicaSet, update: sameSelector}
-	case "StatefulSet":
-		return rules{name: apivalidation.NameIsDNSLabel, valid: validStatefulSet, update: updatedStatefulSet}
-	}
-	return rules{}
-}
-
 func sameSelector(old, n node) { immutable(old.get("spec"), n.get("spec"), "selector") }
 
-func validDeployment(n node) {
+// workload judges what all workloads but jobs have in common, and returns the spec.
+// Counts are fields of it that are not negative.
+func (n node) workload(kind string, counts ...string) node {
 	s := n.get("spec")
-	s.notNegative("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
-	s.controls("deployment")
+	s.notNegative(counts...)
+	s.controls(strings.ToLower(kind))
 	s.get("template").template()
-	s.alwaysRestarts("Deployment")
+	pod := s.get("template", "spec")
+	pod.get("restartPolicy").oneOf("Always")
+	if f := pod.get("activeDeadlineSeconds"); f.set() {
+		f.forbidden("activeDeadlineSeconds in " + kind + " is not Supported")
+	}
+	return s
+}
+
+func validDeployment(n node) {
+	s := n.workload("Deployment", "replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
 	s.strategy("strategy", "Recreate", "RollingUpdate")
 	least, _ := s.get("minReadySeconds").number()
 	if i, ok := s.get("progressDeadlineSeconds").number(); ok && i <= least {
@@ -54,42 +51,20 @@ func (n node) strategy(name string, kinds ...string) {
 
 func none(n node) bool { return n.v == int64(0) || n.v == "0%" }
 
-func (n node) alwaysRestarts(kind string) {
-	s := n.get("template", "spec")
-	if f := s.get("restartPolicy"); f.text() != "" && f.text() != "Always" {
-		f.notSupported("Always")
-	}
-	if f := s.get("activeDeadlineSeconds"); f.set() {
-		f.forbidden("activeDeadlineSeconds in " + kind + " is not Supported")
-	}
-}
-
 func validDaemonSet(n node) {
-	s := n.get("spec")
-	s.notNegative("minReadySeconds", "revisionHistoryLimit")
-	s.controls("daemonset")
-	s.get("template").template()
-	s.alwaysRestarts("DaemonSet")
+	s := n.workload("DaemonSet", "minReadySeconds", "revisionHistoryLimit")
 	s.strategy("updateStrategy", "OnDelete", "RollingUpdate")
 	n.get("status").notNegative("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
 		"observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable")
 }
 
 func validReplicaSet(n node) {
-	s := n.get("spec")
-	s.notNegative("replicas", "minReadySeconds")
-	s.controls("replicaset")
-	s.get("template").template()
-	s.alwaysRestarts("ReplicaSet")
+	n.workload("ReplicaSet", "replicas", "minReadySeconds")
 	n.get("status").notNegative("observedGeneration", "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 }
 
 func validStatefulSet(n node) {
-	s := n.get("spec")
-	s.notNegative("replicas", "minReadySeconds", "revisionHistoryLimit")
-	s.controls("statefulset")
-	s.get("template").template()
-	s.alwaysRestarts("StatefulSet")
+	s := n.workload("StatefulSet", "replicas", "minReadySeconds", "revisionHistoryLimit")
 	s.get("podManagementPolicy").oneOf("OrderedReady", "Parallel")
 	s.strategy("updateStrategy", "OnDelete", "RollingUpdate")
 }

@@ -7,17 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// batchRules are those of jobs.
-func batchRules(kind string) rules {
-	switch kind {
-	case "Job":
-		return rules{valid: func(n node) { n.get("spec").job() }, update: updatedJob}
-	case "CronJob":
-		return rules{valid: validCronJob}
-	}
-	return rules{}
-}
-
 func (n node) job() {
 	n.notNegative("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished", "backoffLimitPerIndex", "maxFailedIndexes")
 	n.get("completionMode").oneOf("Indexed", "NonIndexed")

@@ -1,39 +1,16 @@
 package memory
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// coreRules are those of the group without a name.
-func coreRules(kind string) rules {
-	switch kind {
-	case "Namespace":
-		return rules{name: apivalidation.NameIsDNSLabel}
-	case "ConfigMap":
-		return rules{valid: validConfigMap, update: updatedConfigMap}
-	case "Secret":
-		return rules{valid: validSecret, update: updatedSecret}
-	case "Service":
-		return rules{name: apivalidation.NameIsDNSLabel, valid: validService, update: updatedService}
-	case "Pod":
-		return rules{valid: func(n node) { n.get("spec").pod(false) }, update: updatedPod}
-	case "Node":
-		return rules{valid: validNode, update: updatedNode}
-	case "ReplicationController":
-		return rules{valid: func(n node) { n.get("spec").notNegative("replicas", "minReadySeconds") }}
-	case "PersistentVolumeClaim":
-		return rules{valid: validClaim}
-	}
-	return rules{}
-}
 
 // maxData is how much a ConfigMap or a Secret may hold.
 const maxData = corev1.MaxSecretSize
@@ -133,23 +110,15 @@ func validSecret(n node) {
 }
 
 func updatedSecret(old, n node) {
-	if a, b := or(old.get("type").text(), "Opaque"), or(n.get("type").text(), "Opaque"); a != b {
+	if a, b := cmp.Or(old.get("type").text(), "Opaque"), cmp.Or(n.get("type").text(), "Opaque"); a != b {
 		n.get("type").fail(field.Invalid(n.get("type").path(), b, "field is immutable"))
 	}
 	unchangeable(old, n, "data")
 }
 
-// or is s, or what an API server would have put in its place.
-func or(s, instead string) string {
-	if s == "" {
-		return instead
-	}
-	return s
-}
-
 func validService(n node) {
 	s := n.get("spec")
-	kind := or(s.get("type").text(), "ClusterIP")
+	kind := cmp.Or(s.get("type").text(), "ClusterIP")
 	s.get("type").oneOf("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 	ports := s.get("ports")
 	ip := s.get("clusterIP")
@@ -200,7 +169,7 @@ func validService(n node) {
 		}
 		p.get("protocol").oneOf("SCTP", "TCP", "UDP")
 		p.get("targetPort").portOrName()
-		key := port{or(p.get("protocol").text(), "TCP"), number}
+		key := port{cmp.Or(p.get("protocol").text(), "TCP"), number}
 		if seen[key] {
 			n.fail(field.Duplicate(p.path(), p.v))
 		}

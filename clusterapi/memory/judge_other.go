@@ -1,85 +1,55 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// policyRules are those of disruption budgets.
-func policyRules(kind string) rules {
-	if kind != "PodDisruptionBudget" {
-		return rules{}
+func validBudget(n node) {
+	s := n.get("spec")
+	least, most := s.get("minAvailable"), s.get("maxUnavailable")
+	if least.set() && most.set() {
+		s.invalid("minAvailable and maxUnavailable cannot be both set")
 	}
-	return rules{valid: func(n node) {
-		s := n.get("spec")
-		least, most := s.get("minAvailable"), s.get("maxUnavailable")
-		if least.set() && most.set() {
-			s.invalid("minAvailable and maxUnavailable cannot be both set")
-		}
-		least.intOrPercent()
-		most.intOrPercent()
-		s.get("selector").selector()
-		s.get("unhealthyPodEvictionPolicy").oneOf("AlwaysAllow", "IfHealthyBudget")
-		n.get("status").notNegative("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-	}}
+	least.intOrPercent()
+	most.intOrPercent()
+	s.get("selector").selector()
+	s.get("unhealthyPodEvictionPolicy").oneOf("AlwaysAllow", "IfHealthyBudget")
+	n.get("status").notNegative("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 }
 
-// otherRules are those of kinds in groups of their own.
-func otherRules(gk schema.GroupKind) rules {
-	switch gk.Kind {
-	case "PriorityClass":
-		return rules{valid: validPriorityClass, update: func(old, n node) {
-			if !equal(old.get("value").v, n.get("value").v) {
-				n.get("value").forbidden("may not be changed in an update.")
-			}
-			if or(old.get("preemptionPolicy").text(), "PreemptLowerPriority") != or(n.get("preemptionPolicy").text(), "PreemptLowerPriority") {
-				n.get("preemptionPolicy").invalid("field is immutable")
-			}
-		}}
-	case "StorageClass":
-		return rules{valid: func(n node) {
-			if p := n.get("provisioner"); p.filled() {
-				p.each(validation.IsQualifiedName(strings.ToLower(p.text())))
-			}
-			n.get("reclaimPolicy").oneOf("Delete", "Retain")
-			n.get("volumeBindingMode").oneOf("Immediate", "WaitForFirstConsumer")
-		}, update: func(old, n node) {
-			immutable(old, n, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
-		}}
-	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
-		return rules{valid: validWebhooks}
-	case "NetworkPolicy":
-		return rules{valid: func(n node) {
-			s := n.get("spec")
-			s.get("podSelector").selector()
-			for _, t := range s.get("policyTypes").items() {
-				t.oneOf("Egress", "Ingress")
-			}
-		}}
-	case "RuntimeClass":
-		return rules{valid: func(n node) { n.get("handler").label() }, update: func(old, n node) { immutable(old, n, "handler") }}
-	case "FlowSchema":
-		return rules{valid: func(n node) {
-			s := n.get("spec")
-			if i, ok := s.get("matchingPrecedence").number(); ok && (i < 1 || i > 10000) {
-				s.get("matchingPrecedence").invalid("must be a number between 1 and 10000 (both inclusive)")
-			}
-			if name := s.get("priorityLevelConfiguration", "name"); name.text() == "" {
-				name.required("must reference a priority level")
-			}
-		}}
-	case "PriorityLevelConfiguration":
-		return rules{name: segment, valid: func(n node) {
-			n.get("spec", "type").needsOneOf("Exempt", "Limited")
-		}}
-	case "APIService":
-		return rules{name: segment}
+func validStorageClass(n node) {
+	if p := n.get("provisioner"); p.filled() {
+		p.each(validation.IsQualifiedName(strings.ToLower(p.text())))
 	}
-	return rules{}
+	n.get("reclaimPolicy").oneOf("Delete", "Retain")
+	n.get("volumeBindingMode").oneOf("Immediate", "WaitForFirstConsumer")
+}
+
+func updatedStorageClass(old, n node) {
+	immutable(old, n, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+}
+
+func validNetworkPolicy(n node) {
+	s := n.get("spec")
+	s.get("podSelector").selector()
+	for _, t := range s.get("policyTypes").items() {
+		t.oneOf("Egress", "Ingress")
+	}
+}
+
+func validFlowSchema(n node) {
+	s := n.get("spec")
+	if i, ok := s.get("matchingPrecedence").number(); ok && (i < 1 || i > 10000) {
+		s.get("matchingPrecedence").invalid("must be a number between 1 and 10000 (both inclusive)")
+	}
+	if name := s.get("priorityLevelConfiguration", "name"); name.text() == "" {
+		name.required("must reference a priority level")
+	}
 }
 
 // highestPriority is what users may give.
@@ -97,6 +67,17 @@ func validPriorityClass(n node) {
 		n.get("value").forbidden(fmt.Sprintf("maximum allowed value of a user defined priority is %d", highestPriority))
 	}
 	n.get("preemptionPolicy").oneOf("PreemptLowerPriority", "Never")
+}
+
+func updatedPriorityClass(old, n node) {
+	if !equal(old.get("value").v, n.get("value").v) {
+		n.get("value").forbidden("may not be changed in an update.")
+	}
+	const usual = "PreemptLowerPriority"
+	before, after := old.get("preemptionPolicy"), n.get("preemptionPolicy")
+	if cmp.Or(before.text(), usual) != cmp.Or(after.text(), usual) {
+		after.invalid("field is immutable")
+	}
 }
 
 func validWebhooks(n node) {

@@ -1,7 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,20 +15,16 @@ import (
 // template judges the pod template of a workload.
 func (n node) template() {
 	n.templateMetadata()
-	n.get("spec").pod(true)
+	n.get("spec").pod()
 }
 
 // pod judges a pod's spec.
-func (n node) pod(template bool) {
+func (n node) pod() {
 	n.get("restartPolicy").oneOf("Always", "OnFailure", "Never")
 	n.get("dnsPolicy").oneOf("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 	n.get("preemptionPolicy").oneOf("PreemptLowerPriority", "Never")
 	n.notNegative("terminationGracePeriodSeconds")
-	if i, ok := n.get("activeDeadlineSeconds").number(); ok {
-		if i < 1 {
-			n.get("activeDeadlineSeconds").invalid(validation.InclusiveRangeError(1, 1<<31-1))
-		}
-	}
+	n.get("activeDeadlineSeconds").between(1, math.MaxInt32)
 	for _, name := range []string{"serviceAccountName", "nodeName", "priorityClassName", "runtimeClassName"} {
 		if f := n.get(name); f.text() != "" {
 			f.subdomain()
@@ -49,9 +48,8 @@ func (n node) pod(template bool) {
 			name.label()
 		}
 		known[name.text()] = true
-		m, _ := v.v.(map[string]any)
-		if len(m) > 2 {
-			n.severalSources(v)
+		if v.size() > 2 {
+			v.severalSources()
 		}
 	}
 	volumes.unique("name")
@@ -73,17 +71,11 @@ func (n node) pod(template bool) {
 	}
 }
 
-// severalSources refuses a volume that has more than one.
-func (n node) severalSources(volume node) {
-	first := true
-	for _, name := range volume.keys() {
-		if name == "name" {
-			continue
-		}
-		if !first {
-			volume.get(name).forbidden("may not specify more than 1 volume type")
-		}
-		first = false
+// severalSources refuses the sources of a volume but for the first.
+func (n node) severalSources() {
+	sources := slices.DeleteFunc(n.keys(), func(name string) bool { return name == "name" })
+	for _, name := range sources[1:] {
+		n.get(name).forbidden("may not specify more than 1 volume type")
 	}
 }
 
@@ -92,7 +84,7 @@ func (n node) toleration() {
 	if key.text() != "" {
 		key.each(validation.IsQualifiedName(key.text()))
 	} else if n.get("operator").text() != "Exists" {
-		n.get("operator").fail(field.Invalid(n.get("operator").path(), or(n.get("operator").text(), "Equal"),
+		n.get("operator").fail(field.Invalid(n.get("operator").path(), cmp.Or(n.get("operator").text(), "Equal"),
 			"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 	}
 	n.get("operator").oneOf("Equal", "Exists", "Lt", "Gt")
@@ -113,9 +105,7 @@ func (n node) container(volumes map[string]bool, list string) {
 	n.get("imagePullPolicy").oneOf("Always", "IfNotPresent", "Never")
 	n.get("terminationMessagePolicy").oneOf("FallbackToLogsOnError", "File")
 	if list == "initContainers" {
-		if f := n.get("restartPolicy"); f.text() != "" {
-			f.oneOf("Always", "Never", "OnFailure")
-		}
+		n.get("restartPolicy").oneOf("Always", "Never", "OnFailure")
 	}
 	names := make(map[string]bool)
 	for _, p := range n.get("ports").items() {
@@ -223,9 +213,7 @@ func (n node) resources() {
 	for _, l := range []node{limits, requests} {
 		for _, name := range l.keys() {
 			q, ok := amount(l.get(name))
-			switch {
-			case !ok:
-			case q.Sign() < 0:
+			if ok && q.Sign() < 0 {
 				n.fail(field.Invalid(l.path().Key(name), q.String(), "must be greater than or equal to 0"))
 			}
 			if !strings.Contains(name, "/") && !standardResource(name) {

@@ -1,24 +1,12 @@
 package memory
 
-import "k8s.io/apimachinery/pkg/util/validation"
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
 
 const rbacGroup = "rbac.authorization.k8s.io"
-
-// rbacRules are those of roles and bindings, whose names need only fit into a
-// URL.
-func rbacRules(kind string) rules {
-	switch kind {
-	case "Role":
-		return rules{name: segment, valid: func(n node) { validRole(n, true) }}
-	case "ClusterRole":
-		return rules{name: segment, valid: func(n node) { validRole(n, false) }}
-	case "RoleBinding":
-		return rules{name: segment, valid: func(n node) { validBinding(n, true) }, update: updatedBinding}
-	case "ClusterRoleBinding":
-		return rules{name: segment, valid: func(n node) { validBinding(n, false) }, update: updatedBinding}
-	}
-	return rules{}
-}
 
 func validRole(n node, namespaced bool) {
 	for _, r := range n.get("rules").items() {
@@ -54,7 +42,7 @@ func validRole(n node, namespaced bool) {
 
 func validBinding(n node, namespaced bool) {
 	ref := n.get("roleRef")
-	if g := ref.get("apiGroup"); or(g.text(), rbacGroup) != rbacGroup { // the group is the default
+	if g := ref.get("apiGroup"); cmp.Or(g.text(), rbacGroup) != rbacGroup { // the group is the default
 		g.notSupported(rbacGroup)
 	}
 	kinds := []string{"ClusterRole"}
@@ -80,7 +68,7 @@ func validBinding(n node, namespaced bool) {
 				s.get("namespace").required("")
 			}
 		case "User", "Group":
-			if or(group.text(), rbacGroup) != rbacGroup {
+			if cmp.Or(group.text(), rbacGroup) != rbacGroup {
 				group.notSupported(rbacGroup)
 			}
 		default:

@@ -250,9 +250,7 @@ func TestCustomRules(t *testing.T) {
 			mustLoad(t, c, gadget(tc.spec))
 			u := mustGet(t, c, object(t, gadget("")).GroupVersionKind(), "ns", "g")
 			u.SetLabels(map[string]string{"a": "b"})
-			if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-				t.Errorf("what Load brought in is judged: %v", err)
-			}
+			checktest.Good(t, checktest.Err(c.Update(t.Context(), u, clusterapi.UpdateOptions{})))
 		})
 	}
 }

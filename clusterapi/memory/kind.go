@@ -53,17 +53,13 @@ var metadataType = sync.OnceValue(func() *goType { return goTypeOf(reflect.TypeF
 
 // prepare finds the rules of the kind and makes the field managers.
 func (k *kind) prepare() {
-	k.rules = rulesOf(k.gvk.GroupKind())
+	k.rules = rulesOf[k.gvk.GroupKind()]
 	if t, ok := clusterapi.TypeOf(k.gvk); ok && k.builtin {
 		k.goType = goTypeOf(t)
 	} else {
 		k.goType = &goType{name: k.gvk.Kind, shape: object, fields: map[string]goField{"metadata": {of: metadataType()}}}
 	}
-	var tc managedfields.TypeConverter = managedfields.NewDeducedTypeConverter()
-	if k.types != nil {
-		tc = &typeConverter{types: *k.types}
-	}
-	tc = recordConverter{tc}
+	tc := typeConverter{k.parseable()}
 	gv := k.gvk.GroupVersion()
 	newManager := managedfields.NewDefaultCRDFieldManager
 	if k.builtin {

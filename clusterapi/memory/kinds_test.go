@@ -129,9 +129,7 @@ func TestStatusSubresource(t *testing.T) {
 			u, err := c.Create(t.Context(), u, clusterapi.CreateOptions{})
 			checktest.OK(t, err)
 			_, err = c.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})
-			if (err == nil) != tc.separate {
-				t.Errorf("UpdateStatus: %v, want a subresource: %t", err, tc.separate)
-			}
+			checktest.Equal(t, tc.separate, err == nil, "UpdateStatus: %v, want a subresource: %t", err, tc.separate)
 		})
 	}
 }
@@ -222,7 +220,5 @@ func TestValues(t *testing.T) {
 	}
 	u.SetName("y")
 	u.Object["spec"] = map[string]any{"list": []any{errors.New("x")}}
-	if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err == nil || !strings.Contains(err.Error(), ".spec.list[0]") {
-		t.Errorf("got %v, want an error that names .spec.list[0]", err)
-	}
+	checktest.ErrorHas(t, ".spec.list[0]", checktest.Err(c.Create(t.Context(), u, clusterapi.CreateOptions{})))
 }

@@ -78,8 +78,9 @@ func TestManagersInTurn(t *testing.T) {
 	c := memory.New(memory.Options{Clock: clock})
 	apply := func(manager, key string) string {
 		clock.SetTime(clock.Now().Add(time.Second))
-		u, err := c.Apply(t.Context(), object(t, configMap("name: c, namespace: ns", ", data: {"+key+": x}")), clusterapi.ApplyOptions{FieldManager: manager})
-		checktest.OK(t, err)
+		u := checktest.Get(c.Apply(t.Context(),
+			object(t,
+				configMap("name: c, namespace: ns", ", data: {"+key+": x}")), clusterapi.ApplyOptions{FieldManager: manager}))(t)
 		return u.GetResourceVersion()
 	}
 	update := func(manager string) string {
@@ -121,7 +122,9 @@ func deleteNamespace(t *testing.T, n int) uint64 {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	checktest.OK(t, c.Delete(t.Context(), object(t, `{apiVersion: v1, kind: Namespace}`).GroupVersionKind(), clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}))
+	checktest.OK(t,
+		c.Delete(t.Context(), object(t, `{apiVersion: v1, kind: Namespace}`).GroupVersionKind(),
+			clusterapi.Key("", "ns"), clusterapi.DeleteOptions{}))
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }

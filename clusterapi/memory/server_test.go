@@ -76,9 +76,7 @@ func TestRefusedWrites(t *testing.T) {
 		})
 	}
 	c := memory.New(memory.Options{})
-	if err := apply(`name: new, resourceVersion: "1"`)(t.Context(), c, nil); err != nil {
-		t.Errorf("an Apply that creates minds no resourceVersion, got %v", err)
-	}
+	checktest.Good(t, apply(`name: new, resourceVersion: "1"`)(t.Context(), c, nil))
 }
 
 func TestMetadataOfTheServer(t *testing.T) {
@@ -191,9 +189,7 @@ func TestEqualApplyUnderAnotherSchema(t *testing.T) {
 	mustApply(t, c, benchDefinition)
 	mustApply(t, c, benchWidget)
 	mustApply(t, c, strings.Replace(benchDefinition, "mode: {type: string}", "fashion: {type: string}", 1))
-	if _, err := c.Apply(t.Context(), object(t, benchWidget), manager); err == nil || !strings.Contains(err.Error(), ".spec.mode") {
-		t.Errorf("got %v, want an error that names .spec.mode", err)
-	}
+	checktest.ErrorHas(t, ".spec.mode", checktest.Err(c.Apply(t.Context(), object(t, benchWidget), manager)))
 }
 
 func TestServedVersions(t *testing.T) {

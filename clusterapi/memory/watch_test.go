@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
@@ -114,9 +113,7 @@ func TestWatchLeadsToTheStoredState(t *testing.T) {
 		for i := range list.Items {
 			want[list.Items[i].GetName()] = list.Items[i].GetResourceVersion()
 		}
-		if diff := cmp.Diff(want, seen); diff != "" {
-			t.Fatalf("(-stored +seen):\n%s", diff)
-		}
+		checktest.SameIn(t, "(-stored +seen)", want, seen)
 	})
 }
 

@@ -46,9 +46,8 @@ func TestTimesComeFromTheClock(t *testing.T) {
 	checktest.SameIn(t, "managedFields", want, owners(u))
 	clock.SetTime(clock.Now().Add(time.Hour))
 	again := mustApply(t, c, benchDeployment) // takes the labels over
-	if got := owners(again)[0]; got != "test Apply  13:00:00" {
-		t.Errorf("after an Apply that changed something: %v", owners(again))
-	}
+	checktest.Equal(t, "test Apply  13:00:00", owners(again)[0], "after an Apply that changed something: %v",
+		owners(again))
 }
 
 func TestNoChangeMovesNothing(t *testing.T) {
@@ -57,8 +56,7 @@ func TestNoChangeMovesNothing(t *testing.T) {
 	u := mustApply(t, c, benchDeployment)
 	other := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: operator, namespace: example, annotations: {mine: x}}}`
 	apply := func(manager, text string) string {
-		u, err := c.Apply(t.Context(), object(t, text), clusterapi.ApplyOptions{FieldManager: manager})
-		checktest.OK(t, err)
+		u := checktest.Get(c.Apply(t.Context(), object(t, text), clusterapi.ApplyOptions{FieldManager: manager}))(t)
 		return u.GetResourceVersion()
 	}
 	revision := apply("other", other)
@@ -154,14 +152,9 @@ func TestIntercept(t *testing.T) {
 		t.Error("the failed Apply took effect")
 	}
 	mode = "after"
-	if _, err := c.Apply(ctx, object(t, benchConfigMap), manager); !errors.Is(err, boom) {
-		t.Errorf("got %v, want the interceptor's error", err)
-	}
+	checktest.ErrorIs(t, boom, checktest.Err(c.Apply(ctx, object(t, benchConfigMap), manager)))
 	mode = ""
-	u, err := c.Get(ctx, gvk, key)
-	if err != nil {
-		t.Fatalf("the Apply that failed afterwards took no effect: %v", err)
-	}
+	u := checktest.Get(c.Get(ctx, gvk, key))(t)
 	mode = "swallow"
 	if u, err := c.Get(ctx, gvk, key); u != nil || err == nil {
 		t.Errorf("got %v, %v from an interceptor that does nothing", u, err)

@@ -33,9 +33,7 @@ func TestLimits(t *testing.T) {
 		for n, want := range map[int]bool{limit: true, limit + 1: false} {
 			var b bytes.Buffer
 			checktest.OK(t, write(lanes(n), &b))
-			if got := strings.Contains(b.String(), "node-0"); got != want {
-				t.Errorf("%d lanes: shown one by one: %v", n, got)
-			}
+			checktest.Equal(t, want, strings.Contains(b.String(), "node-0"), "%d lanes: shown one by one", n)
 		}
 	}
 	limittest.Walk(t, []limittest.Case{

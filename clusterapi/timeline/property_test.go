@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -144,9 +146,7 @@ func TestRendering(t *testing.T) {
 			r.Fatalf("in another order:\n%s", diff)
 		}
 		tl.Sort()
-		if diff := cmp.Diff(all, forms(t, tl)); diff != "" {
-			r.Fatalf("sorted:\n%s", diff)
-		}
+		checktest.SameIn(r, "sorted", all, forms(t, tl))
 	})
 }
 

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -24,9 +22,7 @@ func golden(t *testing.T, name, got string) {
 		checktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want := checktest.Get(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	checktest.SameIn(t, file, string(want), got)
 }
 
 var epoch = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)

@@ -49,9 +49,7 @@ func TestValidate(t *testing.T) {
 		if err := tt.tl.Validate(); err != nil {
 			got = strings.Split(err.Error(), "\n")
 		}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, got)
 	}
 }
 
@@ -78,9 +76,7 @@ func TestOrder(t *testing.T) {
 		}
 		sorted += cmp.Diff(want, got)
 	}
-	if sorted != "" {
-		t.Error(sorted)
-	}
+	checktest.Equal(t, "", sorted, "sorted")
 }
 
 func TestRecorder(t *testing.T) {
@@ -146,9 +142,7 @@ func TestRecorder(t *testing.T) {
 		r := recorder(t, timeline.Options{Title: "x", Phases: []string{"q"}})
 		tt.do(r)
 		got := recorded(t, r)
-		if diff := cmp.Diff(tt.want, got.Entries); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.want, got.Entries)
 		if end := got.End; tt.end != 0 && !end.Equal(at(tt.end)) || got.Title != "x" || got.Phases[0] != "q" {
 			t.Errorf("%s: %+v", tt.name, got)
 		}

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -55,9 +54,8 @@ func TestBuiltIn(t *testing.T) {
 			checktest.OK(t, os.WriteFile(file, []byte(out), 0o644))
 		}
 		want := checktest.Get(os.ReadFile(file))(t)
-		if diff := cmp.Diff(string(want), out); diff != "" {
-			t.Errorf("%s (go test ./examples/payload -update writes %s): %s", tt.args, file, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s (go test ./examples/payload -update writes %s)", tt.args, file),
+			string(want), out)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,9 +80,7 @@ func TestRealLint(t *testing.T) {
 		for _, f := range findings {
 			got[f.Rule]++
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		checktest.SameIn(t, name, want, got)
 	}
 }
 
@@ -121,13 +118,13 @@ func TestRealPreview(t *testing.T) {
 	var manifests []*manifest.Manifest
 	cluster := memory.New(memory.Options{Lenient: true})
 	for _, dir := range []string{old, target} {
-		p, err := manifest.Load(t.Context(), os.DirFS(dir), manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-		checktest.OK(t, err)
+		p := checktest.Get(manifest.Load(t.Context(), os.DirFS(dir),
+			manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))(t)
 		manifests = append(manifests, p.Manifests...)
 		if dir == old {
-			if _, err := runlevel.Run(t.Context(), p.Tasks(), runlevel.Options{API: cluster, SkipChecks: true, Backoff: &runlevel.Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"}}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, checktest.Err(
+				runlevel.Run(t.Context(), p.Tasks(),
+					runlevel.Options{API: cluster, SkipChecks: true, Backoff: &runlevel.Backoff{Steps: 1}, Owner: &metav1.OwnerReference{Name: "version", UID: "uid"}})))
 		}
 	}
 	version := &unstructured.Unstructured{Object: map[string]any{
@@ -142,9 +139,8 @@ func TestRealPreview(t *testing.T) {
 	}
 	kinds[version.GroupVersionKind()] = true
 	recording := filepath.Join(t.TempDir(), "recording")
-	if err := dump.Record(t.Context(), cluster, recording, dump.RecordOptions{Kinds: slices.Collect(maps.Keys(kinds))}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t,
+		dump.Record(t.Context(), cluster, recording, dump.RecordOptions{Kinds: slices.Collect(maps.Keys(kinds))}))
 	code, out, errs := run(t, "preview", "-json", "-dump", recording, "-running", old, target)
 	var p preview.Preview
 	if err := json.Unmarshal([]byte(out), &p); err != nil || code != 1 {

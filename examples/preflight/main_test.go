@@ -73,9 +73,7 @@ func TestFormats(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	dir := filepath.Join(testdata.Dir(t), "clusters", "4.14.1-degraded")
 	code, out, _ := run(t, "-dump", dir, "-to", "4.15.0")
-	if code != 1 {
-		t.Errorf("exit %d", code)
-	}
+	checktest.Equal(t, 1, code, "exit")
 	for _, text := range []string{"Blocking:\n  ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable: ", "  AdminAcks NotCollected: ", "\nThe update is blocked: "} {
 		if !strings.Contains(out, text) {
 			t.Errorf("the output lacks %q:\n%s", text, out)

@@ -45,9 +45,7 @@ func golden(t *testing.T, name, got string) {
 		checktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	text := checktest.Get(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(text), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	checktest.SameIn(t, file, string(text), got)
 }
 
 func TestUsage(t *testing.T) {
@@ -133,9 +131,7 @@ func TestStuck(t *testing.T) {
 		"-break worker-0=NodeReturnsOld,worker-1=NodeDegraded": "worker > worker-1 > Failed: a simulated fault: NodeDegraded",
 	} {
 		code, out, _ := run(t, strings.Fields(args)...)
-		if code != 1 {
-			t.Errorf("%s: exit %d", args, code)
-		}
+		checktest.Equal(t, 1, code, "%s: exit", args)
 		want(t, out, text, "\nstuck after ")
 	}
 }
@@ -165,9 +161,7 @@ func TestSeeds(t *testing.T) {
 		}
 		outputs[first] = true
 	}
-	if len(outputs) != 3 {
-		t.Errorf("%d different outputs", len(outputs))
-	}
+	checktest.Equal(t, 3, len(outputs), "different outputs")
 }
 
 // Every recording ends with an outcome.
@@ -185,9 +179,7 @@ func TestRecorded(t *testing.T) {
 			want(t, out, "assumed:\n", "pods were not recorded: all drains succeed at once", "the ControllerConfig was not recorded", "\ncompleted after ")
 		}
 		_, again, _ := run(t, "-dump", dir, "-explain", "-estimate")
-		if out != again {
-			t.Errorf("%s: %s", name, cmp.Diff(out, again))
-		}
+		checktest.SameIn(t, name, again, out)
 	}
 	_, out, _ := run(t, "-dump", filepath.Join(clusters, "4.14.1-workers-started-updating-multiple-pools"))
 	want(t, out, "pool master: 3 of 3 nodes updated", "pool infra: 2 of 2 nodes updated", "pool infra counts 3 nodes, the recording has 2")
@@ -211,9 +203,8 @@ status:
   machineCount: 5
   configuration: {name: rendered-worker-1}
 `
-	if err := w.WriteHeader(&tar.Header{Name: "dump/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigpools/worker.yaml", Mode: 0o644, Size: int64(len(text))}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t,
+		w.WriteHeader(&tar.Header{Name: "dump/cluster-scoped-resources/machineconfiguration.openshift.io/machineconfigpools/worker.yaml", Mode: 0o644, Size: int64(len(text))}))
 	w.Write([]byte(text))
 	w.Close()
 	file := filepath.Join(t.TempDir(), "dump.tar")

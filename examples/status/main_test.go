@@ -110,9 +110,8 @@ func TestUnknown(t *testing.T) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	const text = "apiVersion: config.openshift.io/v1\nkind: Infrastructure\nmetadata: {name: cluster}\n"
-	if err := w.WriteHeader(&tar.Header{Name: "dump/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml", Mode: 0o644, Size: int64(len(text))}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t,
+		w.WriteHeader(&tar.Header{Name: "dump/cluster-scoped-resources/config.openshift.io/infrastructures/cluster.yaml", Mode: 0o644, Size: int64(len(text))}))
 	w.Write([]byte(text))
 	w.Close()
 	file := filepath.Join(t.TempDir(), "dump.tar")

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // rehearsed runs the program.
@@ -64,9 +66,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("no event %s in %v", typ, types)
 		}
 	}
-	if types["NodeDone"] != 9 {
-		t.Errorf("%d nodes are done, want 9", types["NodeDone"])
-	}
+	checktest.Equal(t, 9, types["NodeDone"], "nodes are done")
 }
 
 func TestFail(t *testing.T) {

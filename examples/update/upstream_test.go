@@ -15,8 +15,7 @@ import (
 // graphs.
 func served(t *testing.T) string {
 	t.Helper()
-	handler, err := policyengine.New(policyengine.Options{Prefix: "/api/upgrades_info", Mandatory: []string{"channel"}})
-	checktest.OK(t, err)
+	handler := checktest.Get(policyengine.New(policyengine.Options{Prefix: "/api/upgrades_info", Mandatory: []string{"channel"}}))(t)
 	snapshot := checktest.Get(source.New(source.Options{}).Load(t.Context()))(t)
 	handler.Set(snapshot)
 	server := httptest.NewServer(handler)

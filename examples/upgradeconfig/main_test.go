@@ -3,10 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // played runs the program and checks that its output has lines with these
@@ -121,9 +122,7 @@ func TestRepeats(t *testing.T) {
 			}
 			runs[i] = out.String()
 		}
-		if diff := cmp.Diff(runs[0], runs[1]); diff != "" {
-			t.Errorf("%v: (-first +second):\n%s", args, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%v: (-first +second)", args), runs[0], runs[1])
 	}
 }
 

@@ -129,15 +129,13 @@ func TestConfigMap(t *testing.T) {
 		api := memory.NewOpenShift(memory.Options{})
 		checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{})))
 		keys := must(signature.ParseKeyring("k", must(os.ReadFile(ring))))
-		v, err := signature.NewVerifier([]*signature.Keyring{keys}, &cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest)
-		checktest.OK(t, err)
+		v := checktest.Get(signature.NewVerifier([]*signature.Keyring{keys},
+			&cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest))(t)
 		contains(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
 	}
 	// Nothing is written for what does not verify.
 	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap", "-")
-	if out != "" {
-		t.Error(out)
-	}
+	checktest.Equal(t, "", out, "out")
 }
 
 // layout writes an OCI layout with one cosign signature.
@@ -187,9 +185,7 @@ func TestFlags(t *testing.T) {
 	contains(t, errs, "either -keyring or -key")
 	out, errs := verify(t, 0, "-h")
 	contains(t, out, "usage: verify [flags]\n", "-configmap file", "exit codes: 0: the digest is verified;")
-	if errs != "" {
-		t.Error(errs)
-	}
+	checktest.Equal(t, "", errs, "errs")
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", filepath.Join(dir, "absent"))
 	contains(t, errs, "absent")
 	_, errs = verify(t, 1, "-digest", digest, "-store", ring, "-keyring", ring)

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 func TestText(t *testing.T) {
@@ -26,9 +29,7 @@ func TestText(t *testing.T) {
 		{"less than nothing", "text", -1, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := bounded.Text(tc.text, tc.limit); got != tc.want {
-				t.Errorf("Text(%q, %d) = %q, want %q", tc.text, tc.limit, got, tc.want)
-			}
+			checktest.Equal(t, tc.want, bounded.Text(tc.text, tc.limit), "Text(%q, %d)", tc.text, tc.limit)
 		})
 	}
 }
@@ -64,9 +65,7 @@ func TestJoin(t *testing.T) {
 		{"not even one", []string{strings.Repeat("x", 40), "b"}, 20, "2 in all"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := bounded.Join(tc.items, ", ", tc.limit); got != tc.want {
-				t.Errorf("Join(%q, %d) = %q, want %q", tc.items, tc.limit, got, tc.want)
-			}
+			checktest.Equal(t, tc.want, bounded.Join(tc.items, ", ", tc.limit), "Join(%q, %d)", tc.items, tc.limit)
 		})
 	}
 }
@@ -87,9 +86,7 @@ func TestJoinStaysWithinItsLimit(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	first := errors.New("first")
-	if err := bounded.Errors(nil, nil); err != nil {
-		t.Errorf("got %v", err)
-	}
+	checktest.Good(t, bounded.Errors(nil, nil))
 	if err := bounded.Errors(nil, first, errors.New("second")); err.Error() != "first\nsecond" || !errors.Is(err, first) {
 		t.Errorf("got %v", err)
 	}
@@ -102,9 +99,7 @@ func TestErrors(t *testing.T) {
 	if text := err.Error(); len(text) > bounded.MaxErrors || !strings.HasPrefix(text, "first\nerror 0\n") || !strings.HasSuffix(text, " more") {
 		t.Errorf("%d bytes: %.100s", len(text), text)
 	}
-	if !errors.Is(err, last) {
-		t.Error("an error is lost")
-	}
+	checktest.ErrorIs(t, last, err)
 	if text := bounded.Errors(last).Error(); len(text) > bounded.MaxError || !strings.HasSuffix(text, " more bytes)") {
 		t.Errorf("%d bytes", len(text))
 	}

@@ -64,8 +64,7 @@ func docFaults(t *testing.T, dir string, p *goPackage) []string {
 	var files []*ast.File
 	for _, f := range p.files {
 		name := p.fset.Position(f.Pos()).Filename
-		src, err := os.ReadFile(filepath.Join(root, name))
-		checktest.OK(t, err)
+		src := checktest.Get(os.ReadFile(filepath.Join(root, name)))(t)
 		file := checktest.Get(parser.ParseFile(fset, name, src, parser.ParseComments))(t)
 		files = append(files, file)
 	}

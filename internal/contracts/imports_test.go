@@ -90,9 +90,8 @@ func TestImportsRunDownward(t *testing.T) {
 		for _, file := range p.files {
 			for _, spec := range file.Imports {
 				imported := checktest.Get(strconv.Unquote(spec.Path.Value))(t)
-				if fault := importFault(from, imported); fault != "" {
-					t.Errorf("%s imports %s: %s", p.fset.Position(spec.Pos()), imported, fault)
-				}
+				checktest.Equal(t, "", importFault(from, imported), "%s imports %s", p.fset.Position(spec.Pos()),
+					imported)
 			}
 			seen[top(from)] = true
 		}

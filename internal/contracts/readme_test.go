@@ -529,8 +529,7 @@ func TestDocsShowExamples(t *testing.T) {
 func exampleBody(t *testing.T, file, name string) string {
 	t.Helper()
 	fset := token.NewFileSet()
-	src, err := os.ReadFile(filepath.Join(root, file))
-	checktest.OK(t, err)
+	src := checktest.Get(os.ReadFile(filepath.Join(root, file)))(t)
 	parsed := checktest.Get(parser.ParseFile(fset, file, src, parser.ParseComments))(t)
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)

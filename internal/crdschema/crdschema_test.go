@@ -21,8 +21,7 @@ func TestParse(t *testing.T) {
 	for _, into := range []*map[string]any{&tree, &before} {
 		checktest.OK(t, json.Unmarshal([]byte(schema), into))
 	}
-	parsed, err := crdschema.Parse(tree)
-	checktest.OK(t, err)
+	parsed := checktest.Get(crdschema.Parse(tree))(t)
 	data := checktest.Get(json.Marshal(parsed))(t)
 	const want = `{"properties":{` +
 		`"list":{"type":"array","items":{"type":"string"}},` +

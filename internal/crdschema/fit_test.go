@@ -95,8 +95,7 @@ func TestFitIsAccepted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree := rapid.SampledFrom(trees).Draw(t, "definition")
 		other := rapid.SampledFrom(trees).Draw(t, "status of")
-		s, err := crdschema.Compile(tree)
-		checktest.OK(t, err)
+		s := checktest.Get(crdschema.Compile(tree))(t)
 		value := draw(t, other)
 		fitting, ok := s.Fit(value)
 		if !ok {

@@ -53,12 +53,8 @@ func TestPrune(t *testing.T) {
 			got := crdschema.Prune(in, tree(t, tt.schema), func(path string) { removed = append(removed, path) })
 			checktest.Same(t, tree(t, tt.want), got)
 			checktest.Same(t, tt.removed, removed)
-			if diff := cmp.Diff(before, in); diff != "" {
-				t.Errorf("the object itself has changed: %s", diff)
-			}
-			if diff := cmp.Diff(got, crdschema.Prune(in, tree(t, tt.schema), nil)); diff != "" {
-				t.Errorf("without paths: %s", diff)
-			}
+			checktest.SameIn(t, "the object itself has changed", before, in)
+			checktest.SameIn(t, "without paths", got, crdschema.Prune(in, tree(t, tt.schema), nil))
 		})
 	}
 }

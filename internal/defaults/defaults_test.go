@@ -1,9 +1,9 @@
 package defaults_test
 
 import (
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -31,9 +31,7 @@ func TestFill(t *testing.T) {
 			before := in.DeepCopy()
 			got := defaults.Fill(in)
 			checktest.Same(t, whole(tt.want).Object, got.Object)
-			if diff := cmp.Diff(before.Object, in.Object); diff != "" {
-				t.Errorf("the object itself has changed: %s", diff)
-			}
+			checktest.SameIn(t, "the object itself has changed", before.Object, in.Object)
 		})
 	}
 }
@@ -51,9 +49,7 @@ func TestFillOdd(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, data: {}}`,
 	} {
 		in := parse(t, text)
-		if diff := cmp.Diff(in.Object, defaults.Fill(in).Object); diff != "" {
-			t.Errorf("%s: %s", text, diff)
-		}
+		checktest.SameIn(t, text, in.Object, defaults.Fill(in).Object)
 	}
 }
 
@@ -112,12 +108,8 @@ func TestFillSchema(t *testing.T) {
 		v := func(text string) any { return parse(t, `{apiVersion: v1, kind: S, v: `+text+`}`).Object["v"] }
 		in := v(tt.in)
 		got := defaults.FillSchema(in, s)
-		if diff := cmp.Diff(v(tt.want), got); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
-		if diff := cmp.Diff(v(tt.in), in); diff != "" {
-			t.Errorf("%s: the value itself has changed: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, v(tt.want), got)
+		checktest.SameIn(t, fmt.Sprintf("%s: the value itself has changed", tt.name), v(tt.in), in)
 	}
 	checktest.Same(t, any(map[string]any{"a": nil}), defaults.FillSchema(map[string]any{"a": nil}, nil))
 }

@@ -3,7 +3,7 @@ package defaults_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	"github.com/clusterupdate/clusterupdate/internal/defaults"
 )
@@ -34,8 +34,6 @@ func TestFillDefinition(t *testing.T) {
 		whole := func(spec string) string {
 			return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, spec: {" + spec + "}}"
 		}
-		if diff := cmp.Diff(parse(t, whole(tt.want)).Object, defaults.Fill(parse(t, whole(tt.in))).Object); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, parse(t, whole(tt.want)).Object, defaults.Fill(parse(t, whole(tt.in))).Object)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
@@ -38,9 +40,7 @@ func TestFillProperty(t *testing.T) {
 			}
 		}
 		once := defaults.Fill(&unstructured.Unstructured{Object: object})
-		if diff := cmp.Diff(once.Object, defaults.Fill(once).Object); diff != "" {
-			t.Errorf("another time: %s", diff)
-		}
+		checktest.SameIn(t, "another time", once.Object, defaults.Fill(once).Object)
 		if lost := missing("", object, once.Object); lost != "" {
 			t.Errorf("%s has changed: %v became %v", lost, object, once.Object)
 		}

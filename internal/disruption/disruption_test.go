@@ -111,9 +111,7 @@ func TestDecide(t *testing.T) {
 			if spends != nil {
 				name = spends.Name
 			}
-			if name != tt.spends {
-				t.Errorf("spends of %q, want %q", name, tt.spends)
-			}
+			checktest.Equal(t, tt.spends, name, "spends of")
 			var status apierrors.APIStatus
 			if (err != nil) != (tt.code != 0) || err != nil && (!errors.As(err, &status) || status.Status().Code != tt.code) {
 				t.Fatalf("error %v, want code %d", err, tt.code)
@@ -162,9 +160,7 @@ func TestSpend(t *testing.T) {
 	want.DisruptionsAllowed = 0
 	want.DisruptedPods = map[string]metav1.Time{"one": metav1.NewTime(now.Truncate(time.Second)), "two": metav1.NewTime(now.Add(time.Minute).Truncate(time.Second))}
 	checktest.Same(t, want, got)
-	if len(b.Status.DisruptedPods) != 1 {
-		t.Error("Spend changed its argument")
-	}
+	checktest.Equal(t, 1, len(b.Status.DisruptedPods), "Spend changed its argument")
 }
 
 func TestStatus(t *testing.T) {

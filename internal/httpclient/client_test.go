@@ -56,8 +56,8 @@ func TestGet(t *testing.T) {
 		fmt.Fprint(w, "hello")
 	})
 	header := http.Header{"accept": {"text/plain"}}
-	resp, err := client(t, httpclient.Options{UserAgent: "test/1"}).Get(context.Background(), s.URL+"/x?y=1", header)
-	checktest.OK(t, err)
+	resp := checktest.Get(client(t, httpclient.Options{UserAgent: "test/1"}).Get(context.Background(), s.URL+"/x?y=1",
+		header))(t)
 	if resp.StatusCode != 202 || resp.Status != "202 Accepted" || string(resp.Body) != "hello" || resp.Header.Get("X-Answer") != "yes" || resp.URL.Path != "/x" {
 		t.Errorf("%+v", resp)
 	}
@@ -65,9 +65,7 @@ func TestGet(t *testing.T) {
 	if diff := cmp.Diff(want, seen.Header); diff != "" || seen.RequestURI != "/x?y=1" || seen.Method != "GET" {
 		t.Errorf("%s %s: %s", seen.Method, seen.RequestURI, diff)
 	}
-	if len(header) != 1 {
-		t.Error("the caller's header was changed")
-	}
+	checktest.Equal(t, 1, len(header), "the caller's header was changed")
 }
 
 func TestDoSendsBody(t *testing.T) {
@@ -90,9 +88,7 @@ func TestBuffer(t *testing.T) {
 		if err != nil || len(resp.Body) != 100 {
 			t.Fatal(len(resp.Body), err)
 		}
-		if lent := size > 0 && &resp.Body[0] == &buf[0]; lent != (size == 5000) {
-			t.Errorf("buffer of %d: lent %v", size, lent)
-		}
+		checktest.Equal(t, size == 5000, size > 0 && &resp.Body[0] == &buf[0], "buffer of %d: lent", size)
 	}
 }
 
@@ -146,9 +142,8 @@ func TestBody(t *testing.T) {
 			if !errors.As(err, &body) || body.StatusCode != 200 || resp != nil || !strings.Contains(err.Error(), tt.err) {
 				t.Fatalf("%v, want a BodyError with %q", err, tt.err)
 			}
-			if errors.As(err, new(*limit.LimitError)) != strings.Contains(tt.err, "more than") {
-				t.Errorf("%#v", err)
-			}
+			checktest.Equal(t, strings.Contains(tt.err, "more than"), errors.As(err, new(*limit.LimitError)), "%#v",
+				err)
 		})
 	}
 }
@@ -198,9 +193,7 @@ func TestTimeout(t *testing.T) {
 		if !errors.As(err, new(*httpclient.TimeoutError)) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", path, err)
 		}
-		if errors.As(err, new(*httpclient.BodyError)) != inBody {
-			t.Errorf("%s: BodyError: %v", path, !inBody)
-		}
+		checktest.Equal(t, inBody, errors.As(err, new(*httpclient.BodyError)), "%s: BodyError: %v", path, !inBody)
 	}
 	// The caller's own deadline is not our limit.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
@@ -299,9 +292,8 @@ func TestRedirectToAnotherHost(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
-	if _, err := c.Do(context.Background(), httpclient.Request{Method: "POST", URL: s.URL, Body: []byte("secret")}); !errors.Is(err, httpclient.ErrOtherHost) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, httpclient.ErrOtherHost, checktest.Err(
+		c.Do(context.Background(), httpclient.Request{Method: "POST", URL: s.URL, Body: []byte("secret")})))
 }
 
 func TestRedirectSchemes(t *testing.T) {
@@ -389,8 +381,7 @@ func TestRootCAs(t *testing.T) {
 	if _, err := client(t, httpclient.Options{}).Get(context.Background(), s.URL, nil); err == nil {
 		t.Error("an unknown authority is trusted")
 	}
-	pool, err := httpclient.RootCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
-	checktest.OK(t, err)
+	pool := checktest.Get(httpclient.RootCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))(t)
 	checktest.Good(t, checktest.Err(client(t, httpclient.Options{RootCAs: pool}).Get(context.Background(), s.URL, nil)))
 	if _, err := httpclient.RootCAs([]byte("x")); err == nil {
 		t.Error("rubbish is a bundle")

@@ -85,9 +85,7 @@ func TestLimits(t *testing.T) {
 		{Limit: "header of an answer", Default: httpclient.MaxHeader, Bytes: 4 << 20, Run: func(t *testing.T) int64 {
 			c := httpclient.New(httpclient.Options{})
 			defer c.CloseIdleConnections()
-			if _, err := c.Get(context.Background(), header.URL, nil); err == nil || !strings.Contains(err.Error(), "262144 bytes") {
-				t.Errorf("error %v", err)
-			}
+			checktest.ErrorHas(t, "262144 bytes", checktest.Err(c.Get(context.Background(), header.URL, nil)))
 			return 0
 		}},
 		{Limit: "redirects", Default: 5, Bytes: 1 << 20, Steps: 6, Run: func(t *testing.T) (asked int64) {

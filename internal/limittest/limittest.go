@@ -43,12 +43,8 @@ type Case struct {
 // a row and two different defaults are failures.
 func Walk(t *testing.T, cases []Case) {
 	t.Helper()
-	doc, err := os.ReadFile("doc.go")
-	checktest.OK(t, err)
-	rows, err := Parse(string(doc))
-	if err != nil {
-		t.Fatalf("doc.go: %v", err)
-	}
+	doc := checktest.Get(os.ReadFile("doc.go"))(t)
+	rows := checktest.Get(Parse(string(doc)))(t)
 	byName := map[string]Case{}
 	for _, c := range cases {
 		if _, twice := byName[c.Limit]; twice {

@@ -44,9 +44,7 @@ func TestParseFaults(t *testing.T) {
 		"no unit":       {strings.Replace(doc, "4 MiB", "4 MB", 1), `"4 MB" is not a number`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := limittest.Parse(tc.source); err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
+			checktest.ErrorHas(t, tc.want, checktest.Err(limittest.Parse(tc.source)))
 		})
 	}
 }

@@ -36,9 +36,7 @@ func refused(t *testing.T, err error, field, text string) {
 	if passed, ok := errors.AsType[*limit.LimitError](err); field != "" && (!ok || passed.Limit != field) {
 		t.Errorf("%v, want the limit %s", err, field)
 	}
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("%v, want %s", err, text)
-	}
+	checktest.ErrorHas(t, text, err)
 }
 
 func platform(s string) oci.Platform {
@@ -257,9 +255,7 @@ func TestFindLimits(t *testing.T) {
 	refused(t, err, "", "Depth is negative")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := oci.Find(ctx, in(l.FS), w, oci.Limits{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(oci.Find(ctx, in(l.FS), w, oci.Limits{})))
 	l.FS["index.json"].Data = []byte(`{"manifests":[` + strings.Repeat("{},", 128<<10) + `{}]}`)
 	_, err = oci.List(t.Context(), in(l.FS).Store.(*oci.Layout), oci.Limits{})
 	refused(t, err, "Items", "")

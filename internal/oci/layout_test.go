@@ -193,9 +193,7 @@ func TestStrangeFiles(t *testing.T) {
 		list, err := oci.List(t.Context(), in(onDisk(t, tt.files)).Store.(*oci.Layout), oci.Limits{})
 		var got []string
 		for _, d := range list {
-			if d.Digest != image.Digest {
-				t.Error(d)
-			}
+			checktest.Equal(t, image.Digest, d.Digest, "d.Digest (%v)", d)
 			got = append(got, named(d))
 		}
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {

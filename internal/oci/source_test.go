@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
@@ -138,7 +140,6 @@ func TestUnpackSizes(t *testing.T) {
 	}
 	gone := d
 	gone.Digest = missing
-	if _, err := oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d, gone}, kept, oci.Limits{}); err == nil || !strings.Contains(err.Error(), "layer 2: open blobs/sha256/aaaa") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "layer 2: open blobs/sha256/aaaa", checktest.Err(
+		oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d, gone}, kept, oci.Limits{})))
 }

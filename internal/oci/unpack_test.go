@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
@@ -115,13 +115,8 @@ func TestUnpack(t *testing.T) {
 		{"nothing", nil, files{".": "/"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			fsys, err := unpack(t, oci.Limits{}, tt.layers...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, show(t, fsys)); diff != "" {
-				t.Error(diff)
-			}
+			fsys := checktest.Get(unpack(t, oci.Limits{}, tt.layers...))(t)
+			checktest.Same(t, tt.want, show(t, fsys))
 		})
 	}
 }
@@ -167,32 +162,22 @@ func TestUnpackRefuses(t *testing.T) {
 // A file with holes is kept as it is read.
 func TestUnpackSparse(t *testing.T) {
 	l := ocitest.NewLayout()
-	fsys, err := oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{l.Blob(ocitest.TypeLayer, sparse("manifests/a"))}, kept, oci.Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(files{"manifests/a": strings.Repeat("\x00", 9) + "x"}, show(t, fsys)); diff != "" {
-		t.Error(diff)
-	}
+	fsys := checktest.Get(oci.Unpack(t.Context(), in(l.FS),
+		[]oci.Descriptor{l.Blob(ocitest.TypeLayer, sparse("manifests/a"))}, kept, oci.Limits{}))(t)
+	checktest.Same(t, files{"manifests/a": strings.Repeat("\x00", 9) + "x"}, show(t, fsys))
 }
 
 func TestUnpackLimits(t *testing.T) {
 	layer := entries{file("manifests/a", strings.Repeat("a", 1000)), file("usr/b", strings.Repeat("b", 100_000))}
-	if _, err := unpack(t, oci.Limits{}, layer, layer); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(unpack(t, oci.Limits{}, layer, layer)))
 	for field, limits := range map[string]oci.Limits{
 		"Layers": {Layers: 1}, "LayerSize": {LayerSize: 100}, "TotalSize": {TotalSize: 150_000}, "Entries": {Entries: 3}, "FileSize": {FileSize: 999}, "KeptSize": {KeptSize: 2000},
 	} {
 		_, err := unpack(t, limits, layer, layer)
 		refused(t, err, field, "")
 	}
-	if _, err := unpack(t, oci.Limits{FileSize: 1000, Layers: 2, Entries: 4}, layer, layer); err != nil {
-		t.Error(err)
-	}
-	if _, err := unpack(t, oci.Limits{Entries: -1}); err == nil || !strings.Contains(err.Error(), "Entries is negative") {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(unpack(t, oci.Limits{FileSize: 1000, Layers: 2, Entries: 4}, layer, layer)))
+	checktest.ErrorHas(t, "Entries is negative", checktest.Err(unpack(t, oci.Limits{Entries: -1})))
 }
 
 // A layer that is not what its descriptor names is refused, wherever it differs.
@@ -237,9 +222,7 @@ func TestUnpackVerifies(t *testing.T) {
 			case tt.want == "" && err != nil, tt.want != "" && (err == nil || fsys != nil || !strings.Contains(err.Error(), tt.want)):
 				t.Errorf("%v, want %s", err, tt.want)
 			case tt.want == "":
-				if diff := cmp.Diff(files{"manifests/a": "1"}, show(t, fsys)); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, files{"manifests/a": "1"}, show(t, fsys))
 			}
 		})
 	}
@@ -255,17 +238,14 @@ func TestUnpackVerifies(t *testing.T) {
 		}
 		d.Digest = mismatch.Got
 		l.FS[oci.BlobPath(d.Digest)] = &fstest.MapFile{Data: plain}
-		if _, err := oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{}); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, checktest.Err(oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{})))
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l := ocitest.NewLayout()
 	d := l.Blob(ocitest.TypeLayer, plain)
-	if _, err := oci.Unpack(ctx, in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(
+		oci.Unpack(ctx, in(l.FS), []oci.Descriptor{d}, kept, oci.Limits{})))
 }
 
 // The largest limits that can be written are no limits.
@@ -275,20 +255,12 @@ func TestNoLimits(t *testing.T) {
 	none := oci.Limits{ManifestSize: math.MaxInt64, ManifestsSize: math.MaxInt64, Manifests: math.MaxInt, Depth: math.MaxInt, Layers: math.MaxInt,
 		LayerSize: math.MaxInt64, TotalSize: math.MaxInt64, Entries: math.MaxInt, FileSize: math.MaxInt64, KeptSize: math.MaxInt64}
 	archive, err := openTar(ocitest.Tar(ocitest.Files(l.Write(l.Index(image)))...), none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	i, err := oci.Find(t.Context(), in(archive), oci.Want{Digest: image.Digest}, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	fsys, err := oci.Unpack(t.Context(), in(archive), i.Layers, kept, none)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(files{"manifests/a": "1"}, show(t, fsys)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.OK(t, err)
+	checktest.Same(t, files{"manifests/a": "1"}, show(t, fsys))
 	// Sizes that are told, and not so.
 	huge := ocitest.Tar(file("manifests/a", "1"))
 	copy(huge[124:136], "\x80\x00\x00\x00\x03\xff\xff\xff\xff\xff\xff\xff") // almost 2^58 bytes, in base 256
@@ -301,9 +273,7 @@ func TestNoLimits(t *testing.T) {
 	for want, limits := range map[string]oci.Limits{"unexpected EOF": none, "limit FileSize": {}} {
 		liar := l.Blob(ocitest.TypeLayer, huge)
 		_, err = oci.Unpack(t.Context(), in(l.FS), []oci.Descriptor{liar}, kept, limits)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		checktest.ErrorHas(t, want, err)
 	}
 	liar := l.Image("linux/amd64", l.Layer())
 	liar.Size = math.MaxInt64
@@ -318,13 +288,10 @@ func TestUnpackBomb(t *testing.T) {
 }
 
 func TestUnpackedFS(t *testing.T) {
-	fsys, err := unpack(t, oci.Limits{}, entries{file("manifests/a", "1"), dir("manifests/d"), file("manifests/d/b", "22"), symlink("manifests/l", "d/b"), file("deep/down/c", "")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fstest.TestFS(fsys, "manifests/a", "manifests/d/b", "manifests/l", "deep/down/c"); err != nil {
-		t.Error(err)
-	}
+	fsys := checktest.Get(unpack(t, oci.Limits{},
+		entries{file("manifests/a",
+			"1"), dir("manifests/d"), file("manifests/d/b", "22"), symlink("manifests/l", "d/b"), file("deep/down/c", "")}))(t)
+	checktest.Good(t, fstest.TestFS(fsys, "manifests/a", "manifests/d/b", "manifests/l", "deep/down/c"))
 	data, _ := fs.ReadFile(fsys, "manifests/a")
 	data[0] = 'x'
 	if again, _ := fs.ReadFile(fsys, "manifests/a"); string(again) != "1" {

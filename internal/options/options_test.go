@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
@@ -48,9 +50,7 @@ func TestNonNegative(t *testing.T) {
 			if err := options.NonNegative(test.o, test.except...); err != nil {
 				got = err.Error()
 			}
-			if strings.TrimSpace(got) != test.want {
-				t.Errorf("NonNegative = %q, want %q", got, test.want)
-			}
+			checktest.Equal(t, test.want, strings.TrimSpace(got), "NonNegative")
 		})
 	}
 }

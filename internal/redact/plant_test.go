@@ -21,9 +21,7 @@ func TestPlantedCredentials(t *testing.T) {
 		r := redact.New(nil)
 		look := func(what string, v any) {
 			raw := checktest.Get(json.Marshal(v))(rt)
-			if at := redacttest.Find(string(raw), secret); at != "" {
-				rt.Errorf("%s: %s", what, at)
-			}
+			checktest.Equal(rt, "", redacttest.Find(string(raw), secret), "%s", what)
 		}
 		for _, u := range redacttest.Objects(t, secret, 1) {
 			gvk := u.GroupVersionKind()

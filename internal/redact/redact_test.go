@@ -31,24 +31,18 @@ func TestHidden(t *testing.T) {
 		{`{"a":1}`, "(redacted-db25fc325b91)"},
 		{map[string]any{"a": 1}, "(redacted-db25fc325b91)"},
 	} {
-		if got := r.Hidden(tt.value); got != tt.want {
-			t.Errorf("%v: %s, want %s", tt.value, got, tt.want)
-		}
+		checktest.Equal(t, tt.want, r.Hidden(tt.value), "%v", tt.value)
 	}
 	if got := r.Hidden(func() {}); !strings.HasPrefix(got, "(redacted-") {
 		t.Errorf("what JSON cannot hold: %s", got)
 	}
-	if got := r.Hidden(r.Hidden("hunter2")); got != r.Hidden("hunter2") {
-		t.Errorf("hidden twice: %s", got)
-	}
+	checktest.Equal(t, r.Hidden("hunter2"), r.Hidden(r.Hidden("hunter2")), "hidden twice")
 	a, b := redact.New(nil), redact.New(nil)
 	x := a.Hidden("x")
 	if again := a.Hidden("x"); x == b.Hidden("x") || x != again || x == a.Hidden("y") {
 		t.Error("the key of a report is not its own")
 	}
-	if got := new(redact.Redactor).Hidden("x"); got != "(redacted)" {
-		t.Errorf("without a key: %s", got)
-	}
+	checktest.Equal(t, "(redacted)", new(redact.Redactor).Hidden("x"), "without a key")
 }
 
 func TestValue(t *testing.T) {
@@ -126,9 +120,7 @@ func TestValue(t *testing.T) {
 			}
 		}
 		before, _ := json.Marshal(tt.value)
-		if diff := cmp.Diff(tt.to, r.Value(tt.value)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.to, r.Value(tt.value))
 		if after, _ := json.Marshal(tt.value); string(after) != string(before) {
 			t.Errorf("%s: was %s, became %s", tt.name, before, after)
 		}
@@ -156,15 +148,11 @@ func TestObject(t *testing.T) {
 			map[string]any{"apiVersion": "x/v1", "kind": "A", "status": "see https://a/b?" + r.Hidden("c=d&token=hunter2")},
 			map[string]any{"apiVersion": "x/v1", "kind": "A", "status": "see https://a/b?c=d&token=" + hidden}},
 	} {
-		if diff := cmp.Diff(tt.to, r.Object(tt.object)); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, tt.name, tt.to, r.Object(tt.object))
 		if tt.rec == nil {
 			tt.rec = tt.to
 		}
-		if diff := cmp.Diff(tt.rec, r.Recorded(tt.object)); diff != "" {
-			t.Errorf("%s, recorded: %s", tt.name, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s, recorded", tt.name), tt.rec, r.Recorded(tt.object))
 	}
 }
 
@@ -182,9 +170,7 @@ func TestURL(t *testing.T) {
 		"proxy.example.com:3128":           "proxy.example.com:3128",
 		"docker://a:5000/b@sha256:0123abc": "docker://a:5000/b@sha256:0123abc",
 	} {
-		if got := redact.URL(url); got != want {
-			t.Errorf("%s: %s, want %s", url, got, want)
-		}
+		checktest.Equal(t, want, redact.URL(url), "%s", url)
 	}
 }
 
@@ -200,9 +186,7 @@ func TestText(t *testing.T) {
 		"key:\n-----BEGIN PRIVATE KEY-----\nx":  "key:\n(redacted)",
 		`pull secret {"auths": {"a": 1}}`:       "pull secret {(redacted)",
 	} {
-		if got := redact.Text(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
+		checktest.Equal(t, want, redact.Text(text), "%s", text)
 	}
 	cause := errors.New("cause")
 	if err := redact.Error(fmt.Errorf("x: %w", cause)); !errors.Is(err, cause) || errors.Unwrap(err) != cause {
@@ -345,9 +329,7 @@ func TestMatches(t *testing.T) {
 		{"(redacted) end", "any end", true},
 		{"(redacted-12) end", "any end", false},
 	} {
-		if got := redact.Matches(c.shown, c.value); got != c.want {
-			t.Errorf("Matches(%q, %q) = %v", c.shown, c.value, got)
-		}
+		checktest.Equal(t, c.want, redact.Matches(c.shown, c.value), "Matches(%q, %q)", c.shown, c.value)
 	}
 }
 
@@ -363,9 +345,7 @@ func TestNotCredentials(t *testing.T) {
 		"args": []any{"--tls-private-key", "/var/run/secrets/serving-cert/tls.key", "--private-key=/etc/tls/tls.key"},
 	}
 	for name, got := range map[string]map[string]any{"Object": redact.New(nil).Object(object), "Recorded": redact.New(nil).Recorded(object)} {
-		if diff := cmp.Diff(object, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		checktest.SameIn(t, name, object, got)
 	}
 	for _, secret := range []string{"authorization: hunter2hunter2", "authorization:\n  hunter2hunter2\n", "authorization: |\n  hunter2hunter2\n", "PASSWORD=/hunter2hunter2"} {
 		shown := redact.New(nil).Recorded(map[string]any{"data": map[string]any{"x": secret}})

@@ -74,9 +74,7 @@ func TestOpen(t *testing.T) {
 			}
 		}
 	}
-	if _, err := regular.Open(os.DirFS(dir), "sub/device"); !errors.Is(err, regular.ErrNotRegular) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, regular.ErrNotRegular, checktest.Err(regular.Open(os.DirFS(dir), "sub/device")))
 }
 
 // bare is a file system with Open alone.
@@ -89,7 +87,5 @@ func TestOpenBare(t *testing.T) {
 	checktest.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	f := checktest.Get(regular.Open(bare{os.DirFS(dir)}, "file"))(t)
 	f.Close()
-	if _, err := regular.Open(bare{os.DirFS(dir)}, "."); !errors.Is(err, regular.ErrNotRegular) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, regular.ErrNotRegular, checktest.Err(regular.Open(bare{os.DirFS(dir)}, ".")))
 }

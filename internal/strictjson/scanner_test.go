@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/strictjson"
 )
 
@@ -67,9 +69,7 @@ func TestScanner(t *testing.T) {
 		})
 	}
 	s := strictjson.Scanner{Data: []byte("{\n\"a\": truf}")}
-	if _, err := s.Skip(); !errors.Is(err, strictjson.ErrSyntax) {
-		t.Errorf("error %v", err)
-	}
+	checktest.ErrorIs(t, strictjson.ErrSyntax, checktest.Err(s.Skip()))
 	if line, err := s.Describe(); line != 2 || err.Error() != "invalid character 'f' in literal true (expecting 'e')" {
 		t.Errorf("line %d: %v", line, err)
 	}

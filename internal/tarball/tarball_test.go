@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/tarball"
 )
 
@@ -46,8 +48,6 @@ func TestEnd(t *testing.T) {
 		if err := tarball.End(c.r); err != nil {
 			got = err.Error()
 		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		checktest.Equal(t, c.want, got, "%s", c.name)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -16,8 +18,6 @@ func TestShort(t *testing.T) {
 		368975 * time.Nanosecond: "now", 512300 * time.Microsecond: "now", time.Nanosecond: "now", -999 * time.Millisecond: "now",
 		-45 * s: "-45s", -h: "-1h", -1500 * time.Millisecond: "-1s", -(2*m + 500*time.Millisecond): "-2m",
 	} {
-		if got := text.Short(d); got != want {
-			t.Errorf("%d is %q, want %q", d, got, want)
-		}
+		checktest.Equal(t, want, text.Short(d), "%d", d)
 	}
 }

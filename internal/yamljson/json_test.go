@@ -54,9 +54,7 @@ func TestDecodeJSON(t *testing.T) {
 	}
 	for _, n := range []int{500, 501} {
 		_, _, ok := d.DecodeJSON(strings.Repeat("[", n) + strings.Repeat("]", n))
-		if ok != (n == yamljson.DefaultDepth) {
-			t.Errorf("%d levels: %v", n, ok)
-		}
+		checktest.Equal(t, n == yamljson.DefaultDepth, ok, "%d levels", n)
 	}
 	d.MaxValues = 3
 	for text, want := range map[string]bool{"[1,2]": true, "[1,2,3]": false, `{"a":[{}]}`: true, `{"a":[{},1]}`: false} {

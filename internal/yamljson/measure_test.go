@@ -77,12 +77,9 @@ func TestMeasureRefuses(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := yamljson.Measure(tt.text, math.MaxInt64)
 			runtime.ReadMemStats(&after)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q", err, tt.want)
-			}
-			if strings.Contains(tt.want, "bytes") != errors.As(err, new(*limit.LimitError)) {
-				t.Errorf("got %T", err)
-			}
+			checktest.ErrorHas(t, tt.want, err)
+			checktest.Equal(t, errors.As(err, new(*limit.LimitError)), strings.Contains(tt.want, "bytes"), "got %T",
+				err)
 			if made := after.TotalAlloc - before.TotalAlloc; made > limit.Heap {
 				t.Errorf("measuring allocated %d bytes", made)
 			}

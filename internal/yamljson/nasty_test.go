@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
@@ -140,8 +142,6 @@ func TestClean(t *testing.T) {
 	for s, want := range map[string]bool{
 		"é": true, "日本": true, "😀": true, "\u00a0": true, "\u009f": false, "\u0085": false, "\u2028": false, "\u2029": false, "\ufeff": false, "\ufffe": false, "\uffff": false, "\ufffd": true, "\xe6\x97": false, "\xc0\x80": false,
 	} {
-		if got := yamljson.Clean([]byte("abc" + s + "abcdefghijkl")); got != want {
-			t.Errorf("%q: %v", s, got)
-		}
+		checktest.Equal(t, want, yamljson.Clean([]byte("abc"+s+"abcdefghijkl")), "%q", s)
 	}
 }

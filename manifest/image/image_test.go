@@ -180,9 +180,7 @@ func TestPayloadRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := src.Payload(ctx, release(d.Digest)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(src.Payload(ctx, release(d.Digest))))
 	layout[oci.BlobPath(d.Digest)].Data[5] ^= 0x10
 	for form, src := range forms(t, layout, image.Options{}) {
 		if _, err := src.Payload(t.Context(), release(d.Digest)); !errors.As(err, new(*image.DigestError)) {
@@ -199,9 +197,7 @@ func TestOpenRefuses(t *testing.T) {
 		dir: " holds no images: neither oci-layout nor v2, docker/registry/v2 or mirror_*.tar", packed: "x.tar.gz: the archive is compressed with gzip: decompress it first",
 		filepath.Join(dir, "gone"): "no such file", os.DevNull: "is neither a directory nor a regular file",
 	} {
-		if _, err := image.Open(place, image.Options{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(image.Open(place, image.Options{})))
 	}
 	negative := image.Options{Limits: image.Limits{Depth: -1}}
 	for _, open := range []func() (*image.Source, error){
@@ -209,9 +205,7 @@ func TestOpenRefuses(t *testing.T) {
 		func() (*image.Source, error) { return image.FromFS(fstest.MapFS{}, negative) },
 		func() (*image.Source, error) { return image.FromStore(nil, negative) },
 	} {
-		if _, err := open(); err == nil || !strings.Contains(err.Error(), "Limits.Depth is negative") {
-			t.Error(err)
-		}
+		checktest.ErrorHas(t, "Limits.Depth is negative", checktest.Err(open()))
 	}
 }
 
@@ -221,16 +215,14 @@ func TestStore(t *testing.T) {
 	amd := releaseImage(l, "linux/amd64", "1.0.0")
 	index := l.Index(amd)
 	var asked []string
-	src, err := image.FromStore(store{l.FS, &asked}, image.Options{Platform: image.Platform{Architecture: "amd64"}})
-	checktest.OK(t, err)
+	src := checktest.Get(image.FromStore(store{l.FS, &asked},
+		image.Options{Platform: image.Platform{Architecture: "amd64"}}))(t)
 	if _, _, err := load(t.Context(), src, index.Digest); err != nil {
 		t.Fatal(err)
 	}
 	manifest, blob := "manifest of "+repository, "blob of "+repository
 	checktest.Same(t, []string{manifest, manifest, blob, blob, blob}, asked)
-	if _, err := src.List(t.Context()); !errors.Is(err, errors.ErrUnsupported) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, errors.ErrUnsupported, checktest.Err(src.List(t.Context())))
 }
 
 func TestList(t *testing.T) {

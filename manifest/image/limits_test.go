@@ -53,11 +53,9 @@ func TestLimits(t *testing.T) {
 			return 0
 		}}
 	}
-	src, err := image.FromFS(layout, image.Options{Limits: image.Limits{Depth: 3, Manifests: 3, Layers: 3, Entries: 3, FileSize: 1000}})
-	checktest.OK(t, err)
-	if _, err := src.Payload(t.Context(), configv1.Release{Image: repository + "@" + index.Digest}); err != nil {
-		t.Errorf("at its limits: %v", err)
-	}
+	src := checktest.Get(image.FromFS(layout,
+		image.Options{Limits: image.Limits{Depth: 3, Manifests: 3, Layers: 3, Entries: 3, FileSize: 1000}}))(t)
+	checktest.Good(t, checktest.Err(src.Payload(t.Context(), configv1.Release{Image: repository + "@" + index.Digest})))
 
 	limittest.Walk(t, []limittest.Case{
 		row("bytes of an index or manifest", "ManifestSize", 4<<20, image.Limits{ManifestSize: 200}),

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,10 +44,7 @@ func armCluster(t testing.TB, f *faults, ami map[string]any) *memory.Cluster {
 
 func providerOf(t testing.TB, r clusterapi.Reader) map[string]any {
 	t.Helper()
-	u, err := r.Get(t.Context(), machineSetKind, clusterapi.Key("openshift-machine-api", "cluster"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Get(r.Get(t.Context(), machineSetKind, clusterapi.Key("openshift-machine-api", "cluster")))(t)
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec", "template", "machines_v1beta1_machine_openshift_io", "spec", "providerSpec", "value")
 	return spec
 }
@@ -54,12 +52,12 @@ func providerOf(t testing.TB, r clusterapi.Reader) map[string]any {
 func setArch(t testing.TB, api clusterapi.ClusterAPI, nodes ...string) {
 	t.Helper()
 	for _, name := range nodes {
-		if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", name), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
-			n.Labels[corev1.LabelArchStable] = "arm64"
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(
+			clusterapi.Modify(t.Context(), api, clusterapi.Key("", name), clusterapi.ModifyOptions{},
+				func(n *corev1.Node) error {
+					n.Labels[corev1.LabelArchStable] = "arm64"
+					return nil
+				})))
 	}
 }
 
@@ -81,10 +79,7 @@ func TestControlPlaneArm64(t *testing.T) {
 		api := armCluster(t, f, map[string]any{"id": "ami-x86"})
 		var p *remedy.Arm64Plan
 		step := func() { again(t, func() (err error) { p, err = a.Step(t.Context(), api); return err }) }
-		p, err := a.Plan(t.Context(), api)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p = checktest.Get(a.Plan(t.Context(), api))(t)
 		if want := "Payload: architecture none; ImageStreams: not visible in the cluster; MachineSet: instance type m6i.xlarge, image ami-x86, state Active; Nodes: 0 of 3"; left(p) != want {
 			t.Error(left(p))
 		}
@@ -99,9 +94,7 @@ func TestControlPlaneArm64(t *testing.T) {
 		f.at = at
 		step()
 		want := map[string]any{"kind": "AWSMachineProviderConfig", "instanceType": "m6g.xlarge", "ami": map[string]any{"id": "ami-arm"}, "unknown": "kept"}
-		if diff := cmp.Diff(want, providerOf(t, api)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, providerOf(t, api))
 		if next := p.Next(); next == nil || next.ID != "Nodes" {
 			t.Errorf("next is %+v", next)
 		}
@@ -135,13 +128,12 @@ func TestControlPlaneArm64Errors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	elsewhere := armCluster(t, nil, nil)
-	if _, err := clusterapi.Modify(t.Context(), elsewhere, clusterapi.Key("openshift-machine-config-operator", "coreos-bootimages"), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
-		cm.Data["stream"] = "x"
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Plan(t.Context(), elsewhere); err == nil || !strings.Contains(err.Error(), "ConfigMap coreos-bootimages, stream") {
-		t.Errorf("%v", err)
-	}
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), elsewhere,
+			clusterapi.Key("openshift-machine-config-operator",
+				"coreos-bootimages"), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
+				cm.Data["stream"] = "x"
+				return nil
+			})))
+	checktest.ErrorHas(t, "ConfigMap coreos-bootimages, stream", checktest.Err(a.Plan(t.Context(), elsewhere)))
 }

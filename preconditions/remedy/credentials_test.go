@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -76,13 +78,9 @@ func TestCredentials(t *testing.T) {
 	}
 	eachFault(t, func(t *testing.T, f *faults) {
 		api := manualCluster(f, t, "")
-		if got := states(api); got != "Failed Failed" {
-			t.Errorf("at first %s", got)
-		}
+		checktest.Equal(t, "Failed Failed", states(api), "at first")
 		prepare(t, c, api)
-		if got := states(api); got != "Passed Passed" {
-			t.Errorf("prepared: %s", got)
-		}
+		checktest.Equal(t, "Passed Passed", states(api), "prepared")
 	})
 }
 
@@ -121,9 +119,7 @@ func TestCredentialsNotManual(t *testing.T) {
 	t.Run("disabled by the ConfigMap", func(t *testing.T) {
 		api := clusterWith(nil, t, operatorv1.CloudCredentialsModeDefault, "")
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-cloud-credential-operator", Name: "cloud-credential-operator-config"}, Data: map[string]string{"disabled": "true"}}
-		if _, err := clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), api, cm, clusterapi.CreateOptions{})))
 		prepare(t, c, api)
 	})
 }
@@ -133,9 +129,7 @@ func TestCredentialsWithoutContent(t *testing.T) {
 	c := credentials(t)
 	c.Data = func(*manifest.CredentialsRequest) map[string][]byte { return map[string][]byte{"credentials": nil} }
 	api := manualCluster(nil, t, "")
-	if _, err := c.CreateNamespaces(t.Context(), api); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(c.CreateNamespaces(t.Context(), api)))
 	if made, err := c.CreateSecrets(t.Context(), api); err != nil || len(made) > 0 {
 		t.Errorf("Secrets %v: %v", made, err)
 	}
@@ -144,10 +138,7 @@ func TestCredentialsWithoutContent(t *testing.T) {
 func TestCredentialsPlan(t *testing.T) {
 	c := credentials(t)
 	api := manualCluster(nil, t, "4.18")
-	p, err := c.Plan(t.Context(), api)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Get(c.Plan(t.Context(), api))(t)
 	if diff := cmp.Diff([]string{"ns-a"}, p.Namespaces); diff != "" || len(p.Requests) != 2 || len(p.NewRequests) != 2 || len(p.Secrets) != 1 || p.Complete() || p.Annotation != "4.19.1" || p.Annotated != "4.18" {
 		t.Errorf("%s: %+v", diff, p)
 	}

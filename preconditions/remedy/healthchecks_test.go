@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -42,10 +44,8 @@ func pool(name string, updated, updating, paused bool) *mcfgv1.MachineConfigPool
 
 func pauses(t *testing.T, r clusterapi.Reader) map[string]map[string]string {
 	t.Helper()
-	all, err := clusterapi.List[machinev1beta1.MachineHealthCheck](t.Context(), r, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := checktest.Get(clusterapi.List[machinev1beta1.MachineHealthCheck](t.Context(), r,
+		clusterapi.ListOptions{}))(t)
 	out := map[string]map[string]string{}
 	for _, m := range all {
 		out[m.Name] = m.Annotations
@@ -64,9 +64,7 @@ func TestHealthChecks(t *testing.T) {
 		judged := func() preconditions.State {
 			return check(t, api, "MachineHealthChecks", configv1.Release{Version: "4.18.6"}, nil).State
 		}
-		if got := judged(); got != preconditions.Failed {
-			t.Errorf("at first %s", got)
-		}
+		checktest.Equal(t, preconditions.Failed, judged(), "at first")
 		var h remedy.HealthChecks
 		var names []string
 		again(t, func() (err error) { names, err = h.Pause(t.Context(), api, "T"); return err })
@@ -74,9 +72,7 @@ func TestHealthChecks(t *testing.T) {
 			t.Errorf("paused: %s, %s", diff, judged())
 		}
 		again(t, func() error { _, _, err := h.Resume(t.Context(), api, "T"); return err })
-		if diff := cmp.Diff(before, pauses(t, api)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, before, pauses(t, api))
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,9 +58,7 @@ func forkOf(t testing.TB, f *faults, objects ...any) *memory.Cluster {
 				t.Fatal(err)
 			}
 		}
-		if err := base.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, base.Load(u))
 	}
 	o := memory.Options{Lenient: true, Base: clusterapi.ReadOnly(base)}
 	if f != nil {
@@ -117,10 +117,7 @@ func infrastructure(p configv1.PlatformType) *configv1.Infrastructure {
 // check runs one check on the way to a release.
 func check(t *testing.T, r clusterapi.Reader, name string, target configv1.Release, edit func(*preconditions.Input)) preconditions.Result {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version")))(t)
 	in := &preconditions.Input{Reader: r, Transition: preconditions.NewTransition(cv, target, false, preconditions.Full)}
 	if edit != nil {
 		edit(in)
@@ -129,10 +126,8 @@ func check(t *testing.T, r clusterapi.Reader, name string, target configv1.Relea
 		if c.Name() != name {
 			continue
 		}
-		report, err := preconditions.Run(t.Context(), []preconditions.Check{c}, in, preconditions.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		report := checktest.Get(preconditions.Run(t.Context(), []preconditions.Check{c}, in,
+			preconditions.Options{}))(t)
 		return report.Results[0]
 	}
 	t.Fatalf("no check %s", name)
@@ -142,9 +137,7 @@ func check(t *testing.T, r clusterapi.Reader, name string, target configv1.Relea
 // payload is a release with manifests in files.
 func payload(t testing.TB, version string, manifests ...string) *manifest.Payload {
 	t.Helper()
-	p, err := manifest.Load(t.Context(), testdata.Release(version, manifests...), manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Get(manifest.Load(t.Context(), testdata.Release(version, manifests...),
+		manifest.LoadOptions{Image: "T", Filter: manifest.DefaultFilter()}))(t)
 	return p
 }

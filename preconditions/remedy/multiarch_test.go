@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -18,27 +19,24 @@ const multi = configv1.ClusterVersionArchitectureMulti
 
 func versionOf(t testing.TB, r clusterapi.Reader) *configv1.ClusterVersion {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version")))(t)
 	return cv
 }
 
 // migrated makes the cluster run the release for several architectures.
 func migrated(t testing.TB, api clusterapi.ClusterAPI, complete bool) {
 	t.Helper()
-	if _, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-		state := configv1.PartialUpdate
-		if complete {
-			state = configv1.CompletedUpdate
-		}
-		cv.Status.Desired = configv1.Release{Version: cv.Status.Desired.Version, Image: "M", Architecture: multi}
-		cv.Status.History = append([]configv1.UpdateHistory{{Version: cv.Status.Desired.Version, Image: "M", State: state}}, cv.Status.History...)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true},
+			func(cv *configv1.ClusterVersion) error {
+				state := configv1.PartialUpdate
+				if complete {
+					state = configv1.CompletedUpdate
+				}
+				cv.Status.Desired = configv1.Release{Version: cv.Status.Desired.Version, Image: "M", Architecture: multi}
+				cv.Status.History = append([]configv1.UpdateHistory{{Version: cv.Status.Desired.Version, Image: "M", State: state}}, cv.Status.History...)
+				return nil
+			})))
 }
 
 func TestMultiArch(t *testing.T) {
@@ -51,9 +49,7 @@ func TestMultiArch(t *testing.T) {
 		if advice.Migrated || advice.Decision.Blocked || len(advice.Next) < 4 {
 			t.Errorf("%+v", advice)
 		}
-		if diff := cmp.Diff(want, versionOf(t, api).Spec.DesiredUpdate); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, versionOf(t, api).Spec.DesiredUpdate)
 		before := versionOf(t, api).ResourceVersion
 		if _, err := m.Start(t.Context(), api); err != nil || versionOf(t, api).ResourceVersion != before {
 			t.Errorf("asked again: %v", err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,10 +46,7 @@ func preflightCRD(field string) *unstructured.Unstructured {
 // report plays KMM: it reports a status for every module.
 func report(t *testing.T, api *memory.Cluster, status string, modules ...string) {
 	t.Helper()
-	list, err := api.List(t.Context(), preflightKind, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := checktest.Get(api.List(t.Context(), preflightKind, clusterapi.ListOptions{}))(t)
 	for i := range list.Items {
 		var results []any
 		for _, m := range modules {
@@ -55,9 +54,7 @@ func report(t *testing.T, api *memory.Cluster, status string, modules ...string)
 		}
 		u := list.Items[i].DeepCopy()
 		u.Object["status"] = map[string]any{"modules": results}
-		if _, err := api.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(api.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{})))
 	}
 }
 
@@ -103,9 +100,7 @@ func TestPreflight(t *testing.T) {
 					t.Errorf("in the end %+v", got)
 				}
 				again(t, func() error { return p.Finish(t.Context(), api) })
-				if _, err := p.Look(t.Context(), api); !errors.Is(err, remedy.ErrNoPreflight) {
-					t.Errorf("after Finish: %v", err)
-				}
+				checktest.ErrorIs(t, remedy.ErrNoPreflight, checktest.Err(p.Look(t.Context(), api)))
 			})
 		})
 	}
@@ -114,9 +109,7 @@ func TestPreflight(t *testing.T) {
 func TestPreflightFailed(t *testing.T) {
 	p := remedy.Preflight{Image: image}
 	api := forkOf(t, nil, clusterVersion("4.18.5"), module("a"), preflightCRD("releaseImage"))
-	if _, err := p.Start(t.Context(), api); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(p.Start(t.Context(), api)))
 	report(t, api, "error", "a")
 	if progress, err := p.Look(t.Context(), api); err != nil || !progress.Done() || len(progress.Failed) != 1 {
 		t.Errorf("%+v, %v", progress, err)
@@ -133,12 +126,9 @@ func TestPreflightFailed(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// Once the module is gone it has nothing to say.
-	if err := api.Delete(t.Context(), module("a").GroupVersionKind(), clusterapi.Key("kmm", "a"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Finish(t.Context(), api); err != nil {
-		t.Error(err)
-	}
+	checktest.OK(t,
+		api.Delete(t.Context(), module("a").GroupVersionKind(), clusterapi.Key("kmm", "a"), clusterapi.DeleteOptions{}))
+	checktest.Good(t, p.Finish(t.Context(), api))
 }
 
 // One that others created is used, and left alone.
@@ -150,12 +140,8 @@ func TestPreflightOfOthers(t *testing.T) {
 	if err != nil || progress.Name != "theirs" || progress.Created {
 		t.Errorf("%+v, %v", progress, err)
 	}
-	if err := p.Finish(t.Context(), api); err != nil {
-		t.Error(err)
-	}
-	if _, err := api.Get(t.Context(), preflightKind, clusterapi.Key("", "theirs")); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, p.Finish(t.Context(), api))
+	checktest.Good(t, checktest.Err(api.Get(t.Context(), preflightKind, clusterapi.Key("", "theirs"))))
 }
 
 // The mark of a preflight has a format: Finish knows it, and refuses a later one.

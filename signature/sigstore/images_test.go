@@ -187,7 +187,8 @@ func TestImages(t *testing.T) {
 	}
 	served.asked = nil
 	list(t.Context(), sources["store"], digestA)
-	checktest.Same(t, []string{tagOf(digestA), "blob", "blob", "referrers", strings.TrimSuffix(tagOf(digestA), ".sig")}, served.asked)
+	checktest.Same(t,
+		[]string{tagOf(digestA), "blob", "blob", "referrers", strings.TrimSuffix(tagOf(digestA), ".sig")}, served.asked)
 	checktest.Equal(t, "repository registry.example/o/rel", sources["store"].String(), "value")
 }
 
@@ -271,9 +272,8 @@ func TestImageFaults(t *testing.T) {
 			}
 			// Of a layout, another image of signatures counts, too.
 			signed(l, tag, layer(l, good))
-			if _, err := policy(ed()).Verify(t.Context(), repo+"@"+digestA, fromFiles(t, l, sigstore.Limits{})); err != nil {
-				t.Errorf("the good one beside it was not found: %v", err)
-			}
+			checktest.Good(t, checktest.Err(
+				policy(ed()).Verify(t.Context(), repo+"@"+digestA, fromFiles(t, l, sigstore.Limits{}))))
 		})
 	}
 	// Bundles about other images are of no interest, broken indexes are no source.

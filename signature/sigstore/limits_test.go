@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
@@ -204,9 +206,8 @@ func TestStoreLimits(t *testing.T) {
 	good := attach(ed(), payload(digestA, named))
 	l = ocitest.NewLayout()
 	size := signed(l, tagOf(digestA), layer(l, good)).Size + int64(len(good.Payload))
-	if _, err := policy(ed()).Verify(t.Context(), repo+"@"+digestA, fromStore(storeOf(l), sigstore.Limits{Bytes: size})); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		policy(ed()).Verify(t.Context(), repo+"@"+digestA, fromStore(storeOf(l), sigstore.Limits{Bytes: size}))))
 	refused(t, policy(ed()), fromStore(storeOf(l), sigstore.Limits{Bytes: size - 1}), "Bytes", "layer 1")
 }
 

@@ -137,9 +137,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := sigstore.ParseKey(append(pemOf(ed()), " \n\t"...)); err != nil {
-		t.Errorf("white space behind the block: %v", err)
-	}
+	checktest.Good(t, checktest.Err(sigstore.ParseKey(append(pemOf(ed()), " \n\t"...))))
 }
 
 func TestPayloads(t *testing.T) {
@@ -275,9 +273,8 @@ func TestIdentities(t *testing.T) {
 		{remap("m.example", "Not A Name"), "m.example/o/rel" + at, "quay.io/o/rel:1", false},
 		{sigstore.Identity{Match: "Other"}, "quay.io/o/rel" + at, "quay.io/o/rel:1", false},
 	} {
-		if got := tt.id.Matches(tt.image, tt.signed); got != tt.want {
-			t.Errorf("%+v: %s signed as %s: %v", tt.id, tt.image, tt.signed, got)
-		}
+		checktest.Equal(t, tt.want, tt.id.Matches(tt.image, tt.signed), "%+v: %s signed as %s", tt.id, tt.image,
+			tt.signed)
 	}
 }
 
@@ -367,17 +364,14 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	checktest.ErrorIs(t, signature.ErrMisconfigured, checktest.Err(policy(k).Verify(t.Context(), image, nil)))
-	if _, err := policy(k).VerifyAs(t.Context(), image, digestB, sigstore.MemorySource{}); err == nil || !strings.Contains(err.Error(), "does not have the digest") {
-		t.Error(err)
-	}
-	if _, err := policy(k).VerifyAs(t.Context(), named, digestA, sigstore.MemorySource{digestA: {good}}); err != nil {
-		t.Errorf("by tag, with the digest known: %v", err)
-	}
+	checktest.ErrorHas(t, "does not have the digest", checktest.Err(
+		policy(k).VerifyAs(t.Context(), image, digestB, sigstore.MemorySource{})))
+	checktest.Good(t, checktest.Err(
+		policy(k).VerifyAs(t.Context(), named, digestA, sigstore.MemorySource{digestA: {good}})))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := policy(k).Verify(ctx, image, sigstore.MemorySource{digestA: {good}}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(
+		policy(k).Verify(ctx, image, sigstore.MemorySource{digestA: {good}})))
 }
 
 // It takes the place of an OpenPGP verifier.
@@ -420,9 +414,7 @@ func FuzzAlteredAttachment(f *testing.F) {
 		sig[int(sigAt)%len(sig)] ^= y
 		a := sigstore.Attachment{Payload: changed, Annotations: map[string]string{sigstore.SignatureAnnotation: base64.StdEncoding.EncodeToString(sig)}}
 		_, err := p.Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {a}})
-		if (err == nil) != (x == 0 && y == 0) {
-			t.Errorf("%d^%d %d^%d: %v", at, x, sigAt, y, err)
-		}
+		checktest.Equal(t, x == 0 && y == 0, err == nil, "%d^%d %d^%d: %v", at, x, sigAt, y, err)
 	})
 }
 
@@ -549,7 +541,7 @@ func TestVerifyRelease(t *testing.T) {
 			}
 		})
 	}
-	if _, err := policy(ed()).Verifier(repo, sigstore.MemorySource{}).(signature.ReleaseVerifier).VerifyRelease(t.Context(), signature.Digest(repo+":4.21.1"), "4.21.1"); !errors.Is(err, signature.ErrNoDigest) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, signature.ErrNoDigest, checktest.Err(
+		policy(ed()).Verifier(repo, sigstore.MemorySource{}).(signature.ReleaseVerifier).VerifyRelease(t.Context(),
+			signature.Digest(repo+":4.21.1"), "4.21.1")))
 }

@@ -345,8 +345,8 @@ func TestPullSecretIsReadAgain(t *testing.T) {
 	fresh := must(ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 	kept := must(connect(t, cluster, ocm.Options{Base: ocmtest.Transport(s)}))
 	s.Token = base64.StdEncoding.EncodeToString([]byte("another token"))
-	secret, err := cluster.Get(t.Context(), ocmtest.PullSecret(nil).GroupVersionKind(), clusterapi.Key("openshift-config", "pull-secret"))
-	checktest.OK(t, err)
+	secret := checktest.Get(cluster.Get(t.Context(), ocmtest.PullSecret(nil).GroupVersionKind(),
+		clusterapi.Key("openshift-config", "pull-secret")))(t)
 	secret.Object["data"] = ocmtest.PullSecret([]byte(`{"auths":{"cloud.openshift.com":{"auth":"` + s.Token + `"}}}`)).Object["data"]
 	must(cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
 	checktest.Good(t, checktest.Err(fresh.Policies(t.Context())))

@@ -92,15 +92,15 @@ func TestNotifyRequests(t *testing.T) {
 	c, _ := s.Cluster(clusterID)
 	c.Hosted = true
 	s.SetCluster(c)
-	checktest.OK(t, newProvider(t, s, ocm.Options{Kind: ocm.Auto}).Notify(t.Context(), notification(upgradeconfig.StateStarted)))
+	checktest.OK(t,
+		newProvider(t, s, ocm.Options{Kind: ocm.Auto}).Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 	want = []string{"GET ", "GET /1a2b/control_plane/upgrade_policies", "PATCH /1a2b/control_plane/upgrade_policies/p-7"}
 	checktest.Same(t, want, asked(s))
 	if after, _ := s.Policy(clusterID, "p-7"); after.State != "started" || after.Description != "told you so" {
 		t.Errorf("%+v", after)
 	}
-	if body := s.Requests()[2].Body; body != `{"kind":"ControlPlaneUpgradePolicy","state":{"kind":"UpgradePolicyState","value":"started","description":"told you so"}}` {
-		t.Error(body)
-	}
+	checktest.Equal(t,
+		`{"kind":"ControlPlaneUpgradePolicy","state":{"kind":"UpgradePolicyState","value":"started","description":"told you so"}}`, s.Requests()[2].Body, "s.Requests()[2].Body")
 
 	// Nothing to tell, nothing asked.
 	s.Forget()
@@ -244,7 +244,8 @@ func TestServiceLogs(t *testing.T) {
 	second := want
 	second.DocReferences = []string{"https://docs.example/1"}
 	checktest.Same(t, []ocmtest.ServiceLog{want, second}, s.ServiceLogs())
-	checktest.Same(t, []string{"GET ", "POST /api/service_logs/v1/cluster_logs", "GET ", "POST /api/service_logs/v1/cluster_logs"}, asked(s))
+	checktest.Same(t,
+		[]string{"GET ", "POST /api/service_logs/v1/cluster_logs", "GET ", "POST /api/service_logs/v1/cluster_logs"}, asked(s))
 	var keys map[string]any
 	if err := json.Unmarshal([]byte(s.Requests()[1].Body), &keys); err != nil || fmt.Sprint(keys["internal_only"]) != "false" || len(keys) != 7 {
 		t.Errorf("%v, %v", keys, err)
@@ -280,7 +281,8 @@ func TestCourse(t *testing.T) {
 			t.Errorf("after %s: %s, %q", tt.state, after.State, after.Description)
 		}
 	}
-	checktest.OK(t, p.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, c, []string{"x is down"})))
+	checktest.OK(t,
+		p.Notify(t.Context(), upgrade.NewNotification(upgradeconfig.StateHealthCheckSL, c, []string{"x is down"})))
 	l := s.ServiceLogs()[0]
 	if l.Summary != "Cluster has encountered healthcheck failure during upgrade" || !strings.Contains(l.Description, "x is down") || cmp.Diff([]string{"https://access.redhat.com/solutions/7081505"}, l.DocReferences) != "" {
 		t.Errorf("%+v", l)

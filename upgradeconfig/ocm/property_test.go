@@ -55,9 +55,7 @@ func TestOrderProperty(t *testing.T) {
 		}
 		checktest.Same(t, ids(want), ids(got))
 		for _, r := range s.Requests() {
-			if r.Method != http.MethodGet {
-				t.Errorf("a read made %s", r)
-			}
+			checktest.Equal(t, http.MethodGet, r.Method, "a read made %s", r)
 		}
 		again, againErr := p.Policies(t.Context())
 		if (err == nil) != (againErr == nil) || cmp.Diff(got, again) != "" {

@@ -65,9 +65,7 @@ func TestRequestForm(t *testing.T) {
 	if got := seen.Header.Get("User-Agent"); !strings.HasPrefix(got, "managed-upgrade-operator/v0.0.0 (") {
 		t.Errorf("User-Agent: %s", got)
 	}
-	if p.String() != "OCM https://ocm.example/tenant/a%2Fb" {
-		t.Error(p)
-	}
+	checktest.Equal(t, "OCM https://ocm.example/tenant/a%2Fb", p.String(), "p.String() (%v)", p)
 }
 
 func TestConversion(t *testing.T) {
@@ -178,8 +176,7 @@ func TestConversion(t *testing.T) {
 
 func TestType(t *testing.T) {
 	for typ, want := range map[upgradeconfig.UpgradeType]upgradeconfig.UpgradeType{"": upgradeconfig.ARO, "OSD": upgradeconfig.OSD, "ARO": upgradeconfig.ARO} {
-		p, err := ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(newServer(p7))})
-		checktest.OK(t, err)
+		p := checktest.Get(ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(newServer(p7))}))(t)
 		if got, err := p.Policies(t.Context()); err != nil || got[0].Spec.Type != want {
 			t.Errorf("%q: %v, %v", typ, got, err)
 		}
@@ -188,8 +185,7 @@ func TestType(t *testing.T) {
 		c, _ := s.Cluster(clusterID)
 		c.ChannelGroup = ""
 		s.SetCluster(c)
-		p, err = ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(s)})
-		checktest.OK(t, err)
+		p = checktest.Get(ocm.New(newCluster(t), ocm.Options{Type: typ, Base: ocmtest.Transport(s)}))(t)
 		if got, err := p.Policies(t.Context()); (err == nil) != (want == upgradeconfig.ARO) || err == nil && got[0].Spec.Desired.Channel != "stable-4.17" {
 			t.Errorf("%q, no channel group: %v, %v", typ, got, err)
 		}
@@ -323,9 +319,7 @@ func TestClusterLookup(t *testing.T) {
 			s.Fail(ocmtest.Fault{Body: tt.body})
 			_, err := newProvider(t, s, ocm.Options{}).Policies(t.Context())
 			for _, is := range tt.is {
-				if !errors.Is(err, is) {
-					t.Errorf("%v is not %v", err, is)
-				}
+				checktest.ErrorIs(t, is, err)
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), tt.is[0].Error()) || !strings.Contains(err.Error(), tt.text) || !strings.HasSuffix(err.Error(), "(operation id operation-1)") || len(s.Requests()) != 1 {
 				t.Errorf("%v after %v", err, asked(s))
@@ -656,8 +650,6 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"RetryWait is negative":   {RetryWait: -time.Second},
 		"unknown kind":            {Kind: "Other"},
 	} {
-		if _, err := ocm.New(newCluster(t), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(ocm.New(newCluster(t), o)))
 	}
 }

@@ -81,9 +81,7 @@ func TestKeepsWhatBegins(t *testing.T) {
 			}
 		}
 	}
-	if len(outcomes) != 2 {
-		t.Errorf("only %v", outcomes)
-	}
+	checktest.Equal(t, 2, len(outcomes), "only %v", outcomes)
 }
 
 // TestEditedWhileStarting: somebody changes the UpgradeConfig during the pass
@@ -92,7 +90,9 @@ func TestKeepsWhatBegins(t *testing.T) {
 // time alone comes too late once the phase is Upgrading.
 func TestEditedWhileStarting(t *testing.T) {
 	remove := func(w *site, _ upgradeconfig.Spec) {
-		checktest.OK(w.t, w.Delete(w.t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
+		checktest.OK(w.t,
+			w.Delete(w.t.Context(), (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey,
+				clusterapi.DeleteOptions{}))
 	}
 	replace := func(w *site, spec upgradeconfig.Spec) {
 		remove(w, spec)
@@ -162,9 +162,7 @@ func TestEditedWhileStarting(t *testing.T) {
 			for n := 1; n <= undisturbed; n += step {
 				began, phase := start(t, n, edit)
 				tooLate := n >= undisturbed-1 || name == "moved" && phase == upgradeconfig.PhaseUpgrading
-				if (began > 0) != tooLate {
-					t.Errorf("edit at request %d of %d: began at %d", n, undisturbed, began)
-				}
+				checktest.Equal(t, tooLate, began > 0, "edit at request %d of %d: began at %d", n, undisturbed, began)
 			}
 		})
 	}

@@ -165,8 +165,8 @@ func (w *site) play() {
 	if stage == 1 {
 		return
 	}
-	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), w, clusterapi.ListOptions{})
-	checktest.OK(w.t, err)
+	pools := checktest.Get(clusterapi.List[mcfgv1.MachineConfigPool](context.Background(), w,
+		clusterapi.ListOptions{}))(w.t)
 	for _, p := range pools {
 		pool := p
 		pool.Spec.Configuration.Name = "rendered-2"
@@ -581,9 +581,8 @@ func TestWaiting(t *testing.T) {
 			return []string{"A"}, nil
 		}}
 		errs := w.run(o, 95*time.Minute, never)
-		if last := errs[len(errs)-1]; last != "can't send notification 'StateDelayed': down\nthe cluster is not healthy: A" {
-			t.Errorf("%q", last)
-		}
+		checktest.Equal(t, "can't send notification 'StateDelayed': down\nthe cluster is not healthy: A",
+			errs[len(errs)-1], "errs[len(errs)-1]")
 		e := w.entry()
 		c, _ := e.Condition(upgradeconfig.ClusterHealthyBeforeUpgrade)
 		if ago := time.Since(c.LastProbeTime.Time); ago > 2*time.Minute || c.LastTransitionTime.After(c.StartTime.Time) || time.Since(c.StartTime.Time) < 30*time.Minute {
@@ -853,9 +852,7 @@ func TestAlreadyCommenced(t *testing.T) {
 			t.Errorf("%d requests, %s", w.requested, diff)
 		}
 		// Started is not told any more, so Completed is not allowed.
-		if len(w.provider.told) != 0 {
-			t.Errorf("told %v", w.provider.told)
-		}
+		checktest.Equal(t, 0, len(w.provider.told), "told %v", w.provider.told)
 	})
 }
 
@@ -920,7 +917,8 @@ func TestControllerRun(t *testing.T) {
 		}
 		// It is noticed when the object goes.
 		reads.Store(0)
-		checktest.OK(t, w.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
+		checktest.OK(t,
+			w.Delete(ctx, (*upgradeconfig.UpgradeConfig)(nil).APIKind(), objectKey, clusterapi.DeleteOptions{}))
 		if synctest.Wait(); reads.Load() == 0 {
 			t.Error("nobody looked")
 		}
@@ -940,8 +938,6 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"DelayTrigger is negative": {API: api, DelayTrigger: -time.Second},
 		"Validate.ImageTimeout":    {API: api, Validate: upgradeconfig.ValidateOptions{ImageTimeout: -1}},
 	} {
-		if _, err := upgrade.New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(upgrade.New(o)))
 	}
 }

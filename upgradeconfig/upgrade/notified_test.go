@@ -157,9 +157,7 @@ func TestUninstall(t *testing.T) {
 	if diff := cmp.Diff(before.Status, c.Status); diff != "" || c.Spec != specA {
 		t.Errorf("%+v\n%s", c.Spec, diff)
 	}
-	if err := upgrade.Uninstall(t.Context(), memory.NewOpenShift(memory.Options{})); err != nil {
-		t.Errorf("without the kind: %v", err)
-	}
+	checktest.Good(t, upgrade.Uninstall(t.Context(), memory.NewOpenShift(memory.Options{})))
 }
 
 // A driver of one's own asks for a sync by a key, and its time is that of

@@ -82,9 +82,7 @@ func TestPanicsAreFailures(t *testing.T) {
 			if len(failed) == 0 || !errors.As(failed[0], &caught) || caught.Value != "no health" || len(caught.Stack) == 0 {
 				t.Errorf("failures: %v", failed)
 			}
-			if phase := stored(t, w).Status.Phase(target); phase != upgradeconfig.PhaseUpgraded {
-				t.Errorf("%s after the failures", phase)
-			}
+			checktest.Equal(t, upgradeconfig.PhaseUpgraded, stored(t, w).Status.Phase(target), "after the failures")
 			if watched.watches.Load() < 2 {
 				t.Error("the watch was not begun again")
 			}

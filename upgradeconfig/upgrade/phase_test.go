@@ -134,9 +134,7 @@ func TestNext(t *testing.T) {
 			if d.Do != tt.do || d.After != tt.after || d.Delayed != tt.delayed || errText(d.Err) != tt.err {
 				t.Errorf("got %+v", d)
 			}
-			if (d.Do == upgrade.ActivityNone) != (d.After > 0) {
-				t.Errorf("%s, and again after %s", d.Do, d.After)
-			}
+			checktest.Equal(t, d.After > 0, d.Do == upgrade.ActivityNone, "%s, and again after %s", d.Do, d.After)
 			var got upgradeconfig.Phase
 			var started *metav1.Time
 			if d.Entry != nil {

@@ -74,12 +74,10 @@ func TestOverdueAndDelayed(t *testing.T) {
 		{"ARO never fails by time", upgradeconfig.ARO, started, false, "2031-02-04T04:00:01Z", time.Hour, false, true},
 		{"not started", upgradeconfig.OSD, upgradeconfig.HistoryEntry{}, false, "2031-02-04T04:00:01Z", time.Hour, false, false},
 	} {
-		if got := upgrade.Overdue(tt.typ, tt.entry, tt.commenced, at(tt.now), tt.limit); got != tt.overdue {
-			t.Errorf("%s: overdue is %v", tt.name, got)
-		}
-		if got := upgrade.Delayed(tt.entry, tt.commenced, at(tt.now), tt.limit); got != tt.delayed {
-			t.Errorf("%s: delayed is %v", tt.name, got)
-		}
+		checktest.Equal(t, tt.overdue, upgrade.Overdue(tt.typ, tt.entry, tt.commenced, at(tt.now), tt.limit),
+			"%s: overdue", tt.name)
+		checktest.Equal(t, tt.delayed, upgrade.Delayed(tt.entry, tt.commenced, at(tt.now), tt.limit), "%s: delayed",
+			tt.name)
 	}
 }
 
@@ -160,9 +158,7 @@ func TestRequest(t *testing.T) {
 				ConditionalUpdates: []configv1.ConditionalUpdate{{Release: configv1.Release{Version: "4.2.1", Image: risky}}},
 			},
 		}
-		if got := upgrade.Request(tt.desired, cv); got != (tt.want != nil) {
-			t.Errorf("%s: %v", tt.name, got)
-		}
+		checktest.Equal(t, tt.want != nil, upgrade.Request(tt.desired, cv), "%s", tt.name)
 		checktest.SameIn(t, tt.name, tt.want, cv.Spec.DesiredUpdate)
 	}
 }

@@ -19,8 +19,7 @@ func recorded(t *testing.T, manifests ...string) *nodes.Result {
 	for i, m := range manifests {
 		files[fmt.Sprintf("heap/%d.yaml", i)] = &fstest.MapFile{Data: []byte(m)}
 	}
-	recording, err := dump.Open(t.Context(), files, dump.Options{})
-	checktest.OK(t, err)
+	recording := checktest.Get(dump.Open(t.Context(), files, dump.Options{}))(t)
 	r := checktest.Get(nodes.Fork(t.Context(), nodes.Options{Title: "recorded"}, recording))(t)
 	defer r.Close()
 	result := checktest.Get(r.Play(t.Context(), 2*time.Hour))(t)
@@ -96,7 +95,8 @@ func TestFork(t *testing.T) {
 	for i := range got.Pools {
 		got.Pools[i].Duration = 0
 	}
-	checktest.Same(t, []nodes.Pool{{Name: "infra", Nodes: 1, Paused: true}, {Name: "worker", Updated: 2, Nodes: 2}}, got.Pools)
+	checktest.Same(t, []nodes.Pool{{Name: "infra", Nodes: 1, Paused: true}, {Name: "worker", Updated: 2, Nodes: 2}},
+		got.Pools)
 	assumed := strings.Join(got.Assumed, "\n")
 	for _, text := range []string{
 		"pool worker counts 1 nodes, the recording has 2",

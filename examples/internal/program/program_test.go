@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
@@ -108,9 +106,8 @@ func TestExecute(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		code := example().Execute(t.Context(), strings.Fields(tt.args), &out, &errs)
-		if d := cmp.Diff([]any{tt.code, tt.stdout, tt.stderr}, []any{code, out.String(), errs.String()}); d != "" {
-			t.Errorf("%q (-want +got):\n%s", tt.args, d)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%q", tt.args), []any{tt.code, tt.stdout, tt.stderr},
+			[]any{code, out.String(), errs.String()})
 	}
 }
 
@@ -167,16 +164,13 @@ func TestTerminal(t *testing.T) {
 		{0, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, Terminal{80, false}},
 		{0, nil, Terminal{80, false}},
 	} {
-		if got := terminal(tt.width, func(name string) string { return tt.env[name] }); got != tt.want {
-			t.Errorf("%d %v: %v, want %v", tt.width, tt.env, got, tt.want)
-		}
+		checktest.Equal(t, tt.want, terminal(tt.width, func(name string) string { return tt.env[name] }), "%d %v",
+			tt.width, tt.env)
 	}
 	null := checktest.Get(os.OpenFile(os.DevNull, os.O_WRONLY, 0))(t)
 	defer null.Close()
 	for _, w := range []io.Writer{io.Discard, null} {
-		if got := TerminalOf(w); got != (Terminal{}) {
-			t.Errorf("%v is none", got)
-		}
+		checktest.Equal(t, (Terminal{}), TerminalOf(w), "the terminal of a file")
 	}
 }
 
@@ -208,7 +202,5 @@ func TestBlock(t *testing.T) {
 	block = NewBlock(&b)
 	block.Draw(lines)
 	block.Print("a line that is wider than any terminal")
-	if b.String() != "a line that is wider than any terminal\n" {
-		t.Errorf("%q", b.String())
-	}
+	checktest.Equal(t, "a line that is wider than any terminal\n", b.String(), "b.String()")
 }

@@ -3,7 +3,6 @@ package program
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -78,9 +77,7 @@ func TestRequestRun(t *testing.T) {
 			}
 		})
 	}
-	if err := (Request{Interval: -1}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Interval") {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, "Interval", (Request{Interval: -1}).Run(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (Request{API: memory.NewOpenShift(memory.Options{})}).Run(ctx); err == nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestScreen(t *testing.T) {
@@ -18,7 +20,5 @@ func TestScreen(t *testing.T) {
 	}
 	out.Reset()
 	s.Show(strings.Repeat("x\n", 5), "")
-	if out.String() != "\x1b[H\x1b[Jx\nx\nx\n...\n" {
-		t.Errorf("beyond its height: %q", out.String())
-	}
+	checktest.Equal(t, "\x1b[H\x1b[Jx\nx\nx\n...\n", out.String(), "beyond its height")
 }

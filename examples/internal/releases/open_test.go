@@ -110,8 +110,7 @@ func TestOpenFails(t *testing.T) {
 // sampleFlat is the file system of a directory of manifests alone.
 func sampleFlat(t *testing.T) fs.FS {
 	t.Helper()
-	flat, err := fs.Sub(sample.To(), "release-manifests")
-	checktest.OK(t, err)
+	flat := checktest.Get(fs.Sub(sample.To(), "release-manifests"))(t)
 	r := checktest.Get(releases.Open(t.Context(), directory(t, flat), image.Platform{}))(t)
 	return r.FS
 }

@@ -21,14 +21,13 @@ const hostile = `<script>alert(1)</script>"'&`
 // update that is blocked.
 func snapshot(t *testing.T) *graphdata.Snapshot {
 	t.Helper()
-	tree, err := graphdata.Load(t.Context(), fstest.MapFS{
+	tree := checktest.Get(graphdata.Load(t.Context(), fstest.MapFS{
 		"version":                       {Data: []byte("1.1.0\n")},
 		"raw/metadata.json":             {Data: []byte("{}")},
 		"channels/fast-4.30.yaml":       {Data: []byte("name: fast-4.30\nversions: [4.29.8, 4.30.0, 4.30.1, 4.30.2]\n")},
 		"blocked-edges/4.30.1-Bad.yaml": {Data: []byte("to: 4.30.1\nfrom: 4[.]29[.].*\nurl: https://docs.example/bad\nname: Bad\nmessage: " + fmt.Sprintf("%q", hostile) + "\nmatchingRules:\n- type: PromQL\n  promql:\n    promql: up < 1\n")},
 		"blocked-edges/4.30.2.yaml":     {Data: []byte("to: 4.30.2\nfrom: 4[.]29[.].*\n")},
-	}, graphdata.LoadOptions{})
-	checktest.OK(t, err)
+	}, graphdata.LoadOptions{}))(t)
 	release := func(version string, previous ...string) graphdata.Release {
 		return graphdata.Release{Version: version, Arch: "amd64", Image: "registry.example/r@sha256:" + version, Previous: previous, Source: hostile}
 	}
@@ -81,9 +80,7 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, body := get(t, s, tt.url)
-			if w.Code != tt.code {
-				t.Errorf("status %d", w.Code)
-			}
+			checktest.Equal(t, tt.code, w.Code, "status")
 			for _, want := range tt.want {
 				if !strings.Contains(body, want) {
 					t.Errorf("the page lacks %q:\n%s", want, body)
@@ -125,7 +122,5 @@ func TestMethods(t *testing.T) {
 	h := page.New(page.Options{State: func() page.State { return page.State{} }})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
-	if w.Code != http.StatusMethodNotAllowed {
-		t.Errorf("status %d", w.Code)
-	}
+	checktest.Equal(t, http.StatusMethodNotAllowed, w.Code, "status")
 }

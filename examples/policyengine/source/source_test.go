@@ -44,8 +44,7 @@ func TestSample(t *testing.T) {
 	if last := s.Last(); len(last.Problems) > 0 || last.Err != nil || last.Revision != snapshot.Revision() {
 		t.Errorf("%+v", last)
 	}
-	tree, err := graphdata.Load(t.Context(), os.DirFS("sample"), graphdata.LoadOptions{})
-	checktest.OK(t, err)
+	tree := checktest.Get(graphdata.Load(t.Context(), os.DirFS("sample"), graphdata.LoadOptions{}))(t)
 	for _, p := range maintain.Lint(tree, snapshot, maintain.LintOptions{}) {
 		if !p.Warning {
 			t.Error(p)
@@ -57,9 +56,7 @@ func TestSample(t *testing.T) {
 		served[n.Version.String()] = n.Image
 	}
 	for _, image := range images {
-		if served[image.Version()] != image.PullSpec {
-			t.Errorf("the image of %s is %s, not %s", image.Version(), served[image.Version()], image.PullSpec)
-		}
+		checktest.Equal(t, image.PullSpec, served[image.Version()], "the image of %s", image.Version())
 	}
 }
 
@@ -103,9 +100,7 @@ func TestApproximate(t *testing.T) {
 	}
 
 	_, arm := load(t, source.Options{Tree: dir, Arch: "arm64"})
-	if n := arm.Graph("stable-4.30", "arm64").Len(); n != 5 {
-		t.Errorf("%d releases for arm64", n)
-	}
+	checktest.Equal(t, 5, arm.Graph("stable-4.30", "arm64").Len(), "releases for arm64")
 }
 
 // TestReleases: a mirror has some of the releases; others are made up if that is
@@ -123,7 +118,8 @@ not a release
 		t.Errorf("problems: %v", p)
 	}
 	_, snapshot = load(t, source.Options{Tree: dir, Releases: []string{lines}, Approximate: true})
-	checktest.SameIn(t, "with all", []string{"4.29.1 4.30.1", "4.29.1 4.30.3", "4.30.1 4.30.3"}, updates(snapshot, "stable-4.30"))
+	checktest.SameIn(t, "with all", []string{"4.29.1 4.30.1", "4.29.1 4.30.3", "4.30.1 4.30.3"},
+		updates(snapshot, "stable-4.30"))
 }
 
 // TestPlaces: payloads, stored graphs and archives are places of releases and trees.
@@ -187,7 +183,5 @@ func TestErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := source.New(source.Options{Tree: dir}).Load(ctx); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(source.New(source.Options{Tree: dir}).Load(ctx)))
 }

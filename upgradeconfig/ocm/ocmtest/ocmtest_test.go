@@ -41,8 +41,8 @@ func newServer() *ocmtest.Server {
 // ask sends a request and returns the status and the body, as JSON if it is.
 func ask(t *testing.T, s http.Handler, method, path, body string, header ...string) (int, any) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, "https://ocm.example"+path, strings.NewReader(body))
-	checktest.OK(t, err)
+	r := checktest.Get(http.NewRequestWithContext(t.Context(), method, "https://ocm.example"+path,
+		strings.NewReader(body)))(t)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -288,9 +288,8 @@ func TestTransport(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := get(ctx, func(http.ResponseWriter, *http.Request) { t.Error("called") }); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(
+		get(ctx, func(http.ResponseWriter, *http.Request) { t.Error("called") })))
 	// A client that closes early lets the handler go.
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://ocm.example/", nil)
