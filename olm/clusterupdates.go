@@ -85,7 +85,8 @@ func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
 		return nil, "", fmt.Errorf("failed to parse \"%s\" as semver: %w", value, err)
 	}
 	if v.Patch != 0 || len(v.Pre) > 0 {
-		return nil, "", fmt.Errorf("property %s must specify only <major>.<minor> version, got invalid value %s", PropertyMaxOpenShift, v)
+		return nil, "", fmt.Errorf("property %s must specify only <major>.<minor> version, got invalid value %s",
+			PropertyMaxOpenShift, v)
 	}
 	warning := ""
 	if !strings.HasPrefix(raw, `"`) {

@@ -12,7 +12,8 @@
 // range of versions that it may follow. The graph alone orders versions, not
 // their numbers. A catalog is read by package
 // github.com/clusterupdate/clusterupdate/olm/catalog, and a generation is brought
-// into a cluster by github.com/clusterupdate/clusterupdate/olm/install.
+// into a cluster by github.com/clusterupdate/clusterupdate/olm/install. OLM's
+// objects on the wire are in github.com/clusterupdate/clusterupdate/olm/api.
 //
 // A Subscription asks for a package and its updates. [Snapshot] holds all that a
 // namespace's decision depends on: Subscriptions, installed CSVs, the
@@ -77,13 +78,6 @@
 // A [Generation] has JSON, which holds what it was resolved from. [ReadGeneration]
 // makes it again, so that it can be explained without the cluster and its
 // catalogs.
-//
-// # What else is here
-//
-// A third of the package's types are the objects of OLM's API as they are on the
-// wire, from [Subscription] to [InstallPlan]: resolution, catalogs and install
-// plans all speak of them, so they are with the package that the other two
-// import. That makes its list of types longer than that of other packages.
 //
 // # Concurrent use
 //

@@ -317,9 +317,11 @@ func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
 		r := rule{lit: f.nodes[node].lit, node: node, need: n}
 		if n.request != none {
 			name := p.requests[n.request].sub.Name
-			r.fact = Fact{Kind: factSubscriptionTook, Subscription: name, Member: f.id(node), Message: fmt.Sprintf("subscription %s takes %s", name, from.bundle.Name)}
+			r.fact = Fact{Kind: factSubscriptionTook, Subscription: name, Member: f.id(node),
+				Message: fmt.Sprintf("subscription %s takes %s", name, from.bundle.Name)}
 		} else {
-			r.fact = Fact{Kind: factRequirementTook, Requirement: n.req, Member: f.id(node), Message: fmt.Sprintf("%s is taken for another requirement", from.bundle.Name)}
+			r.fact = Fact{Kind: factRequirementTook, Requirement: n.req, Member: f.id(node),
+				Message: fmt.Sprintf("%s is taken for another requirement", from.bundle.Name)}
 		}
 		if !slices.ContainsFunc(before, func(b rule) bool { return b.lit == r.lit }) {
 			before = append(before, r)

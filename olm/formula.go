@@ -221,7 +221,8 @@ func (f *formula) addRequest(i int) {
 	f.requests = append(f.requests, n)
 	n.lit = f.newVar(subject{node: none})
 	f.require(n.lit, none, func() Fact {
-		return Fact{Kind: factSubscription, Subscription: w.sub.Name, Message: fmt.Sprintf("subscription %s exists", w.sub.Name)}
+		return Fact{Kind: factSubscription, Subscription: w.sub.Name,
+			Message: fmt.Sprintf("subscription %s exists", w.sub.Name)}
 	})
 	switch {
 	case w.installed != none:
@@ -239,7 +240,8 @@ func (f *formula) addRequest(i int) {
 	if w.installed != none {
 		n.options.all(func(catalog int, e *Entry) bool {
 			// A shared package excludes it just as well, without a clause each.
-			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].Bundle.packages(), func(s string) bool { return slices.Contains(e.Bundle.packages(), s) }) {
+			shared := func(s string) bool { return slices.Contains(e.Bundle.packages(), s) }
+			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].Bundle.packages(), shared) {
 				return true
 			}
 			f.exclude(f.entryNode(catalog, e), f.installed[w.installed])

@@ -103,7 +103,9 @@ func neededPackages(p *problem) []map[*Package]bool {
 			need(i, c.Package(sub.Spec.Package))
 		}
 		// A catalog with entries differs from an empty one.
-		if at := slices.IndexFunc(c.Packages(), func(pkg *Package) bool { return slices.ContainsFunc(pkg.Channels, (*Channel).holdsEntries) }); at >= 0 {
+		if at := slices.IndexFunc(c.Packages(), func(pkg *Package) bool {
+			return slices.ContainsFunc(pkg.Channels, (*Channel).holdsEntries)
+		}); at >= 0 {
 			need(i, c.Packages()[at])
 		}
 	}
@@ -158,7 +160,8 @@ func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Gener
 	var in generationJSON
 	// Putting the catalogs together and resolving take as much again.
 	if limit.Cost(data, &in) > limit.Heap/generationShare {
-		return nil, fmt.Errorf("olm: generation: %w", &limit.LimitError{Max: limit.Heap, What: "bytes of memory for a document"})
+		return nil, fmt.Errorf("olm: generation: %w",
+			&limit.LimitError{Max: limit.Heap, What: "bytes of memory for a document"})
 	}
 	strict, err := kjson.UnmarshalStrict(data, &in)
 	if err := bounded.Errors(append([]error{err}, strict...)...); err != nil {
@@ -178,13 +181,15 @@ func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Gener
 		}
 		s.Catalogs = append(s.Catalogs, catalog)
 	}
-	o := Options{AllOrNothing: in.Options.AllOrNothing, TolerateUnusedCatalogs: in.Options.TolerateUnusedCatalogs, CEL: eval}
+	o := Options{AllOrNothing: in.Options.AllOrNothing, TolerateUnusedCatalogs: in.Options.TolerateUnusedCatalogs,
+		CEL: eval}
 	g, err := Resolve(ctx, s, o)
 	if err != nil {
 		return nil, err
 	}
 	if got := g.String(); got != in.Generation {
-		return nil, fmt.Errorf("olm: the generation was written as %s, and comes to %s now", bounded.Quote(in.Generation), bounded.Quote(got))
+		return nil, fmt.Errorf("olm: the generation was written as %s, and comes to %s now", bounded.Quote(in.Generation),
+			bounded.Quote(got))
 	}
 	return g, nil
 }

@@ -90,7 +90,9 @@ func (i *Installed) Of(sub *olmapi.Subscription) (*InstalledOperator, error) {
 // known, in OLM's words. A requirement that cannot be read is none: see
 // Bundle.Err. The arguments are not changed; the result points to elements of
 // csvs.
-func ReadInstalled(namespace string, csvs []olmapi.ClusterServiceVersion, subs []olmapi.Subscription, groups []olmapi.OperatorGroup) (*Installed, error) {
+func ReadInstalled(
+	namespace string, csvs []olmapi.ClusterServiceVersion, subs []olmapi.Subscription, groups []olmapi.OperatorGroup,
+) (*Installed, error) {
 	present, own := presentCSVs(namespace, csvs), objects.In(namespace, subs)
 	successors := successorsOf(present)
 	out := &Installed{}
@@ -274,7 +276,9 @@ func successorsOf(present []*olmapi.ClusterServiceVersion) map[string]*olmapi.Cl
 
 // endsInFailure walks from a CSV along its successors and reports whether the
 // last one failed. All before the last must be in phase Replacing.
-func endsInFailure(namespace string, csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion) (bool, error) {
+func endsInFailure(
+	namespace string, csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion,
+) (bool, error) {
 	seen := map[string]bool{}
 	for {
 		next, ok := successors[csv.Name]
@@ -282,7 +286,8 @@ func endsInFailure(namespace string, csv *olmapi.ClusterServiceVersion, successo
 			return csv.Status.Phase == olmapi.CSVPhaseFailed, nil
 		}
 		if csv.Status.Phase != olmapi.CSVPhaseReplacing {
-			return false, fmt.Errorf("csv %s/%s in phase %s instead of %s", namespace, csv.Name, csv.Status.Phase, olmapi.CSVPhaseReplacing)
+			return false, fmt.Errorf("csv %s/%s in phase %s instead of %s", namespace, csv.Name, csv.Status.Phase,
+				olmapi.CSVPhaseReplacing)
 		}
 		if seen[csv.Name] {
 			return false, fmt.Errorf("csv %s/%s has already been seen", namespace, csv.Name)
@@ -294,7 +299,9 @@ func endsInFailure(namespace string, csv *olmapi.ClusterServiceVersion, successo
 
 // inProgress describes the update that a CSV is the old end of, if it is on
 // its way out and its successor is there.
-func inProgress(csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion, subs []*olmapi.Subscription) (InProgressUpdate, bool) {
+func inProgress(
+	csv *olmapi.ClusterServiceVersion, successors map[string]*olmapi.ClusterServiceVersion, subs []*olmapi.Subscription,
+) (InProgressUpdate, bool) {
 	next, ok := successors[csv.Name]
 	if !ok || next.Name == csv.Name || csv.Status.Phase != olmapi.CSVPhaseReplacing && csv.Status.Phase != olmapi.CSVPhaseDeleting {
 		return InProgressUpdate{}, false

@@ -67,7 +67,8 @@ func requiredProperty(d Property) (p Property, ok bool, err error) {
 	case PropertyPackage:
 		var w wirePackage
 		err := json.Unmarshal(d.Value, &w)
-		return newProperty(PropertyPackageRequired, wirePackageRequired{PackageName: w.PackageName, VersionRange: w.Version}), true, err
+		return newProperty(PropertyPackageRequired,
+			wirePackageRequired{PackageName: w.PackageName, VersionRange: w.Version}), true, err
 	case propertyLabel:
 		return Property{Type: PropertyLabelRequired, Value: d.Value}, true, nil
 	case PropertyConstraint:

@@ -120,7 +120,8 @@ func (f *formula) expand(id int) {
 // newNeed looks up who can satisfy a requirement.
 func (f *formula) newNeed(owner int, r *Requirement) *need {
 	p, o := f.p, &f.nodes[owner]
-	n := &need{request: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit, budget: p.maxConflicts()}
+	n := &need{request: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit,
+		budget: p.maxConflicts()}
 	for i := range p.installed {
 		b := p.installed[i].Bundle
 		if !p.leaving[b.Name] && matches(r, b, p.options.CEL) {

@@ -25,7 +25,8 @@ type ChannelError struct {
 func (e *ChannelError) Error() string {
 	switch {
 	case e.Cycle != "":
-		return fmt.Sprintf("a cycle exists in the chain of replacement beginning with %q in channel %q of package %q", e.Cycle, e.Channel, e.Package)
+		return fmt.Sprintf("a cycle exists in the chain of replacement beginning with %q in channel %q of package %q",
+			e.Cycle, e.Channel, e.Package)
 	case len(e.Chains) > 0:
 		chains := make([]string, len(e.Chains))
 		for i, c := range e.Chains {
@@ -37,7 +38,8 @@ func (e *ChannelError) Error() string {
 		return fmt.Sprintf("a unique replacement chain within a channel is required to determine the relative order between channel entries, but %d replacement chains were found in channel %q of package %q: %s",
 			len(chains), e.Channel, e.Package, strings.Join(chains, ", "))
 	}
-	return fmt.Sprintf("no channel heads (entries not replaced by another entry) found in channel %q of package %q", e.Channel, e.Package)
+	return fmt.Sprintf("no channel heads (entries not replaced by another entry) found in channel %q of package %q",
+		e.Channel, e.Package)
 }
 
 // Updates returns the entries that may replace an installed operator of this

@@ -238,7 +238,10 @@ func ownCSVs(s *Snapshot) []olmapi.ClusterServiceVersion {
 	return out
 }
 
-func targetOperator(s *Snapshot, b BlockingOperator, target OpenShiftVersion, states []Snapshot, checks []*Compatibility, generations []*Generation) TargetOperator {
+func targetOperator(
+	s *Snapshot, b BlockingOperator, target OpenShiftVersion,
+	states []Snapshot, checks []*Compatibility, generations []*Generation,
+) TargetOperator {
 	o := TargetOperator{BlockingOperator: b}
 	owners := owningSubscriptions(b.Name, objects.In(s.Namespace, s.Subscriptions))
 	for _, sub := range owners {
@@ -288,7 +291,9 @@ func successor(g *Generation, name string) string {
 
 // findPaths looks in the Subscription's catalogs for versions that support the
 // target: in its channel, and in others.
-func (o *TargetOperator) findPaths(s *Snapshot, sub *olmapi.Subscription, target OpenShiftVersion, channels map[string]bool) {
+func (o *TargetOperator) findPaths(
+	s *Snapshot, sub *olmapi.Subscription, target OpenShiftVersion, channels map[string]bool,
+) {
 	supports := func(e *Entry) bool {
 		highest, _, err := e.Bundle.MaxOpenShiftVersion()
 		return err == nil && (highest == nil || highest.Allows(target))
@@ -310,7 +315,8 @@ func (o *TargetOperator) findPaths(s *Snapshot, sub *olmapi.Subscription, target
 		if p == nil {
 			continue
 		}
-		if path, err := c.Contents.PathTo(p.Name, sub.Spec.Channel, from, supports); err == nil && (o.Path == nil || len(path) < len(o.Path)) {
+		path, err := c.Contents.PathTo(p.Name, sub.Spec.Channel, from, supports)
+		if err == nil && (o.Path == nil || len(path) < len(o.Path)) {
 			o.Path = path
 		}
 		for _, ch := range p.Channels {

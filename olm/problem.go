@@ -145,7 +145,8 @@ func checkSnapshot(s *Snapshot) error {
 		case sub.Name == "":
 			errs = append(errs, fmt.Errorf("subscription %d has no name", i))
 		case sub.Namespace != "" && sub.Namespace != s.Namespace:
-			errs = append(errs, fmt.Errorf("subscription %s/%s is of another namespace than %s", sub.Namespace, sub.Name, s.Namespace))
+			errs = append(errs, fmt.Errorf("subscription %s/%s is of another namespace than %s", sub.Namespace, sub.Name,
+				s.Namespace))
 		case names[sub.Name]:
 			errs = append(errs, fmt.Errorf("subscription %s occurs twice", sub.Name))
 		}
@@ -157,12 +158,14 @@ func checkSnapshot(s *Snapshot) error {
 		case csv.Name == "":
 			errs = append(errs, fmt.Errorf("clusterserviceversion %d has no name", i))
 		case csv.Namespace != "" && csv.Namespace != s.Namespace:
-			errs = append(errs, fmt.Errorf("clusterserviceversion %s/%s is of another namespace than %s", csv.Namespace, csv.Name, s.Namespace))
+			errs = append(errs, fmt.Errorf("clusterserviceversion %s/%s is of another namespace than %s", csv.Namespace,
+				csv.Name, s.Namespace))
 		}
 	}
 	for i := range s.OperatorGroups {
 		if g := &s.OperatorGroups[i]; g.Namespace != "" && g.Namespace != s.Namespace {
-			errs = append(errs, fmt.Errorf("operatorgroup %s/%s is of another namespace than %s", g.Namespace, g.Name, s.Namespace))
+			errs = append(errs, fmt.Errorf("operatorgroup %s/%s is of another namespace than %s", g.Namespace, g.Name,
+				s.Namespace))
 		}
 	}
 	keys := map[types.NamespacedName]bool{}

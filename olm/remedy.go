@@ -99,7 +99,9 @@ type change struct {
 
 // tryRemedies resolves after each change that the facts suggest and returns those
 // that help. self is the Subscription that is to be helped, empty for all.
-func tryRemedies(ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation, error) bool) ([]Remedy, error) {
+func tryRemedies(
+	ctx context.Context, p *problem, facts []Fact, self string, helps func(*Generation, error) bool,
+) ([]Remedy, error) {
 	var out []Remedy
 	for _, c := range p.changes(facts, self) {
 		s := p.snapshot
@@ -166,8 +168,9 @@ func (p *problem) changes(facts []Fact, self string) []change {
 	}
 	for i, c := range p.snapshot.Catalogs {
 		moved := types.NamespacedName{Namespace: p.snapshot.Namespace, Name: c.Key.Name}
-		if c.Contents == nil || slices.ContainsFunc(p.snapshot.Catalogs, func(o SnapshotCatalog) bool { return o.Key == moved }) ||
-			slices.ContainsFunc(p.catalogs, func(v catalogView) bool { return v.key == c.Key }) {
+		taken := func(o SnapshotCatalog) bool { return o.Key == moved }
+		seen := func(v catalogView) bool { return v.key == c.Key }
+		if c.Contents == nil || slices.ContainsFunc(p.snapshot.Catalogs, taken) || slices.ContainsFunc(p.catalogs, seen) {
 			continue // unreadable, or seen already
 		}
 		try(fmt.Sprintf("offer catalog %s to the namespace", c.Key), func(s *Snapshot) {

@@ -75,7 +75,8 @@ func (s *renderer) whyNot(node int) []*Explanation {
 				if rival == node {
 					rival = r.replaced
 				}
-				out = append(out, &Explanation{Text: s.name(r.node) + " replaces " + s.name(r.replaced), Children: s.whyThere(rival)})
+				out = append(out, &Explanation{Text: s.name(r.node) + " replaces " + s.name(r.replaced),
+					Children: s.whyThere(rival)})
 			}
 		case factSameAPI, factSamePackage, factSameName:
 			if !slices.Contains(r.members, node) {

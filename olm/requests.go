@@ -115,11 +115,14 @@ func (p *problem) findCandidates(w *request) {
 	}
 	switch {
 	case !catalogs:
-		fact(factNoCatalogEntries, "no operators found from catalog %s in namespace %s referenced by subscription %s", spec.Source, spec.SourceNamespace, w.sub.Name)
+		fact(factNoCatalogEntries, "no operators found from catalog %s in namespace %s referenced by subscription %s",
+			spec.Source, spec.SourceNamespace, w.sub.Name)
 	case !packages:
-		fact(factNoPackage, "no operators found in package %s in the catalog referenced by subscription %s", spec.Package, w.sub.Name)
+		fact(factNoPackage, "no operators found in package %s in the catalog referenced by subscription %s", spec.Package,
+			w.sub.Name)
 	case !channels:
-		fact(factNoChannel, "no operators found in channel %s of package %s in the catalog referenced by subscription %s", spec.Channel, spec.Package, w.sub.Name)
+		fact(factNoChannel, "no operators found in channel %s of package %s in the catalog referenced by subscription %s",
+			spec.Channel, spec.Package, w.sub.Name)
 	case starting != "" && !named:
 		fact(factNoStartingCSV, "no operators found with name %s in channel %s of package %s in the catalog referenced by subscription %s", starting, spec.Channel, spec.Package, w.sub.Name)
 	case w.installed == none && w.candidates.length == 0 && w.err == nil:

@@ -174,7 +174,8 @@ func (p *problem) addSlots(g *Generation, r *result) {
 	for i := range r.additions {
 		a := &r.additions[i]
 		op := p.operator(a.member)
-		g.Slots = append(g.Slots, Slot{Outcome: addedForRequirement, Current: a.entry.Bundle, Operator: op, RequiredBy: &a.by})
+		g.Slots = append(g.Slots, Slot{Outcome: addedForRequirement, Current: a.entry.Bundle, Operator: op,
+			RequiredBy: &a.by})
 		g.NewSubscriptions = append(g.NewSubscriptions, *NewSubscription(p.snapshot.Namespace, op))
 	}
 	for i := range g.Slots {
@@ -255,7 +256,8 @@ func (p *problem) addBroken(g *Generation) {
 		}
 		for j := range b.Requires {
 			if r := &b.Requires[j]; !members.satisfies(r, p.options.CEL) {
-				g.BrokenBefore = append(g.BrokenBefore, Broken{Kind: brokenRequirement, Operators: []string{b.Name}, Requirement: r})
+				g.BrokenBefore = append(g.BrokenBefore,
+					Broken{Kind: brokenRequirement, Operators: []string{b.Name}, Requirement: r})
 			}
 		}
 	}
@@ -353,7 +355,8 @@ func (s *Slot) String() string {
 	case addedForSubscription:
 		return "added " + s.Operator.where() + who
 	case addedForRequirement:
-		return fmt.Sprintf("added %s: %s requires an operator %s", s.Operator.where(), s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement)
+		return fmt.Sprintf("added %s: %s requires an operator %s", s.Operator.where(), s.RequiredBy.Bundle.Name,
+			s.RequiredBy.Requirement)
 	}
 	return "nothing" + who
 }

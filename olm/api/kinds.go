@@ -3,8 +3,8 @@
 // CatalogSources, OperatorGroups and InstallPlans, with their constants.
 //
 // Fields that the types do not have survive where objects are changed by
-// clusterapi.Modify. All types are plain data: safe for concurrent use while nobody
-// changes them.
+// clusterapi.Modify. All types are plain data: safe for concurrent use while they
+// are not changed.
 //
 // Source: operator-framework/api, pkg/operators.
 package api
@@ -236,7 +236,7 @@ func (*CatalogSource) APIKind() schema.GroupVersionKind { return olmKind("v1alph
 // CatalogSourceSpec says where a catalog's content is.
 type CatalogSourceSpec struct {
 	SourceType string `json:"sourceType"`
-	// Priority prefers the catalog where it is higher; it may be negative.
+	// Priority orders catalogs, the highest first; it may be negative.
 	Priority    int    `json:"priority,omitempty"`
 	Address     string `json:"address,omitempty"`
 	Image       string `json:"image,omitempty"`

@@ -121,7 +121,8 @@ type object struct {
 // readBundle reads a bundle of a catalog, whose version is that of its property
 // olm.package.
 func readBundle(r *olm.BundleReader, blob *BundleBlob) *olm.Bundle {
-	b := &olm.Bundle{Package: blob.Package, Name: blob.Name, Image: blob.Image, Properties: blob.Properties, RelatedImages: blob.RelatedImages}
+	b := &olm.Bundle{Package: blob.Package, Name: blob.Name, Image: blob.Image, Properties: blob.Properties,
+		RelatedImages: blob.RelatedImages}
 	r.Read(b)
 	if len(b.Identities) > 0 {
 		setVersion(b, b.Identities[0])

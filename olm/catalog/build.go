@@ -33,7 +33,8 @@ type packageBuilder struct {
 
 // build makes the contents of a catalog. problems are those of reading it.
 func build(objects []object, problems []Problem) *Catalog {
-	b := &builder{packages: make(map[string]*packageBuilder), problems: problems, badRanges: make(map[string]error), unexplained: make(map[any]position), pos: make(map[any]position)}
+	b := &builder{packages: make(map[string]*packageBuilder), problems: problems, badRanges: make(map[string]error),
+		unexplained: make(map[any]position), pos: make(map[any]position)}
 	for i := range objects {
 		if o := &objects[i]; o.pkg != nil {
 			b.addPackage(o.pkg, o.pos)
@@ -115,13 +116,15 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 	p := b.packages[blob.Package]
 	switch {
 	case p == nil:
-		b.report(pos.problem(ruleChannelName, "unknown package %q for channel %q", blob.Package, blob.Name), blob.Package, blob.Name, "")
+		b.report(pos.problem(ruleChannelName, "unknown package %q for channel %q", blob.Package, blob.Name),
+			blob.Package, blob.Name, "")
 		return
 	case blob.Name == "":
 		b.report(pos.problem(ruleChannelName, "package %q contains channel with no name", blob.Package), blob.Package, "", "")
 		return
 	case p.channels[blob.Name] != nil:
-		b.report(pos.problem(ruleChannelName, "package %q has duplicate channel %q", blob.Package, blob.Name), blob.Package, blob.Name, "")
+		b.report(pos.problem(ruleChannelName, "package %q has duplicate channel %q", blob.Package, blob.Name),
+			blob.Package, blob.Name, "")
 		return
 	}
 	ch := &olm.Channel{Name: blob.Name, Properties: blob.Properties}
@@ -134,10 +137,12 @@ func (b *builder) addChannel(blob *ChannelBlob, pos position) {
 	for i, w := range blob.Entries {
 		switch {
 		case w.Name == "":
-			b.report(pos.problem(ruleEntryName, "invalid package %q, channel %q: entry [%d]: name must be set", p.Name, ch.Name, i), p.Name, ch.Name, "")
+			b.report(pos.problem(ruleEntryName,
+				"invalid package %q, channel %q: entry [%d]: name must be set", p.Name, ch.Name, i), p.Name, ch.Name, "")
 			continue
 		case seen[w.Name]:
-			b.report(pos.problem(ruleEntryName, "invalid package %q, channel %q: duplicate entry %q", p.Name, ch.Name, w.Name), p.Name, ch.Name, w.Name)
+			b.report(pos.problem(ruleEntryName, "invalid package %q, channel %q: duplicate entry %q", p.Name, ch.Name, w.Name),
+				p.Name, ch.Name, w.Name)
 			continue
 		}
 		seen[w.Name] = true
@@ -180,13 +185,15 @@ func (b *builder) checkBundle(bundle *olm.Bundle) {
 	case bundle.Malformed != nil:
 		report(ruleProperties, "parse properties for bundle %q: %v", bundle.Name, bundle.Malformed)
 	case len(ids) != 1:
-		report(ruleProperties, "package %q bundle %q must have exactly 1 %q property, found %d", p.Name, bundle.Name, olm.PropertyPackage, len(ids))
+		report(ruleProperties, "package %q bundle %q must have exactly 1 %q property, found %d", p.Name, bundle.Name,
+			olm.PropertyPackage, len(ids))
 	case ids[0].Package != p.Name:
 		report(ruleProperties, "package %q does not match %q property %q", p.Name, olm.PropertyPackage, ids[0].Package)
 	}
 	if bundle.Image != "" {
 		if err := checkImage(bundle.Image); err != nil {
-			report(ruleImage, "package %q bundle %q image: invalid image pull spec %q: %v", p.Name, bundle.Name, bundle.Image, err)
+			report(ruleImage, "package %q bundle %q image: invalid image pull spec %q: %v", p.Name, bundle.Name, bundle.Image,
+				err)
 		}
 	}
 	for i, related := range bundle.RelatedImages {
@@ -194,7 +201,8 @@ func (b *builder) checkBundle(bundle *olm.Bundle) {
 			continue
 		}
 		if err := checkImage(related.Image); err != nil {
-			report(ruleImage, "package %q bundle %q relatedImages[%d]: invalid image pull spec %q: %v", p.Name, bundle.Name, i, related.Image, err)
+			report(ruleImage, "package %q bundle %q relatedImages[%d]: invalid image pull spec %q: %v", p.Name, bundle.Name, i,
+				related.Image, err)
 		}
 	}
 	if len(ids) > 0 {
@@ -244,7 +252,8 @@ func (b *builder) checkEntries() {
 			continue
 		}
 		slices.Sort(missing)
-		b.report(b.pos[where].problem(ruleMissingBundle, "no olm.bundle blobs found in package %q for olm.channel entries %s", p.Name, slices.Compact(missing)), p.Name, "", "")
+		b.report(b.pos[where].problem(ruleMissingBundle,
+			"no olm.bundle blobs found in package %q for olm.channel entries %s", p.Name, slices.Compact(missing)), p.Name, "", "")
 	}
 }
 
@@ -298,7 +307,8 @@ func (b *builder) deprecate(blob *DeprecationsBlob, number int, pos position, se
 				bundle.Deprecation, deprecated = e.Message, bundle
 			}
 		default:
-			report("cannot deprecate object %s %q referenced by entry %d for package %q: object schema unknown", ref.Schema, ref.Name, i, p.Name)
+			report("cannot deprecate object %s %q referenced by entry %d for package %q: object schema unknown", ref.Schema,
+				ref.Name, i, p.Name)
 		}
 		if deprecated != nil && e.Message == "" {
 			b.unexplained[deprecated] = pos

@@ -144,7 +144,8 @@ func (d *decoder) object(text []byte) (object, error) {
 		}
 		return o, d.spend(entryCost * int64(len(o.deprecations.Entries)))
 	case "":
-		return object{}, &fault{rule: ruleSchema, err: fmt.Errorf("object '%s' is missing root schema field", shortened(text))}
+		return object{}, &fault{rule: ruleSchema,
+			err: fmt.Errorf("object '%s' is missing root schema field", shortened(text))}
 	}
 	m.Blob = text
 	return object{other: m}, nil
@@ -237,7 +238,8 @@ func (d *decoder) meta() (*Meta, error) {
 			continue
 		}
 		if f.value[0] != '"' {
-			return nil, &fault{rule: ruleSyntax, err: fmt.Errorf("expected value for key %q to be a string, got %s", f.key, shortened(f.value))}
+			err := fmt.Errorf("expected value for key %q to be a string, got %s", f.key, shortened(f.value))
+			return nil, &fault{rule: ruleSyntax, err: err}
 		}
 		*into = string(unquoted(f.value))
 	}
@@ -281,7 +283,9 @@ func mayCollide(keys []field) bool {
 	const few = 16
 	for i, a := range keys[:min(few, len(keys))] {
 		if bytes.ContainsFunc(a.key, func(r rune) bool { return r >= utf8.RuneSelf }) ||
-			slices.ContainsFunc(keys[:i], func(b field) bool { return bytes.EqualFold(a.key, b.key) && !bytes.Equal(a.key, b.key) }) {
+			slices.ContainsFunc(keys[:i], func(b field) bool {
+				return bytes.EqualFold(a.key, b.key) && !bytes.Equal(a.key, b.key)
+			}) {
 			return true
 		}
 	}
@@ -340,7 +344,8 @@ func (d *decoder) yamlToJSON(text []byte) ([]byte, error) {
 	case err != nil:
 		return nil, yamlFault(err) // rather than convert what cannot be counted
 	case size.Aliases > 0 && size.Bytes > o.MaxDocumentBytes:
-		return nil, &LimitError{Limit: "MaxDocumentBytes", Max: o.MaxDocumentBytes, What: "bytes in a document after the expansion of aliases"}
+		return nil, &LimitError{Limit: "MaxDocumentBytes", Max: o.MaxDocumentBytes,
+			What: "bytes in a document after the expansion of aliases"}
 	}
 	if err := d.spend(size.Heap); err != nil {
 		return nil, err

@@ -154,7 +154,9 @@ const batchBytes = 256 << 10
 
 // decodeAll decodes the documents on all processors, while produce goes on
 // reading. The results are in the order of the documents.
-func decodeAll(ctx context.Context, o Options, produce func(context.Context, *loader) error) ([]object, []Problem, error) {
+func decodeAll(
+	ctx context.Context, o Options, produce func(context.Context, *loader) error,
+) ([]object, []Problem, error) {
 	workers := runtime.GOMAXPROCS(0)
 	l := &loader{options: o, queue: make(chan *batch, 2*workers)}
 	group, ctx := errgroup.WithContext(ctx)

@@ -89,7 +89,9 @@ func (p *Problem) Error() string {
 // path is what the problem concerns, from the package down, and its message.
 func (p *Problem) path() []string {
 	var path []string
-	for _, at := range []struct{ kind, name string }{{"package", p.Package}, {"channel", p.Channel}, {"bundle", p.Bundle}} {
+	for _, at := range []struct{ kind, name string }{
+		{"package", p.Package}, {"channel", p.Channel}, {"bundle", p.Bundle},
+	} {
 		if at.name != "" {
 			path = append(path, fmt.Sprintf("invalid %s %q", at.kind, bounded.Text(at.name, maxProblemName)))
 		}
@@ -106,7 +108,8 @@ type position struct {
 }
 
 func (p position) problem(rule string, format string, args ...any) Problem {
-	return Problem{File: p.file, Document: p.document, Offset: p.offset, Line: p.line, Rule: rule, Message: bounded.Text(fmt.Sprintf(format, args...), maxProblemText)}
+	return Problem{File: p.file, Document: p.document, Offset: p.offset, Line: p.line, Rule: rule,
+		Message: bounded.Text(fmt.Sprintf(format, args...), maxProblemText)}
 }
 
 // maxProblemText is the most bytes of a message, which quotes the catalog, and

@@ -74,7 +74,8 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 // those of the reader, and limits.
 func (s *splitter) next() (document, error) {
 	tooLarge := func(line int) (document, error) {
-		return document{}, &LimitError{Limit: "MaxDocumentBytes", Max: s.options.MaxDocumentBytes, What: fmt.Sprintf("bytes in the object of line %d", line)}
+		return document{}, &LimitError{Limit: "MaxDocumentBytes", Max: s.options.MaxDocumentBytes,
+			What: fmt.Sprintf("bytes in the object of line %d", line)}
 	}
 	if s.broken > maxBroken || !s.scanner.Scan() {
 		switch err := s.scanner.Err(); {
@@ -256,7 +257,8 @@ func (s *splitter) cutSeparator() (found, whole bool) {
 		return false, true
 	}
 	s.found(end, false)
-	s.doc.text, s.doc.bad = nil, &fault{rule: ruleSyntax, err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
+	s.doc.text, s.doc.bad = nil, &fault{rule: ruleSyntax,
+		err: fmt.Errorf("invalid Yaml document separator: %s", shortened([]byte(after)))}
 	return true, true
 }
 

@@ -28,7 +28,8 @@ func (b *builder) warnings() []Problem {
 			}
 			for _, value := range bundle.MaxOpenShift {
 				if len(value) > 0 && strings.ContainsRune("-0123456789", rune(value[0])) {
-					warn(ruleNumber, "bundle %s: property of type %s: %s is a number; write %q", bundle.Name, olm.PropertyMaxOpenShift, value, value)
+					warn(ruleNumber, "bundle %s: property of type %s: %s is a number; write %q", bundle.Name,
+						olm.PropertyMaxOpenShift, value, value)
 				}
 			}
 		}

@@ -59,8 +59,7 @@ type Options struct {
 	// [Controller.Process] have their driver's.
 	Clock clock.WithTicker
 
-	// Observe is called with what happens, one call at a time; nil means
-	// nobody.
+	// Observe is called with what happens, one call at a time; nil disables it.
 	Observe func(clusterapi.Event)
 }
 
@@ -82,7 +81,7 @@ type UnpackRequest struct {
 	Limits UnpackLimits
 }
 
-// ErrUnpacking says that a bundle is still being unpacked.
+// ErrUnpacking reports a bundle that is still being unpacked.
 var ErrUnpacking = errors.New("unpacking is in progress")
 
 // UnpackError is a failed attempt to unpack a bundle, in the words of the job.
@@ -97,7 +96,7 @@ func (e *UnpackError) Error() string { return e.Reason + ": " + e.Message }
 // for: it resolves, writes InstallPlans, and the status of Subscriptions. That
 // is the work of OLM's catalog operator, and the two must not run at once. What it
 // does is decided by [Decide]. It keeps no state of its own: a pass can be
-// interrupted between any two calls, and the next one goes on. It is safe for
+// interrupted between any two calls, and the next one continues. It is safe for
 // concurrent use for different namespaces.
 type Controller struct {
 	o  Options
@@ -128,8 +127,8 @@ func New(o Options) (*Controller, error) {
 // SyncResult is what a pass over a namespace came to.
 type SyncResult struct {
 	Namespace string
-	// Generation is the result of the resolution; nil where it failed, or
-	// there are no Subscriptions.
+	// Generation is the result of the resolution; nil if it failed, or if there
+	// are no Subscriptions.
 	Generation *olm.Generation
 	// Waiting names the InstallPlans that Subscriptions wait for: to be
 	// approved, or to be carried out. By name.
@@ -137,21 +136,21 @@ type SyncResult struct {
 	// Plan is the name of the InstallPlan that carries out the generation;
 	// empty if it asks for nothing.
 	Plan string
-	// Changed says that something was written, so that another pass may find
-	// more to do.
+	// Changed is true if something was written: the next pass may find more to
+	// do.
 	Changed bool
 	// At is when the InstallPlan for the generation is made that would follow
 	// others too soon, such as those of an operator that somebody deletes again
 	// and again. Zero if none has to wait.
 	At time.Time
-	// Soon says that the next look is due in seconds: a bundle is being
+	// Soon is true if the next look is due in seconds: a bundle is being
 	// unpacked, or a step is to be tried again.
 	Soon bool
 }
 
 // Sync makes one pass over a namespace: it resolves, makes the plan for what is
 // to change, begins what is approved, and writes the status of Subscriptions
-// where it differs. A pass that finds nothing of that carries out InstallPlans.
+// if it differs. A pass that finds nothing of that carries out InstallPlans.
 // Without Subscriptions it does nothing.
 //
 // An error of the resolution, or of a step, is returned after it has been
@@ -218,7 +217,7 @@ func (c *Controller) observe(e clusterapi.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.Message = bounded.Text(e.Message, maxMessage)
-	// What goes on in the cluster does not depend on who looks on.
+	// A panic of the observer must not keep the cluster from its end.
 	_ = panics.Catch(func() error {
 		c.o.Observe(e)
 		return nil

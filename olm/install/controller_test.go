@@ -891,6 +891,11 @@ func TestControllerConverges(t *testing.T) {
 		if diff := cmp.Diff(calm.states(), rough.states()); diff != "" {
 			r.Errorf("Subscriptions: %s", diff)
 		}
+		for _, line := range rough.states() {
+			if strings.Contains(line, "  /") && !strings.Contains(line, "ResolutionFailed=True") {
+				r.Errorf("a Subscription has nothing and does not say why: %s", line)
+			}
+		}
 		before := rough.writes.Load()
 		rough.clock.Step(time.Hour)
 		rough.sync()

@@ -24,13 +24,13 @@ type State struct {
 	Plans []olmapi.InstallPlan
 	// Resolve are the options of the resolution.
 	Resolve olm.Options
-	// Unpack says that bundle images are unpacked before their plan is made,
-	// Unpacked what came of it so far, by the identifier of the lookup.
+	// Unpack is true if bundle images are unpacked before their plan is made.
+	// Unpacked is what came of it so far, by the identifier of the lookup.
 	Unpack   bool
 	Unpacked map[string]UnpackResult
 	// PlanErr is why the InstallPlan could not be created a moment ago.
 	PlanErr error
-	// Execute says that plans are carried out.
+	// Execute is true if plans are carried out.
 	Execute bool
 }
 
@@ -68,14 +68,13 @@ type Action struct {
 
 	Unpack *UnpackRequest
 	// Plan and Subscription are the objects as they were read, with the status
-	// that they are to have. It is written only if nobody changed the object
-	// since.
+	// that they are to have. It is written only if the object is unchanged since.
 	Plan         *olmapi.InstallPlan
 	Subscription *olmapi.Subscription
 	Operators    []string
 }
 
-// Decide says what is to be done for a namespace now. It resolves, and returns
+// Decide returns what is to be done for a namespace now. It resolves, and returns
 // the first of these that is not empty, since what comes later depends on it:
 //
 //  1. bundle images to be unpacked,
@@ -158,7 +157,9 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 	d.res.Generation = g
 	d.r.HeldBack = heldBackBy(ctx, g)
 	fail := func(reason string, err error) []Action {
-		d.r.Unpack, d.r.UnpackReason, d.r.Unpacking, d.err = err, reason, false, err
+		d.err = err
+		d.r.Unpack, d.r.UnpackReason = err, reason
+		d.r.Unpacking = false
 		return nil
 	}
 	changes, err := newChanges(s, g)

@@ -16,8 +16,8 @@
 //
 //   - The kinds are those that OLM supports in a bundle.
 //   - Objects go to the plan's namespace, but for kinds that have none.
-//   - CSVs and Subscriptions are those of the plan's operators, and nobody else's
-//     have their names. OLM's copy of an operator of another namespace is not the
+//   - CSVs and Subscriptions are those of the plan's operators, and no other has
+//     their names. OLM's copy of an operator of another namespace is not the
 //     operator: the plan waits until it is gone.
 //   - A CustomResourceDefinition keeps every version in which objects are stored,
 //     and existing objects stay valid.
@@ -28,7 +28,7 @@
 // # Concurrent use
 //
 // A [Controller] is safe for concurrent use, see there. The other types are plain
-// data: safe for concurrent use while nobody changes them.
+// data: safe for concurrent use while they are not changed.
 //
 // # Limits
 //

@@ -215,8 +215,8 @@ func (p *pass) writeStatuses(ctx context.Context, actions []Action, cause error)
 	return errors.Join(errs...)
 }
 
-// observeResolution tells of the resolution of the namespace, unless it was all
-// that is asked for.
+// observeResolution sends an event about the resolution of the namespace, unless
+// everything that is asked for can be.
 func (p *pass) observeResolution(cause error) {
 	e := clusterapi.Event{Type: EventResolutionFailed, Subject: "namespace/" + p.res.Namespace}
 	switch {
@@ -248,7 +248,7 @@ func planSubject(plan *olmapi.InstallPlan) string { return "installplan/" + plan
 
 func planName(plan *olmapi.InstallPlan) string { return plan.Namespace + "/" + plan.Name }
 
-// observe tells of an event at the time of the pass.
+// observe sends an event with the time of the pass.
 func (p *pass) observe(e clusterapi.Event) {
 	e.Time = p.state.Now
 	p.c.observe(e)

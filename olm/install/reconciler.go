@@ -109,7 +109,7 @@ func either(old, new *clusterapi.Object) *clusterapi.Object {
 }
 
 // Reconcile implements [reconcile.Reconciler]: it has the catalogs read, then
-// makes a pass, and where that needs the content of bundles another one with
+// makes a pass, and if that needs the content of bundles a second one with
 // it.
 func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	namespace := q.Key.Namespace

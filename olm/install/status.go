@@ -57,7 +57,7 @@ type observation struct {
 	// CSVs are all of the namespace, Plans all InstallPlans of it.
 	CSVs  []olmapi.ClusterServiceVersion
 	Plans []olmapi.InstallPlan
-	// FailForward says that failed updates may be replaced.
+	// FailForward is true if failed updates may be replaced.
 	FailForward bool
 	// Catalogs are those that the namespace sees.
 	Catalogs []olm.SnapshotCatalog
@@ -360,8 +360,8 @@ func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	return out
 }
 
-// resolutionReason tells what is terminal until the input changes from what
-// kept the question from being answered.
+// resolutionReason is the reason of an error that is terminal until the input
+// changes, or of one that kept the question from being answered.
 func resolutionReason(err error) string {
 	var unsatisfiable *olm.NotSatisfiable
 	var fact *olm.Fact

@@ -23,7 +23,7 @@ const (
 
 // UpgradeableInput is what condition Upgradeable follows from.
 type UpgradeableInput struct {
-	// Updating says that OLM itself is being updated.
+	// Updating is true while OLM itself is being updated.
 	Updating bool
 	// Err is why the compatibility could not be determined.
 	Err error
