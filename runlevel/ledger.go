@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
-	"slices"
-	"strconv"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -292,41 +290,13 @@ func contentDigest(u *unstructured.Unstructured) string {
 		delete(metadata, "deletionGracePeriodSeconds")
 		delete(metadata, "deletionTimestamp")
 	}
-	text := appendValue(nil, content)
+	hash := sha256.New()
+	write := func(v any) { _, _ = hash.Write([]byte(jsonOf(v))) }
+	write(content)
 	for _, e := range managedEntries(u) {
 		if e.isOurs() {
-			text = appendValue(text, e.fields)
+			write(e.fields)
 		}
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
-}
-
-// appendValue appends a value of an object in a form that tells values apart. It is
-// for digests: encoding/json makes a copy of each key and value of a map.
-func appendValue(text []byte, v any) []byte {
-	switch v := v.(type) {
-	case map[string]any:
-		text = append(strconv.AppendInt(append(text, '{'), int64(len(v)), 10), ':')
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			text = appendValue(appendValue(text, key), v[key])
-		}
-		return text
-	case []any:
-		text = append(strconv.AppendInt(append(text, '['), int64(len(v)), 10), ':')
-		for _, e := range v {
-			text = appendValue(text, e)
-		}
-		return text
-	case string:
-		return append(append(strconv.AppendInt(append(text, '"'), int64(len(v)), 10), ':'), v...)
-	case int64:
-		return append(strconv.AppendInt(text, v, 10), ',')
-	}
-	return append(append(text, jsonOf(v)...), ',')
+	return hex.EncodeToString(hash.Sum(nil)[:16])
 }
