@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -75,10 +76,14 @@ func imageOf(name, version string) string {
 // kubeVersionOf returns the Kubernetes version of an OpenShift 4 release.
 func kubeVersionOf(version string) string {
 	v, err := versions.Parse(version)
-	if err != nil || v.Major() != 4 {
+	if err != nil {
 		return "v1.0.0"
 	}
-	return fmt.Sprintf("v1.%d.0", v.Minor()+13)
+	minor, ok := openshift.MinorOf(v).Kubernetes()
+	if !ok {
+		return "v1.0.0"
+	}
+	return fmt.Sprintf("v1.%d.0", minor)
 }
 
 // condition finds a condition of a ClusterOperator, nil if absent.
