@@ -9,7 +9,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -214,8 +213,8 @@ func (in *Input) kubernetesMinor(v *semver.Version, payload *manifest.Payload) (
 		if minor, ok := in.KubernetesMinors[minorText(v)]; ok {
 			return minor, true
 		}
-		if minor, ok := openshift.MinorOf(v).Kubernetes(); ok {
-			return minor, true
+		if v.Major() == 4 {
+			return v.Minor() + 13, true
 		}
 	}
 	if payload == nil {

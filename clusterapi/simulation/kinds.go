@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -76,14 +75,10 @@ func imageOf(name, version string) string {
 // kubeVersionOf returns the Kubernetes version of an OpenShift 4 release.
 func kubeVersionOf(version string) string {
 	v, err := versions.Parse(version)
-	if err != nil {
+	if err != nil || v.Major() != 4 {
 		return "v1.0.0"
 	}
-	minor, ok := openshift.MinorOf(v).Kubernetes()
-	if !ok {
-		return "v1.0.0"
-	}
-	return fmt.Sprintf("v1.%d.0", minor)
+	return fmt.Sprintf("v1.%d.0", v.Minor()+13)
 }
 
 // condition finds a condition of a ClusterOperator, nil if absent.

@@ -17,12 +17,3 @@ func TestEUS(t *testing.T) {
 		}
 	}
 }
-
-func TestKubernetes(t *testing.T) {
-	for m, want := range map[openshift.Minor]uint64{{4, 8}: 21, {4, 18}: 31, {3, 11}: 0, {5, 0}: 0} {
-		minor, ok := m.Kubernetes()
-		if ok != (want > 0) || ok && minor != want {
-			t.Errorf("%s: %d, %t", m, minor, ok)
-		}
-	}
-}

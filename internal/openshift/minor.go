@@ -38,10 +38,6 @@ func Number(s string) (uint64, bool) {
 // String is the text: 4.18.
 func (m Minor) String() string { return fmt.Sprintf("%d.%d", m.Major, m.Minor) }
 
-// Kubernetes returns the minor version of Kubernetes 1 that a minor version of
-// OpenShift 4 has; ok is false for other majors.
-func (m Minor) Kubernetes() (minor uint64, ok bool) { return m.Minor + 13, m.Major == 4 }
-
 // Above reports whether m is a later minor version than o.
 func (m Minor) Above(o Minor) bool {
 	return m.Major > o.Major || m.Major == o.Major && m.Minor > o.Minor

@@ -9,7 +9,6 @@ import (
 	apiserverv1 "github.com/openshift/api/apiserver/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
@@ -54,17 +53,13 @@ func (r *run) removedAPIs(ctx context.Context, p *Preview) error {
 }
 
 // kubernetesMinor is the minor version of Kubernetes 1 in a release of OpenShift
-// 4; 0 if it is not known.
+// 4; 0 where it is not known.
 func kubernetesMinor(version string) uint64 {
 	v, err := versions.Parse(version)
-	if err != nil {
+	if err != nil || v.Major() != 4 {
 		return 0
 	}
-	minor, ok := openshift.MinorOf(v).Kubernetes()
-	if !ok {
-		return 0
-	}
-	return minor
+	return v.Minor() + 13
 }
 
 // removedVersions are the versions of custom resources that are served before
