@@ -14,13 +14,23 @@ import (
 	operatorv1alpha1 "github.com/openshift/api/operator/v1alpha1"
 	securityv1 "github.com/openshift/api/security/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
 	networkingv1 "k8s.io/api/networking/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,6 +75,9 @@ var kinds = sync.OnceValue(func() map[reflect.Type]schema.GroupVersionKind {
 		corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme,
 		rbacv1.AddToScheme, admissionregistrationv1.AddToScheme, coordinationv1.AddToScheme,
 		networkingv1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
+		admissionregistrationv1beta1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
+		certificatesv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme, flowcontrolv1.AddToScheme,
+		flowcontrolv1beta3.AddToScheme, nodev1.AddToScheme, resourcev1.AddToScheme,
 		configv1.Install, mcfgv1.Install, operatorv1.Install, operatorv1alpha1.Install, imagev1.Install,
 		machinev1.Install, machinev1beta1.Install, apiserverv1.Install, securityv1.Install,
 	} {

@@ -74,7 +74,7 @@ func removeUndefined(obj, definition *unstructured.Unstructured) ([]string, erro
 // payload brings its definition: then the cluster is about to have that.
 func (a *applier) definedInCluster(ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	kind := obj.GroupVersionKind()
-	if _, ok := kubernetesTypes()[kind]; ok || kind == crdKind || len(a.definitions[kind.GroupKind()]) > 0 {
+	if _, ok := kubernetesType(kind); ok || kind == crdKind || len(a.definitions[kind.GroupKind()]) > 0 {
 		return obj, nil
 	}
 	definition, err := a.definition(ctx, kind)

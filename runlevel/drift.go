@@ -128,11 +128,11 @@ func (t *Tracker) keepDrift(d *Drift, state string) bool {
 // drifted returns what is known of an object that a watch shows to be not as it was
 // applied; nil for other objects.
 func (a *applier) drifted(t *manifest.Task) *ledgerEntry {
-	e := a.tracker.entry(t.Manifest.Identity())
-	if a.reports && e.hasDrifted(a.mode) {
-		return e
+	e, _ := a.tracker.entry(t.Manifest.Identity())
+	if !a.reports || !e.hasDrifted(a.mode) {
+		return nil
 	}
-	return nil
+	return &e
 }
 
 // goneState is the state of an object that was deleted.

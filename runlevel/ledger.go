@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
-	"slices"
-	"strconv"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -81,7 +79,7 @@ func (t *Tracker) Observe(last, new *clusterapi.Object) {
 	}
 	u := next.object.Unstructured()
 	id := identityOf(u)
-	if t.entry(id) == nil {
+	if _, watched := t.entry(id); !watched {
 		return
 	}
 	next.state = stateOf(u)
@@ -167,45 +165,44 @@ func (t *Tracker) trusting() bool {
 	return false
 }
 
-// entry returns a copy of an object's entry, nil for an object that is not watched.
-func (t *Tracker) entry(id manifest.Identity) *ledgerEntry {
+// entry returns an object's entry; ok is false for an object that is not watched.
+func (t *Tracker) entry(id manifest.Identity) (e ledgerEntry, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.ledger.entries[id]
-	if e == nil {
-		return nil
+	if known := t.ledger.entries[id]; known != nil {
+		return *known, true
 	}
-	out := *e
-	return &out
+	return ledgerEntry{}, false
 }
 
 // shown returns an object as a watch showed it last, nil for one that it has not
 // shown or that was deleted.
 func (t *Tracker) shown(id manifest.Identity) *clusterapi.Object {
-	if e := t.entry(id); e != nil && e.seen != nil && !e.seen.gone {
-		return e.seen.object
+	e, _ := t.entry(id)
+	if e.seen == nil || e.seen.gone {
+		return nil
 	}
-	return nil
+	return e.seen.object
 }
 
-// isApplied reports whether a watch shows an object as it was applied. hasDrifted
-// reports whether it shows that the object has changed, or was deleted, since. Both
-// are false while the watch lags behind.
-func (e *ledgerEntry) isApplied(mode Mode) bool {
-	return e.compare(mode) && !e.seen.gone && e.seen.state.uid == e.applied.state.uid &&
+// isApplied reports whether a watch shows an object as a mode has applied it.
+func (e ledgerEntry) isApplied(mode Mode) bool {
+	return e.isCurrent(mode) && !e.seen.gone && e.seen.state.uid == e.applied.state.uid &&
 		e.seen.state.digest == e.applied.state.digest
 }
 
-func (e *ledgerEntry) hasDrifted(mode Mode) bool {
-	if e != nil && e.applied == nil {
+// hasDrifted reports whether a watch shows that an object was changed or deleted since
+// a mode has applied it.
+func (e ledgerEntry) hasDrifted(mode Mode) bool {
+	if e.applied == nil {
 		return e.seen != nil && e.seen.gone
 	}
-	return e.compare(mode) && !e.isApplied(mode)
+	return e.isCurrent(mode) && !e.isApplied(mode)
 }
 
-// compare reports whether a sighting is not older than what a mode has applied.
-func (e *ledgerEntry) compare(mode Mode) bool {
-	if e == nil || e.applied == nil || e.seen == nil || e.applied.mode != mode {
+// isCurrent reports whether a sighting is not older than what a mode has applied.
+func (e ledgerEntry) isCurrent(mode Mode) bool {
+	if e.applied == nil || e.seen == nil || e.applied.mode != mode {
 		return false
 	}
 	order, known := compareVersions(e.seen.state.version, e.applied.state.version)
@@ -223,8 +220,8 @@ func (a *applier) tasksOf(t *manifest.Task) []*manifest.Task {
 // inPlace returns an object, as a watch showed it, that is as it was applied, if the
 // same is to be applied again. Else it returns nil. It fails as prepare does.
 func (a *applier) inPlace(ctx context.Context, t *manifest.Task) (*clusterapi.Object, error) {
-	e := a.tracker.entry(t.Manifest.Identity())
-	if !a.trusts || e == nil || !e.isApplied(a.mode) {
+	e, _ := a.tracker.entry(t.Manifest.Identity())
+	if !a.trusts || !e.isApplied(a.mode) {
 		return nil, nil
 	}
 	obj, err := a.prepare(ctx, a.tasksOf(t))
@@ -242,7 +239,7 @@ func (a *applier) exists(t *manifest.Task) bool {
 // note records the state of an object after it was applied in a mode.
 func (t *Tracker) note(mode Mode, wanted *unstructured.Unstructured, stored *clusterapi.Object) {
 	id := identityOf(wanted)
-	if t.entry(id) == nil {
+	if _, watched := t.entry(id); !watched {
 		return
 	}
 	r := &record{mode: mode, wanted: wanted, state: stateOf(stored.Unstructured())}
@@ -292,41 +289,13 @@ func contentDigest(u *unstructured.Unstructured) string {
 		delete(metadata, "deletionGracePeriodSeconds")
 		delete(metadata, "deletionTimestamp")
 	}
-	text := appendValue(nil, content)
+	hash := sha256.New()
+	write := func(v any) { _, _ = hash.Write([]byte(jsonOf(v))) }
+	write(content)
 	for _, e := range managedEntries(u) {
 		if e.isOurs() {
-			text = appendValue(text, e.fields)
+			write(e.fields)
 		}
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
-}
-
-// appendValue appends a value of an object in a form that tells values apart. It is
-// for digests: encoding/json makes a copy of each key and value of a map.
-func appendValue(text []byte, v any) []byte {
-	switch v := v.(type) {
-	case map[string]any:
-		text = append(strconv.AppendInt(append(text, '{'), int64(len(v)), 10), ':')
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
-			text = appendValue(appendValue(text, key), v[key])
-		}
-		return text
-	case []any:
-		text = append(strconv.AppendInt(append(text, '['), int64(len(v)), 10), ':')
-		for _, e := range v {
-			text = appendValue(text, e)
-		}
-		return text
-	case string:
-		return append(append(strconv.AppendInt(append(text, '"'), int64(len(v)), 10), ':'), v...)
-	case int64:
-		return append(strconv.AppendInt(text, v, 10), ',')
-	}
-	return append(append(text, jsonOf(v)...), ',')
+	return hex.EncodeToString(hash.Sum(nil)[:16])
 }

@@ -7,59 +7,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	admissionregistrationv1beta1 "k8s.io/api/admissionregistration/v1beta1"
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	batchv1 "k8s.io/api/batch/v1"
-	certificatesv1 "k8s.io/api/certificates/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
-	flowcontrolv1beta3 "k8s.io/api/flowcontrol/v1beta3"
-	networkingv1 "k8s.io/api/networking/v1"
-	nodev1 "k8s.io/api/node/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// kubernetesTypes are the types of k8s.io/api by kind: those whose schema an
-// API server enforces when fields are applied.
-var kubernetesTypes = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type {
-	scheme := runtime.NewScheme()
-	for _, install := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, admissionregistrationv1beta1.AddToScheme,
-		appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme,
-		batchv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme,
-		corev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		flowcontrolv1.AddToScheme, flowcontrolv1beta3.AddToScheme, networkingv1.AddToScheme,
-		nodev1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, resourcev1.AddToScheme,
-		schedulingv1.AddToScheme, storagev1.AddToScheme,
-	} {
-		if err := install(scheme); err != nil {
-			panic(err) // a fault of the linked API packages, not of any input
-		}
-	}
-	return scheme.AllKnownTypes()
-})
+// kubernetesType returns the type of a kind of k8s.io/api: an API server enforces the
+// schema of these when fields are applied.
+func kubernetesType(gvk schema.GroupVersionKind) (reflect.Type, bool) {
+	t, ok := clusterapi.TypeOf(gvk)
+	return t, ok && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")
+}
 
 // removeUnknown removes the fields that the type of obj's kind does not have
 // and returns their paths, sorted. Kinds other than those of k8s.io/api stay
 // as they are. A field of the wrong type is an error.
 func removeUnknown(obj *unstructured.Unstructured) ([]string, error) {
-	t, ok := kubernetesTypes()[obj.GroupVersionKind()]
+	t, ok := kubernetesType(obj.GroupVersionKind())
 	if !ok {
 		return nil, nil
 	}

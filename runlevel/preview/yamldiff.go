@@ -41,8 +41,10 @@ func (p *Preview) Diff(w io.Writer, o TextOptions) error {
 		header, _, _ := strings.Cut(text, "@@")
 		_, header, _ = strings.Cut(header, "\n") // the line "diff a b"
 		fmt.Fprint(out, header)
-		for _, line := range hunks(text, o.Context) {
-			fmt.Fprintln(out, line)
+		for _, h := range hunks(text) {
+			for _, near := range h.cut(o.Context) {
+				near.print(out)
+			}
 		}
 	}
 	return out.Flush()
@@ -62,95 +64,85 @@ func (c *Change) yaml(obj *unstructured.Unstructured) (string, error) {
 	return string(raw), err
 }
 
-// hunks returns the hunks of a unified diff with less context: lines, from the
-// first @@ on. context is as in [TextOptions].
-func hunks(text string, context int) []string {
-	if context == 0 || context > 3 {
-		context = 3
-	}
-	context = max(context, 0)
-	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	var out []string
-	var oldLine, newLine int
-	var hunk []string
-	oldStart, newStart := 0, 0
-	flush := func() {
-		if len(hunk) > 0 {
-			out = append(append(out, hunkHeader(oldStart, newStart, hunk)), hunk...)
-		}
-		hunk = nil
-	}
-	for i, line := range lines {
-		if strings.HasPrefix(line, "@@ ") {
-			flush()
-			fmt.Sscanf(line, "@@ -%d", &oldLine)
-			_, plus, _ := strings.Cut(line, " +")
-			fmt.Sscanf(plus, "%d", &newLine)
-			oldLine, newLine = max(oldLine, 1), max(newLine, 1)
-			continue
-		}
-		if oldLine == 0 {
-			continue // the header
-		}
-		if near(lines, i, context) {
-			if len(hunk) == 0 {
-				oldStart, newStart = oldLine, newLine
-			}
-			hunk = append(hunk, line)
-		} else {
-			flush()
-		}
-		switch line[:min(1, len(line))] {
-		case "-":
-			oldLine++
-		case "+":
-			newLine++
-		default:
-			oldLine++
-			newLine++
+// hunk is a part of a unified diff, and the numbers of the lines with which it begins
+// in both texts.
+type hunk struct {
+	old, new int
+	lines    []string // with their signs
+}
+
+// hunks reads a unified diff.
+func hunks(text string) []hunk {
+	var out []hunk
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		var h hunk
+		var count int
+		if n, _ := fmt.Sscanf(line, "@@ -%d,%d +%d", &h.old, &count, &h.new); n == 3 {
+			out = append(out, hunk{old: max(h.old, 1), new: max(h.new, 1)})
+		} else if len(out) > 0 {
+			last := &out[len(out)-1]
+			last.lines = append(last.lines, line)
 		}
 	}
-	flush()
 	return out
 }
 
-// near reports a line that changes, or is not far from one.
-func near(lines []string, i, context int) bool {
-	for j := max(i-context, 0); j <= min(i+context, len(lines)-1); j++ {
-		if between := lines[min(i, j) : max(i, j)+1]; (lines[j] != "" && (lines[j][0] == '-' || lines[j][0] == '+')) && !hasHeader(between) {
-			return true
+// cut returns the parts of a hunk with less context, which is as in [TextOptions].
+func (h hunk) cut(context int) []hunk {
+	if context == 0 {
+		context = 3
+	}
+	near := make([]bool, len(h.lines))
+	for i, line := range h.lines {
+		if strings.HasPrefix(line, " ") {
+			continue
+		}
+		for j := max(i-max(context, 0), 0); j <= min(i+max(context, 0), len(near)-1); j++ {
+			near[j] = true
 		}
 	}
-	return false
+	var out []hunk
+	old, new := h.old, h.new
+	for i, line := range h.lines {
+		if near[i] && (i == 0 || !near[i-1]) {
+			out = append(out, hunk{old: old, new: new})
+		}
+		if near[i] {
+			last := &out[len(out)-1]
+			last.lines = append(last.lines, line)
+		}
+		if !strings.HasPrefix(line, "+") {
+			old++
+		}
+		if !strings.HasPrefix(line, "-") {
+			new++
+		}
+	}
+	return out
 }
 
-func hasHeader(lines []string) bool {
-	for _, l := range lines {
-		if strings.HasPrefix(l, "@@ ") {
-			return true
+// print writes the hunk. Its header counts from the line before if a text has none of
+// its lines.
+func (h hunk) print(w io.Writer) {
+	olds, news := len(h.lines), len(h.lines)
+	for _, line := range h.lines {
+		switch {
+		case strings.HasPrefix(line, "-"):
+			news--
+		case strings.HasPrefix(line, "+"):
+			olds--
 		}
 	}
-	return false
-}
-
-func hunkHeader(oldStart, newStart int, hunk []string) string {
-	olds, news := 0, 0
-	for _, l := range hunk {
-		switch l[:min(1, len(l))] {
-		case "-":
-			olds++
-		case "+":
-			news++
-		default:
-			olds++
-			news++
-		}
-	}
+	old, new := h.old, h.new
 	if olds == 0 {
-		oldStart--
+		old--
 	}
 	if news == 0 {
-		newStart--
+		new--
 	}
-	return fmt.Sprintf("@@ -%d,%d +%d,%d @@", oldStart, olds, newStart, news)
+	fmt.Fprintf(w, "@@ -%d,%d +%d,%d @@\n", old, olds, new, news)
+	for _, line := range h.lines {
+		fmt.Fprintln(w, line)
+	}
 }
