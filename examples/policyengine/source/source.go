@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 )
 
 //go:embed sample
@@ -57,6 +58,7 @@ type Source struct {
 	loaded   time.Time
 	problems []graphdata.Problem
 	err      error
+	findings []graphdata.Problem
 	archive  []byte // of the tree that the snapshot is of
 	changed  time.Time
 }
@@ -73,13 +75,14 @@ type Last struct {
 	Loaded   time.Time           // when that was
 	Problems []graphdata.Problem // of the last load
 	Err      error               // why it failed
+	Findings []graphdata.Problem // what maintain.Lint found in the tree of the snapshot
 }
 
 // Last returns what the last load came to.
 func (s *Source) Last() Last {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Last{s.snapshot, s.revision, s.loaded, s.problems, s.err}
+	return Last{s.snapshot, s.revision, s.loaded, s.problems, s.err, s.findings}
 }
 
 // Load makes a graph, or returns the last one while no file has another size or time
@@ -135,6 +138,9 @@ func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
 	if !bytes.Equal(s.archive, archive.Bytes()) {
 		s.archive, s.changed = archive.Bytes(), time.Now()
 	}
+	clean := *tree
+	clean.Problems = nil // they are shown already
+	s.findings = maintain.Lint(&clean, snapshot, maintain.LintOptions{})
 	s.problems = slices.Concat(problems, snapshot.Report().Problems, unsigned(signatures, releases))
 	return snapshot, nil
 }
