@@ -184,8 +184,7 @@ func (m *mirrorNetwork) meet(w Want) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := s.measure(nil)
-	edges, ok := s.best(start, left)
+	edges, ok := s.best(start, s.measure(nil))
 	if !ok {
 		return nil, s.noPath(start)
 	}
@@ -195,8 +194,9 @@ func (m *mirrorNetwork) meet(w Want) (*Path, error) {
 	}
 	if w.Every {
 		_, reached := s.reach(start)
+		leads := s.leading(s.to)
 		for _, v := range reached {
-			m.copied[v] = m.copied[v] || left.weights[v] != unreachable
+			m.copied[v] = m.copied[v] || leads[v]
 		}
 	}
 	return n.path(start, edges), nil
@@ -296,15 +296,7 @@ func (p *MirrorPlan) String() string {
 	var b strings.Builder
 	for _, w := range p.Ways {
 		name := cmp.Or(w.Want.Cluster, "update")
-		fmt.Fprintf(&b, "%s%s: %s\n", bounded.Text(name, bounded.MaxQuoted), inBrackets(w.Arch), w.Path)
-		for _, h := range w.Path.Hops {
-			if h.Switch {
-				fmt.Fprintf(&b, "  switch to channel %s before %s\n", h.Channel, h.To)
-			}
-			if h.Conditional {
-				fmt.Fprintf(&b, "  %s -> %s is conditional: %s\n", h.From, h.To, h.Recommendation)
-			}
-		}
+		fmt.Fprintf(&b, "%s%s: %s\n%s", bounded.Text(name, bounded.MaxQuoted), inBrackets(w.Arch), w.Path, w.Path.Text())
 	}
 	fmt.Fprintf(&b, "Releases to copy: %d\n", len(p.Releases))
 	for _, r := range p.Releases {
