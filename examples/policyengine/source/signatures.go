@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
+	"testing/fstest"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -57,7 +56,7 @@ func (s stores) Open(name string) (fs.File, error) {
 		}
 		n--
 		if n == 0 {
-			return &file{bytes.NewReader(text), name}, nil
+			return fstest.MapFS{name: {Data: text}}.Open(name)
 		}
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -101,17 +100,3 @@ func unsigned(signatures fs.FS, releases []graphdata.Release) (problems []graphd
 	}
 	return problems
 }
-
-// file is a signature as a file, and what it is.
-type file struct {
-	*bytes.Reader
-	name string
-}
-
-func (f *file) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *file) Close() error               { return nil }
-func (f *file) Name() string               { return f.name[strings.LastIndexByte(f.name, '/')+1:] }
-func (f *file) Mode() fs.FileMode          { return 0o444 }
-func (f *file) ModTime() time.Time         { return time.Time{} }
-func (f *file) IsDir() bool                { return false }
-func (f *file) Sys() any                   { return nil }
