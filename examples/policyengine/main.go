@@ -99,7 +99,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return program.Unread(err)
 	}
 	handler, err := policyengine.New(policyengine.Options{
-		Prefix: prefix, Mandatory: []string{"channel"}, Compat: o.Compat, GraphData: from.GraphData, Signatures: signatures,
+		Prefix: prefix, Mandatory: []string{"channel"}, Compat: o.Compat,
+		GraphData: from.GraphData, Signatures: signatures,
 	})
 	if err != nil {
 		return err
@@ -155,7 +156,10 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 // serve serves until the context ends, and loads anew at intervals and by SIGHUP.
 func serve(ctx context.Context, o options, stdout io.Writer, reload func(), process reconcile.Process, public, status http.Handler) error {
-	servers, err := server.Start(server.Site{Address: o.listen, Handler: public, Cert: o.cert, Key: o.key}, server.Site{Address: o.status, Handler: status})
+	servers, err := server.Start(
+		server.Site{Address: o.listen, Handler: public, Cert: o.cert, Key: o.key},
+		server.Site{Address: o.status, Handler: status},
+	)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,9 @@ func (b *builder) choose(graphs []ChannelGraph) error {
 	for _, name := range empty {
 		b.n.notes = append(b.n.notes, fmt.Sprintf("channel %q is left out: its graph is empty", name))
 	}
-	slices.SortStableFunc(b.n.channels, func(x, y channelNodes) int { return graph.CompareChannels(y.Channel, x.Channel) })
+	slices.SortStableFunc(b.n.channels, func(x, y channelNodes) int {
+		return graph.CompareChannels(y.Channel, x.Channel)
+	})
 	for i, c := range b.n.channels {
 		if c.Channel == b.o.Present && b.o.Present != "" {
 			b.n.present = i

@@ -112,7 +112,7 @@ func Mirror(ctx context.Context, networks []*Network, wants []Want) (*MirrorPlan
 	var order []*mirrorNetwork
 	for _, n := range networks {
 		if byArch[n.arch] != nil {
-			return nil, fmt.Errorf("two networks of architecture %q: one network holds all channels of an architecture", n.arch)
+			return nil, fmt.Errorf("two networks of architecture %q: one holds all channels", n.arch)
 		}
 		byArch[n.arch] = &mirrorNetwork{network: n, copied: make([]bool, len(n.versions))}
 		order = append(order, byArch[n.arch])
@@ -295,8 +295,8 @@ func (p *MirrorPlan) Versions() []string {
 func (p *MirrorPlan) String() string {
 	var b strings.Builder
 	for _, w := range p.Ways {
-		name := cmp.Or(w.Want.Cluster, "update")
-		fmt.Fprintf(&b, "%s%s: %s\n%s", bounded.Text(name, bounded.MaxQuoted), inBrackets(w.Arch), w.Path, w.Path.Text())
+		name := bounded.Text(cmp.Or(w.Want.Cluster, "update"), bounded.MaxQuoted)
+		fmt.Fprintf(&b, "%s%s: %s\n%s", name, inBrackets(w.Arch), w.Path, w.Path.Text())
 	}
 	fmt.Fprintf(&b, "Releases to copy: %d\n", len(p.Releases))
 	for _, r := range p.Releases {

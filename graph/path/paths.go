@@ -62,7 +62,8 @@ func (n *Network) search(from, to string, order Order, p Policy) (*search, int32
 // noPath explains that there is no path.
 func (s *search) noPath(from int32) error {
 	_, order := s.reach(from)
-	return &NoPathError{From: s.n.text(from), To: s.n.text(s.to), Highest: s.n.text(slices.Max(order)), Sources: s.sources(s.to)}
+	highest := s.n.text(slices.Max(order))
+	return &NoPathError{From: s.n.text(from), To: s.n.text(s.to), Highest: highest, Sources: s.sources(s.to)}
 }
 
 // leading returns which nodes have a way to one of the targets, these included.
@@ -178,7 +179,8 @@ func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 			targets = append(targets, int32(v))
 		}
 	}
-	return configv1.Release{}, &NoPathError{From: n.text(start), To: in, Highest: n.text(highest), Sources: s.sources(targets...)}
+	sources := s.sources(targets...)
+	return configv1.Release{}, &NoPathError{From: n.text(start), To: in, Highest: n.text(highest), Sources: sources}
 }
 
 // Heads lists the releases that no edge of any kind leaves, the highest

@@ -235,7 +235,8 @@ func (v *view) choices(s *graphdata.Snapshot, c *chart, q query) {
 // way explains an update that is not served, and returns by which updates of the
 // channel the version is reached all the same: without risks if that can be.
 func (c *chart) way(g *graph.Graph, q query) (reason string, way []update) {
-	n, err := ways.NewNetwork(context.Background(), ways.NetworkOptions{}, ways.ChannelGraph{Channel: q.channel, Arch: q.arch, Graph: g})
+	own := ways.ChannelGraph{Channel: q.channel, Arch: q.arch, Graph: g}
+	n, err := ways.NewNetwork(context.Background(), ways.NetworkOptions{}, own)
 	if err != nil {
 		return "", nil // the graph is empty
 	}
@@ -263,7 +264,8 @@ func about(findings []graphdata.Problem, q query) (texts []string) {
 	for _, p := range findings {
 		text := p.String()
 		named := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" /,:;\"", r) })
-		if slices.ContainsFunc(named, func(word string) bool { return names(word, q.version) || names(word, q.to) }) && len(texts) < maxProblems {
+		inView := func(word string) bool { return names(word, q.version) || names(word, q.to) }
+		if len(texts) < maxProblems && slices.ContainsFunc(named, inView) {
 			texts = append(texts, text)
 		}
 	}
@@ -274,7 +276,10 @@ func about(findings []graphdata.Problem, q query) (texts []string) {
 // suffix of a file.
 func names(word, version string) bool {
 	rest, ok := strings.CutPrefix(word, version)
-	return ok && version != "" && (rest == "" || rest == ".yaml" || rest[0] == '+' || rest[0] == '-' && strings.HasSuffix(rest, ".yaml"))
+	if !ok || version == "" {
+		return false
+	}
+	return rest == "" || rest == ".yaml" || rest[0] == '+' || rest[0] == '-' && strings.HasSuffix(rest, ".yaml")
 }
 
 // linkTo is the address of an update.
