@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -42,6 +41,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/server"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
 )
@@ -53,6 +53,7 @@ const prefix = "/api/upgrades_info"
 type options struct {
 	source.Options
 	listen, status string
+	cert, key      string
 	interval       time.Duration
 	print, json    bool
 }
@@ -66,11 +67,14 @@ func command() program.Command {
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.Tree, "tree", "", "`directory` or archive of cincinnati-graph-data (default: a sample that is built in)")
 			f.Var((*program.List)(&o.Releases), "releases", "`place` of releases: an OCI layout (LAYOUT=REPOSITORY), a directory of payloads, JSON lines or a stored graph; may be repeated")
+			f.Var((*program.List)(&o.Signatures), "signatures", "`place` of signatures besides those in mirrors: a directory or an address; may be repeated")
 			f.StringVar(&o.Arch, "arch", "amd64", "architecture of payloads and of releases that are made up")
 			f.BoolVar(&o.Approximate, "approximate", false, "make up releases that only channels name, with -releases too")
 			f.BoolVar(&o.Compat, "compat", false, "read and build as the existing update service does")
 			f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to serve at")
 			f.StringVar(&o.status, "status", "127.0.0.1:0", "`address` for health and metrics")
+			f.StringVar(&o.cert, "tls-cert", "", "`file` of the certificate to serve the graph by TLS")
+			f.StringVar(&o.key, "tls-key", "", "`file` of its key")
 			f.DurationVar(&o.interval, "interval", 10*time.Second, "time between two looks for changes")
 			f.BoolVar(&o.print, "print", false, "print what would be served")
 			f.BoolVar(&o.json, "json", false, "print events as JSON lines")
@@ -78,6 +82,9 @@ func command() program.Command {
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
 			if o.interval <= 0 {
 				return program.Usagef("-interval %s is not above 0", o.interval)
+			}
+			if (o.cert == "") != (o.key == "") {
+				return program.Usagef("-tls-cert and -tls-key go together")
 			}
 			return run(ctx, o, stdout, stderr)
 		},
@@ -87,7 +94,14 @@ func command() program.Command {
 // run loads the graph, and prints or serves it.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	from := source.New(o.Options)
-	handler, err := policyengine.New(policyengine.Options{Prefix: prefix, Mandatory: []string{"channel"}, Compat: o.Compat})
+	signatures, err := o.OpenSignatures()
+	if err != nil {
+		return program.Unread(err)
+	}
+	handler, err := policyengine.New(policyengine.Options{
+		Prefix: prefix, Mandatory: []string{"channel"}, Compat: o.Compat,
+		GraphData: from.GraphData, Signatures: signatures,
+	})
 	if err != nil {
 		return err
 	}
@@ -142,34 +156,19 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 
 // serve serves until the context ends, and loads anew at intervals and by SIGHUP.
 func serve(ctx context.Context, o options, stdout io.Writer, reload func(), process reconcile.Process, public, status http.Handler) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var servers []*http.Server
-	var urls []string
-	for _, s := range []struct {
-		address string
-		handler http.Handler
-	}{{o.listen, public}, {o.status, status}} {
-		listener, err := net.Listen("tcp", s.address)
-		if err != nil {
-			return err
-		}
-		server := &http.Server{
-			Handler: s.handler, MaxHeaderBytes: 16 << 10,
-			ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
-		}
-		defer server.Close()
-		servers, urls = append(servers, server), append(urls, "http://"+listener.Addr().String())
-		go func() {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				stop(err)
-			}
-		}()
+	servers, err := server.Start(
+		server.Site{Address: o.listen, Handler: public, Cert: o.cert, Key: o.key},
+		server.Site{Address: o.status, Handler: status},
+	)
+	if err != nil {
+		return err
 	}
+	ctx, stop := servers.Watch(ctx)
+	defer stop(nil)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	fmt.Fprintf(stdout, "page:   %s/\ngraph:  %[1]s%s/v1/graph\nstatus: %s/readyz\n", urls[0], prefix, urls[1])
+	fmt.Fprintf(stdout, "page:   %s/\ngraph:  %[1]s%s/v1/graph\nstatus: %s/readyz\n", servers.URLs[0], prefix, servers.URLs[1])
 	go func() {
 		for ctx.Err() == nil {
 			select {
@@ -179,12 +178,10 @@ func serve(ctx context.Context, o options, stdout io.Writer, reload func(), proc
 			}
 		}
 	}()
-	err := reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process)
-	for _, server := range servers { // what is being answered is answered
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		err = cmp.Or(err, server.Shutdown(last))
-		cancel()
-	}
+	err = reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	err = cmp.Or(err, servers.Shutdown(last))
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}

@@ -52,6 +52,9 @@ func TestExits(t *testing.T) {
 		{[]string{"-tree", bad}, 1, "channels/bad.yaml:"},
 		{[]string{"-listen", taken.Addr().String()}, 1, "address already in use"},
 		{[]string{"-interval", "0s"}, 2, "-interval 0s is not above 0; policyengine -h shows the usage"},
+		{[]string{"-tls-cert", "x"}, 2, "-tls-cert and -tls-key go together"},
+		{[]string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere"}, 1, "/nowhere"},
+		{[]string{"-signatures", "/nowhere"}, 3, "/nowhere"},
 		{[]string{"extra"}, 2, `unexpected argument "extra"`},
 	} {
 		var out, errs bytes.Buffer

@@ -2,10 +2,10 @@ package graphdata
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
-	configv1 "github.com/openshift/api/config/v1"
 )
 
 // RawGraph is a graph as the builder of an update service has it: all channels and
@@ -39,27 +39,15 @@ func (s *Snapshot) Full() *RawGraph {
 			g.Nodes[i].Metadata[graph.MetadataArch] = n.arch
 		}
 	}
-	out := make([][]int32, len(s.nodes))
-	group := map[int32]int{} // list of risks → entry
-	for t := range s.nodes {
-		for _, f := range s.in[t] {
-			out[f] = append(out[f], int32(t))
-		}
-		for _, c := range s.pairs[t] {
-			entry, known := group[c.List]
-			if !known {
-				entry = len(g.ConditionalEdges)
-				group[c.List] = entry
-				g.ConditionalEdges = append(g.ConditionalEdges, graph.ConditionalEdges{Risks: append([]configv1.ConditionalUpdateRisk(nil), s.lists[c.List]...)})
-			}
-			pair := graph.VersionPair{From: s.nodes[c.From].version, To: s.nodes[t].version}
-			g.ConditionalEdges[entry].Edges = append(g.ConditionalEdges[entry].Edges, pair)
-		}
+	all := make([]int32, len(s.nodes))
+	for i := range all {
+		all[i] = int32(i)
 	}
-	for f, targets := range out {
-		for _, t := range targets {
-			g.Edges = append(g.Edges, [2]int{f, int(t)})
-		}
+	g.Edges = append(g.Edges, s.edges(all, func(i int32) (int, bool) { return int(i), true })...)
+	entries := s.conditional(all, func(i int32) (string, bool) { return s.nodes[i].version, true })
+	for _, entry := range entries {
+		entry.Risks = slices.Clone(entry.Risks)
+		g.ConditionalEdges = append(g.ConditionalEdges, entry)
 	}
 	return g
 }

@@ -199,6 +199,15 @@ func (l *loader) read(name string) (text []byte, fatal, err error) {
 	return text, nil, nil
 }
 
+// unread reports a file that cannot be read.
+func (l *loader) unread(name string, err error) {
+	rule := ruleRead
+	if errors.As(err, new(*LimitError)) {
+		rule = ruleLimit
+	}
+	l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
+}
+
 // add keeps a problem.
 func (l *loader) add(p Problem) {
 	if !p.Warning {

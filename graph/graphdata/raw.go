@@ -20,11 +20,7 @@ func (l *loader) loadRaw() error {
 	}
 	if err != nil {
 		l.fatal = true
-		rule := ruleRead
-		if errors.As(err, new(*LimitError)) {
-			rule = ruleLimit
-		}
-		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
+		l.unread(name, err)
 		return nil
 	}
 	s := &strictjson.Scanner{Data: text}

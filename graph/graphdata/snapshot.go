@@ -2,6 +2,7 @@ package graphdata
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -105,19 +106,10 @@ func (s *Snapshot) Graph(channel, arch string) *graph.Graph {
 			}
 		}
 	}
-	out := make([][]int, len(members))
-	for at, t := range members {
-		for _, f := range s.in[t] {
-			if from, ok := place[f]; ok {
-				out[from] = append(out[from], at)
-			}
-		}
-	}
-	for from, targets := range out {
-		for _, to := range targets {
-			d.Edges = append(d.Edges, [2]int{from, to})
-		}
-	}
+	d.Edges = s.edges(members, func(i int32) (int, bool) {
+		at, ok := place[i]
+		return at, ok
+	})
 	served := func(i int32) (version string, ok bool) {
 		at, ok := place[i]
 		if ok {
@@ -137,6 +129,28 @@ func (s *Snapshot) Graph(channel, arch string) *graph.Graph {
 		return &graph.Graph{} // cannot happen: the versions are valid and differ
 	}
 	return g
+}
+
+// edges returns the unconditional updates to some nodes, in the order of their places:
+// those between nodes that have one.
+func (s *Snapshot) edges(members []int32, place func(int32) (int, bool)) (edges [][2]int) {
+	out := make([][]int, len(members))
+	count := 0
+	for at, t := range members {
+		for _, f := range s.in[t] {
+			if from, ok := place(f); ok {
+				out[from] = append(out[from], at)
+				count++
+			}
+		}
+	}
+	edges = make([][2]int, 0, count)
+	for from, targets := range out {
+		for _, to := range targets {
+			edges = append(edges, [2]int{from, to})
+		}
+	}
+	return edges
 }
 
 // conditional returns the conditional updates to some nodes, between versions that
@@ -172,11 +186,7 @@ func (s *Snapshot) Arches() []string { return sortedKeys(s.index) }
 // Channels are the channels that hold a release of an architecture, by name.
 func (s *Snapshot) Channels(arch string) []string { return sortedKeys(s.index[arch]) }
 
+// sortedKeys is never nil.
 func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return append([]string{}, slices.Sorted(maps.Keys(m))...)
 }

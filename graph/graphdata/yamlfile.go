@@ -2,7 +2,6 @@ package graphdata
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -62,11 +61,7 @@ func (l *loader) open(name string) (*file, *yaml.Node, error) {
 	}
 	if err != nil {
 		f.bad = true
-		rule := ruleRead
-		if errors.As(err, new(*LimitError)) {
-			rule = ruleLimit
-		}
-		l.add(Problem{File: name, Rule: rule, Message: err.Error(), Err: err})
+		l.unread(name, err)
 		return f, nil, nil
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))

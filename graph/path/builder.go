@@ -65,7 +65,9 @@ func (b *builder) choose(graphs []ChannelGraph) error {
 	for _, name := range empty {
 		b.n.notes = append(b.n.notes, fmt.Sprintf("channel %q is left out: its graph is empty", name))
 	}
-	slices.SortStableFunc(b.n.channels, func(x, y channelNodes) int { return newerChannel(x.Channel, y.Channel) })
+	slices.SortStableFunc(b.n.channels, func(x, y channelNodes) int {
+		return graph.CompareChannels(y.Channel, x.Channel)
+	})
 	for i, c := range b.n.channels {
 		if c.Channel == b.o.Present && b.o.Present != "" {
 			b.n.present = i
@@ -73,20 +75,6 @@ func (b *builder) choose(graphs []ChannelGraph) error {
 	}
 	b.n.away = b.n.present < 0 && b.o.Present != ""
 	return nil
-}
-
-// newerChannel orders channels: the highest minor first, then the greatest
-// name. Names that say nothing about a minor come last.
-func newerChannel(a, b string) int {
-	ca, okA := graph.ParseChannel(a)
-	cb, okB := graph.ParseChannel(b)
-	if okA != okB {
-		if okA {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(cb.Major, ca.Major), cmp.Compare(cb.Minor, ca.Minor), cmp.Compare(b, a))
 }
 
 // nodes unites the nodes by version.

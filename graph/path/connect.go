@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/aggregate"
@@ -283,37 +284,15 @@ func (b *builder) reverse() {
 	}
 }
 
-// hasCycle says whether some edges form a cycle: whether taking away nodes that
-// nothing leads to comes to an end before all are gone.
+// hasCycle reports whether some edges form a cycle. Where all lead to higher versions
+// none do.
 func (b *builder) hasCycle() bool {
-	upward := true
-	for i := range b.n.edges {
-		upward = upward && b.n.edges[i].from < b.n.edges[i].to
-	}
-	if upward {
+	if !slices.ContainsFunc(b.n.edges, func(e edge) bool { return e.from > e.to }) {
 		return false
 	}
-	n := int32(len(b.n.versions))
-	left := make([]int32, n)
-	var free []int32
-	for i := range n {
-		left[i] = b.n.firstIn[i+1] - b.n.firstIn[i]
-		if left[i] == 0 {
-			free = append(free, i)
-		}
+	next := make([][]int32, len(b.n.versions))
+	for _, e := range b.n.edges {
+		next[e.from] = append(next[e.from], e.to)
 	}
-	gone := int32(0)
-	for len(free) > 0 {
-		u := free[len(free)-1]
-		free = free[:len(free)-1]
-		gone++
-		for i := b.n.first[u]; i < b.n.first[u+1]; i++ {
-			to := b.n.edges[i].to
-			left[to]--
-			if left[to] == 0 {
-				free = append(free, to)
-			}
-		}
-	}
-	return gone < n
+	return int(slices.Max(scc.Components(next))) < len(next)
 }

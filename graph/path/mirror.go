@@ -112,7 +112,7 @@ func Mirror(ctx context.Context, networks []*Network, wants []Want) (*MirrorPlan
 	var order []*mirrorNetwork
 	for _, n := range networks {
 		if byArch[n.arch] != nil {
-			return nil, fmt.Errorf("two networks of architecture %q: one network holds all channels of an architecture", n.arch)
+			return nil, fmt.Errorf("two networks of architecture %q: one holds all channels", n.arch)
 		}
 		byArch[n.arch] = &mirrorNetwork{network: n, copied: make([]bool, len(n.versions))}
 		order = append(order, byArch[n.arch])
@@ -184,8 +184,7 @@ func (m *mirrorNetwork) meet(w Want) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := s.measure(nil)
-	edges, ok := s.best(start, left)
+	edges, ok := s.best(start, s.measure(nil))
 	if !ok {
 		return nil, s.noPath(start)
 	}
@@ -195,8 +194,9 @@ func (m *mirrorNetwork) meet(w Want) (*Path, error) {
 	}
 	if w.Every {
 		_, reached := s.reach(start)
+		leads := s.leading(s.to)
 		for _, v := range reached {
-			m.copied[v] = m.copied[v] || left.weights[v] != unreachable
+			m.copied[v] = m.copied[v] || leads[v]
 		}
 	}
 	return n.path(start, edges), nil
@@ -295,16 +295,8 @@ func (p *MirrorPlan) Versions() []string {
 func (p *MirrorPlan) String() string {
 	var b strings.Builder
 	for _, w := range p.Ways {
-		name := cmp.Or(w.Want.Cluster, "update")
-		fmt.Fprintf(&b, "%s%s: %s\n", bounded.Text(name, bounded.MaxQuoted), inBrackets(w.Arch), w.Path)
-		for _, h := range w.Path.Hops {
-			if h.Switch {
-				fmt.Fprintf(&b, "  switch to channel %s before %s\n", h.Channel, h.To)
-			}
-			if h.Conditional {
-				fmt.Fprintf(&b, "  %s -> %s is conditional: %s\n", h.From, h.To, h.Recommendation)
-			}
-		}
+		name := bounded.Text(cmp.Or(w.Want.Cluster, "update"), bounded.MaxQuoted)
+		fmt.Fprintf(&b, "%s%s: %s\n%s", name, inBrackets(w.Arch), w.Path, w.Path.Text())
 	}
 	fmt.Fprintf(&b, "Releases to copy: %d\n", len(p.Releases))
 	for _, r := range p.Releases {

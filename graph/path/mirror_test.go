@@ -41,9 +41,13 @@ func ExampleMirror() {
 	fmt.Print(plan)
 	// Output:
 	// shop (amd64): 4.8.1 -> 4.8.9 -> 4.9.4
-	//   switch to channel stable-4.9 before 4.9.4
+	//   1. 4.8.1 -> 4.8.9  in stable-4.8
+	//      switch to channel stable-4.9
+	//   2. 4.8.9 -> 4.9.4  in stable-4.9
 	// lab (amd64): 4.8.5 -> 4.8.9 -> 4.9.4
-	//   switch to channel stable-4.9 before 4.9.4
+	//   1. 4.8.5 -> 4.8.9  in stable-4.8
+	//      switch to channel stable-4.9
+	//   2. 4.8.9 -> 4.9.4  in stable-4.9
 	// new (amd64): 4.9.4
 	// Releases to copy: 4
 	//   4.8.1 (amd64)  quay.io/r@sha256:481

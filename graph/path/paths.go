@@ -61,16 +61,43 @@ func (n *Network) search(from, to string, order Order, p Policy) (*search, int32
 
 // noPath explains that there is no path.
 func (s *search) noPath(from int32) error {
-	e := &NoPathError{From: s.n.text(from), To: s.n.text(s.to)}
 	_, order := s.reach(from)
-	e.Highest = s.n.text(slices.Max(order))
-	r := s.measure(nil)
-	for v := len(r.weights) - 1; v >= 0; v-- {
-		if int32(v) != s.to && r.weights[v] != unreachable {
-			e.Sources = append(e.Sources, s.n.text(int32(v)))
+	highest := s.n.text(slices.Max(order))
+	return &NoPathError{From: s.n.text(from), To: s.n.text(s.to), Highest: highest, Sources: s.sources(s.to)}
+}
+
+// leading returns which nodes have a way to one of the targets, these included.
+func (s *search) leading(targets ...int32) []bool {
+	leads := make([]bool, len(s.n.versions))
+	for _, v := range targets {
+		leads[v] = true
+	}
+	queue := slices.Clone(targets)
+	for at := 0; at < len(queue); at++ {
+		v := queue[at]
+		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
+			if e := &s.n.edges[i]; !leads[e.from] && s.allows(e) {
+				leads[e.from] = true
+				queue = append(queue, e.from)
+			}
 		}
 	}
-	return e
+	return leads
+}
+
+// sources lists the versions that have a way to one of the targets, the highest
+// first, without these.
+func (s *search) sources(targets ...int32) (versions []string) {
+	leads := s.leading(targets...)
+	for _, v := range targets {
+		leads[v] = false
+	}
+	for v := int32(len(leads)) - 1; v >= 0; v-- {
+		if leads[v] {
+			versions = append(versions, s.n.text(v))
+		}
+	}
+	return versions
 }
 
 // reach returns the number of hops to each node, -1 where none lead, and the
@@ -128,54 +155,32 @@ func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 	if err != nil {
 		return configv1.Release{}, err
 	}
-	var within *openshift.Minor
-	if in != "" {
-		m, err := openshift.ParseMinor(in)
-		if err != nil {
-			return configv1.Release{}, err
-		}
-		within = &m
-	}
 	_, order := s.reach(start)
+	highest := slices.Max(order)
+	if in == "" {
+		return n.release(highest), nil
+	}
+	minor, err := openshift.ParseMinor(in)
+	if err != nil {
+		return configv1.Release{}, err
+	}
 	best := int32(-1)
 	for _, v := range order {
-		if v > best && (within == nil || openshift.MinorOf(n.versions[v]) == *within) {
-			best = v
+		if openshift.MinorOf(n.versions[v]) == minor {
+			best = max(best, v)
 		}
 	}
-	if best < 0 {
-		return configv1.Release{}, &NoPathError{From: n.text(start), To: in, Highest: n.text(slices.Max(order)), Sources: s.sourcesOf(*within)}
+	if best >= 0 {
+		return n.release(best), nil
 	}
-	return n.release(best), nil
-}
-
-// sourcesOf lists the versions outside a minor from which one of its releases
-// can be reached, the highest first.
-func (s *search) sourcesOf(m openshift.Minor) []string {
-	seen := make([]bool, len(s.n.versions))
-	var queue []int32
-	for v := range s.n.versions {
-		if openshift.MinorOf(s.n.versions[v]) == m {
-			seen[v] = true
-			queue = append(queue, int32(v))
+	var targets []int32
+	for v := range n.versions {
+		if openshift.MinorOf(n.versions[v]) == minor {
+			targets = append(targets, int32(v))
 		}
 	}
-	for at := 0; at < len(queue); at++ {
-		v := queue[at]
-		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
-			if e := &s.n.edges[i]; !seen[e.from] && s.allows(e) {
-				seen[e.from] = true
-				queue = append(queue, e.from)
-			}
-		}
-	}
-	var sources []string
-	for v := len(seen) - 1; v >= 0; v-- {
-		if seen[v] && openshift.MinorOf(s.n.versions[v]) != m {
-			sources = append(sources, s.n.text(int32(v)))
-		}
-	}
-	return sources
+	sources := s.sources(targets...)
+	return configv1.Release{}, &NoPathError{From: n.text(start), To: in, Highest: n.text(highest), Sources: sources}
 }
 
 // Heads lists the releases that no edge of any kind leaves, the highest

@@ -92,9 +92,9 @@ func (n *Network) Picture(o PictureOptions) (*Picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		left := (&search{n: n, rules: r, order: Shortest, to: to}).measure(nil)
+		leads := (&search{n: n, rules: r}).leading(to)
 		for i := range shown {
-			shown[i] = shown[i] && left.weights[i] != unreachable
+			shown[i] = shown[i] && leads[i]
 		}
 		keep[to] = true
 	}

@@ -3,6 +3,7 @@ package policyengine
 import (
 	"fmt"
 	"io"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -139,7 +140,7 @@ func (c *counts) collect(name string, add func(name string, value float64, label
 	case "build_info":
 		add(name, 1, "git_commit", commit())
 	case "graph_incoming_requests_total":
-		for _, path := range sortedKeys(c.graphs) {
+		for _, path := range slices.Sorted(maps.Keys(c.graphs)) {
 			add(name, float64(c.graphs[path].Load()), "uri_path", path)
 		}
 	case "graph_serve_duration_seconds":

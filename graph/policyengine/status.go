@@ -2,9 +2,7 @@ package policyengine
 
 import (
 	"bytes"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 )
 
@@ -53,5 +51,3 @@ func (h *Handler) Status() http.Handler {
 		serve()
 	})
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

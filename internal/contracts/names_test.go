@@ -112,7 +112,6 @@ var keptNames = map[string]string{
 	"graph/graphdata/DecodeRaw":             "programs read it from files or a cluster",
 	"graph/graphdata/List":                  "programs read it from files or a cluster",
 	"graph/graphdata/Subset":                "programs read it from files or a cluster",
-	"graph/graphdata/WriteArchive":          "programs read it from files or a cluster",
 	"olm/catalog/New":                       "programs read it from files or a cluster",
 	"clusterapi/view/WriteColumns":          "programs read it from files or a cluster",
 	"signature/cluster/ClusterVersionStore": "programs read it from files or a cluster",

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -31,6 +32,7 @@ type Options struct {
 	Fault    func(*simulation.Release) error // spoils the latter; may be nil
 	Channel  string                          // of the update graph
 	Graph    graph.Source                    // nil: one in which the images follow one another
+	Payloads manifest.PayloadSource          // where the releases' images are; nil: Images
 	Speed    float64                         // how many times faster than real time; 0: in virtual time
 	Start    time.Time
 	Verifier signature.Verifier
@@ -103,8 +105,12 @@ func New(o Options) (*Rehearsal, error) {
 		}
 		r.Graph = graph.Static(updates)
 	}
+	payloads := o.Payloads
+	if payloads == nil {
+		payloads = o.Images
+	}
 	updater, err := clusterupdate.New(clusterupdate.Options{
-		API: r.Cluster, Payloads: o.Images, Graph: r.Graph, Verifier: o.Verifier,
+		API: r.Cluster, Payloads: payloads, Graph: r.Graph, Verifier: o.Verifier,
 		Interval: time.Hour, RetrieveTimeout: time.Hour, Clock: r.Clock, Observe: o.Updater,
 	})
 	if err != nil {

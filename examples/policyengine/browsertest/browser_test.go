@@ -401,3 +401,24 @@ func panned(t *testing.T, ctx context.Context) (longest float64) {
 	}
 	return longest
 }
+
+// TestWay: the way to a version that is not the next one is shown, and what lint
+// finds about both.
+func TestWay(t *testing.T) {
+	tree := checktest.Get(graphdata.Load(t.Context(), fstest.MapFS{
+		"version":           {Data: []byte("1.1.0\n")},
+		"raw/metadata.json": {Data: []byte("{}")}, "blocked-edges/README.md": {},
+		"channels/fast-4.30.yaml": {Data: []byte("name: fast-4.30\nversions: [4.30.0, 4.30.1, 4.30.2]\n")},
+	}, graphdata.LoadOptions{}))(t)
+	release := func(version string, previous ...string) graphdata.Release {
+		return graphdata.Release{Version: version, Arch: "amd64", Image: "registry.example/r@sha256:" + version, Previous: previous}
+	}
+	releases := []graphdata.Release{release("4.30.0"), release("4.30.1", "4.30.0"), release("4.30.2", "4.30.1")}
+	snapshot := checktest.Get(graphdata.Build(tree, releases, graphdata.BuildOptions{}))(t)
+	state := page.State{Snapshot: snapshot, Loaded: time.Now(), Findings: []graphdata.Problem{{File: "channels/fast-4.30.yaml", Message: "Release 4.30.2 present in fast-4.30"}}}
+	ctx := tab(t)
+	run(t, ctx, chromedp.Navigate(serve(t, func() page.State { return state })+"/?version=4.30.0"),
+		chromedp.Click("#ask button"), chromedp.WaitVisible("ol.way"))
+	checktest.Equal(t, "4.30.0 → 4.30.1 Recommended 4.30.1 → 4.30.2 Recommended", text(t, ctx, "ol.way"), "way")
+	checktest.Equal(t, "Findings about 4.30.0 and 4.30.2", text(t, ctx, "#findings"), "findings")
+}

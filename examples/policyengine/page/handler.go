@@ -30,6 +30,7 @@ type State struct {
 	Loaded   time.Time           // when the snapshot was last found to be right
 	Problems []graphdata.Problem // of the last load
 	Err      error               // why the last load failed; nil: it did not
+	Findings []graphdata.Problem // what lint found in the tree of the snapshot
 }
 
 // Options configure a [Handler]. State is required.

@@ -53,7 +53,10 @@ func get(t *testing.T, s page.State, url string) (*httptest.ResponseRecorder, st
 
 // TestPage: pages that there are, with what they say, and without what they must not.
 func TestPage(t *testing.T) {
-	s := page.State{Snapshot: snapshot(t), Revision: "cafe"}
+	s := page.State{Snapshot: snapshot(t), Revision: "cafe", Findings: []graphdata.Problem{
+		{File: "blocked-edges/4.30.1-Bad.yaml", Line: 2, Message: "matches nothing"}, {File: "channels/a.yaml", Message: "4.30.10 is there twice"},
+		{File: "channels/fast-4.30.yaml", Message: "Release 4.29.8 present in fast-4.30 " + hostile}, {File: "channels/b.yaml", Message: "no versions"},
+	}}
 	for _, tt := range []struct {
 		name, url string
 		code      int
@@ -67,6 +70,12 @@ func TestPage(t *testing.T) {
 		{"a conditional update", "/?channel=fast-4.30&arch=amd64&version=4.29.8&to=4.30.1", 200, []string{
 			"&lt;script&gt;alert(1)&lt;/script&gt;", `<a href="https://docs.example/bad" rel="noreferrer">`, "<code>PromQL: up &lt; 1</code>", "<code>blocked-edges/4.30.1-Bad.yaml:2</code>",
 		}},
+		{"findings", "/?version=4.29.8&to=4.30.1", 200, []string{"Findings about 4.29.8 and 4.30.1</h2>\n<ul class=\"problems\"><li><code>blocked-edges/4.30.1-Bad.yaml:2: matches nothing</code></li>\n<li><code>channels/fast-4.30.yaml: Release 4.29.8 present"}},
+		{"a way", "/?version=4.30.0&to=4.30.2", 200, []string{
+			"<h3>Way</h3><p>4.30.0 cannot be updated to 4.30.2 (NoEdge): ", "; only via 4.30.0 -&gt; 4.30.1 -&gt; 4.30.2</p>",
+			`data-show="update">4.30.0 → 4.30.1</a> <span class="kind">Recommended</span>`, "<option selected>4.30.2</option>",
+		}},
+		{"a way over risks", "/?version=4.29.8&to=4.30.2", 200, []string{`data-show="update">4.30.1 → 4.30.2</a>`}},
 		{"a blocked update", "/?version=4.29.8&to=4.30.2", 200, []string{"<strong>Removed</strong> by from", "<code>blocked-edges/4.30.2.yaml:2</code>"}},
 		{"no such update", "/?version=4.30.2&to=4.29.8", 404, []string{"There is no update from 4.30.2 to 4.29.8."}},
 		{"no such channel", "/?channel=%3Cscript%3Ealert(1)%3C/script%3E", 404, []string{"There is no channel &#34;&lt;script&gt;alert(1)"}},
@@ -86,7 +95,7 @@ func TestPage(t *testing.T) {
 					t.Errorf("the page lacks %q:\n%s", want, body)
 				}
 			}
-			for _, bad := range []string{"<script>", " style=", " onclick=", "ZgotmplZ"} {
+			for _, bad := range []string{"<script>", "4.30.10", "no versions", " style=", " onclick=", "ZgotmplZ"} {
 				if strings.Contains(body, bad) {
 					t.Errorf("the page has %q", bad)
 				}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	ways "github.com/clusterupdate/clusterupdate/graph/path"
 )
 
 const (
@@ -52,6 +54,8 @@ type view struct {
 	Rows                        []row
 	Total                       int // updates in the channel
 	Detail                      *detail
+	Targets                     []choice // higher versions of the channel
+	Findings                    []string // about the version and the one to update to
 	Problems                    []string
 	MoreProblems                int
 }
@@ -112,6 +116,10 @@ type detail struct {
 	update
 	Risks  []risk
 	Causes []graphdata.Cause
+	// Reason says why the update is not to be had in one step, and Way is by which
+	// updates it is.
+	Reason string
+	Way    []update
 }
 
 type risk struct {
@@ -178,6 +186,7 @@ func (h *Handler) view(s State, q query, all bool) *view {
 		return v
 	}
 	v.choices(s.Snapshot, c, q)
+	v.Findings = about(s.Findings, q)
 	v.Picture = c.draw(q)
 	return v
 }
@@ -204,6 +213,9 @@ func (v *view) choices(s *graphdata.Snapshot, c *chart, q query) {
 			}
 		}
 	}
+	for _, to := range slices.Backward(c.versions[at+1:]) {
+		v.Targets = append(v.Targets, choice{Name: to, Selected: to == q.to})
+	}
 	if q.to == "" {
 		return
 	}
@@ -213,11 +225,61 @@ func (v *view) choices(s *graphdata.Snapshot, c *chart, q query) {
 		for _, r := range c.risks[[2]string{q.version, q.to}] {
 			d.Risks = append(d.Risks, shown(r))
 		}
-	} else if len(d.Causes) == 0 {
+	} else if d.Reason, d.Way = c.way(s.Graph(q.channel, q.arch), q); len(d.Causes) == 0 && len(d.Way) == 0 {
 		v.Missing = append(v.Missing, fmt.Sprintf("There is no update from %s to %s.", q.version, q.to))
 		return
 	}
 	v.Detail = d
+}
+
+// way explains an update that is not served, and returns by which updates of the
+// channel the version is reached all the same: without risks if that can be.
+func (c *chart) way(g *graph.Graph, q query) (reason string, way []update) {
+	own := ways.ChannelGraph{Channel: q.channel, Arch: q.arch, Graph: g}
+	n, err := ways.NewNetwork(context.Background(), ways.NetworkOptions{}, own)
+	if err != nil {
+		return "", nil // the graph is empty
+	}
+	for _, edges := range []ways.Edges{ways.Recommended, ways.AnyEdge} {
+		x, err := n.Explain(ways.ExplainQuery{From: q.version, To: q.to, Policy: ways.Policy{Edges: edges}})
+		if err != nil {
+			return "", nil
+		}
+		reason = x.String()
+		if x.Via == nil {
+			continue
+		}
+		for _, hop := range x.Via.Hops {
+			if i, served := c.find(hop.From, hop.To); served {
+				way = append(way, c.updates[i])
+			}
+		}
+		break
+	}
+	return reason, way
+}
+
+// about returns the findings that name one of the versions in view.
+func about(findings []graphdata.Problem, q query) (texts []string) {
+	for _, p := range findings {
+		text := p.String()
+		named := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" /,:;\"", r) })
+		inView := func(word string) bool { return names(word, q.version) || names(word, q.to) }
+		if len(texts) < maxProblems && slices.ContainsFunc(named, inView) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// names reports whether a word is a version, alone or before a build, a risk or the
+// suffix of a file.
+func names(word, version string) bool {
+	rest, ok := strings.CutPrefix(word, version)
+	if !ok || version == "" {
+		return false
+	}
+	return rest == "" || rest == ".yaml" || rest[0] == '+' || rest[0] == '-' && strings.HasSuffix(rest, ".yaml")
 }
 
 // linkTo is the address of an update.

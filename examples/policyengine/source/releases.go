@@ -39,7 +39,7 @@ func (o Options) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll f
 		switch {
 		case info.IsDir():
 			layout.FS = os.DirFS(name)
-			if _, err := fs.Stat(layout.FS, "index.json"); err == nil {
+			if isMirror(layout.FS) {
 				list = append(list, layout)
 			} else {
 				list = append(list, graphdata.Payloads{FS: layout.FS, Describe: o.describe})
@@ -62,6 +62,18 @@ func (o Options) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll f
 		}
 	}
 	return list, closeAll, nil
+}
+
+// isMirror reports whether a directory has images in one of the forms that mirror
+// tools write, rather than payloads.
+func isMirror(fsys fs.FS) bool {
+	for _, name := range []string{"index.json", "v2", "docker/registry/v2"} {
+		if _, err := fs.Stat(fsys, name); err == nil {
+			return true
+		}
+	}
+	archives, _ := fs.Glob(fsys, "mirror_*.tar")
+	return len(archives) > 0
 }
 
 // cutRepository splits PLACE=REPOSITORY.

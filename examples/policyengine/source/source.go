@@ -1,19 +1,23 @@
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 )
 
 //go:embed sample
@@ -29,6 +33,9 @@ type Options struct {
 	// a .tar; or a directory of payloads. The repository that images of a layout
 	// are pulled from follows it, as in layout=registry.example/ocp/release.
 	Releases []string
+	// Signatures are more places of signatures: directories, or addresses of stores.
+	// Those in directories of Releases are found without.
+	Signatures []string
 	// Arch is the architecture of payloads and of releases that are made up; empty
 	// means amd64.
 	Arch string
@@ -51,6 +58,9 @@ type Source struct {
 	loaded   time.Time
 	problems []graphdata.Problem
 	err      error
+	findings []graphdata.Problem
+	archive  []byte // of the tree that the snapshot is of
+	changed  time.Time
 }
 
 // New returns a source that has loaded nothing yet.
@@ -65,13 +75,14 @@ type Last struct {
 	Loaded   time.Time           // when that was
 	Problems []graphdata.Problem // of the last load
 	Err      error               // why it failed
+	Findings []graphdata.Problem // what maintain.Lint found in the tree of the snapshot
 }
 
 // Last returns what the last load came to.
 func (s *Source) Last() Last {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Last{s.snapshot, s.revision, s.loaded, s.problems, s.err}
+	return Last{s.snapshot, s.revision, s.loaded, s.problems, s.err, s.findings}
 }
 
 // Load makes a graph, or returns the last one while no file has another size or time
@@ -112,12 +123,37 @@ func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot, _, problems, err := s.o.Build(ctx, fsys, tree)
+	snapshot, releases, problems, err := s.o.Build(ctx, fsys, tree)
 	if err != nil {
 		return nil, err
 	}
-	s.problems = append(problems, snapshot.Report().Problems...)
+	signatures, err := s.o.OpenSignatures()
+	if err != nil {
+		return nil, err
+	}
+	var archive bytes.Buffer
+	if err := graphdata.WriteArchive(&archive, fsys); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(s.archive, archive.Bytes()) {
+		s.archive, s.changed = archive.Bytes(), time.Now()
+	}
+	clean := *tree
+	clean.Problems = nil // they are shown already
+	s.findings = maintain.Lint(&clean, snapshot, maintain.LintOptions{})
+	s.problems = slices.Concat(problems, snapshot.Report().Problems, unsigned(signatures, releases))
 	return snapshot, nil
+}
+
+// GraphData opens the archive of the tree that the last good load read. The error says
+// that there was none.
+func (s *Source) GraphData() (io.ReadSeeker, time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.archive == nil {
+		return nil, time.Time{}, errors.New("no tree has been read yet")
+	}
+	return bytes.NewReader(s.archive), s.changed, nil
 }
 
 // Build reads the releases and builds the graph of a tree with them. The error is

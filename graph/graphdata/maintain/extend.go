@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Extend proposes the blocked edges that a new release needs: copies of those of
@@ -20,28 +21,56 @@ import (
 // A version that is not SemVer, or that has no predecessor, needs none. With the
 // proposals in the tree, Extend proposes nothing.
 func Extend(tree *graphdata.Tree, version string) []graphdata.BlockedEdge {
-	var known []string
-	for _, c := range slices.Concat(tree.Channels, tree.Internal) {
-		for _, e := range c.Versions {
-			known = append(known, e.Version)
+	previous := predecessor(tree, version)
+	if previous == "" {
+		return nil
+	}
+	all := slices.Concat(tree.Drops, tree.Risks)
+	taken, done := map[string]bool{}, map[[2]string]bool{}
+	for _, b := range all {
+		taken[b.File] = true
+		if b.To == version {
+			done[causeOf(b)] = true
 		}
 	}
-	taken := map[string]bool{}
-	for _, b := range slices.Concat(tree.Drops, tree.Risks) {
-		taken[b.File] = true
-	}
-	previous := predecessor(known, version)
 	var proposed []graphdata.BlockedEdge
-	for _, b := range exposures(tree, previous, version) {
-		b.File, b.Line, b.Lines = extendedName(b, version, taken), 0, nil
+	for _, b := range all {
+		fixed := b.FixedIn != "" && graph.CompareVersions(version, b.FixedIn) >= 0
+		if b.To == previous && !fixed && !done[causeOf(b)] {
+			proposed = append(proposed, b)
+		}
+	}
+	slices.SortStableFunc(proposed, func(a, b graphdata.BlockedEdge) int {
+		return cmp.Or(cmp.Compare(sortKey(a), sortKey(b)), cmp.Compare(a.File, b.File))
+	})
+	for i := range proposed {
+		b := &proposed[i]
+		b.File = extendedName(*b, version, taken)
 		taken[b.File] = true
+		b.Line, b.Lines = 0, nil
 		b.To = version
 		if b.Risk != nil {
 			b.Risk = b.Risk.DeepCopy()
 		}
-		proposed = append(proposed, b)
 	}
 	return proposed
+}
+
+// causeOf is what one blocked edge for a release settles: a risk by its name, a drop
+// by its expression.
+func causeOf(b graphdata.BlockedEdge) [2]string {
+	if b.Risk != nil {
+		return [2]string{"risk", b.Risk.Name}
+	}
+	return [2]string{"drop", b.From}
+}
+
+// sortKey is the name of the risk, or the file of a drop.
+func sortKey(b graphdata.BlockedEdge) string {
+	if b.Risk != nil {
+		return b.Risk.Name
+	}
+	return b.File
 }
 
 // extendedName puts another version in front of a file's name.
@@ -62,63 +91,23 @@ func extendedName(b graphdata.BlockedEdge, version string, taken map[string]bool
 	return name
 }
 
-// predecessor returns the highest version below one of its minor, "" if there is
-// none.
-func predecessor(known []string, version string) string {
+// predecessor returns the highest version of any channel below one of its minor, "" if
+// there is none.
+func predecessor(tree *graphdata.Tree, version string) (best string) {
 	v, err := graph.ParseVersion(version)
 	if err != nil {
 		return ""
 	}
-	best := ""
-	for _, text := range known {
-		k, err := graph.ParseVersion(text)
-		if err != nil || k.Major() != v.Major() || k.Minor() != v.Minor() || !k.LessThan(v) {
-			continue
-		}
-		if best == "" || cmp.Or(graph.CompareVersions(best, text), cmp.Compare(best, text)) < 0 {
-			best = text
+	for _, c := range slices.Concat(tree.Channels, tree.Internal) {
+		for _, e := range c.Versions {
+			k, err := graph.ParseVersion(e.Version)
+			if err != nil || openshift.MinorOf(k) != openshift.MinorOf(v) || !k.LessThan(v) {
+				continue
+			}
+			if best == "" || cmp.Or(graph.CompareVersions(best, e.Version), cmp.Compare(best, e.Version)) < 0 {
+				best = e.Version
+			}
 		}
 	}
 	return best
-}
-
-// exposureKey is what the blocked edges of one cause have in common.
-func exposureKey(b graphdata.BlockedEdge) string {
-	if b.Risk != nil {
-		return b.Risk.Name
-	}
-	return b.File
-}
-
-// exposures returns the blocked edges to a release that concern the next one too,
-// by key. One of the same risk for the next release settles it; of a drop, one of
-// the same expression.
-func exposures(tree *graphdata.Tree, previous, version string) []graphdata.BlockedEdge {
-	if previous == "" {
-		return nil
-	}
-	settled := map[[2]string]bool{}
-	of := func(b graphdata.BlockedEdge) [2]string {
-		if b.Risk != nil {
-			return [2]string{"risk", b.Risk.Name}
-		}
-		return [2]string{"drop", b.From}
-	}
-	all := slices.Concat(tree.Drops, tree.Risks)
-	for _, b := range all {
-		if b.To == version {
-			settled[of(b)] = true
-		}
-	}
-	var open []graphdata.BlockedEdge
-	for _, b := range all {
-		over := b.FixedIn != "" && graph.CompareVersions(version, b.FixedIn) >= 0
-		if b.To == previous && !over && !settled[of(b)] {
-			open = append(open, b)
-		}
-	}
-	slices.SortStableFunc(open, func(a, b graphdata.BlockedEdge) int {
-		return cmp.Or(cmp.Compare(exposureKey(a), exposureKey(b)), cmp.Compare(a.File, b.File))
-	})
-	return open
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/internal/inside"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // LintOptions say what [Lint] may compare a tree with. The zero value compares it
@@ -225,6 +226,9 @@ func (l *linter) index() {
 // element names an element of a list.
 func element(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
+// short cuts a text of the tree for a message.
+func short(text string) string { return bounded.Text(text, bounded.MaxQuoted) }
+
 // edge reports a fault of a blocked edge, at the line of a field.
 func (l *linter) edge(b graphdata.BlockedEdge, field, format string, args ...any) {
 	line := b.Line
@@ -243,6 +247,7 @@ func (l *linter) channel(c graphdata.Channel, field, format string, args ...any)
 // report adds a problem of the present rule.
 func (l *linter) report(file string, line int, field, format string, args ...any) {
 	l.problems = append(l.problems, graphdata.Problem{
-		File: file, Line: line, Field: field, Rule: l.rule.name, Message: fmt.Sprintf(format, args...), Warning: l.rule.warning,
+		File: file, Line: line, Field: field,
+		Rule: l.rule.name, Message: fmt.Sprintf(format, args...), Warning: l.rule.warning,
 	})
 }

@@ -15,7 +15,8 @@ import (
 
 func (l *linter) channelTwice() {
 	for _, c := range l.twice {
-		l.channel(c, "name", "multiple definitions for %s: %s and %s", bounded.Text(c.Name, bounded.MaxQuoted), l.byName[c.Name].File, c.File)
+		first := l.byName[c.Name].File
+		l.channel(c, "name", "multiple definitions for %s: %s and %s", short(c.Name), first, c.File)
 	}
 }
 
@@ -43,7 +44,8 @@ func (l *linter) promotionOrder() {
 		}
 		for i, e := range c.Versions {
 			if !in[inside.WithoutBuild(e.Version)] {
-				l.report(c.File, e.Line, element("versions", i), "Release %s present in %s, but not in %s", e.Version, c.Name, name)
+				l.report(c.File, e.Line, element("versions", i),
+					"Release %s present in %s, but not in %s", e.Version, c.Name, name)
 			}
 		}
 	}
@@ -52,7 +54,8 @@ func (l *linter) promotionOrder() {
 func (l *linter) channelFileName() {
 	for _, c := range l.channels {
 		if base := strings.TrimSuffix(path.Base(c.File), path.Ext(c.File)); base != c.Name {
-			l.channel(c, "name", "the channel is %s, not %s as the name of the file says", bounded.Quote(c.Name), bounded.Quote(base))
+			l.channel(c, "name", "the channel is %s, not %s as the name of the file says",
+				bounded.Quote(c.Name), bounded.Quote(base))
 		}
 	}
 }
@@ -103,7 +106,8 @@ func (l *linter) versionBuild() {
 		}
 		for i, e := range c.Versions {
 			if line := without[inside.WithoutBuild(e.Version)]; line > 0 && inside.WithoutBuild(e.Version) != e.Version {
-				l.report(c.File, e.Line, element("versions", i), "%s is there for every architecture, on line %d", e.Version, line)
+				l.report(c.File, e.Line, element("versions", i),
+					"%s is there for every architecture, on line %d", e.Version, line)
 			}
 		}
 	}
@@ -133,7 +137,8 @@ func (l *linter) tombstonePromoted() {
 			}
 		}
 		if len(despite) > 0 {
-			l.channel(c, "versions", "some versions in %s despite tombstones in %s: %s", c.Name, c.Feeder.Name, bounded.Join(despite, ", ", 1024))
+			l.channel(c, "versions", "some versions in %s despite tombstones in %s: %s",
+				c.Name, c.Feeder.Name, bounded.Join(despite, ", ", 1024))
 		}
 	}
 }
@@ -172,8 +177,8 @@ var feederDuration = regexp.MustCompile(`^P(?:([0-9]+)W|(?:([0-9]+)D)?(?:T([0-9]
 func (l *linter) feederDelay() {
 	for _, c := range l.fed() {
 		if d := c.Feeder.Delay; d != "" && !feederDuration.MatchString(d) {
-			l.channel(c, "feeder.delay", "invalid or unsupported ISO 8601 duration '%s'.  Tooling currently only supports "+
-				"P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", bounded.Text(d, bounded.MaxQuoted))
+			l.channel(c, "feeder.delay", "invalid or unsupported ISO 8601 duration '%s'.  Tooling currently only "+
+				"supports P<number>W for weeks, or P<number>DT<number>H for day/hour offsets", short(d))
 		}
 	}
 }

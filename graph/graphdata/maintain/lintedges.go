@@ -7,7 +7,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
@@ -24,7 +23,7 @@ func (l *linter) riskFileName() {
 func (l *linter) riskURL() {
 	for _, b := range l.tree.Risks {
 		if !strings.HasPrefix(b.Risk.URL, "https://") {
-			l.edge(b, "url", "url must be an https:// URI, not '%s'", bounded.Text(b.Risk.URL, bounded.MaxQuoted))
+			l.edge(b, "url", "url must be an https:// URI, not '%s'", short(b.Risk.URL))
 		}
 	}
 }
@@ -34,7 +33,8 @@ var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
 func (l *linter) riskName() {
 	for _, b := range l.tree.Risks {
 		if !camelCase.MatchString(b.Risk.Name) {
-			l.edge(b, "name", "name must be a CamelCase reason, not '%s' (must match '%v')", bounded.Text(b.Risk.Name, bounded.MaxQuoted), camelCase)
+			l.edge(b, "name", "name must be a CamelCase reason, not '%s' (must match '%v')",
+				short(b.Risk.Name), camelCase)
 		}
 	}
 }
@@ -52,7 +52,8 @@ func (l *linter) ruleTwice() {
 		seen := map[string]bool{}
 		for i, r := range b.Risk.MatchingRules {
 			if seen[r.Type] {
-				l.edge(b, element("matchingRules", i), "type %s appears multiple times in matchingRules", bounded.Text(r.Type, bounded.MaxQuoted))
+				l.edge(b, element("matchingRules", i),
+					"type %s appears multiple times in matchingRules", short(r.Type))
 			}
 			seen[r.Type] = true
 		}
@@ -92,7 +93,7 @@ func (l *linter) diverges(key string, files []graphdata.BlockedEdge) {
 	}
 	for _, b := range files {
 		if valueOf(b, key) != valueOf(usual, key) {
-			l.edge(b, key, "risk %s diverges on %s from %s", bounded.Text(b.Risk.Name, bounded.MaxQuoted), key, usual.File)
+			l.edge(b, key, "risk %s diverges on %s from %s", short(b.Risk.Name), key, usual.File)
 		}
 	}
 }
@@ -146,7 +147,7 @@ func (l *linter) promQL() {
 				faults[r.PromQL.PromQL] = err
 			}
 			if err != nil {
-				l.edge(b, element("matchingRules", i), "cannot be parsed: %s", bounded.Text(err.Error(), bounded.MaxQuoted))
+				l.edge(b, element("matchingRules", i), "cannot be parsed: %s", short(err.Error()))
 			}
 		}
 	}

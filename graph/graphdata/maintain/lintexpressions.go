@@ -162,7 +162,7 @@ func (l *linter) fromHalfDead() {
 			x.dead, x.tried = l.deadAlternative(b.From), true
 		}
 		if x.dead != "" {
-			l.edge(b, "from", "%s: the alternative %s matches no version", bounded.Quote(b.From), bounded.Text(x.dead, bounded.MaxQuoted))
+			l.edge(b, "from", "%s: the alternative %s matches no version", bounded.Quote(b.From), short(x.dead))
 		}
 	}
 }
@@ -176,7 +176,10 @@ func (l *linter) deadAlternative(text string) string {
 	}
 	return deadBelow(parsed, func() bool {
 		re, err := regexp.Compile(parsed.String())
-		return err != nil || slices.ContainsFunc(l.sources, func(s source) bool { return slices.ContainsFunc(s.full, re.MatchString) })
+		if err != nil {
+			return true // cannot happen: it is a part of one that was compiled
+		}
+		return slices.ContainsFunc(l.sources, func(s source) bool { return slices.ContainsFunc(s.full, re.MatchString) })
 	})
 }
 
@@ -248,7 +251,8 @@ func (l *linter) fromMatchesNothing() {
 func (l *linter) fromWithoutArchitecture() {
 	for _, b := range l.edges {
 		if x := l.expression(b.From); x != nil && len(x.matched) == 0 && x.bare != nil {
-			l.edge(b, "from", "%s matches %s, but not with an architecture, as in %s+amd64", bounded.Quote(b.From), x.bare, x.bare)
+			l.edge(b, "from", "%s matches %s, but not with an architecture, as in %s+amd64",
+				bounded.Quote(b.From), x.bare, x.bare)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func (l *linter) filterCompiles() {
 	for _, c := range l.fed() {
 		if _, err := graphdata.CompileFrom(c.Feeder.Filter); err != nil {
-			l.channel(c, "feeder.filter", "%s", bounded.Text(err.Error(), bounded.MaxQuoted))
+			l.channel(c, "feeder.filter", "%s", short(err.Error()))
 		}
 	}
 }
@@ -49,7 +49,8 @@ func (l *linter) filterParentheses() {
 		}
 		for _, v := range l.known {
 			if meant.MatchString(v.Original()) != script.MatchString(v.Original()) {
-				l.channel(c, "feeder.filter", "%s is not the same for %s once it stands between ^ and $: use parentheses", bounded.Quote(c.Feeder.Filter), v)
+				l.channel(c, "feeder.filter",
+					"%s is not the same for %s once it stands between ^ and $: use parentheses", bounded.Quote(c.Feeder.Filter), v)
 				break
 			}
 		}
@@ -69,7 +70,8 @@ func (l *linter) filterExcludes() {
 			}
 		}
 		if len(excluded) > 0 {
-			l.channel(c, "feeder.filter", "%s excludes versions of the channel: %s", bounded.Quote(c.Feeder.Filter), bounded.Join(excluded, ", ", 1024))
+			l.channel(c, "feeder.filter", "%s excludes versions of the channel: %s",
+				bounded.Quote(c.Feeder.Filter), bounded.Join(excluded, ", ", 1024))
 		}
 	}
 }
@@ -92,7 +94,8 @@ func (l *linter) excludedMinor(c graphdata.Channel) string {
 	}
 	own := minorOf(name)
 	passes := func(v *semver.Version) bool { return openshift.MinorOf(v) == own && meant.MatchString(v.Original()) }
-	if slices.ContainsFunc(l.known, passes) || meant.MatchString(own.String()+".0") || meant.MatchString(own.String()+".0-rc.0") {
+	first := slices.ContainsFunc([]string{".0", ".0-rc.0"}, func(end string) bool { return meant.MatchString(own.String() + end) })
+	if first || slices.ContainsFunc(l.known, passes) {
 		return ""
 	}
 	return own.String()
@@ -130,7 +133,8 @@ func (l *linter) eusFeeder() {
 		case c.Feeder == nil:
 			l.channel(c, "feeder", "has no feeder, which should be stable without delay")
 		case c.Feeder.Name != "stable" || c.Feeder.Delay != "PT0H":
-			l.channel(c, "feeder", "is %s with delay %q, which should be stable with PT0H", bounded.Quote(c.Feeder.Name), bounded.Text(c.Feeder.Delay, bounded.MaxQuoted))
+			l.channel(c, "feeder", "is %s with delay %q, which should be stable with PT0H",
+				bounded.Quote(c.Feeder.Name), short(c.Feeder.Delay))
 		}
 	}
 }

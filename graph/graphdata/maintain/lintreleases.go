@@ -77,7 +77,7 @@ func (l *linter) releaseURL() {
 		case url == "":
 			l.report(r.Source, 0, "", "Missing url key in %s", r.Version)
 		case !advisory.MatchString(url):
-			l.report(r.Source, 0, "", "Invalid errata link in %s: %s", r.Version, bounded.Text(url, bounded.MaxQuoted))
+			l.report(r.Source, 0, "", "Invalid errata link in %s: %s", r.Version, short(url))
 		}
 	}
 }
