@@ -77,9 +77,7 @@ func verify(t *testing.T, code int, args ...string) (stdout, stderr string) {
 func contains(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in:\n%s", want, text)
-		}
+		checktest.Has(t, text, want)
 	}
 }
 
