@@ -33,12 +33,7 @@ const (
 	reference = productRepository + ":4.21.1-x86_64"
 )
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 // publish makes a key, a keyring file and a store directory with a signature.
 func publish(t *testing.T) (ring, store string) {

@@ -38,12 +38,7 @@ const (
 	named   = repo + ":4.21.1-x86_64"
 )
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 var (
 	p256    = sync.OnceValue(func() crypto.Signer { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })

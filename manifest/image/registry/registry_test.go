@@ -42,10 +42,7 @@ func check(err error) {
 	}
 }
 
-func must[T any](v T, err error) T {
-	check(err)
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 // release returns an index with a release for two architectures.
 func release() v1.ImageIndex {
