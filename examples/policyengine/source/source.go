@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -54,9 +55,7 @@ type Source struct {
 
 // New returns a source that has loaded nothing yet.
 func New(o Options) *Source {
-	if o.Arch == "" {
-		o.Arch = "amd64"
-	}
+	o.Arch = cmp.Or(o.Arch, "amd64")
 	return &Source{o: o}
 }
 
