@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -74,10 +75,7 @@ func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.Namespace
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
-	retries := o.Retries
-	if retries == 0 {
-		retries = DefaultRetries
-	}
+	retries := cmp.Or(o.Retries, DefaultRetries)
 	if o.Once || ctx.Value(withoutRetries{}) != nil {
 		retries = 0
 	}

@@ -130,8 +130,7 @@ func check[T any](t *rapid.T, obj *T, o clusterapi.ModifyOptions, change func(*T
 }
 
 func mustConvert[T any](t *rapid.T, u *unstructured.Unstructured) *T {
-	out := checktest.Get(clusterapi.FromUnstructured[T](u))(t)
-	return out
+	return checktest.Get(clusterapi.FromUnstructured[T](u))(t)
 }
 
 // missing returns a name that is not in the list yet.

@@ -70,8 +70,7 @@ func modified[T any](t *testing.T, o clusterapi.ModifyOptions, before, want stri
 	api := &fake{obj: object(t, before)}
 	got := checktest.Get(clusterapi.Modify(t.Context(), api, clusterapi.KeyOf(api.obj), o, f))(t)
 	checktest.SameIn(t, "stored object", object(t, want).Object, api.obj.Object)
-	stored := checktest.Get(clusterapi.FromUnstructured[T](api.obj))(t)
-	checktest.SameIn(t, "result (-stored +got)", stored, got)
+	checktest.SameIn(t, "result (-stored +got)", checktest.Get(clusterapi.FromUnstructured[T](api.obj))(t), got)
 }
 
 func TestModifyKeepsUnknownFields(t *testing.T) {
@@ -496,9 +495,7 @@ func TestFromUnstructured(t *testing.T) {
 	if _, err := clusterapi.FromUnstructured[thing](small); err == nil || err.Error() != "Thing x: spec.size: got a JSON number 128, want int8" {
 		t.Errorf("the smallest type: %v", err)
 	}
-	if _, err := clusterapi.FromUnstructured[appsv1.Deployment](nil); err == nil {
-		t.Error("nil converted")
-	}
+	checktest.Fails(t, checktest.Err(clusterapi.FromUnstructured[appsv1.Deployment](nil)), "nil converted")
 }
 
 func TestToUnstructured(t *testing.T) {
@@ -513,16 +510,13 @@ func TestToUnstructured(t *testing.T) {
 	same.SetName("changed")
 	checktest.Equal(t, "d", u.GetName(), "the result shares the object")
 	for _, bad := range []any{nil, appsv1.Deployment{}, (*appsv1.Deployment)(nil), &struct{}{}, new(int)} {
-		if _, err := clusterapi.ToUnstructured(bad); err == nil {
-			t.Errorf("%T converted", bad)
-		}
+		checktest.Fails(t, checktest.Err(clusterapi.ToUnstructured(bad)), "%T converted", bad)
 	}
 	type own struct {
 		Name string `json:"name"`
 	}
-	if _, err := clusterapi.Get[own](t.Context(), nil, clusterapi.Key("", "x")); err == nil {
-		t.Error("a type without a kind was read")
-	}
+	checktest.Fails(t, checktest.Err(
+		clusterapi.Get[own](t.Context(), nil, clusterapi.Key("", "x"))), "a type without a kind was read")
 	data, _ := json.Marshal(u.Object["metadata"])
 	checktest.Equal(t, `{"name":"d"}`, string(data), "metadata %s", data)
 }

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"cmp"
+
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -41,10 +43,7 @@ func ResolveCapabilities(spec *configv1.ClusterVersionCapabilitiesSpec, mustStay
 	if spec == nil {
 		spec = &configv1.ClusterVersionCapabilitiesSpec{}
 	}
-	baseline := spec.BaselineCapabilitySet
-	if baseline == "" {
-		baseline = configv1.ClusterVersionCapabilitySetCurrent
-	}
+	baseline := cmp.Or(spec.BaselineCapabilitySet, configv1.ClusterVersionCapabilitySetCurrent)
 	if len(known) == 0 {
 		known = sets.List(names(configv1.KnownClusterVersionCapabilities))
 	}

@@ -28,8 +28,7 @@ func diffReleases(t *testing.T) (old, new *manifest.Payload, archive string) {
 				files[name] = data
 			}
 		}
-		p := checktest.Get(load(t, payload(files)))(t)
-		return p
+		return checktest.Get(load(t, payload(files)))(t)
 	}
 	return part("old/"), part("new/"), string(data)
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -225,9 +226,7 @@ func excludedByFeatureSet(value, cluster string) string {
 				item, annotationFeatureSet, value, strings.Join(knownFeatureSets[:], ","))
 		}
 	}
-	if cluster == "" {
-		cluster = "Default"
-	}
+	cluster = cmp.Or(cluster, "Default")
 	if slices.Contains(items, cluster) {
 		return ""
 	}

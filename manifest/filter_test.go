@@ -30,8 +30,7 @@ func annotated(t testing.TB, kind string, annotations map[string]string) *manife
 		}
 		u.Object["metadata"].(map[string]any)["annotations"] = m
 	}
-	m := checktest.Get(manifest.New("f", u))(t)
-	return m
+	return checktest.Get(manifest.New("f", u))(t)
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -193,9 +193,8 @@ func TestGraphExample(t *testing.T) {
   5 -> 0;
 }`
 	checktest.Same(t, want, g.DOT())
-	if got := manifest.UpdateGraph(list("x y")).DOT(); !strings.Contains(got, `0 [ label="configmap x (1 of 2)\nconfigmap y (2 of 2)" shape="box" ];`) {
-		t.Error(got)
-	}
+	checktest.Has(t, manifest.UpdateGraph(list("x y")).DOT(),
+		`0 [ label="configmap x (1 of 2)\nconfigmap y (2 of 2)" shape="box" ];`)
 }
 
 func updating(tasks []*manifest.Task) *manifest.Graph {

@@ -172,10 +172,8 @@ func TestKeptFile(t *testing.T) {
 	} {
 		for _, decoded := range []bool{false, true} {
 			before := heap()
-			manifests, err := manifest.Parse("a.yaml", bytes.Clone([]byte(data)), manifest.Limits{})
-			if err != nil || len(manifests) != 1 {
-				t.Fatal(name, manifests, err)
-			}
+			manifests := checktest.Get(manifest.Parse("a.yaml", bytes.Clone([]byte(data)), manifest.Limits{}))(t)
+			checktest.Equal(t, 1, len(manifests), "len(manifests) of %v, %v", name, manifests)
 			if decoded {
 				manifests[0].Object()
 			}

@@ -1,6 +1,7 @@
 package preconditions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -152,9 +153,7 @@ func (in *Input) completedVersion(ctx context.Context) (*semver.Version, string,
 	if v := versionOrNil(text); v != nil {
 		return v, text, nil
 	}
-	if text == "" {
-		text = "(none)"
-	}
+	text = cmp.Or(text, "(none)")
 	return nil, text, nil
 }
 

@@ -26,8 +26,7 @@ func mustGather(t *testing.T, name string, parts map[string]string) *clusterdump
 		data := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "clusters", name, name+"-"+part+".yaml")))(t)
 		tree["must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+at+".yaml"] = &fstest.MapFile{Data: data}
 	}
-	r := checktest.Get(clusterdump.Open(t.Context(), tree, clusterdump.Options{}))(t)
-	return r
+	return checktest.Get(clusterdump.Open(t.Context(), tree, clusterdump.Options{}))(t)
 }
 
 // TestMustGatherWithGaps: no check passes on a must-gather without the nodes,

@@ -49,9 +49,9 @@ func TestStoreAttacks(t *testing.T) {
 	})
 	t.Run("poisoned config map", func(t *testing.T) {
 		reader := mapWith(map[string]any{prefix + "-1": "!", prefix + "-2": 5, prefix + "-3": base64.StdEncoding.EncodeToString([]byte("rubbish")), prefix + "-4": base64.StdEncoding.EncodeToString(k.message(msg{body: statement(digestB)}))})
-		if _, err := signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: reader}).Verify(t.Context(), digestA); err == nil {
-			t.Error("verified")
-		}
+		checktest.Fails(t, checktest.Err(
+			signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: reader}).Verify(t.Context(), digestA)),
+			"verified")
 		checktest.Good(t, checktest.Err(
 			signature.NewVerifier(rings, &cluster.ConfigMapStore{Reader: reader},
 				signature.MemoryStore{digestA: {good}}).Verify(t.Context(), digestA)))
@@ -199,9 +199,7 @@ func TestLimitsOnWhatIsRead(t *testing.T) {
 		bomb := compressed(cat(onePass(0, 8, 22, k.id, 1), pkt(11, literalBody('b', "", bytes.Repeat([]byte{' '}, size)))))
 		v := newVerifier(signature.Options{Keyrings: []*signature.Keyring{r}, Stores: []signature.Store{signature.MemoryStore{digestA: {bomb}}}, Clock: clocktesting.NewFakePassiveClock(now)})
 		if n := allocated(func() {
-			if _, err := v.Verify(context.Background(), digestA); err == nil {
-				t.Error("verified")
-			}
+			checktest.Fails(t, checktest.Err(v.Verify(context.Background(), digestA)), "verified")
 		}); n > 2<<20 {
 			t.Errorf("a bomb of %d bytes: %d allocated", size, n)
 		}

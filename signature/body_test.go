@@ -83,12 +83,8 @@ func TestBody(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if _, err := signature.Body("sha256:a", "r", "c", time.Time{}); err == nil {
-		t.Error("no time: no error")
-	}
-	if _, err := signature.Body("sha256:a/b", "r", "c", now); err == nil {
-		t.Error("bad digest: no error")
-	}
+	checktest.Fails(t, checktest.Err(signature.Body("sha256:a", "r", "c", time.Time{})), "no time: no error")
+	checktest.Fails(t, checktest.Err(signature.Body("sha256:a/b", "r", "c", now)), "bad digest: no error")
 }
 
 // Nothing of a body that nobody vouched for may show.

@@ -251,13 +251,9 @@ func TestConfigMapRoundTrip(t *testing.T) {
 		t.Error(got)
 	}
 	for _, digest := range []string{"", "sha256:ABC", "sha256:a=b", "a+b:c"} {
-		if _, err := cluster.ConfigMap(digest, nil); err == nil {
-			t.Errorf("%q: no error", digest)
-		}
+		checktest.Fails(t, checktest.Err(cluster.ConfigMap(digest, nil)), "%q: no error", digest)
 	}
-	if _, err := cluster.ConfigMap(digestA, [][]byte{make([]byte, 1<<20)}); err == nil {
-		t.Error("too large: no error")
-	}
+	checktest.Fails(t, checktest.Err(cluster.ConfigMap(digestA, [][]byte{make([]byte, 1<<20)})), "too large: no error")
 }
 
 func TestClusterVersionStore(t *testing.T) {

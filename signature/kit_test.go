@@ -25,6 +25,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
@@ -69,12 +70,7 @@ type pgpKey struct {
 	signer any
 }
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 func u16(n int) []byte           { return binary.BigEndian.AppendUint16(nil, uint16(n)) }
 func u32(n uint32) []byte        { return binary.BigEndian.AppendUint32(nil, n) }

@@ -28,9 +28,7 @@ func storeLimits() []limittest.Case {
 	ends := func(s signature.Store, want string) func(*testing.T) int64 {
 		return func(t *testing.T) int64 {
 			got := collect(t.Context(), s, digestA)
-			if text := strings.Join(got, "\n"); !strings.Contains(text, want) {
-				t.Errorf("%.300s does not say %s", text, want)
-			}
+			checktest.Has(t, strings.Join(got, "\n"), want)
 			return int64(len(got))
 		}
 	}

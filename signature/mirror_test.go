@@ -54,10 +54,8 @@ func TestMirrorStore(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			checktest.OK(t, os.CopyFS(dir, tt.files))
-			s, err := signature.OpenStore(dir, signature.HTTPOptions{})
-			if err != nil || fmt.Sprint(s) != "file://"+dir {
-				t.Fatal(s, err)
-			}
+			s := checktest.Get(signature.OpenStore(dir, signature.HTTPOptions{}))(t)
+			checktest.Equal(t, "file://"+dir, fmt.Sprint(s), "fmt.Sprint(s) of %v", s)
 			var got []string
 			for c, err := range s.Candidates(t.Context(), tt.digest) {
 				switch {

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -20,10 +21,7 @@ func (v *Verification) Text() string {
 		if !s.Created.IsZero() {
 			when = s.Created.UTC().Format(time.RFC3339)
 		}
-		where := s.Location
-		if where == "" {
-			where = s.Store
-		}
+		where := cmp.Or(s.Location, s.Store)
 		fmt.Fprintf(&b, "  %s\n    signed by  %s\n    signed as  %s\n    signed on  %s\n    found in   %s\n", s.Keyring, signer, s.Reference, when, where)
 	}
 	return b.String()
@@ -35,10 +33,7 @@ func (e *Error) Text() string {
 	var b strings.Builder
 	b.WriteString(e.Summary() + "\n")
 	for _, a := range e.Attempts {
-		where := a.Location
-		if where == "" {
-			where = a.Store
-		}
+		where := cmp.Or(a.Location, a.Store)
 		if a.Keyring != "" {
 			where += ", " + a.Keyring
 		}

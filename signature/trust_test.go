@@ -194,9 +194,7 @@ func TestCompositeErrorsNameStoresOnce(t *testing.T) {
 
 	// With nothing else to tell, it is told.
 	_, err = signature.NewVerifier([]*signature.Keyring{ring(t, newEd25519(keyTime).public(cert{}))}, signature.Serial(signature.Serial())).Verify(t.Context(), digestA)
-	if text := signature.Chain(err); !strings.Contains(text, "serial signature store wrapping no stores: no more signatures to check") {
-		t.Error(text)
-	}
+	checktest.Has(t, signature.Chain(err), "serial signature store wrapping no stores: no more signatures to check")
 }
 
 // What fails behind a redirect is told with the signature's own URL, once, and
@@ -323,9 +321,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	if len(e.Attempts) != maxAttempts || e.Omitted != 5000-maxAttempts || refused != maxAttempts {
 		t.Errorf("%d attempts, %d of them refusals, %d omitted", len(e.Attempts), refused, e.Omitted)
 	}
-	if text := errors.Unwrap(err).Error(); !strings.Contains(text, fmt.Sprintf("and %d more", e.Omitted)) {
-		t.Error(text)
-	}
+	checktest.Has(t, errors.Unwrap(err).Error(), fmt.Sprintf("and %d more", e.Omitted))
 }
 
 // withHistory is a cluster whose history names digests, the newest first.
@@ -616,9 +612,7 @@ func TestVerifierWantsAnIdentity(t *testing.T) {
 		ask(v, "4.18.13", "")
 		ask(v, "", "")
 	}
-	if _, err := v.Verify(t.Context(), digestA); err == nil {
-		t.Error("verified without a version")
-	}
+	checktest.Fails(t, checktest.Err(v.Verify(t.Context(), digestA)), "verified without a version")
 
 	// Nothing matches a pattern that cannot be read.
 	v = verifier(signature.Identity{Repositories: []string{"a.example/*", "["}}, "a.example/r:1")

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,7 @@ func (v *Verification) For(version string) *Verification {
 func (v *Verification) String() string {
 	var signers []string
 	for _, s := range v.Signers {
-		where := s.Location
-		if where == "" {
-			where = s.Store
-		}
+		where := cmp.Or(s.Location, s.Store)
 		text := fmt.Sprintf("%s: %s key %s", s.Keyring, s.System, s.Fingerprint)
 		if s.UserID != "" {
 			text += " (" + bounded.Text(s.UserID, maxReference) + ")"

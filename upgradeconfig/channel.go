@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -38,9 +39,7 @@ func (e *ChannelError) Unwrap() error { return e.Err }
 // rounded up.
 // The error is a [*ChannelError] if the version is not a full semantic version.
 func InferChannel(group, version string) (string, error) {
-	if group == "" {
-		group = "stable"
-	}
+	group = cmp.Or(group, "stable")
 	v, err := versions.Parse(version)
 	if err != nil {
 		return "", &ChannelError{Group: group, Version: version, Err: err}

@@ -229,10 +229,8 @@ func TestInferChannel(t *testing.T) {
 		{"nightly", "4.17.0", "nightly-4.17"},
 		{"stable", "5.0.0", "stable-5.0"},
 	} {
-		got, err := upgradeconfig.InferChannel(tt.group, tt.version)
-		if err != nil || got != tt.want {
-			t.Errorf("%q %q: %q, %v; want %q", tt.group, tt.version, got, err, tt.want)
-		}
+		got := checktest.Get(upgradeconfig.InferChannel(tt.group, tt.version))(t)
+		checktest.Equal(t, tt.want, got, "upgradeconfig.InferChannel of %v, %v", tt.group, tt.version)
 	}
 	for _, tt := range []struct{ group, version string }{
 		{"candidate", "4.17"}, {"candidate", "v4.17.3"}, {"", ""}, {"eus", "4.18446744073709551615.0"}, {"eus", "x"}, {"eus", "4.017.0"}, {"", "99999999999999999999.0.0"},

@@ -1,6 +1,7 @@
 package upgradeconfig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,10 +103,7 @@ func (g GitDir) index() (time.Time, error) {
 }
 
 func (g GitDir) read(ctx context.Context) ([]Policy, error) {
-	dir := g.Dir
-	if dir == "" {
-		dir = "."
-	}
+	dir := cmp.Or(g.Dir, ".")
 	entries, err := fs.ReadDir(g.Tree, dir)
 	if err != nil {
 		return nil, err

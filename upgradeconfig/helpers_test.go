@@ -1,8 +1,7 @@
 package upgradeconfig_test
 
 import (
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/upgradeconfig"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 )
 
@@ -21,16 +20,8 @@ var (
 	serving    = fixture.Serving
 	history    = fixture.History
 	configMap  = fixture.ConfigMap
+	errText    = fixture.Text
+	data       = fixture.Data
 )
 
-func must[T any](v T, err error) T { return fixture.Must(v, err) }
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// data is that of an event.
-func data(e clusterapi.Event) *upgradeconfig.EventData { return e.Data.(*upgradeconfig.EventData) }
+func must[T any](v T, err error) T { return checktest.Must(v, err) }

@@ -23,9 +23,7 @@ func asError[E error](err error, target *E) bool { return errors.As(err, target)
 
 func contains(t *testing.T, got, want string) {
 	t.Helper()
-	if !strings.Contains(got, want) {
-		t.Errorf("%q lacks %q", got, want)
-	}
+	checktest.Has(t, got, want)
 }
 
 func TestHistory(t *testing.T) {

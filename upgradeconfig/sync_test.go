@@ -115,10 +115,9 @@ func (b *bench) wantEvents(t *testing.T, types ...clusterapi.EventType) {
 
 func mustSync(t *testing.T, m *upgradeconfig.Manager, want clusterapi.EventType, changed bool) upgradeconfig.Result {
 	t.Helper()
-	r, err := m.Sync(t.Context())
-	if err != nil || r.Action.Kind != want || r.Changed != changed {
-		t.Fatalf("%s, changed %v, %v; want %s, %v", r.Action.Kind, r.Changed, err, want, changed)
-	}
+	r := checktest.Get(m.Sync(t.Context()))(t)
+	checktest.Equal(t, want, r.Action.Kind, "r.Action.Kind of %v, %v", r.Changed, changed)
+	checktest.Equal(t, changed, r.Changed, "r.Changed of %v, %v", r.Action.Kind, want)
 	return r
 }
 
@@ -430,8 +429,7 @@ func TestAnotherUIDEndsTheWait(t *testing.T) {
 		return err
 	}
 	m := b.manager(policies(specB), nil)
-	_, err := m.Sync(t.Context())
-	checktest.ErrorIs(t, upgradeconfig.ErrConfirmDeletion, err)
+	checktest.ErrorIs(t, upgradeconfig.ErrConfirmDeletion, checktest.Err(m.Sync(t.Context())))
 	b.calls.want(t, getIt, deleteIt, getIt)
 	b.calls.around = nil
 	mustSync(t, m, "", false)
@@ -544,8 +542,7 @@ func TestFromConfig(t *testing.T) {
 	}
 	fails := func(want error) {
 		t.Helper()
-		_, err := m.Sync(t.Context())
-		checktest.ErrorIs(t, want, err)
+		checktest.ErrorIs(t, want, checktest.Err(m.Sync(t.Context())))
 	}
 	if _, err := m.Sync(t.Context()); !apierrors.IsNotFound(err) {
 		t.Errorf("no ConfigMap: %v", err)

@@ -29,8 +29,7 @@ func TestScopesOfBuiltinKinds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		want := stored.GetNamespace() != ""
-		checktest.Equal(t, want, r.Coverage(kind).Namespaces != nil, "%s: namespaced", text)
+		checktest.Equal(t, stored.GetNamespace() != "", r.Coverage(kind).Namespaces != nil, "%s: namespaced", text)
 	}
 }
 

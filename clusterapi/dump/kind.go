@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -94,9 +95,7 @@ func (a *assembly) kind(gk schema.GroupKind) *kind {
 
 // describe notes resource and scope, unless they are known.
 func (k *kind) describe(resource string, namespaced bool) {
-	if k.resource == "" {
-		k.resource = resource
-	}
+	k.resource = cmp.Or(k.resource, resource)
 	if k.scope == scopeUnknown {
 		k.scope = scopeCluster
 		if namespaced {

@@ -96,10 +96,8 @@ func TestNewerCopyWithoutSecrets(t *testing.T) {
 -- c.yaml --
 {apiVersion: config.openshift.io/v1, kind: Proxy, metadata: {name: cluster, resourceVersion: "3"}, spec: {httpProxy: "http://user:pw@proxy:3128"}}
 `), dump.Options{})
-	u, err := r.Get(t.Context(), gvk("config.openshift.io/v1 Proxy"), clusterapi.Key("", "cluster"))
-	if err != nil || u.GetResourceVersion() != "2" {
-		t.Errorf("%v, %v", u, err)
-	}
+	u := checktest.Get(r.Get(t.Context(), gvk("config.openshift.io/v1 Proxy"), clusterapi.Key("", "cluster")))(t)
+	checktest.Equal(t, "2", u.GetResourceVersion(), "u.GetResourceVersion() of %v", u)
 }
 
 func TestRedacted(t *testing.T) {

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -270,10 +271,7 @@ func (r *recorder) take(gk schema.GroupKind, u *unstructured.Unstructured) {
 
 // writeKind writes the objects of a kind, each namespace's into a file.
 func (r *recorder) writeKind(ctx context.Context, gvk schema.GroupVersionKind, k recordedKind, items []unstructured.Unstructured) error {
-	group := gvk.Group
-	if group == "" {
-		group = "core"
-	}
+	group := cmp.Or(gvk.Group, "core")
 	byNamespace := make(map[string][]any)
 	var names []string
 	for i := range items {

@@ -181,9 +181,7 @@ func TestRecordErrors(t *testing.T) {
 	t.Run("a name that leads elsewhere", func(t *testing.T) {
 		folder := t.TempDir()
 		odd := clusterOf(t, "apiVersion: v1\nkind: Node\nmetadata: {name: ../../n}\n")
-		if err := dump.Record(t.Context(), odd, filepath.Join(folder, "d"), dump.RecordOptions{}); err == nil {
-			t.Error("no error")
-		}
+		checktest.Fails(t, dump.Record(t.Context(), odd, filepath.Join(folder, "d"), dump.RecordOptions{}), "no error")
 		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
 			t.Error(left, err)
 		}

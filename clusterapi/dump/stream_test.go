@@ -82,9 +82,7 @@ func TestOpenFailsWithoutObjects(t *testing.T) {
 	}
 	checktest.ErrorHas(t, "the archive cannot be read to its end", checktest.Err(
 		dump.OpenArchive(t.Context(), strings.NewReader("not an archive, but some text"), dump.Options{})))
-	if _, err := dump.OpenArchive(t.Context(), strings.NewReader(""), dump.Options{}); err == nil {
-		t.Error("no error")
-	}
+	checktest.Fails(t, checktest.Err(dump.OpenArchive(t.Context(), strings.NewReader(""), dump.Options{})), "no error")
 	// Objects that are not kept could be read all the same.
 	checktest.Good(t, checktest.Err(
 		dump.Open(t.Context(),

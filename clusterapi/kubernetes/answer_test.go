@@ -100,9 +100,7 @@ func TestOtherItems(t *testing.T) {
 				return
 			}
 			for i := range got.Items {
-				if got.Items[i].GroupVersionKind() != configMaps {
-					t.Errorf("an item is of %s", got.Items[i].GroupVersionKind())
-				}
+				checktest.Equal(t, configMaps, got.Items[i].GroupVersionKind(), "an item is of")
 			}
 		})
 	}
@@ -225,7 +223,5 @@ func TestRedirect(t *testing.T) {
 	if _, err := api.Get(t.Context(), configMaps, clusterapi.Key("default", "a")); !errors.Is(err, kubernetes.ErrAnswer) || asked.Load() > 0 {
 		t.Errorf("got %v, and the other host was asked %d times", err, asked.Load())
 	}
-	if _, err := api.Get(t.Context(), configMaps, clusterapi.Key("default", "b")); err != nil {
-		t.Errorf("on the same host: %v", err)
-	}
+	checktest.Good(t, checktest.Err(api.Get(t.Context(), configMaps, clusterapi.Key("default", "b"))))
 }

@@ -65,8 +65,7 @@ func TestClose(t *testing.T) {
 	defer close(release)
 	var conns, others openConns
 	config := &rest.Config{Host: s.URL, Dial: conns.dial}
-	api, err := kubernetes.New(config, kubernetes.Options{})
-	checktest.OK(t, err)
+	api := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 	config.Dial = others.dial
 	other := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 	defer other.Close()
@@ -90,21 +89,14 @@ func TestClose(t *testing.T) {
 	<-waiting
 	checktest.OK(t, api.Close())
 	for range 2 {
-		if err := <-errs; !errors.Is(err, kubernetes.ErrClosed) {
-			t.Errorf("in progress: %v", err)
-		}
+		checktest.ErrorIs(t, kubernetes.ErrClosed, <-errs)
 	}
 	checktest.Good(t, api.Close())
-	if _, err := api.Get(t.Context(), nodes, node); !errors.Is(err, kubernetes.ErrClosed) {
-		t.Errorf("Get after Close: %v", err)
-	}
-	if err := api.Evict(t.Context(), clusterapi.Key("default", "pod"), clusterapi.EvictOptions{}); !errors.Is(err, kubernetes.ErrClosed) {
-		t.Errorf("Evict after Close: %v", err)
-	}
+	checktest.ErrorIs(t, kubernetes.ErrClosed, checktest.Err(api.Get(t.Context(), nodes, node)))
+	checktest.ErrorIs(t, kubernetes.ErrClosed,
+		api.Evict(t.Context(), clusterapi.Key("default", "pod"), clusterapi.EvictOptions{}))
 	for _, err := range api.Watch(t.Context(), configMaps, clusterapi.ListOptions{}) {
-		if !errors.Is(err, kubernetes.ErrClosed) {
-			t.Errorf("Watch after Close: %v", err)
-		}
+		checktest.ErrorIs(t, kubernetes.ErrClosed, err)
 	}
 	if err := poll(t.Context(), 10*time.Second, func(context.Context) (bool, error) { return conns.n.Load() == 0, nil }); err != nil {
 		t.Errorf("%d of %d connections are open", conns.n.Load(), conns.all.Load())
@@ -133,9 +125,7 @@ func TestCloseWhileDialing(t *testing.T) {
 	<-dialing
 	checktest.OK(t, api.Close())
 	<-ended
-	if err := <-errs; !errors.Is(err, kubernetes.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
+	checktest.ErrorIs(t, kubernetes.ErrClosed, <-errs)
 }
 
 // A Transport of the configuration is its owner's.
@@ -148,13 +138,9 @@ func TestOwnTransport(t *testing.T) {
 	checktest.OK(t, err)
 	checktest.OK(t, checktest.Err(api.Get(t.Context(), nodes, clusterapi.Key("", "a"))))
 	checktest.OK(t, api.Close())
-	if conns.n.Load() != 1 {
-		t.Errorf("%d connections", conns.n.Load())
-	}
+	checktest.Equal(t, 1, conns.n.Load(), "connections")
 	_, err = kubernetes.New(&rest.Config{Host: s.URL, Transport: transport, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, kubernetes.Options{})
-	if err == nil {
-		t.Error("a Transport with options of TLS, and no error")
-	}
+	checktest.Fails(t, err, "a Transport with options of TLS, and no error")
 }
 
 // A panic of what the configuration brings along is the error of a call, not

@@ -42,7 +42,7 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 // when a function returns true, and hangs otherwise until its context ends.
 func discover(t *testing.T, answered func(n int64, ctx context.Context) bool) (*kubernetes.Cluster, *atomic.Int64) {
 	var n atomic.Int64
-	api, err := kubernetes.New(&rest.Config{Host: "http://fake", Transport: handled{func(w http.ResponseWriter, r *http.Request) {
+	api := checktest.Get(kubernetes.New(&rest.Config{Host: "http://fake", Transport: handled{func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path != "/api/v1" {
 			answers(configMap("default", "a"))(w, r)
@@ -53,8 +53,7 @@ func discover(t *testing.T, answered func(n int64, ctx context.Context) bool) (*
 		} else {
 			<-r.Context().Done()
 		}
-	}}}, kubernetes.Options{})
-	checktest.OK(t, err)
+	}}}, kubernetes.Options{}))(t)
 	return api, &n
 }
 
@@ -94,21 +93,15 @@ func TestDiscoveryIsLeft(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		leave()
-		if err := <-began; !errors.Is(err, context.Canceled) {
-			t.Errorf("the one that asked: %v", err)
-		}
+		checktest.ErrorIs(t, context.Canceled, <-began)
 		select {
 		case <-ended:
 			t.Error("the request has ended, and somebody waits for it")
 		default:
 		}
 		close(release)
-		if err := <-stays; err != nil {
-			t.Errorf("the one that stayed: %v", err)
-		}
-		if n.Load() != 1 {
-			t.Errorf("%d requests", n.Load())
-		}
+		checktest.Good(t, <-stays)
+		checktest.Equal(t, 1, n.Load(), "requests")
 	})
 }
 
@@ -127,9 +120,8 @@ func TestDiscoveryEnds(t *testing.T) {
 		defer api.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := api.Get(ctx, configMaps, clusterapi.Key("default", "a")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		checktest.ErrorIs(t, context.DeadlineExceeded, checktest.Err(
+			api.Get(ctx, configMaps, clusterapi.Key("default", "a"))))
 		<-ended
 		if _, err := api.Get(t.Context(), configMaps, clusterapi.Key("default", "a")); err != nil || n.Load() != 2 {
 			t.Errorf("got %v after %d requests", err, n.Load())
@@ -143,7 +135,7 @@ func TestDiscoveryIsNotOlderThanTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var n atomic.Int64
-		api, err := kubernetes.New(&rest.Config{Host: "http://fake", Transport: handled{func(w http.ResponseWriter, r *http.Request) {
+		api := checktest.Get(kubernetes.New(&rest.Config{Host: "http://fake", Transport: handled{func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			switch {
 			case r.URL.Path != "/api/v1":
@@ -154,8 +146,7 @@ func TestDiscoveryIsNotOlderThanTheCall(t *testing.T) {
 			default:
 				answers(coreResources)(w, r)
 			}
-		}}}, kubernetes.Options{})
-		checktest.OK(t, err)
+		}}}, kubernetes.Options{}))(t)
 		defer api.Close()
 		errs := [2]chan error{make(chan error, 1), make(chan error, 1)}
 		for i := range errs {
@@ -169,8 +160,6 @@ func TestDiscoveryIsNotOlderThanTheCall(t *testing.T) {
 		if err := <-errs[0]; !meta.IsNoMatchError(err) {
 			t.Errorf("the first one: %v", err)
 		}
-		if err := <-errs[1]; err != nil {
-			t.Errorf("the second one: %v", err)
-		}
+		checktest.Good(t, <-errs[1])
 	})
 }

@@ -93,9 +93,8 @@ func reconcileByWatch(t *testing.T, mode runlevel.Mode) {
 	}
 	for _, m := range manifests { // at once: a pass waits for one after another
 		if m.GVK().Kind == "CustomResourceDefinition" {
-			if _, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, checktest.Err(
+				api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})))
 		}
 	}
 	time.Sleep(5 * time.Second)

@@ -93,9 +93,7 @@ func TestDryRunRequests(t *testing.T) {
 						want = "body All"
 					}
 				}
-				if diff := gocmp.Diff([]string{want}, sent); diff != "" {
-					t.Errorf("dry runs of its writes (-want +got):\n%s", diff)
-				}
+				checktest.SameIn(t, "dry runs of its writes (-want +got)", []string{want}, sent)
 			})
 		}
 	}
@@ -228,9 +226,7 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if diff := gocmp.Diff(before, state()); diff != "" {
-		t.Errorf("the dry runs have changed the cluster (-before +after):\n%s", diff)
-	}
+	checktest.SameIn(t, "the dry runs have changed the cluster (-before +after)", before, state())
 
 	// the same writes in earnest change it: it was not the writes that do nothing
 	checktest.Good(t, checktest.Err(api.Update(ctx, changed, clusterapi.UpdateOptions{})))

@@ -57,12 +57,13 @@ spec:
   terminationGracePeriodSeconds: 0
   containers: [{name: web, image: registry.example/web}]
 `))
-	_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("app", "web"), clusterapi.ModifyOptions{Status: true}, func(p *corev1.Pod) error {
-		p.Status.Phase = corev1.PodRunning
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		return nil
-	})
-	checktest.OK(t, err)
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), api, clusterapi.Key("app", "web"), clusterapi.ModifyOptions{Status: true},
+			func(p *corev1.Pod) error {
+				p.Status.Phase = corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				return nil
+			})))
 	create(t, api, object(t, `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -76,15 +77,16 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 // allow plays the disruption controller.
 func allow(t testing.TB, api clusterapi.ClusterAPI, disruptions int32, behind bool) {
 	t.Helper()
-	_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("app", "web"), clusterapi.ModifyOptions{Status: true}, func(b *policyv1.PodDisruptionBudget) error {
-		b.Status.ObservedGeneration = b.Generation
-		if behind {
-			b.Status.ObservedGeneration--
-		}
-		b.Status.DisruptionsAllowed, b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods = disruptions, 1+disruptions, 1, 2
-		return nil
-	})
-	checktest.OK(t, err)
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), api, clusterapi.Key("app", "web"), clusterapi.ModifyOptions{Status: true},
+			func(b *policyv1.PodDisruptionBudget) error {
+				b.Status.ObservedGeneration = b.Generation
+				if behind {
+					b.Status.ObservedGeneration--
+				}
+				b.Status.DisruptionsAllowed, b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods = disruptions, 1+disruptions, 1, 2
+				return nil
+			})))
 }
 
 // A refusal comes back at once, also where the server names a time to wait.
@@ -142,9 +144,7 @@ spec:
 	go func() { ended <- nodes.Run(ctx) }()
 	defer func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		checktest.Good(t, <-ended)
 	}()
 	select {
 	case err := <-blocked:
@@ -154,9 +154,7 @@ spec:
 	case <-ctx.Done():
 		t.Fatal("the drain was not blocked")
 	}
-	if _, err := clusterapi.Get[corev1.Pod](ctx, api, clusterapi.Key("app", "web")); err != nil {
-		t.Fatalf("the pod, when its eviction was refused: %v", err)
-	}
+	checktest.OK(t, checktest.Err(clusterapi.Get[corev1.Pod](ctx, api, clusterapi.Key("app", "web"))))
 	allow(t, api, 1, false)
 	select {
 	case <-drained:
@@ -173,7 +171,5 @@ spec:
 		}
 		return node.Spec.Unschedulable && node.Annotations[mcp.AnnotationLastAppliedDrain] == "drain-rendered-worker-new", nil
 	})
-	if err != nil {
-		t.Errorf("the node does not show its drain: %v", err)
-	}
+	checktest.Good(t, err)
 }

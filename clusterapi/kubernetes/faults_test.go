@@ -82,9 +82,8 @@ func testThrottledContext(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err := api.Get(ctx, configMaps, clusterapi.Key("default", "throttled")); err == nil {
-		t.Error("no error from a server that only throttles")
-	}
+	checktest.Fails(t, checktest.Err(
+		api.Get(ctx, configMaps, clusterapi.Key("default", "throttled"))), "no error from a server that only throttles")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %s after its context had ended at 1.5s", took)
 	}
@@ -140,8 +139,8 @@ func testPages(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 		return none
 	})
 	defer p.inject(nil)
-	list, err := api.List(t.Context(), configMaps, clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"faults": "pages"})})
-	checktest.OK(t, err)
+	list := checktest.Get(api.List(t.Context(), configMaps,
+		clusterapi.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"faults": "pages"})}))(t)
 	for i := range list.Items {
 		if want := fmt.Sprintf("page-%d", i); list.Items[i].GetName() != want {
 			t.Errorf("item %d is %s", i, list.Items[i].GetName())
@@ -150,9 +149,7 @@ func testPages(t *testing.T, p *proxy, api clusterapi.ClusterAPI) {
 	if len(list.Items) != 7 || pages.Load() != 3 {
 		t.Errorf("%d objects after %d pages", len(list.Items), pages.Load())
 	}
-	if list.GetContinue() != "" {
-		t.Error("the list claims to go on")
-	}
+	checktest.Equal(t, "", list.GetContinue(), "the list claims to go on")
 }
 
 // A watch goes on after its connection broke, and after the server has
@@ -199,11 +196,12 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 	}
 	change := func(name string) {
 		t.Helper()
-		_, err := clusterapi.Modify(ctx, direct, clusterapi.Key("default", name), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
-			cm.Data["a"] += "+"
-			return nil
-		})
-		checktest.OK(t, err)
+		checktest.OK(t, checktest.Err(
+			clusterapi.Modify(ctx, direct, clusterapi.Key("default", name), clusterapi.ModifyOptions{},
+				func(cm *corev1.ConfigMap) error {
+					cm.Data["a"] += "+"
+					return nil
+				})))
 	}
 	remove := func(name string) {
 		t.Helper()
@@ -244,9 +242,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 	cancel()
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Errorf("the watch ended with %v", err)
-		}
+		checktest.Good(t, err)
 	case <-time.After(10 * time.Second):
 		t.Error("the watch goes on after its context has ended")
 	}
@@ -256,8 +252,7 @@ func testWatchResumes(t *testing.T, p *proxy, api, direct clusterapi.ClusterAPI)
 // fault of some sort, and another tenth of the writes a conflict. Most passes
 // fail, so the time between two is short.
 func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) {
-	from, err := openRelease(t.Context(), "from", sample.From())
-	checktest.OK(t, err)
+	from := checktest.Get(openRelease(t.Context(), "from", sample.From()))(t)
 	to := checktest.Get(openRelease(t.Context(), "to", sample.To()))(t)
 	both := releases{from, to}
 	for _, m := range from.payload.Manifests {
@@ -265,11 +260,10 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 			create(t, direct, m.Object())
 		}
 	}
-	err = poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
+	checktest.OK(t, poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
 		_, err := direct.List(ctx, schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterVersion"}, clusterapi.ListOptions{})
 		return err == nil, err
-	})
-	checktest.OK(t, err)
+	}))
 	newClusterVersion(t, direct)
 	play(t, actors{direct, both})
 
@@ -306,17 +300,13 @@ func testUpdateWithFaults(t *testing.T, p *proxy, direct clusterapi.ClusterAPI) 
 	go func() { ended <- u.Run(ctx) }()
 	defer func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		checktest.Good(t, <-ended)
 	}()
 	awaitCompleted(t, direct, from.version())
 	acknowledge(t, direct)
 	request(t, direct, to)
 	awaitCompleted(t, direct, to.version())
-	if h := history(t, direct); h != to.version()+" Completed, "+from.version()+" Completed" {
-		t.Errorf("history: %s", h)
-	}
+	checktest.Equal(t, to.version()+" Completed, "+from.version()+" Completed", history(t, direct), "history")
 	for _, f := range faults {
 		if n := p.count(f) - before[f]; n < 5 {
 			t.Errorf("only %d times: %s", n, f)

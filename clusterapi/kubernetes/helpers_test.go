@@ -38,8 +38,7 @@ func TestMain(m *testing.M) {
 
 func newAPI(t testing.TB, s *testserver.Server, o kubernetes.Options) clusterapi.ClusterAPI {
 	t.Helper()
-	api := checktest.Get(kubernetes.New(s.Config(), o))(t)
-	return api
+	return checktest.Get(kubernetes.New(s.Config(), o))(t)
 }
 
 // logTo makes a logger of a test.

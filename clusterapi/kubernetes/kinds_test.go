@@ -2,7 +2,6 @@ package kubernetes_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -72,15 +71,14 @@ spec:
 		t.Errorf("without a namespace: %v, want a bad request", err)
 	}
 	stored := checktest.Get(api.Get(t.Context(), gadgets, clusterapi.Key("default", "one")))(t)
-	if _, err := api.UpdateStatus(t.Context(), stored, clusterapi.UpdateOptions{}); err == nil || !strings.Contains(err.Error(), "no status subresource") {
-		t.Errorf("a status without the subresource: %v", err)
-	}
+	checktest.ErrorHas(t, "no status subresource", checktest.Err(
+		api.UpdateStatus(t.Context(), stored, clusterapi.UpdateOptions{})))
 
 	// The definition goes: its kind is not served, which is another answer
 	// than that its object is not found.
-	if err := api.Delete(t.Context(), crds, clusterapi.Key("", "gadgets.test.clusterupdate.github.io"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t,
+		api.Delete(t.Context(), crds, clusterapi.Key("", "gadgets.test.clusterupdate.github.io"),
+			clusterapi.DeleteOptions{}))
 	eventually("after the definition has gone", func(ctx context.Context) (bool, error) {
 		_, err := api.Get(ctx, gadgets, clusterapi.Key("default", "one"))
 		return meta.IsNoMatchError(err), err
@@ -89,9 +87,7 @@ spec:
 	// Another one comes, by another name and for the whole cluster.
 	define("gizmos", "Cluster")
 	eventually("after another definition", applied("ignored"))
-	if _, err := api.Get(t.Context(), gadgets, clusterapi.Key("ignored", "one")); err != nil {
-		t.Errorf("a namespace for a kind that has none: %v", err)
-	}
+	checktest.Good(t, checktest.Err(api.Get(t.Context(), gadgets, clusterapi.Key("ignored", "one"))))
 
 	// An API service that does not answer is neither there nor not there, and
 	// in nobody else's way.
@@ -111,22 +107,17 @@ spec:
 		return apierrors.IsServiceUnavailable(err), err
 	})
 	fresh := newAPI(t, s, kubernetes.Options{})
-	if _, err := fresh.Get(t.Context(), gadgets, clusterapi.Key("", "one")); err != nil {
-		t.Errorf("another kind, while an API service is down: %v", err)
-	}
-	if err := api.Delete(t.Context(), services, clusterapi.Key("", "v1.down.clusterupdate.github.io"), clusterapi.DeleteOptions{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(fresh.Get(t.Context(), gadgets, clusterapi.Key("", "one"))))
+	checktest.Good(t,
+		api.Delete(t.Context(), services, clusterapi.Key("", "v1.down.clusterupdate.github.io"),
+			clusterapi.DeleteOptions{}))
 }
 
 func TestOptions(t *testing.T) {
-	if _, err := kubernetes.New(nil, kubernetes.Options{}); err == nil {
-		t.Error("no configuration, and no error")
-	}
+	checktest.Fails(t, checktest.Err(kubernetes.New(nil, kubernetes.Options{})), "no configuration, and no error")
 	config := &rest.Config{Host: "https://127.0.0.1:1"}
-	if _, err := kubernetes.New(config, kubernetes.Options{PageSize: -1}); err == nil {
-		t.Error("a negative page size, and no error")
-	}
+	checktest.Fails(t, checktest.Err(
+		kubernetes.New(config, kubernetes.Options{PageSize: -1})), "a negative page size, and no error")
 	config.QPS, config.UserAgent = 7, "before"
 	if _, err := kubernetes.New(config, kubernetes.Options{UserAgent: "after"}); err != nil || config.QPS != 7 || config.UserAgent != "before" {
 		t.Errorf("error %v, and the configuration became %v", err, config)

@@ -24,15 +24,14 @@ import (
 // responding answers all requests but that for resources by a function.
 func responding(t *testing.T, o kubernetes.Options, answer func(r *http.Request) *http.Response) *kubernetes.Cluster {
 	t.Helper()
-	api, err := kubernetes.New(&rest.Config{Host: "http://fake", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	api := checktest.Get(kubernetes.New(&rest.Config{Host: "http://fake", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp := response(http.StatusOK, strings.NewReader(coreResources))
 		if r.URL.Path != "/api/v1" {
 			resp = answer(r)
 		}
 		resp.Request = r
 		return resp, nil
-	})}, o)
-	checktest.OK(t, err)
+	})}, o))(t)
 	t.Cleanup(func() { _ = api.Close() })
 	return api
 }
@@ -146,9 +145,7 @@ func TestLimits(t *testing.T) {
 				resp.Header.Set("Location", "/elsewhere")
 				return resp
 			})
-			if _, err := api.Get(t.Context(), configMaps, key); !errors.Is(err, kubernetes.ErrAnswer) {
-				t.Errorf("got %v", err)
-			}
+			checktest.ErrorIs(t, kubernetes.ErrAnswer, checktest.Err(api.Get(t.Context(), configMaps, key)))
 			return requests
 		},
 	}})
@@ -173,9 +170,7 @@ func TestOwnLimits(t *testing.T) {
 	}
 	size := int64(max(len(one), len(coreResources)))
 	one = padded(string(one), int(size))
-	if err := get(size); err != nil {
-		t.Errorf("an object of the limit's size: %v", err)
-	}
+	checktest.Good(t, get(size))
 	if err := get(size - 1); !tooLarge(err, "Limits.Object") {
 		t.Errorf("a larger one: %v", err)
 	}
@@ -199,9 +194,7 @@ func TestOwnLimits(t *testing.T) {
 		return err
 	}
 	size = int64(len(pages[0]) + len(pages[1]))
-	if err := get(size); err != nil {
-		t.Errorf("a list of the limit's size: %v", err)
-	}
+	checktest.Good(t, get(size))
 	if err := get(size - 1); !tooLarge(err, "Limits.List") {
 		t.Errorf("a larger one: %v", err)
 	}

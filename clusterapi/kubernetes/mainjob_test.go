@@ -65,9 +65,7 @@ func TestMainJob(t *testing.T) {
 	time.Sleep(2 * time.Second) // the updater and the actors meet refusals
 	checktest.OK(t, s.StartAPIServer(t.Context()))
 	awaitCompleted(t, api, to.version())
-	if h := history(t, api); h != to.version()+" Completed, "+from.version()+" Completed" {
-		t.Errorf("history at the end: %s", h)
-	}
+	checktest.Equal(t, to.version()+" Completed, "+from.version()+" Completed", history(t, api), "history at the end")
 	second.kill()
 	stop()
 
@@ -149,27 +147,29 @@ spec: {clusterID: 8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01}
 // acknowledge gives the answers that the gates of the release ask for.
 func acknowledge(t testing.TB, api clusterapi.ClusterAPI) {
 	t.Helper()
-	gates, err := clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("openshift-config-managed", "admin-gates"))
-	checktest.OK(t, err)
-	_, err = clusterapi.Modify(t.Context(), api, clusterapi.Key("openshift-config", "admin-acks"), clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
-		for gate := range gates.Data {
-			if cm.Data == nil {
-				cm.Data = map[string]string{}
-			}
-			cm.Data[gate] = "true"
-		}
-		return nil
-	})
-	checktest.OK(t, err)
+	gates := checktest.Get(clusterapi.Get[corev1.ConfigMap](t.Context(), api,
+		clusterapi.Key("openshift-config-managed", "admin-gates")))(t)
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), api, clusterapi.Key("openshift-config", "admin-acks"),
+			clusterapi.ModifyOptions{}, func(cm *corev1.ConfigMap) error {
+				for gate := range gates.Data {
+					if cm.Data == nil {
+						cm.Data = map[string]string{}
+					}
+					cm.Data[gate] = "true"
+				}
+				return nil
+			})))
 }
 
 func request(t testing.TB, api clusterapi.ClusterAPI, r *release) {
 	t.Helper()
-	_, err := clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: r.version(), Image: r.image()}
-		return nil
-	})
-	checktest.OK(t, err)
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{},
+			func(cv *configv1.ClusterVersion) error {
+				cv.Spec.DesiredUpdate = &configv1.Update{Version: r.version(), Image: r.image()}
+				return nil
+			})))
 }
 
 // awaitCompleted waits until the newest history entry is a completed one of
@@ -258,12 +258,10 @@ func snapshot(t testing.TB, config *rest.Config) map[string]*unstructured.Unstru
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
-	found, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
-	checktest.OK(t, err)
+	found := checktest.Get(discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources())(t)
 	client := dynamic.NewForConfigOrDie(config)
 	out := map[string]*unstructured.Unstructured{}
-	resources, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, found))
-	checktest.OK(t, err)
+	resources := checktest.Get(discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "get"}}, found)))(t)
 	for gvr := range resources {
 		list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,8 +56,8 @@ func TestPreviewIsTrue(t *testing.T) {
 
 func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map[string]bool) {
 	load := func(fsys fs.FS) *manifest.Payload {
-		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()})
-		checktest.OK(t, err)
+		p := checktest.Get(manifest.Load(t.Context(), fsys,
+			manifest.LoadOptions{Image: "example.com/release@sha256:abc", Filter: manifest.DefaultFilter()}))(t)
 		return p
 	}
 	running, target := load(from), load(to)
@@ -68,8 +67,8 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 	for _, m := range running.Manifests {
 		switch ns := m.Identity().Namespace; {
 		case m.GVK().Kind == "CustomResourceDefinition":
-			_, err := api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})
-			checktest.OK(t, err)
+			checktest.OK(t, checktest.Err(
+				api.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})))
 		case ns != "":
 			_, err := api.Create(t.Context(), object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: %s}}", ns), clusterapi.CreateOptions{})
 			if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -117,10 +116,9 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 	meddle(t, api, running)
 
 	start := time.Now()
-	p, err := preview.Run(t.Context(), target.Tasks(), preview.Options{
+	p := checktest.Get(preview.Run(t.Context(), target.Tasks(), preview.Options{
 		Reader: api, Mode: mode, Payload: target, Running: running, Owner: owner, Server: newAPI(t, s, kubernetes.Options{DryRun: true}).(preview.Server),
-	})
-	checktest.OK(t, err)
+	}))(t)
 	t.Logf("preview of %d tasks, each asked of the server too: %s", len(target.Manifests), time.Since(start))
 	t.Logf("%v", p.Summary())
 	if moved, err := p.Check(t.Context(), api); err != nil || len(moved) > 0 {
@@ -133,9 +131,9 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 		if c.Object.Kind == "SecurityContextConstraints" {
 			continue // OpenShift's own admission fills in what the definition requires
 		}
-		if (c.Action == preview.Fail) != failed[fmt.Sprintf("%s %s %s/%s", c.Tasks[0].File, c.Object.Kind, c.Object.Namespace, c.Object.Name)] {
-			t.Errorf("%s: %s (%s), and in reality refused is %t", c.Object, c.Action, c.Reason, c.Action != preview.Fail)
-		}
+		checktest.Equal(t,
+			failed[fmt.Sprintf("%s %s %s/%s", c.Tasks[0].File, c.Object.Kind, c.Object.Namespace,
+				c.Object.Name)], (c.Action == preview.Fail), "%s: %s (%s), and in reality refused is %t", c.Object, c.Action, c.Reason, c.Action != preview.Fail)
 		if a := c.Server; a != nil && !a.NeedsOther {
 			t.Errorf("%s: the server says otherwise: %+v", c.Object, *a)
 		}
@@ -159,8 +157,8 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 	}
 
 	// Over what it has left, an update changes nothing.
-	again, err := preview.Run(t.Context(), target.Tasks(), preview.Options{Reader: api, Mode: mode, Payload: target, Running: target, Owner: owner})
-	checktest.OK(t, err)
+	again := checktest.Get(preview.Run(t.Context(), target.Tasks(),
+		preview.Options{Reader: api, Mode: mode, Payload: target, Running: target, Owner: owner}))(t)
 	var odd []string
 	for _, c := range again.Changes {
 		switch c.Action {
@@ -172,9 +170,7 @@ func previewIsTrue(t *testing.T, mode runlevel.Mode, from, to fs.FS, refused map
 			odd = append(odd, fmt.Sprint(c.Action, " ", c.Object, " ", c.Fields, c.Schemas))
 		}
 	}
-	if diff := cmp.Diff([]string(nil), odd); diff != "" {
-		t.Errorf("over itself: %s", diff)
-	}
+	checktest.SameIn(t, "over itself", []string(nil), odd)
 }
 
 // meddle changes what others might: it scales a Deployment, and deletes a
@@ -191,9 +187,8 @@ func meddle(t *testing.T, api clusterapi.ClusterAPI, p *manifest.Payload) {
 		case "Deployment":
 			live := checktest.Get(api.Get(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object())))(t)
 			checktest.OK(t, unstructured.SetNestedField(live.Object, int64(7), "spec", "replicas"))
-			if _, err := api.Update(t.Context(), live, clusterapi.UpdateOptions{FieldManager: "somebody"}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, checktest.Err(
+				api.Update(t.Context(), live, clusterapi.UpdateOptions{FieldManager: "somebody"})))
 			done[kind] = true
 		case "ConfigMap":
 			err := api.Delete(t.Context(), m.GVK(), clusterapi.KeyOf(m.Object()), clusterapi.DeleteOptions{})

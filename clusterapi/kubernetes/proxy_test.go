@@ -48,8 +48,7 @@ type proxy struct {
 // newProxy starts a proxy that passes everything on.
 func newProxy(t testing.TB, s *testserver.Server) *proxy {
 	t.Helper()
-	target, err := url.Parse(s.Config().Host)
-	checktest.OK(t, err)
+	target := checktest.Get(url.Parse(s.Config().Host))(t)
 	transport := checktest.Get(rest.TransportFor(s.Config()))(t)
 	p := &proxy{counts: map[fault]int{}, server: &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },

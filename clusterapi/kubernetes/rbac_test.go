@@ -38,13 +38,10 @@ func TestPermissions(t *testing.T) {
 	create(t, admin, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-gates, namespace: openshift-config-managed}}`))
 	create(t, admin, object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-acks, namespace: openshift-config}}`))
 	create(t, admin, object(t, `{apiVersion: config.openshift.io/v1, kind: FeatureGate, metadata: {name: cluster}, spec: {}}`))
-	files, err := filepath.Glob("rbac/*.yaml")
-	if err != nil || len(files) != 6 {
-		t.Fatalf("manifests %v: %v", files, err)
-	}
+	files := checktest.Get(filepath.Glob("rbac/*.yaml"))(t)
+	checktest.Equal(t, 6, len(files), "len(files) of %v", files)
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		checktest.OK(t, err)
+		data := checktest.Get(os.ReadFile(file))(t)
 		objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 		for _, m := range objects {
 			if _, err := admin.Apply(t.Context(), m.Object(), clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
@@ -61,13 +58,11 @@ func as(t testing.TB, s *testserver.Server, account string) clusterapi.ClusterAP
 	t.Helper()
 	config := s.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:clusterupdate:" + account}
-	api := checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
-	return api
+	return checktest.Get(kubernetes.New(config, kubernetes.Options{}))(t)
 }
 
 func testReader(t *testing.T, api clusterapi.ClusterAPI) {
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	checktest.OK(t, err)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version")))(t)
 	checks := slices.Concat(preconditions.Operator(), preconditions.Documented())
 	report := checktest.Get(preconditions.Run(t.Context(), checks, &preconditions.Input{
 		Reader: api, Now: time.Now(),
@@ -103,9 +98,8 @@ kind: ClusterRole
 metadata: {name: of-an-operator}
 rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]
 `)
-	if _, err := updater.Apply(t.Context(), role, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(
+		updater.Apply(t.Context(), role, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload})))
 	if _, err := reader.Apply(t.Context(), role, clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); !apierrors.IsForbidden(err) {
 		t.Errorf("the reader: %v, want it forbidden", err)
 	}

@@ -161,8 +161,7 @@ func (g *grant) unused() []string {
 // grants reads the rules of a manifest.
 func grants(t *testing.T, file string) []*grant {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	checktest.OK(t, err)
+	data := checktest.Get(os.ReadFile(file))(t)
 	objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 	var out []*grant
 	for _, m := range objects {
@@ -212,8 +211,8 @@ func checkGrants(t *testing.T, file string, r *recorder) {
 // idle. The Updater and what installs operators are cluster-admins: see there.
 func TestLeastPrivilege(t *testing.T) {
 	load := func(fsys fs.FS, image string) simulation.Release {
-		p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-		checktest.OK(t, err)
+		p := checktest.Get(manifest.Load(t.Context(), fsys,
+			manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()}))(t)
 		return payload.Release(p)
 	}
 	from, to := load(sample.From(), sample.FromImage), load(sample.To(), sample.ToImage)
@@ -221,15 +220,14 @@ func TestLeastPrivilege(t *testing.T) {
 	var rolling, policies, reader *recorder
 	synctest.Test(t, func(t *testing.T) {
 		two, three := intstr.FromInt32(2), intstr.FromInt32(3)
-		cluster, err := simulation.New(simulation.Options{
+		cluster := checktest.Get(simulation.New(simulation.Options{
 			Release: from, Pools: []simulation.Pool{{Name: "worker", Nodes: 3}},
 			ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.20"},
 			Workloads: []simulation.Workload{
 				{Namespace: "shop", Name: "web", Replicas: 3, MinAvailable: &two},
 				{Namespace: "shop", Name: "stubborn", Replicas: 3, MinAvailable: &three},
 			},
-		})
-		checktest.OK(t, err)
+		}))(t)
 		cluster.Expect(to)
 		checktest.OK(t, checktest.Err(cluster.Create(t.Context(), upgradeconfig.Definition(), clusterapi.CreateOptions{})))
 		node := &mcfgv1.MachineConfigNode{ObjectMeta: metav1.ObjectMeta{Name: "worker-0"}}
@@ -315,13 +313,14 @@ func TestLeastPrivilege(t *testing.T) {
 // check runs all checks of an update on what a reader may read.
 func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	checktest.OK(t, err)
-	_, err = preconditions.Run(t.Context(), slices.Concat(preconditions.Operator(), preconditions.Documented()), &preconditions.Input{
-		Reader: api, Now: time.Now(),
-		Transition: preconditions.NewTransition(cv, configv1.Release{Version: to.Version, Image: to.Image}, false, preconditions.Full),
-	}, preconditions.Options{})
-	checktest.OK(t, err)
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version")))(t)
+	checktest.OK(t, checktest.Err(
+		preconditions.Run(t.Context(), slices.Concat(preconditions.Operator(), preconditions.Documented()),
+			&preconditions.Input{
+				Reader: api, Now: time.Now(),
+				Transition: preconditions.NewTransition(cv, configv1.Release{Version: to.Version, Image: to.Image}, false,
+					preconditions.Full),
+			}, preconditions.Options{})))
 	// What a simulated cluster gives no reason to read, checks say of themselves.
 	reader := api.(*recorder)
 	for _, c := range preconditions.Documented() {

@@ -179,9 +179,7 @@ func definitions(t testing.TB, kinds []schema.GroupVersionKind) []*unstructured.
 		needed[gvk] = true
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
-	if err != nil {
-		t.Fatalf("go list -m: %v", err)
-	}
+	checktest.OK(t, err)
 	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "*", "*", "zz_generated.crd-manifests", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no definitions in github.com/openshift/api: %v", err)
@@ -189,8 +187,7 @@ func definitions(t testing.TB, kinds []schema.GroupVersionKind) []*unstructured.
 	filter := manifest.DefaultFilter()
 	var crds []*unstructured.Unstructured
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		checktest.OK(t, err)
+		data := checktest.Get(os.ReadFile(file))(t)
 		all := checktest.Get(manifest.Parse(filepath.Base(file), data, manifest.Limits{}))(t)
 		for _, m := range all {
 			if !filter.Judge(m).Included || !slices.ContainsFunc(served(m.Object()), func(gvk schema.GroupVersionKind) bool { return needed[gvk] }) {

@@ -182,10 +182,8 @@ func BenchmarkList(b *testing.B) {
 			b.ReportAllocs()
 			gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 			for b.Loop() {
-				list, err := c.List(ctx, gvk, clusterapi.ListOptions{Namespace: "ns1"})
-				if err != nil || len(list.Items) != 10 {
-					b.Fatal(err, len(list.Items))
-				}
+				list := checktest.Get(c.List(ctx, gvk, clusterapi.ListOptions{Namespace: "ns1"}))(b)
+				checktest.Equal(b, 10, len(list.Items), "len(list.Items)")
 			}
 		})
 	}

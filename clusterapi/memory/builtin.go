@@ -86,13 +86,12 @@ func (b *builtins) kind(gvk schema.GroupVersionKind) *kind {
 		return k
 	}
 	k := &kind{
-		gvk:       gvk,
-		scope:     scopeNamespaced,
-		status:    known.Status,
-		counts:    countsGeneration(gvk.GroupKind()),
-		builtin:   true,
-		types:     schemaType(b.schema, known.Type),
-		converter: plain,
+		gvk:     gvk,
+		scope:   scopeNamespaced,
+		status:  known.Status,
+		counts:  countsGeneration(gvk.GroupKind()),
+		builtin: true,
+		types:   schemaType(b.schema, known.Type),
 	}
 	if known.Cluster {
 		k.scope = scopeCluster

@@ -82,9 +82,7 @@ func TestEmbeddedLists(t *testing.T) {
 
 func TestReadBuiltinRefusesGarbage(t *testing.T) {
 	for _, file := range [][]byte{nil, []byte("garbage"), builtinFile[:len(builtinFile)/2]} {
-		if _, err := readBuiltin(file); err == nil {
-			t.Errorf("%d bytes were read", len(file))
-		}
+		checktest.Fails(t, checktest.Err(readBuiltin(file)), "%d bytes were read", len(file))
 	}
 }
 

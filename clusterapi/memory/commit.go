@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -312,9 +313,7 @@ type actor struct {
 // replace passes a replacement through a field manager, which finds out what
 // fields it changed. live is nil for a new object.
 func (c *Cluster) replace(k *kind, subresource string, live *entry, next *unstructured.Unstructured, manager string) (*record, error) {
-	if manager == "" {
-		manager = clusterapi.ManagerDefault
-	}
+	manager = cmp.Or(manager, clusterapi.ManagerDefault)
 	from := newRecord(k.gvk)
 	if live != nil {
 		from = k.record(live)

@@ -64,14 +64,6 @@ func schemaType(s *smd.Schema, name string) *typed.ParseableType {
 // apiVersion, and there are no defaults.
 type objectConverter struct{}
 
-var plain objectConverter
-
-var (
-	_ runtime.ObjectConvertor = plain
-	_ runtime.ObjectDefaulter = plain
-	_ runtime.ObjectCreater   = plain
-)
-
 func (objectConverter) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
 	gvk := in.GetObjectKind().GroupVersionKind()
 	want, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{gvk})

@@ -194,7 +194,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		if v["name"] != gvk.Version || v["served"] == false {
 			continue
 		}
-		k := &kind{gvk: gvk, scope: scopeNamespaced, counts: true, converter: plain}
+		k := &kind{gvk: gvk, scope: scopeNamespaced, counts: true}
 		if s, _, _ := unstructured.NestedString(d.obj.Object, "spec", "scope"); s == "Cluster" {
 			k.scope = scopeCluster
 		}

@@ -170,10 +170,8 @@ func TestDefinitionTakesItsObjects(t *testing.T) {
 	mustApply(t, c, benchWidget)
 	checktest.OK(t, c.Delete(t.Context(), crd.GroupVersionKind(), clusterapi.KeyOf(crd), clusterapi.DeleteOptions{}))
 	mustApply(t, c, benchDefinition)
-	list, err := c.List(t.Context(), widgets, clusterapi.ListOptions{})
-	if err != nil || len(list.Items) != 0 {
-		t.Errorf("%d objects are left of a deleted definition (%v)", len(list.Items), err)
-	}
+	list := checktest.Get(c.List(t.Context(), widgets, clusterapi.ListOptions{}))(t)
+	checktest.Equal(t, 0, len(list.Items), "len(list.Items)")
 }
 
 func TestGracefulPods(t *testing.T) {

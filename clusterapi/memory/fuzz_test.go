@@ -43,10 +43,9 @@ func FuzzDefinition(f *testing.F) {
 		fields["apiVersion"], fields["kind"] = "example.com/v1", "Widget"
 		fields["metadata"] = map[string]any{"name": "x", "namespace": "ns"}
 		if first, err := c.Apply(t.Context(), u, manager); err == nil {
-			again, err := c.Apply(t.Context(), u, manager)
-			if err != nil || again.GetResourceVersion() != first.GetResourceVersion() {
-				t.Errorf("the second time: %v, %v", again, err)
-			}
+			again := checktest.Get(c.Apply(t.Context(), u, manager))(t)
+			checktest.Equal(t, first.GetResourceVersion(), again.GetResourceVersion(),
+				"again.GetResourceVersion() of %v", again)
 		}
 		u.SetName("y")
 		_, _ = c.Create(t.Context(), u, clusterapi.CreateOptions{})

@@ -34,8 +34,7 @@ type kind struct {
 	types *typed.ParseableType
 	// openAPI is the same schema as a definition has it, which says where null
 	// may stand; nil for kinds without a definition.
-	openAPI   map[string]any
-	converter objectConverter
+	openAPI map[string]any
 
 	// What an API server checks and completes. goType is nil for kinds that
 	// have none, custom and defaults for those without a definition.
@@ -59,18 +58,18 @@ func (k *kind) prepare() {
 	} else {
 		k.goType = &goType{name: k.gvk.Kind, shape: object, fields: map[string]goField{"metadata": {of: metadataType()}}}
 	}
-	tc := typeConverter{k.parseable()}
+	tc, plain := typeConverter{k.parseable()}, objectConverter{}
 	gv := k.gvk.GroupVersion()
 	newManager := managedfields.NewDefaultCRDFieldManager
 	if k.builtin {
 		newManager = managedfields.NewDefaultFieldManager
 	}
 	var err error
-	k.main, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "", nil)
+	k.main, err = newManager(tc, plain, plain, plain, k.gvk, gv, "", nil)
 	if err != nil {
 		panic(err) // only for a nil converter
 	}
-	k.sub, err = newManager(tc, k.converter, k.converter, k.converter, k.gvk, gv, "status", nil)
+	k.sub, err = newManager(tc, plain, plain, plain, k.gvk, gv, "status", nil)
 	if err != nil {
 		panic(err)
 	}
@@ -149,7 +148,7 @@ var servedWithoutSchema = map[schema.GroupKind]bool{
 // otherKind describes a kind without a schema. Most such kinds are custom
 // resources whose definition nobody stored, so it behaves as these usually do.
 func otherKind(gvk schema.GroupVersionKind) *kind {
-	k := &kind{gvk: gvk, status: true, counts: true, converter: plain}
+	k := &kind{gvk: gvk, status: true, counts: true}
 	if servedWithoutSchema[gvk.GroupKind()] {
 		k.scope = scopeCluster
 	}

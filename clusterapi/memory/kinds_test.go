@@ -82,9 +82,7 @@ func TestScope(t *testing.T) {
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: missing}}`,
 	} {
-		if _, err := checking.Apply(t.Context(), object(t, text), manager); err == nil {
-			t.Errorf("%s was stored", text)
-		}
+		checktest.Fails(t, checktest.Err(checking.Apply(t.Context(), object(t, text), manager)), "%s was stored", text)
 	}
 }
 
@@ -163,10 +161,8 @@ func TestDefinition(t *testing.T) {
 	t.Run("metadata is that of every object", func(t *testing.T) {
 		u := object(t, benchWidget)
 		u.SetFinalizers([]string{"example.com/x"})
-		u, err := c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "finalizer"})
-		if err != nil || len(u.GetFinalizers()) != 1 {
-			t.Errorf("got %v, %v", u, err)
-		}
+		u = checktest.Get(c.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "finalizer"}))(t)
+		checktest.Equal(t, 1, len(u.GetFinalizers()), "len(u.GetFinalizers()) of %v", u)
 	})
 }
 

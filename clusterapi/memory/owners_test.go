@@ -67,7 +67,7 @@ func ownersKinds(t *testing.T) map[string]*kind {
 	t.Helper()
 	widget := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	types := checktest.Must(definedType(ownersWidget))
-	defined := &kind{gvk: widget, status: true, counts: true, converter: plain, types: types}
+	defined := &kind{gvk: widget, status: true, counts: true, types: types}
 	defined.prepare()
 	return map[string]*kind{
 		"Node":       builtin().kind(schema.GroupVersionKind{Version: "v1", Kind: "Node"}),

@@ -197,9 +197,8 @@ func TestServedVersions(t *testing.T) {
 	mustApply(t, c, benchDefinition)
 	mustApply(t, c, benchWidget)
 	mustApply(t, c, strings.Replace(benchDefinition, "served: true", "served: false", 1))
-	if _, err := c.List(t.Context(), widgets, clusterapi.ListOptions{}); err == nil {
-		t.Error("a version that is not served any more was listed")
-	}
+	checktest.Fails(t, checktest.Err(
+		c.List(t.Context(), widgets, clusterapi.ListOptions{})), "a version that is not served any more was listed")
 }
 
 func TestMarkedForDeletion(t *testing.T) {

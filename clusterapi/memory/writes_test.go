@@ -148,9 +148,7 @@ func TestIntercept(t *testing.T) {
 		t.Errorf("got %v, want the interceptor's error", err)
 	}
 	mode = ""
-	if _, err := c.Get(ctx, gvk, key); err == nil {
-		t.Error("the failed Apply took effect")
-	}
+	checktest.Fails(t, checktest.Err(c.Get(ctx, gvk, key)), "the failed Apply took effect")
 	mode = "after"
 	checktest.ErrorIs(t, boom, checktest.Err(c.Apply(ctx, object(t, benchConfigMap), manager)))
 	mode = ""
@@ -260,14 +258,12 @@ func TestFinalizersOfAnObjectThatGoes(t *testing.T) {
 	checktest.OK(t, c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{}))
 	u = mustGet(t, c, u.GroupVersionKind(), "ns", "c")
 	u.SetFinalizers([]string{"a/b", "c/d"})
-	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err == nil {
-		t.Error("a finalizer was added to an object that is being deleted")
-	}
-	if err := c.Delete(t.Context(), u.GroupVersionKind(), key, clusterapi.DeleteOptions{Propagation: metav1.DeletionPropagation("Sideways")}); err == nil {
-		t.Error("an unknown propagation policy was taken")
-	}
+	checktest.Fails(t, checktest.Err(
+		c.Update(t.Context(), u, clusterapi.UpdateOptions{})),
+		"a finalizer was added to an object that is being deleted")
+	checktest.Fails(t,
+		c.Delete(t.Context(), u.GroupVersionKind(), key,
+			clusterapi.DeleteOptions{Propagation: metav1.DeletionPropagation("Sideways")}), "an unknown propagation policy was taken")
 	checktest.OK(t, c.Remove(u.GroupVersionKind(), key))
-	if err := c.Remove(u.GroupVersionKind(), key); err == nil {
-		t.Error("it is still there")
-	}
+	checktest.Fails(t, c.Remove(u.GroupVersionKind(), key), "it is still there")
 }

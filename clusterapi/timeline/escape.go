@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -85,10 +86,7 @@ func (t *Timeline) headline(l *layout) string {
 
 // groupTitle is the name of a group, with the number of its lanes.
 func groupTitle(name string, lanes int) string {
-	name = clean(name)
-	if name == "" {
-		name = "all"
-	}
+	name = cmp.Or(clean(name), "all")
 	return fmt.Sprintf("%s (%s)", name, count(lanes, "lane", "lanes"))
 }
 

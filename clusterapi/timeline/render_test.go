@@ -85,9 +85,7 @@ func TestTextWidth(t *testing.T) {
 			}
 		}
 	}
-	if got := textOf(t, tl, timeline.TextOptions{Width: 80}); !strings.Contains(got, "worker/ip-10-…ute.internal ") {
-		t.Error(got)
-	}
+	checktest.Has(t, textOf(t, tl, timeline.TextOptions{Width: 80}), "worker/ip-10-…ute.internal ")
 }
 
 // However many lanes, groups and phases there are, what is shown stays small, and
@@ -125,11 +123,7 @@ func TestFoldBounds(t *testing.T) {
 	for _, form := range []string{
 		textOf(t, tl, timeline.TextOptions{}), svgOf(t, tl, timeline.SVGOptions{}),
 	} {
-		for _, node := range []string{"worker-699", "worker-1399"} {
-			if !strings.Contains(form, node) {
-				t.Errorf("%s is not in sight:\n%.1000s", node, form)
-			}
-		}
+		checktest.Has(t, form, "worker-699", "worker-1399")
 		if strings.Contains(form, "worker-698") {
 			t.Errorf("nothing is folded:\n%.1000s", form)
 		}
@@ -157,9 +151,7 @@ func TestFarApart(t *testing.T) {
 		{Lane: timeline.Lane{Name: "n"}, Start: time.Date(5000, 1, 2, 0, 0, 0, 0, time.UTC), Phase: "open"},
 	}}
 	for _, form := range []string{textOf(t, tl, timeline.TextOptions{}), svgOf(t, tl, timeline.SVGOptions{})} {
-		if !strings.Contains(form, "long") {
-			t.Error(form)
-		}
+		checktest.Has(t, form, "long")
 	}
 }
 

@@ -33,15 +33,13 @@ func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.
 // recorder fails the test where the options cannot work.
 func recorder(t testing.TB, o timeline.Options) *timeline.Recorder {
 	t.Helper()
-	r := checktest.Get(timeline.NewRecorder(o))(t)
-	return r
+	return checktest.Get(timeline.NewRecorder(o))(t)
 }
 
 // recorded is the timeline of a recorder that was not given too much.
 func recorded(t testing.TB, r *timeline.Recorder) *timeline.Timeline {
 	t.Helper()
-	got := checktest.Get(r.Timeline())(t)
-	return got
+	return checktest.Get(r.Timeline())(t)
 }
 
 // phase is a phase of a node, and how long it takes.

@@ -164,17 +164,13 @@ func TestRecorderLimit(t *testing.T) {
 	if len(got.Entries) != 2 || got.Omitted != 3 || !got.End.Equal(at(9)) || !got.Entries[1].End.Equal(at(2)) {
 		t.Errorf("%+v", got)
 	}
-	if text := textOf(t, got, timeline.TextOptions{}); !strings.Contains(text, "2 entries (3 more left out)") {
-		t.Error(text)
-	}
+	checktest.Has(t, textOf(t, got, timeline.TextOptions{}), "2 entries (3 more left out)")
 	if _, err := timeline.NewRecorder(timeline.Options{MaxEntries: -1}); err == nil || err.Error() != "timeline.Options: MaxEntries is negative: -1" {
 		t.Error(err)
 	}
 	r = recorder(t, timeline.Options{})
 	r.Add(timeline.Entry{})
-	if _, err := r.Timeline(); err == nil {
-		t.Error("an entry without a start")
-	}
+	checktest.Fails(t, checktest.Err(r.Timeline()), "an entry without a start")
 	checktest.Good(t, got.WriteText(io.Discard, timeline.TextOptions{}))
 }
 

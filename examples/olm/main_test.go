@@ -27,9 +27,7 @@ func check(t *testing.T, args []string, code int, stdout []string, stderr string
 		t.Errorf("exit code %d, want %d; it says %s%s", got, code, out, errText)
 	}
 	for _, want := range stdout {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in the output:\n%s", want, out)
-		}
+		checktest.Has(t, out, want)
 	}
 	if !strings.Contains(errText, stderr) || stderr == "" && errText != "" {
 		t.Errorf("error output %q, want %q", errText, stderr)

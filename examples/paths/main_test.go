@@ -77,9 +77,7 @@ func TestPaths(t *testing.T) {
 				t.Errorf("code %d, %s", code, stderr)
 			}
 			for _, part := range test.want {
-				if !strings.Contains(stdout, part) {
-					t.Errorf("%q is missing in\n%s", part, stdout)
-				}
+				checktest.Has(t, stdout, part)
 			}
 		})
 	}

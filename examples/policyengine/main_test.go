@@ -91,10 +91,9 @@ func TestServe(t *testing.T) {
 	pageURL, graphURL, status := next("page: "), next("graph: "), next("status: ")
 
 	client := graph.Client{Upstream: graphURL}
-	g, err := client.Fetch(t.Context(), graph.Query{Channel: "stable-4.21", Arch: "amd64", Version: "4.20.3", ClusterID: "3c5a1b2e-6f1d-4c7f-9a60-2b9d3c1e8f00"})
-	if err != nil || g.Len() != 10 {
-		t.Errorf("%v: %d releases", err, g.Len())
-	}
+	g := checktest.Get(client.Fetch(t.Context(),
+		graph.Query{Channel: "stable-4.21", Arch: "amd64", Version: "4.20.3", ClusterID: "3c5a1b2e-6f1d-4c7f-9a60-2b9d3c1e8f00"}))(t)
+	checktest.Equal(t, 10, g.Len(), "g.Len()")
 	get(t, status, http.StatusOK, "")
 	get(t, pageURL, http.StatusOK, "Updates of 4.20.0")
 	get(t, graphURL, http.StatusBadRequest, "missing_params")

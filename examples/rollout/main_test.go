@@ -31,9 +31,7 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func want(t *testing.T, got string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		if !strings.Contains(got, text) {
-			t.Errorf("the output lacks %q:\n%s", text, got)
-		}
+		checktest.Has(t, got, text)
 	}
 }
 

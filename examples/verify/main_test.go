@@ -33,12 +33,7 @@ const (
 	reference = productRepository + ":4.21.1-x86_64"
 )
 
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 // publish makes a key, a keyring file and a store directory with a signature.
 func publish(t *testing.T) (ring, store string) {
@@ -77,9 +72,7 @@ func verify(t *testing.T, code int, args ...string) (stdout, stderr string) {
 func contains(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is missing in:\n%s", want, text)
-		}
+		checktest.Has(t, text, want)
 	}
 }
 

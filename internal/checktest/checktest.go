@@ -102,6 +102,25 @@ func ErrorHas(t T, text string, err error) {
 	}
 }
 
+// Fails fails the test, which continues, if there is no error. The format and its
+// arguments say what should have failed.
+func Fails(t T, err error, format string, args ...any) {
+	t.Helper()
+	if err == nil {
+		t.Errorf(format, args...)
+	}
+}
+
+// Has fails the test, which continues, for each wanted text that another lacks.
+func Has(t T, text string, wanted ...string) {
+	t.Helper()
+	for _, w := range wanted {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in\n%s", w, text)
+		}
+	}
+}
+
 // Bubble runs a subtest in virtual time.
 func Bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Helper()

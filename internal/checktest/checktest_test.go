@@ -39,6 +39,10 @@ func TestChecks(t *testing.T) {
 		{func(n *notes) { checktest.Equal(n, 1, 2, "x") }, 0, 1},
 		{func(n *notes) { checktest.ErrorIs(n, err, fmt.Errorf("it is %w", err)) }, 0, 0},
 		{func(n *notes) { checktest.ErrorIs(n, err, nil) }, 0, 1},
+		{func(n *notes) { checktest.Fails(n, err, "x") }, 0, 0},
+		{func(n *notes) { checktest.Fails(n, nil, "x") }, 0, 1},
+		{func(n *notes) { checktest.Has(n, "abc", "a", "bc") }, 0, 0},
+		{func(n *notes) { checktest.Has(n, "abc", "a", "x", "y") }, 0, 2},
 		{func(n *notes) { checktest.ErrorHas(n, "order", err) }, 0, 0},
 		{func(n *notes) { checktest.ErrorHas(n, "order", nil) }, 0, 1},
 	} {

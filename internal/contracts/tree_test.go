@@ -47,8 +47,7 @@ func (p *goPackage) isPublic() bool {
 // changed.
 func packages(t *testing.T) map[string]*goPackage {
 	t.Helper()
-	all := checktest.Get(parseTree())(t)
-	return all
+	return checktest.Get(parseTree())(t)
 }
 
 var parseTree = sync.OnceValues(func() (map[string]*goPackage, error) {

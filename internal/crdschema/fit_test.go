@@ -73,9 +73,7 @@ func TestCompileDepth(t *testing.T) {
 	for range 200 {
 		tree = map[string]any{"type": "array", "items": tree}
 	}
-	if _, err := crdschema.Compile(tree); err == nil {
-		t.Error("no error")
-	}
+	checktest.Fails(t, checktest.Err(crdschema.Compile(tree)), "no error")
 }
 
 // TestFitIsAccepted: what fits is what the schemas of real definitions accept, whatever

@@ -107,8 +107,7 @@ func TestFillSchema(t *testing.T) {
 		s := parse(t, `{apiVersion: v1, kind: S, s: `+tt.schema+`}`).Object["s"].(map[string]any)
 		v := func(text string) any { return parse(t, `{apiVersion: v1, kind: S, v: `+text+`}`).Object["v"] }
 		in := v(tt.in)
-		got := defaults.FillSchema(in, s)
-		checktest.SameIn(t, tt.name, v(tt.want), got)
+		checktest.SameIn(t, tt.name, v(tt.want), defaults.FillSchema(in, s))
 		checktest.SameIn(t, fmt.Sprintf("%s: the value itself has changed", tt.name), v(tt.in), in)
 	}
 	checktest.Same(t, any(map[string]any{"a": nil}), defaults.FillSchema(map[string]any{"a": nil}, nil))

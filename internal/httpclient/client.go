@@ -186,10 +186,7 @@ func withoutCredentials(err error) error {
 }
 
 func (c *Client) build(ctx context.Context, r Request) (*http.Request, error) {
-	method := r.Method
-	if method == "" {
-		method = http.MethodGet
-	}
+	method := cmp.Or(r.Method, http.MethodGet)
 	var body io.Reader
 	if r.Body != nil {
 		body = bytes.NewReader(r.Body)

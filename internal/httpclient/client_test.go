@@ -73,10 +73,9 @@ func TestDoSendsBody(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s", r.Method, body)
 	})
-	resp, err := client(t, httpclient.Options{}).Do(context.Background(), httpclient.Request{Method: "PATCH", URL: s.URL, Body: []byte("{}")})
-	if err != nil || string(resp.Body) != "PATCH {}" {
-		t.Fatalf("%+v, %v", resp, err)
-	}
+	resp := checktest.Get(client(t, httpclient.Options{}).Do(context.Background(),
+		httpclient.Request{Method: "PATCH", URL: s.URL, Body: []byte("{}")}))(t)
+	checktest.Equal(t, "PATCH {}", string(resp.Body), "string(resp.Body) of %v", resp)
 }
 
 func TestBuffer(t *testing.T) {
@@ -84,10 +83,8 @@ func TestBuffer(t *testing.T) {
 	c := client(t, httpclient.Options{})
 	for _, size := range []int{0, 10, 5000} {
 		buf := make([]byte, size)
-		resp, err := c.Do(context.Background(), httpclient.Request{URL: s.URL, Buffer: buf})
-		if err != nil || len(resp.Body) != 100 {
-			t.Fatal(len(resp.Body), err)
-		}
+		resp := checktest.Get(c.Do(context.Background(), httpclient.Request{URL: s.URL, Buffer: buf}))(t)
+		checktest.Equal(t, 100, len(resp.Body), "len(resp.Body)")
 		checktest.Equal(t, size == 5000, size > 0 && &resp.Body[0] == &buf[0], "buffer of %d: lent", size)
 	}
 }
@@ -378,14 +375,11 @@ func TestRootCAs(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // a refused handshake is wanted
 	s.StartTLS()
 	defer s.Close()
-	if _, err := client(t, httpclient.Options{}).Get(context.Background(), s.URL, nil); err == nil {
-		t.Error("an unknown authority is trusted")
-	}
+	checktest.Fails(t, checktest.Err(
+		client(t, httpclient.Options{}).Get(context.Background(), s.URL, nil)), "an unknown authority is trusted")
 	pool := checktest.Get(httpclient.RootCAs(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))(t)
 	checktest.Good(t, checktest.Err(client(t, httpclient.Options{RootCAs: pool}).Get(context.Background(), s.URL, nil)))
-	if _, err := httpclient.RootCAs([]byte("x")); err == nil {
-		t.Error("rubbish is a bundle")
-	}
+	checktest.Fails(t, checktest.Err(httpclient.RootCAs([]byte("x"))), "rubbish is a bundle")
 }
 
 // TestBareTransport: an injected transport need not repeat the request.
@@ -393,10 +387,10 @@ func TestBareTransport(t *testing.T) {
 	transport := roundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader("x"))}, nil
 	})
-	r, err := httpclient.New(httpclient.Options{Transport: transport}).Get(t.Context(), "http://updates.example/graph", nil)
-	if err != nil || string(r.Body) != "x" || r.URL.Host != "updates.example" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r := checktest.Get(httpclient.New(httpclient.Options{Transport: transport}).Get(t.Context(),
+		"http://updates.example/graph", nil))(t)
+	checktest.Equal(t, "x", string(r.Body), "string(r.Body) of %v", r)
+	checktest.Equal(t, "updates.example", r.URL.Host, "r.URL.Host of %v", r)
 }
 
 // Errors name neither the users, queries and fragments of URLs nor where a
@@ -421,9 +415,7 @@ func TestErrorsHideCredentials(t *testing.T) {
 		"http://me:" + secret + "@127.0.0.1:1/", "http://me:" + secret + "@a b/", "http://me:%zz" + secret + "@a/", "me:" + secret + "@a",
 	} {
 		_, err := c.Get(t.Context(), url, nil)
-		if err == nil {
-			t.Errorf("%s: no error", url)
-		}
+		checktest.Fails(t, err, "%s: no error", url)
 		for ; err != nil; err = errors.Unwrap(err) {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("%s: %v", url, err)

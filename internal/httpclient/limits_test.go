@@ -76,10 +76,9 @@ func TestLimits(t *testing.T) {
 			return 0
 		}},
 		{Limit: "body of another status", Default: 64 << 10, Bytes: 1 << 20, Run: func(t *testing.T) int64 {
-			resp, err := httpclient.New(httpclient.Options{Transport: answer(500, errorBomb)}).Get(context.Background(), "http://x.io", nil)
-			if err != nil || len(resp.Body) != 64<<10 {
-				t.Errorf("%d bytes, error %v", len(resp.Body), err)
-			}
+			resp := checktest.Get(httpclient.New(httpclient.Options{Transport: answer(500,
+				errorBomb)}).Get(context.Background(), "http://x.io", nil))(t)
+			checktest.Equal(t, 64<<10, len(resp.Body), "len(resp.Body)")
 			return 0
 		}},
 		{Limit: "header of an answer", Default: httpclient.MaxHeader, Bytes: 4 << 20, Run: func(t *testing.T) int64 {

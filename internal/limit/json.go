@@ -2,6 +2,7 @@ package limit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"reflect"
@@ -184,9 +185,7 @@ func (w *walker) addFields(n *typeInfo, t reflect.Type) {
 		if !f.IsExported() || tag == "-" {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		w.addField(n, name, w.info(f.Type))
 	}
 	for _, e := range embedded {

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -45,9 +46,7 @@ func parseManifest(data []byte, d Descriptor) (Manifest, error) {
 		return m, fmt.Errorf("its type is %s, but its descriptor says %s",
 			bounded.Quote(m.MediaType), bounded.Quote(d.MediaType))
 	}
-	if m.MediaType == "" {
-		m.MediaType = d.MediaType
-	}
+	m.MediaType = cmp.Or(m.MediaType, d.MediaType)
 	switch m.MediaType {
 	case "":
 		m.MediaType = TypeManifest

@@ -52,8 +52,7 @@ func TestForms(t *testing.T) {
 	release := l.Index(amd, arm)
 	l.Write(ocitest.Named(release, "openshift/release:4.21.1-multi"))
 	inTar := func(files fstest.MapFS) fs.FS {
-		archive := checktest.Get(openTar(ocitest.Tar(ocitest.Files(files)...), oci.Limits{}))(t)
-		return archive
+		return checktest.Get(openTar(ocitest.Tar(ocitest.Files(files)...), oci.Limits{}))(t)
 	}
 	all := []string{release.Digest, amd.Digest, arm.Digest}
 	made := map[string]func(*ocitest.Layout) fs.FS{

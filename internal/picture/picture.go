@@ -4,6 +4,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -89,10 +90,7 @@ func (d *Drawing) Mermaid() string {
 	id := map[string]string{}
 	for i, n := range d.Nodes {
 		id[n.Name] = fmt.Sprint(d.Prefix, i)
-		label := n.Label
-		if label == "" {
-			label = n.Name
-		}
+		label := cmp.Or(n.Label, n.Name)
 		lines := strings.Split(label, "\n")
 		for i, line := range lines {
 			lines[i] = mermaidText(line)

@@ -66,12 +66,9 @@ func TestOpen(t *testing.T) {
 			}
 		}
 		for _, file := range []string{"device", "a", "gone"} { // Root and Sub do not follow all links
-			if _, err := regular.Open(sub, file); err == nil {
-				t.Errorf("%s: %s opens", name, file)
-			}
-			if _, err := regular.Open(whole, filepath.Join("sub", file)); err == nil {
-				t.Errorf("%s: %s opens", name, file)
-			}
+			checktest.Fails(t, checktest.Err(regular.Open(sub, file)), "%s: %s opens", name, file)
+			checktest.Fails(t, checktest.Err(
+				regular.Open(whole, filepath.Join("sub", file))), "%s: %s opens", name, file)
 		}
 	}
 	checktest.ErrorIs(t, regular.ErrNotRegular, checktest.Err(regular.Open(os.DirFS(dir), "sub/device")))

@@ -151,9 +151,7 @@ func TestCredentialsPlan(t *testing.T) {
 	if made, err := c.CreateSecrets(t.Context(), api); err != nil || len(made) > 0 {
 		t.Errorf("Secrets %v: %v", made, err)
 	}
-	if _, err := (remedy.Credentials{}).Plan(t.Context(), api); err == nil {
-		t.Error("no release, no error")
-	}
+	checktest.Fails(t, checktest.Err((remedy.Credentials{}).Plan(t.Context(), api)), "no release, no error")
 	if _, err := c.Plan(t.Context(), memory.New(memory.Options{Lenient: true})); !apierrors.IsNotFound(err) {
 		t.Errorf("%v", err)
 	}

@@ -106,9 +106,8 @@ func TestHealthChecksPause(t *testing.T) {
 			}
 		})
 	}
-	if _, err := (remedy.HealthChecks{}).Pause(t.Context(), forkOf(t, nil, node("a"), node("b")), ""); err == nil {
-		t.Error("no image, no error")
-	}
+	checktest.Fails(t, checktest.Err(
+		(remedy.HealthChecks{}).Pause(t.Context(), forkOf(t, nil, node("a"), node("b")), "")), "no image, no error")
 	if names, err := (remedy.HealthChecks{}).Pause(t.Context(), memory.New(memory.Options{}), "T"); err != nil || len(names) > 0 {
 		t.Errorf("a cluster without machines: %v, %v", names, err)
 	}

@@ -19,8 +19,7 @@ const multi = configv1.ClusterVersionArchitectureMulti
 
 func versionOf(t testing.TB, r clusterapi.Reader) *configv1.ClusterVersion {
 	t.Helper()
-	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version")))(t)
-	return cv
+	return checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), r, clusterapi.Key("", "version")))(t)
 }
 
 // migrated makes the cluster run the release for several architectures.
@@ -78,7 +77,6 @@ func TestMultiArchBlocked(t *testing.T) {
 	if _, err := allow.Start(t.Context(), api); err != nil || versionOf(t, api).Spec.DesiredUpdate == nil {
 		t.Errorf("bypassed: %v", err)
 	}
-	if _, err := (remedy.MultiArch{}).Start(t.Context(), memory.NewOpenShift(memory.Options{})); err == nil {
-		t.Error("no ClusterVersion, no error")
-	}
+	checktest.Fails(t, checktest.Err(
+		(remedy.MultiArch{}).Start(t.Context(), memory.NewOpenShift(memory.Options{}))), "no ClusterVersion, no error")
 }

@@ -98,12 +98,8 @@ func NewPersister(o PersistOptions) (*Persister, error) {
 	if o.Interval == 0 {
 		o.Interval = 4*time.Minute + rand.N(4*time.Minute)
 	}
-	if o.FlushTimeout == 0 {
-		o.FlushTimeout = 30 * time.Second
-	}
-	if o.Retries == 0 {
-		o.Retries = 4
-	}
+	o.FlushTimeout = cmp.Or(o.FlushTimeout, 30*time.Second)
+	o.Retries = cmp.Or(o.Retries, 4)
 	o.MaxDigests = cmp.Or(o.MaxDigests, maxPersistedDigests)
 	o.MaxBytes = cmp.Or(o.MaxBytes, maxPersistedBytes)
 	return &Persister{o: o}, nil

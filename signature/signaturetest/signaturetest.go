@@ -2,6 +2,7 @@ package signaturetest
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"crypto"
 	"crypto/ed25519"
@@ -53,9 +54,7 @@ type Key struct {
 // NewKey makes a key. RSA keys take a second or so; one of fewer than 1024 bits is
 // an error.
 func NewKey(o KeyOptions) (*Key, error) {
-	if o.UserID == "" {
-		o.UserID = "Test <test@example.com>"
-	}
+	o.UserID = cmp.Or(o.UserID, "Test <test@example.com>")
 	if o.Created.IsZero() {
 		o.Created = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -212,12 +211,8 @@ var hashIDs = map[crypto.Hash]byte{crypto.SHA256: 8, crypto.SHA384: 9, crypto.SH
 
 // Sign signs any body. A shape that the key cannot sign is an error.
 func (k *Key) Sign(body []byte, s Shape) ([]byte, error) {
-	if s.Version == 0 {
-		s.Version = 4
-	}
-	if s.Hash == 0 {
-		s.Hash = crypto.SHA256
-	}
+	s.Version = cmp.Or(s.Version, 4)
+	s.Hash = cmp.Or(s.Hash, crypto.SHA256)
 	id := hashIDs[s.Hash]
 	switch {
 	case id == 0:

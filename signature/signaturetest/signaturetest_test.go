@@ -44,10 +44,8 @@ func TestEveryShapeVerifies(t *testing.T) {
 	for _, o := range []signaturetest.KeyOptions{{}, {RSABits: 2048, UserID: "Someone", Lifetime: 48 * time.Hour}} {
 		k := checktest.Must(signaturetest.NewKey(o))
 		armored := checktest.Must(k.Armored())
-		ring, err := signature.ParseKeyring("ring", armored)
-		if err != nil || ring.Keys()[0].Fingerprint != k.Fingerprint() {
-			t.Fatal(ring, err)
-		}
+		ring := checktest.Get(signature.ParseKeyring("ring", armored))(t)
+		checktest.Equal(t, k.Fingerprint(), ring.Keys()[0].Fingerprint, "ring.Keys()[0].Fingerprint of %v", ring)
 		for i := range 48 {
 			s := signaturetest.Shape{
 				Version: 3 + i%2, Compressed: i/2%2 == 1, Text: i/4%2 == 1, Partial: i/8%2 == 1,
@@ -55,9 +53,7 @@ func TestEveryShapeVerifies(t *testing.T) {
 			}
 			m, err := k.SignRelease(digest, "quay.io/a/b:1", s)
 			if s.Version == 3 && o.RSABits == 0 {
-				if err == nil {
-					t.Error("an Ed25519 key signed in version 3")
-				}
+				checktest.Fails(t, err, "an Ed25519 key signed in version 3")
 				continue
 			}
 			checktest.OK(t, err)
@@ -90,13 +86,9 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 	}
 	for _, s := range []signaturetest.Shape{{Version: 5}, {Version: 3}, {Hash: crypto.SHA1}} {
-		if _, err := k.Sign(nil, s); err == nil {
-			t.Errorf("%+v: no error", s)
-		}
+		checktest.Fails(t, checktest.Err(k.Sign(nil, s)), "%+v: no error", s)
 	}
-	if _, err := k.SignRelease("", "", signaturetest.Shape{}); err == nil {
-		t.Error("nothing to sign: no error")
-	}
+	checktest.Fails(t, checktest.Err(k.SignRelease("", "", signaturetest.Shape{})), "nothing to sign: no error")
 }
 
 // Each of these is refused, and only for what it is.

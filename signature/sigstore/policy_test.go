@@ -178,9 +178,7 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%s in %q: %v %s", tt.image, tt.namespace, err, diff)
 		}
 	}
-	if _, err := all.For("A B", ""); err == nil {
-		t.Error("a name that is none: no error")
-	}
+	checktest.Fails(t, checktest.Err(all.For("A B", "")), "a name that is none: no error")
 }
 
 // All policies of one scope must be satisfied; an image that none governs needs
@@ -189,13 +187,11 @@ func TestPoliciesOfACluster(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
 	for i, k := range [][]byte{pemOf(rsa2048()), pemOf(ed())} {
 		checktest.OK(t,
-			api.Load(policyObject(t, "ClusterImagePolicy", "v1", fmt.Sprint("p", i), "", "["+repo+"]",
-				"{rootOfTrust: "+keyed(k)+"}")))
+			api.Load(policyObject(t, "ClusterImagePolicy", "v1", fmt.Sprint("p", i),
+				"", "["+repo+"]", "{rootOfTrust: "+keyed(k)+"}")))
 	}
-	all, err := sigstore.ReadPolicies(t.Context(), api)
-	if err != nil || len(all) != 2 {
-		t.Fatal(all, err)
-	}
+	all := checktest.Get(sigstore.ReadPolicies(t.Context(), api))(t)
+	checktest.Equal(t, 2, len(all), "len(all) of %v", all)
 	body := payload(digestA, named)
 	image := repo + "@" + digestA
 	both := sigstore.MemorySource{digestA: {attach(ed(), body), attach(rsa2048(), body)}}
@@ -207,16 +203,12 @@ func TestPoliciesOfACluster(t *testing.T) {
 	if v, err := all.Verify(t.Context(), "other.io/x@"+digestA, "", both); err != nil || len(v.Signers) != 0 {
 		t.Error(v, err)
 	}
-	if _, err := all.Verify(t.Context(), "A B", "", both); err == nil {
-		t.Error("no image: no error")
-	}
+	checktest.Fails(t, checktest.Err(all.Verify(t.Context(), "A B", "", both)), "no image: no error")
 
 	checktest.OK(t, api.Load(policyObject(t, "ClusterImagePolicy", "v1", "bad", "", "[]", "{rootOfTrust: {}}")))
 	checktest.ErrorHas(t, "ClusterImagePolicy bad: ", checktest.Err(sigstore.ReadPolicies(t.Context(), api)))
 	down := memory.NewOpenShift(memory.Options{Intercept: func(context.Context, memory.Call, func(context.Context) error) error { return errors.New("down") }})
-	if _, err := sigstore.ReadPolicies(t.Context(), down); err == nil {
-		t.Error("no error")
-	}
+	checktest.Fails(t, checktest.Err(sigstore.ReadPolicies(t.Context(), down)), "no error")
 	none := memory.NewOpenShift(memory.Options{})
 	if p, err := sigstore.ReadPolicies(t.Context(), none); err != nil || len(p) != 0 {
 		t.Errorf("a cluster without the kinds: %v %v", p, err)

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -355,9 +357,9 @@ func TestDecodeRoots(t *testing.T) {
 			t.Errorf("%.60s: %v, want %s", root, err, want)
 		}
 		if err == nil {
-			if _, err := p.Verify(t.Context(), repo+"@"+digestA, sigstore.MemorySource{digestA: {attach(logKey, payload(digestA, named))}}); err == nil {
-				t.Errorf("%.60s: a bare signature verified", root)
-			}
+			checktest.Fails(t, checktest.Err(
+				p.Verify(t.Context(), repo+"@"+digestA,
+					sigstore.MemorySource{digestA: {attach(logKey, payload(digestA, named))}})), "%.60s: a bare signature verified", root)
 		}
 	}
 }

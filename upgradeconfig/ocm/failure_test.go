@@ -350,9 +350,7 @@ func TestPullSecretIsReadAgain(t *testing.T) {
 	secret.Object["data"] = ocmtest.PullSecret([]byte(`{"auths":{"cloud.openshift.com":{"auth":"` + s.Token + `"}}}`)).Object["data"]
 	must(cluster.Update(t.Context(), secret, clusterapi.UpdateOptions{}))
 	checktest.Good(t, checktest.Err(fresh.Policies(t.Context())))
-	if _, err := kept.Policies(t.Context()); err == nil {
-		t.Error("the token was read again")
-	}
+	checktest.Fails(t, checktest.Err(kept.Policies(t.Context())), "the token was read again")
 }
 
 // TestTokenIsNeverTold, though the server repeats it wherever it can.

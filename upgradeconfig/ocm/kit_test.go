@@ -108,12 +108,7 @@ func serving(c *memory.Cluster) *memory.Cluster {
 }
 
 // must returns what a constructor made.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 // connect makes the provider of one sync: it has read what authenticates the
 // cluster.

@@ -212,9 +212,7 @@ func TestLostAnswer(t *testing.T) {
 	s := newServer(p7)
 	s.Fail(ocmtest.Fault{Method: "PATCH", Abort: true, Late: true})
 	p := newProvider(t, s, ocm.Options{})
-	if err := p.Notify(t.Context(), notification(upgradeconfig.StateStarted)); err == nil {
-		t.Error("no error")
-	}
+	checktest.Fails(t, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)), "no error")
 	checktest.Good(t, p.Notify(t.Context(), notification(upgradeconfig.StateStarted)))
 	changes := 0
 	for _, r := range s.Requests() {

@@ -339,10 +339,8 @@ func TestPages(t *testing.T) {
 	for _, tt := range []struct{ n, size, pages int }{{0, 0, 1}, {1, 0, 1}, {100, 0, 1}, {101, 0, 2}, {250, 0, 3}, {250, 50, 5}, {1000, 0, 10}} {
 		s := newServer(many(tt.n)...)
 		s.PageSize = tt.size
-		got, err := newProvider(t, s, ocm.Options{}).Policies(t.Context())
-		if err != nil || len(got) != tt.n {
-			t.Fatalf("%+v: %d policies, %v", tt, len(got), err)
-		}
+		got := checktest.Get(newProvider(t, s, ocm.Options{}).Policies(t.Context()))(t)
+		checktest.Equal(t, tt.n, len(got), "len(got) of %v", tt)
 		pages := 0
 		for _, r := range s.Requests() {
 			if r.Path == policies {
@@ -459,10 +457,9 @@ func TestOddIDs(t *testing.T) {
 		}
 		s.ServeHTTP(w, r)
 	})
-	got, err := newProvider(t, h, ocm.Options{}).Policies(t.Context())
-	if err != nil || len(got) != 1 || uri != policies+"/a%2Fb%3Fc%23d%20e%252F/state" {
-		t.Errorf("%v, %v, %s", got, err, uri)
-	}
+	got := checktest.Get(newProvider(t, h, ocm.Options{}).Policies(t.Context()))(t)
+	checktest.Equal(t, 1, len(got), "len(got) of %v, %v", got, uri)
+	checktest.Equal(t, policies+"/a%2Fb%3Fc%23d%20e%252F/state", uri, "uri of %v", got)
 }
 
 func TestHosted(t *testing.T) {
@@ -507,10 +504,8 @@ func TestAgent(t *testing.T) {
 	const agent = "http://ocm-agent.openshift-ocm-agent-operator.svc.cluster.local:8081"
 	s := newServer(p7)
 	p := newProvider(t, s, ocm.Options{URL: agent, Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New("a proxy was asked for") }})
-	got, err := p.Policies(t.Context())
-	if err != nil || len(got) != 1 {
-		t.Fatal(got, err)
-	}
+	got := checktest.Get(p.Policies(t.Context()))(t)
+	checktest.Equal(t, 1, len(got), "len(got) of %v", got)
 	checktest.Same(t, p7Spec, got[0].Spec)
 	checktest.Same(t, []string{"GET /", "GET /1a2b/upgrade_policies", "GET /1a2b/upgrade_policies/p-7/state"}, asked(s))
 	for body, want := range map[string]error{
@@ -569,13 +564,9 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for _, o := range []ocm.Options{{Kind: "hosted"}, {Type: "osd"}} {
-		if _, err := ocm.New(cluster, o); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
+		checktest.Fails(t, checktest.Err(ocm.New(cluster, o)), "%+v is accepted", o)
 	}
-	if _, err := ocm.New(nil, ocm.Options{}); err == nil {
-		t.Error("no cluster, no error")
-	}
+	checktest.Fails(t, checktest.Err(ocm.New(nil, ocm.Options{})), "no cluster, no error")
 }
 
 // TestTransport: a transport that authenticates needs no pull secret.
@@ -608,14 +599,11 @@ func TestFromConfig(t *testing.T) {
 		t.Errorf("%v, %v", p, err)
 	}
 	c.ConfigManager.OCMBaseURL = "https://ocm.example"
-	p, err := build(t.Context(), c)
-	if err != nil || p.String() != "OCM https://ocm.example" {
-		t.Fatal(p, err)
-	}
-	got, err := p.Policies(t.Context())
-	if err != nil || len(got) != 1 || got[0].Spec.Type != upgradeconfig.OSD {
-		t.Error(got, err)
-	}
+	p := checktest.Get(build(t.Context(), c))(t)
+	checktest.Equal(t, "OCM https://ocm.example", p.String(), "p.String() of %v", p)
+	got := checktest.Get(p.Policies(t.Context()))(t)
+	checktest.Equal(t, 1, len(got), "len(got) of %v", got)
+	checktest.Equal(t, upgradeconfig.OSD, got[0].Spec.Type, "got[0].Spec.Type of %v", got)
 	for _, on := range []bool{false, true} {
 		if on {
 			c.FeatureGate.Enabled = []string{"ServiceLogNotification"}

@@ -876,9 +876,7 @@ func TestControllerRun(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- c.Run(ctx) }()
 		synctest.Wait()
-		if err := c.Run(ctx); err == nil {
-			t.Error("a second Run")
-		}
+		checktest.Fails(t, c.Run(ctx), "a second Run")
 		time.Sleep(90 * time.Second) // no look is due now
 		before := time.Now()
 		must(clusterapi.Create(ctx, w, object(w.provider.policies[0].Spec, upgradeconfig.Status{}), clusterapi.CreateOptions{}))

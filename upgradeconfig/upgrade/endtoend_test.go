@@ -159,10 +159,8 @@ func TestEndToEnd(t *testing.T) {
 		if h := cv.Status.History[0]; h.Version != sample.ToVersion || h.State != configv1.CompletedUpdate || cv.Spec.Channel != "stable-4.21" {
 			t.Errorf("ClusterVersion %s: %+v", cv.Spec.Channel, h)
 		}
-		nodes, err := clusterapi.List[corev1.Node](context.Background(), cluster, clusterapi.ListOptions{})
-		if err != nil || len(nodes) != 8 {
-			t.Fatalf("%d nodes, %v", len(nodes), err)
-		}
+		nodes := checktest.Get(clusterapi.List[corev1.Node](context.Background(), cluster, clusterapi.ListOptions{}))(t)
+		checktest.Equal(t, 8, len(nodes), "len(nodes)")
 		for _, n := range nodes {
 			if !strings.HasPrefix(n.Status.NodeInfo.KubeletVersion, "v1.34.") || n.Spec.Unschedulable {
 				t.Errorf("%s: %s, unschedulable %v", n.Name, n.Status.NodeInfo.KubeletVersion, n.Spec.Unschedulable)

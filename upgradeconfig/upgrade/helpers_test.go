@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/fixture"
 )
@@ -21,19 +22,11 @@ var (
 	serving    = fixture.Serving
 	history    = fixture.History
 	configMap  = fixture.ConfigMap
+	errText    = fixture.Text
+	data       = fixture.Data
 )
 
-func must[T any](v T, err error) T { return fixture.Must(v, err) }
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-// data is that of an event.
-func data(e clusterapi.Event) *upgradeconfig.EventData { return e.Data.(*upgradeconfig.EventData) }
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 // looseDefinition is the definition without what its schema says of fields: to
 // validate them takes a third of the time of an upgrade.

@@ -101,7 +101,6 @@ func TestNewNotification(t *testing.T) {
 func TestNotificationLog(t *testing.T) {
 	var out bytes.Buffer
 	upgrade.NewNotification("StateStarted", object(specA, upgradeconfig.Status{}), nil).Log(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
-	if want := `msg="Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3"`; !strings.Contains(out.String(), want) {
-		t.Error(out.String())
-	}
+	checktest.Has(t, out.String(),
+		`msg="Upgrade-State: StateStarted Description: Cluster is currently being upgraded to version 4.20.3"`)
 }

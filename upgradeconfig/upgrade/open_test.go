@@ -261,9 +261,7 @@ func TestRequestGone(t *testing.T) {
 				t.Errorf("after %s: %s, open are %v", took, w.entry().Phase, h.open())
 			}
 			checktest.Same(t, []upgradeconfig.State{"StateStarted", "StateFailed"}, w.provider.told)
-			if text := w.provider.texts[1]; !strings.Contains(text, "not asked to update to that version any more") {
-				t.Errorf("told %q", text)
-			}
+			checktest.Has(t, w.provider.texts[1], "not asked to update to that version any more")
 		})
 	}
 }

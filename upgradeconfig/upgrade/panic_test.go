@@ -126,8 +126,7 @@ func TestForcedDrainOfOneNode(t *testing.T) {
 	}
 	drain := &upgrade.ForcedDrain{API: allPods{cluster}}
 	checktest.OK(t, drain.ForceDrain(t.Context(), nil, 0))
-	pods, err := clusterapi.List[corev1.Pod](t.Context(), cluster, clusterapi.ListOptions{})
-	if err != nil || len(pods) != 1 || pods[0].Name != "web-other" {
-		t.Errorf("%v, %v", pods, err)
-	}
+	pods := checktest.Get(clusterapi.List[corev1.Pod](t.Context(), cluster, clusterapi.ListOptions{}))(t)
+	checktest.Equal(t, 1, len(pods), "len(pods) of %v", pods)
+	checktest.Equal(t, "web-other", pods[0].Name, "pods[0].Name of %v", pods)
 }

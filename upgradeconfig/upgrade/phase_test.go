@@ -161,9 +161,7 @@ func TestNothingKnown(t *testing.T) {
 	if d.Entry == nil || d.Entry.Phase != upgradeconfig.PhaseNew || d.Entry.PrecedingVersion != "" {
 		t.Errorf("%+v", d)
 	}
-	if err := upgrade.CheckUpgradeable(specA, nil); err == nil {
-		t.Error("nobody knows whether it is upgradeable")
-	}
+	checktest.Fails(t, upgrade.CheckUpgradeable(specA, nil), "nobody knows whether it is upgradeable")
 	if upgrade.Request(specA.Desired, nil) || upgrade.Request(upgradeconfig.Update{Image: "x"}, nil) {
 		t.Error("a request to nobody")
 	}
@@ -191,9 +189,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%q: %v %s", typ, err, diff)
 		}
 	}
-	if _, err := upgrade.Steps("osd"); err == nil {
-		t.Error("a type of another letter case passes")
-	}
+	checktest.Fails(t, checktest.Err(upgrade.Steps("osd")), "a type of another letter case passes")
 }
 
 // TestNextStep: what is done is not done again, but for what has to hold until

@@ -25,6 +25,5 @@ func TestConformance(t *testing.T) {
 
 func newAPI(t testing.TB, c client.Client, o runtimeclient.Options) clusterapi.ClusterAPI {
 	t.Helper()
-	api := checktest.Get(runtimeclient.New(c, o))(t)
-	return api
+	return checktest.Get(runtimeclient.New(c, o))(t)
 }

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,8 +58,7 @@ func fake(t testing.TB, answer func(w http.ResponseWriter, r *http.Request)) cli
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(configMaps, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, meta.RESTScopeNamespace)
-	c := checktest.Get(client.NewWithWatch(&rest.Config{Host: s.URL}, client.Options{Mapper: mapper}))(t)
-	return c
+	return checktest.Get(client.NewWithWatch(&rest.Config{Host: s.URL}, client.Options{Mapper: mapper}))(t)
 }
 
 func configMap(namespace, name string) string {
@@ -126,12 +124,8 @@ func TestRequests(t *testing.T) {
 		if err := tc.do(); err != nil {
 			t.Errorf("%s: %v", tc.name, err)
 		}
-		if diff := cmp.Diff([]request{tc.want}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
-		}
-		if diff := cmp.Diff(before, u); diff != "" {
-			t.Errorf("%s changed the caller's object:\n%s", tc.name, diff)
-		}
+		checktest.SameIn(t, tc.name, []request{tc.want}, got)
+		checktest.SameIn(t, fmt.Sprintf("%s changed the caller's object", tc.name), before, u)
 	}
 	got = nil
 	for name, err := range map[string]error{
@@ -186,10 +180,8 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	answer = fmt.Sprintf(list, a)
-	l, err := api.List(t.Context(), configMaps, clusterapi.ListOptions{Namespace: "default"})
-	if err != nil || len(l.Items) != 1 {
-		t.Errorf("got %v, %v", l, err)
-	}
+	l := checktest.Get(api.List(t.Context(), configMaps, clusterapi.ListOptions{Namespace: "default"}))(t)
+	checktest.Equal(t, 1, len(l.Items), "len(l.Items) of %v", l)
 }
 
 // A kind that the mapper knew and the server does not serve any more is not an
@@ -264,9 +256,7 @@ func TestRefuseAtOnce(t *testing.T) {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !ok || seconds != 10 {
 		t.Errorf("Evict: %v", err)
 	}
-	if _, err := api.Get(t.Context(), configMaps, key); err != nil {
-		t.Errorf("Get: %v", err)
-	}
+	checktest.Good(t, checktest.Err(api.Get(t.Context(), configMaps, key)))
 	want := map[string]int{"/api/v1/namespaces/default/pods/a/eviction": 1, "/api/v1/namespaces/default/configmaps/a": 2}
 	checktest.SameIn(t, "requests", want, requests)
 }
@@ -287,13 +277,9 @@ func TestWatcher(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	if _, err := runtimeclient.New(nil, runtimeclient.Options{}); err == nil {
-		t.Error("no client, and no error")
-	}
+	checktest.Fails(t, checktest.Err(runtimeclient.New(nil, runtimeclient.Options{})), "no client, and no error")
 	for _, o := range []runtimeclient.Options{{PageSize: -1}, {MaxItems: -1}} {
-		if _, err := runtimeclient.New(mapping{}, o); err == nil {
-			t.Errorf("%+v, and no error", o)
-		}
+		checktest.Fails(t, checktest.Err(runtimeclient.New(mapping{}, o)), "%+v, and no error", o)
 	}
 }
 

@@ -119,9 +119,8 @@ func TestDefault(t *testing.T) {
 		t.Errorf("exit %d, %s", code, &errs)
 	}
 	c.Execute(t.Context(), []string{"-h"}, &out, &errs)
-	if !strings.Contains(out.String(), "\nexample COMMAND -h shows the flags of a command. Without a command it is fail.\n\n") {
-		t.Error(out.String())
-	}
+	checktest.Has(t, out.String(),
+		"\nexample COMMAND -h shows the flags of a command. Without a command it is fail.\n\n")
 }
 
 func TestJSON(t *testing.T) {

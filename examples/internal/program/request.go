@@ -54,9 +54,7 @@ func (r Request) until(ctx context.Context, looks ...func(context.Context, *conf
 	if err := options.NonNegative(r); err != nil {
 		return err
 	}
-	if r.Interval == 0 {
-		r.Interval = 30 * time.Second
-	}
+	r.Interval = cmp.Or(r.Interval, 30*time.Second)
 	if r.Wait == nil {
 		r.Wait = func(d time.Duration) error { return reconcile.Sleep(ctx, d) }
 	}

@@ -80,7 +80,6 @@ func TestRequestRun(t *testing.T) {
 	checktest.ErrorHas(t, "Interval", (Request{Interval: -1}).Run(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (Request{API: memory.NewOpenShift(memory.Options{})}).Run(ctx); err == nil {
-		t.Error("a context that has ended gives no error")
-	}
+	checktest.Fails(t, (Request{API: memory.NewOpenShift(memory.Options{})}).Run(ctx),
+		"a context that has ended gives no error")
 }

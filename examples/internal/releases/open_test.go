@@ -102,9 +102,7 @@ func TestOpenFails(t *testing.T) {
 			t.Errorf("%s: %v, exit %d", name, err, codeOf(t, err))
 		}
 	}
-	if _, err := fs.ReadFile(sampleFlat(t), "other"); err == nil {
-		t.Error("a file beside the manifests")
-	}
+	checktest.Fails(t, checktest.Err(fs.ReadFile(sampleFlat(t), "other")), "a file beside the manifests")
 }
 
 // sampleFlat is the file system of a directory of manifests alone.

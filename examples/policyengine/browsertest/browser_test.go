@@ -105,8 +105,7 @@ func text(t *testing.T, ctx context.Context, selector chromedp.CSS) string {
 // value is that of an expression of the page.
 func value[T any](t *testing.T, ctx context.Context, expression string) T {
 	t.Helper()
-	v := checktest.Get(chromedp.Run(ctx, chromedp.Evaluate[T](expression)))(t)
-	return v
+	return checktest.Get(chromedp.Run(ctx, chromedp.Evaluate[T](expression)))(t)
 }
 
 // call calls a method of the DevTools protocol.
@@ -173,9 +172,7 @@ func TestEdge(t *testing.T) {
 			run(t, ctx, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS("#svg")), activate)
 			until(t, ctx, `document.getElementById("detail").textContent === "4.20.3 → 4.21.0"`)
 			for _, want := range []string{"Conditional", "RouterReload", "Requests may fail", "Declared by previous releases.jsonl:", "Conditional by from: RouterReload blocked-edges/4.21.0-RouterReload.yaml:2"} {
-				if got := text(t, ctx, "#details"); !strings.Contains(got, want) {
-					t.Errorf("the details lack %q: %s", want, got)
-				}
+				checktest.Has(t, text(t, ctx, "#details"), want)
 			}
 			until(t, ctx, `document.activeElement.id === "detail"`)
 		})
@@ -197,10 +194,10 @@ func TestKeyboard(t *testing.T) {
 	if !slices.Equal(order, want) {
 		t.Errorf("focus goes to %q, want %q", order, want)
 	}
-	tree, err := chromedp.Run(ctx, func(ctx context.Context, tab *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
-		return cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-	})
-	checktest.OK(t, err)
+	tree := checktest.Get(chromedp.Run(ctx,
+		func(ctx context.Context, tab *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+			return cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		}))(t)
 	seen := map[string]bool{}
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {
@@ -270,9 +267,7 @@ func TestLooks(t *testing.T) {
 			}
 		}
 	}
-	if len(grounds) != 2 {
-		t.Errorf("grounds of both schemes: %v", grounds)
-	}
+	checktest.Equal(t, 2, len(grounds), "grounds of both schemes: %v", grounds)
 }
 
 // TestWithoutScript: links and the form do all that matters.
@@ -280,9 +275,7 @@ func TestWithoutScript(t *testing.T) {
 	ctx := tab(t)
 	run(t, ctx, call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.Navigate(sample(t)+"/?channel=stable-4.21&version=4.20.3"),
 		chromedp.Click(chromedp.CSS(`ul.updates a[href*="to=4.21.0"]`)), chromedp.WaitVisible(chromedp.CSS(".risk")))
-	if got := text(t, ctx, "#details"); !strings.Contains(got, "blocked-edges/4.21.0-RouterReload.yaml:2") {
-		t.Error(got)
-	}
+	checktest.Has(t, text(t, ctx, "#details"), "blocked-edges/4.21.0-RouterReload.yaml:2")
 }
 
 // large is a channel of 1,000 releases in five minors.
@@ -297,13 +290,11 @@ func large(t *testing.T) *graphdata.Snapshot {
 			versions = append(versions, version)
 		}
 	}
-	tree, err := graphdata.Load(t.Context(), fstest.MapFS{
+	tree := checktest.Get(graphdata.Load(t.Context(), fstest.MapFS{
 		"version": {Data: []byte("1.1.0")}, "raw/metadata.json": {Data: []byte("{}")}, "blocked-edges/README.md": {},
 		"channels/large-4.24.yaml": {Data: []byte("name: large-4.24\nversions: [" + strings.Join(versions, ", ") + "]\n")},
-	}, graphdata.LoadOptions{})
-	checktest.OK(t, err)
-	s := checktest.Get(graphdata.Build(tree, releases, graphdata.BuildOptions{}))(t)
-	return s
+	}, graphdata.LoadOptions{}))(t)
+	return checktest.Get(graphdata.Build(tree, releases, graphdata.BuildOptions{}))(t)
 }
 
 // TestLarge: 1,000 releases are laid out within a second, and no task takes more than

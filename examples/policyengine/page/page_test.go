@@ -91,9 +91,7 @@ func TestPage(t *testing.T) {
 			w, body := get(t, s, tt.url)
 			checktest.Equal(t, tt.code, w.Code, "status")
 			for _, want := range tt.want {
-				if !strings.Contains(body, want) {
-					t.Errorf("the page lacks %q:\n%s", want, body)
-				}
+				checktest.Has(t, body, want)
 			}
 			for _, bad := range []string{"<script>", "4.30.10", "no versions", " style=", " onclick=", "ZgotmplZ"} {
 				if strings.Contains(body, bad) {

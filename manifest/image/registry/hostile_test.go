@@ -138,14 +138,10 @@ func TestManyRepositories(t *testing.T) {
 		ask(i)
 	}
 	ask(0)
-	if logins != 64 {
-		t.Errorf("%d logins", logins)
-	}
+	checktest.Equal(t, 64, logins, "logins")
 	ask(64) // one too many
 	ask(0)
-	if logins != 66 {
-		t.Errorf("%d logins", logins)
-	}
+	checktest.Equal(t, 66, logins, "logins")
 }
 
 // A registry that stops answering, in whatever place, holds nobody longer than the
@@ -173,16 +169,12 @@ func TestSilentRegistry(t *testing.T) {
 				})
 				src := must(registry.New(registry.Options{PlainHTTP: true, Image: arm64}))
 				spec := host + "/ocp/release@" + digestOf(index)
-				if _, err := load(ctx, src, spec); !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				checktest.ErrorIs(t, context.Canceled, checktest.Err(load(ctx, src, spec)))
 				if begun {
 					return
 				}
 				src = must(registry.New(registry.Options{PlainHTTP: true, Image: arm64, Timeout: 20 * time.Millisecond}))
-				if _, err := load(t.Context(), src, spec); err == nil || !strings.Contains(err.Error(), "timeout awaiting response headers") {
-					t.Error(err)
-				}
+				checktest.ErrorHas(t, "timeout awaiting response headers", checktest.Err(load(t.Context(), src, spec)))
 			})
 		}
 	}

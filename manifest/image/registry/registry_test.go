@@ -42,10 +42,7 @@ func check(err error) {
 	}
 }
 
-func must[T any](v T, err error) T {
-	check(err)
-	return v
-}
+func must[T any](v T, err error) T { return checktest.Must(v, err) }
 
 // release returns an index with a release for two architectures.
 func release() v1.ImageIndex {
@@ -130,9 +127,7 @@ func TestPull(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := load(ctx, mirror, "quay.io/a/b@"+digestOf(index)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(load(ctx, mirror, "quay.io/a/b@"+digestOf(index))))
 }
 
 func TestOptions(t *testing.T) {
@@ -141,9 +136,7 @@ func TestOptions(t *testing.T) {
 		"MaxRedirects is negative": {MaxRedirects: -1}, "Timeout is negative": {Timeout: -1}, "Image.Limits.Depth is negative": {Image: image.Options{Limits: image.Limits{Depth: -1}}},
 		`repository "a b"`: {Mirrors: []string{"a/b", "a b"}}, `repository "x/y@`: {Mirrors: []string{"x/y@sha256:abc"}}, "Retries is negative": {Retries: -1},
 	} {
-		if _, err := registry.New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		checktest.ErrorHas(t, want, checktest.Err(registry.New(o)))
 	}
 }
 
@@ -233,9 +226,7 @@ func TestBasicAuthorization(t *testing.T) {
 		}
 	}
 	password = "renewed"
-	if _, err := load(t.Context(), src, spec); err == nil {
-		t.Error("no error with the old password")
-	}
+	checktest.Fails(t, checktest.Err(load(t.Context(), src, spec)), "no error with the old password")
 	known = password
 	checktest.Good(t, checktest.Err(load(t.Context(), src, spec)))
 	for _, keys := range []authn.Keychain{nil, keychain{"a.example", login("", ""), &resolved}, keychain{"a.example", login("me", "secret2"), &resolved}} {
@@ -319,9 +310,7 @@ func TestRedirects(t *testing.T) {
 		if (err == nil) != (tt.err == "") || err != nil && (!strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret")) {
 			t.Errorf("%s: %v, want %s", tt.target, err, tt.err)
 		}
-		if away := s.asked[len(s.asked)-1] != "a.example"; away != (tt.err == "") {
-			t.Errorf("%s: asked %v", tt.target, s.asked)
-		}
+		checktest.Equal(t, (tt.err == ""), s.asked[len(s.asked)-1] != "a.example", "%s: asked %v", tt.target, s.asked)
 	}
 }
 
@@ -330,9 +319,9 @@ func TestPlainHTTP(t *testing.T) {
 	host, index := serve(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 	})
-	if _, err := load(t.Context(), must(registry.New(registry.Options{Image: arm64})), host+"/ocp/release@"+digestOf(index)); err == nil {
-		t.Error("no error")
-	}
+	checktest.Fails(t, checktest.Err(
+		load(t.Context(), must(registry.New(registry.Options{Image: arm64})),
+			host+"/ocp/release@"+digestOf(index))), "no error")
 }
 
 // Layouts as another implementation writes them.

@@ -19,6 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/internal/oci"
@@ -153,9 +155,7 @@ func TestMirrorsAndRetries(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
 		_, err := must(registry.NewStore(registry.Options{Transport: s, Retries: 9})).Manifest(ctx, "a.example/o/r", digest)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
+		checktest.ErrorIs(t, context.DeadlineExceeded, err)
 	})
 }
 
@@ -236,9 +236,9 @@ func TestLoginIsAskedFor(t *testing.T) {
 				return asks(r)
 			}
 			keys := keychain{"a.example", login("me", "secret"), new(atomic.Int32)}
-			if _, err := load(t.Context(), must(registry.New(registry.Options{Transport: s, Keychain: keys})), "a.example/o/r@"+digest); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(
+				load(t.Context(), must(registry.New(registry.Options{Transport: s, Keychain: keys})),
+					"a.example/o/r@"+digest)))
 			if (logins > 0) != (name != "never") || keys.resolved.Load() > 1 {
 				t.Errorf("%d logins", logins)
 			}
@@ -267,10 +267,9 @@ func TestOpenSource(t *testing.T) {
 	}
 	o := registry.Options{Transport: s}
 	for _, place := range []string{"docker://mirror.example/x/y", dir} {
-		v, err := policy.Verify(t.Context(), "quay.io/o/r@"+digest, must(registry.OpenSource(place, o, sigstore.Limits{})))
-		if err != nil || len(v.Signers) != 1 {
-			t.Errorf("%s: %v, %v", place, v, err)
-		}
+		v := checktest.Get(policy.Verify(t.Context(), "quay.io/o/r@"+digest,
+			must(registry.OpenSource(place, o, sigstore.Limits{}))))(t)
+		checktest.Equal(t, 1, len(v.Signers), "len(v.Signers) of %v, %v", place, v)
 	}
 	other := "sha256:" + strings.Repeat("b", 64)
 	_, err := policy.Verify(t.Context(), "quay.io/o/r@"+other, must(registry.OpenSource("docker://mirror.example/x/y", o, sigstore.Limits{})))
@@ -287,7 +286,7 @@ func TestOpenSource(t *testing.T) {
 			t.Errorf("%s: %v, want %s", place, err, want)
 		}
 	}
-	if _, err := registry.OpenSource("docker://quay.io/a", registry.Options{Retries: -1}, sigstore.Limits{}); err == nil {
-		t.Error("a negative option is taken")
-	}
+	checktest.Fails(t, checktest.Err(
+		registry.OpenSource("docker://quay.io/a", registry.Options{Retries: -1},
+			sigstore.Limits{})), "a negative option is taken")
 }

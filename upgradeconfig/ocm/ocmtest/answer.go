@@ -1,6 +1,7 @@
 package ocmtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -259,9 +260,6 @@ func (p Policy) document(c Cluster) map[string]any {
 }
 
 func (p Policy) state() map[string]any {
-	value := p.State
-	if value == "" {
-		value = "scheduled"
-	}
+	value := cmp.Or(p.State, "scheduled")
 	return map[string]any{"kind": "UpgradePolicyState", "value": value, "description": p.Description}
 }

@@ -1,6 +1,7 @@
 package ocmtest
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -48,9 +49,7 @@ func (s *Server) Fail(faults ...Fault) {
 	defer s.mu.Unlock()
 	for _, f := range faults {
 		f.Header = f.Header.Clone()
-		if f.Times == 0 {
-			f.Times = 1
-		}
+		f.Times = cmp.Or(f.Times, 1)
 		s.faults = append(s.faults, &f)
 	}
 }

@@ -307,9 +307,7 @@ func TestServed(t *testing.T) {
 	resp := checktest.Must(http.Get(server.URL + clusters))
 	checktest.ErrorIs(t, io.ErrUnexpectedEOF, checktest.Err(io.ReadAll(resp.Body)))
 	resp.Body.Close()
-	if _, err := http.Get(server.URL + clusters); err == nil {
-		t.Error("not broken off")
-	}
+	checktest.Fails(t, checktest.Err(http.Get(server.URL+clusters)), "not broken off")
 	if r := s.Requests(); len(r) < 2 || r[0].Status != 200 || r[1].Status != 0 || r[0].String() != "GET "+clusters {
 		t.Errorf("%+v", r)
 	}

@@ -19,23 +19,23 @@ import (
 // conditional update.
 func newCluster(t *testing.T, change func(*configv1.ClusterVersion)) *memory.Cluster {
 	t.Helper()
-	c, err := simulation.New(simulation.Options{
+	c := checktest.Get(simulation.New(simulation.Options{
 		Release:        simulation.Release{Version: "4.17.30", Operators: []simulation.Operator{{Name: "machine-config"}}},
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.17"},
-	})
-	checktest.OK(t, err)
-	_, err = clusterapi.Modify(t.Context(), c, clusterVersion, clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-		cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.17.31", Image: "registry.example/release@sha256:31"}}
-		cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
-			Release: configv1.Release{Version: "4.17.32", Image: "registry.example/release@sha256:32"},
-			Risks:   []configv1.ConditionalUpdateRisk{{Name: "SlowDisks", URL: "https://example.com", Message: "x", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}},
-		}}
-		if change != nil {
-			change(cv)
-		}
-		return nil
-	})
-	checktest.OK(t, err)
+	}))(t)
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(t.Context(), c, clusterVersion, clusterapi.ModifyOptions{Status: true},
+			func(cv *configv1.ClusterVersion) error {
+				cv.Status.AvailableUpdates = []configv1.Release{{Version: "4.17.31", Image: "registry.example/release@sha256:31"}}
+				cv.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
+					Release: configv1.Release{Version: "4.17.32", Image: "registry.example/release@sha256:32"},
+					Risks:   []configv1.ConditionalUpdateRisk{{Name: "SlowDisks", URL: "https://example.com", Message: "x", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}},
+				}}
+				if change != nil {
+					change(cv)
+				}
+				return nil
+			})))
 	return c.Cluster
 }
 
@@ -79,13 +79,9 @@ func TestShow(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.err)
 			}
 			for _, text := range tc.want {
-				if !strings.Contains(out.String(), text) {
-					t.Errorf("the output lacks %q", text)
-				}
+				checktest.Has(t, out.String(), text)
 			}
-			if got := desired(t, api); got != tc.requested {
-				t.Errorf("requested %q, want %q", got, tc.requested)
-			}
+			checktest.Equal(t, tc.requested, desired(t, api), "requested")
 			if t.Failed() {
 				t.Logf("output:\n%s", out.String())
 			}

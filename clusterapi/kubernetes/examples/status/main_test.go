@@ -16,8 +16,7 @@ import (
 
 func newCluster(t *testing.T) *memory.Cluster {
 	t.Helper()
-	c, err := simulation.New(simulation.Options{Release: simulation.Release{Version: "4.17.30", Operators: []simulation.Operator{{Name: "machine-config"}}}})
-	checktest.OK(t, err)
+	c := checktest.Get(simulation.New(simulation.Options{Release: simulation.Release{Version: "4.17.30", Operators: []simulation.Operator{{Name: "machine-config"}}}}))(t)
 	return c.Cluster
 }
 
@@ -64,23 +63,19 @@ func TestWatch(t *testing.T) {
 	if line := <-out.lines; !strings.HasSuffix(line, " not updating\n") {
 		t.Errorf("at first %q", line)
 	}
-	if _, err := clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true}, func(cv *configv1.ClusterVersion) error {
-		for i := range cv.Status.Conditions {
-			if cv.Status.Conditions[i].Type == configv1.OperatorProgressing {
-				cv.Status.Conditions[i].Status = configv1.ConditionTrue
-			}
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if line := <-out.lines; !strings.Contains(line, "1 of 1 operators updated") {
-		t.Errorf("then %q", line)
-	}
+	checktest.OK(t, checktest.Err(
+		clusterapi.Modify(ctx, api, clusterapi.Key("", "version"), clusterapi.ModifyOptions{Status: true},
+			func(cv *configv1.ClusterVersion) error {
+				for i := range cv.Status.Conditions {
+					if cv.Status.Conditions[i].Type == configv1.OperatorProgressing {
+						cv.Status.Conditions[i].Status = configv1.ConditionTrue
+					}
+				}
+				return nil
+			})))
+	checktest.Has(t, <-out.lines, "1 of 1 operators updated")
 	cancel()
-	if c := <-code; c != 0 {
-		t.Errorf("code %d", c)
-	}
+	checktest.Equal(t, 0, <-code, "code")
 }
 
 func TestUsage(t *testing.T) {

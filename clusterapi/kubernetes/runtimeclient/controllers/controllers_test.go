@@ -111,8 +111,7 @@ func TestReplicas(t *testing.T) {
 		checktest.OK(t, err)
 	}
 	read := func(name string) *corev1.ConfigMap {
-		o := checktest.Get(clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("default", name)))(t)
-		return o
+		return checktest.Get(clusterapi.Get[corev1.ConfigMap](t.Context(), api, clusterapi.Key("default", name)))(t)
 	}
 	reached := func(n int) func() bool {
 		return func() bool {
@@ -160,9 +159,7 @@ func TestReplicas(t *testing.T) {
 		by := map[string]bool{}
 		for i, entry := range history {
 			n, who, _ := strings.Cut(entry, " ")
-			if n != strconv.Itoa(i+1) {
-				t.Errorf("%s: entry %d of the history is %q", name, i+1, entry)
-			}
+			checktest.Equal(t, strconv.Itoa(i+1), n, "%s: entry %d of the history is %q", name, i+1, entry)
 			by[who] = true
 		}
 		if len(by) != 5 {

@@ -168,16 +168,10 @@ func TestManager(t *testing.T) {
 		if got.has("selected after false>true")() {
 			t.Error("a watch saw what it does not select")
 		}
-		if err := m.ready["looks"](nil); err != nil {
-			t.Errorf("not ready: %v", err)
-		}
-		if err := m.health["looks"](nil); err != nil {
-			t.Errorf("not alive: %v", err)
-		}
+		checktest.Good(t, m.ready["looks"](nil))
+		checktest.Good(t, m.health["looks"](nil))
 		checktest.Good(t, stop())
-		if err := m.health["looks"](nil); err == nil {
-			t.Error("alive after its end")
-		}
+		checktest.Fails(t, m.health["looks"](nil), "alive after its end")
 	})
 
 	t.Run("Forbidden", func(t *testing.T) {
@@ -197,9 +191,7 @@ func TestManager(t *testing.T) {
 		p := reconcile.Process{Name: "bad", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { panic("boom") }}
 		m, stop := run(t, s.Config(), controllers.Options{}, p)
 		await(t, "its end", 20*time.Second, func() bool { return m.health["bad"](nil) != nil })
-		if err := stop(); err == nil || !strings.Contains(err.Error(), "process bad: panic: boom") {
-			t.Errorf("the Manager ended with %v", err)
-		}
+		checktest.ErrorHas(t, "process bad: panic: boom", stop())
 	})
 
 	t.Run("Events", func(t *testing.T) {
@@ -210,8 +202,8 @@ func TestManager(t *testing.T) {
 			Type: reconcile.EventFailed, Subject: "r/k", Err: errors.New("no luck"), Data: &reconcile.Attempt{Process: "p"},
 		})
 		await(t, "the Event", 20*time.Second, func() bool {
-			list, err := api.List(t.Context(), schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, clusterapi.ListOptions{Namespace: "default"})
-			checktest.OK(t, err)
+			list := checktest.Get(api.List(t.Context(),
+				schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"}, clusterapi.ListOptions{Namespace: "default"}))(t)
 			return slices.ContainsFunc(list.Items, func(e unstructured.Unstructured) bool {
 				regarding, _, _ := unstructured.NestedString(e.Object, "regarding", "name")
 				return regarding == "after" && e.Object["reason"] == "Failed" && e.Object["type"] == "Warning" && e.Object["note"] == `no luck (r/k {"process":"p"})`

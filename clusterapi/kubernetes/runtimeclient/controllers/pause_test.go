@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
@@ -36,9 +38,7 @@ func TestPauses(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go p.watch(ctx, cancel)
 			time.Sleep(time.Hour)
-			if ctx.Err() != nil {
-				t.Fatal("ended without a pause")
-			}
+			checktest.OK(t, ctx.Err())
 			p.mu.Lock()
 			p.last = p.last.Add(-time.Minute)
 			p.mu.Unlock()

@@ -81,8 +81,7 @@ const (
 func permit(t testing.TB, api clusterapi.ClusterAPI, account string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	const file = "../../rbac/hosting.yaml"
-	data, err := os.ReadFile(file)
-	checktest.OK(t, err)
+	data := checktest.Get(os.ReadFile(file))(t)
 	objects := checktest.Get(manifest.Parse(file, data, manifest.Limits{}))(t)
 	for _, m := range objects {
 		subjects, ok := m.Object().Object["subjects"].([]any)

@@ -126,9 +126,7 @@ func TestUpdaterReplicas(t *testing.T) {
 		}
 	})
 	after := c.version()
-	if h := c.history(); h != completed {
-		t.Errorf("history at the end: %s", h)
-	}
+	checktest.Equal(t, completed, c.history(), "history at the end")
 	if before.Status.Desired.Image != sample.ToImage || after.Status.Desired.Image != sample.ToImage {
 		t.Errorf("desired is %s, then %s", before.Status.Desired.Image, after.Status.Desired.Image)
 	}
