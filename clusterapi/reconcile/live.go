@@ -89,10 +89,7 @@ func newCore(h host, o Options) *core {
 func addAll(core *core, o Options, unwatched bool, processes []Process) error {
 	var api clusterapi.ClusterAPI
 	if o.API != nil {
-		c := &calls{api: o.API, clock: o.Clock, timeout: o.CallTimeout}
-		if unwatched {
-			c.wrote, c.gone = core.sources.wrote, core.sources.gone
-		}
+		c := &calls{api: o.API, clock: o.Clock, timeout: o.CallTimeout, sources: &core.sources, unwatched: unwatched}
 		core.sources.api = c
 		api = c.optional()
 	}

@@ -113,7 +113,12 @@ type Watch struct {
 	// Trim returns what is kept of an object, for kinds that are large. It
 	// must not change its argument. nil keeps all.
 	Trim func(*unstructured.Unstructured) *unstructured.Unstructured
-	// Cache takes a change into a cache that several reconcilers read. Every
+	// Objects is filled with what is kept of the objects; their names must be.
+	// Watches that name the same one have the same kind, options and Trim. nil
+	// fills nothing.
+	Objects *Objects
+	// Cache takes a change into a cache of one's own, for state that is derived from
+	// objects and read by several reconcilers. Every
 	// Cache of a process sees a change before any Changed does. It may run
 	// while reconcilers work, so the cache needs a lock of its own; and it must
 	// be quick. nil caches nothing.

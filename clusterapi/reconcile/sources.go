@@ -32,6 +32,8 @@ type sources struct {
 	started bool
 	all     []*source
 	byID    map[watchID]*source // without those that trim
+	// cached are those that fill Objects, by kind.
+	cached map[schema.GroupVersionKind][]*source
 }
 
 // source is one watch, with what it knows of its objects.
@@ -108,8 +110,8 @@ func (s *sources) attach(sub *subscriber) *source {
 	id := idOf(sub.watch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, begin := s.byID[id], false
-	if one == nil || sub.watch.Trim != nil {
+	one, begin := s.find(id, sub.watch), false
+	if one == nil {
 		one = &source{sources: s, host: s.host, id: id, watch: sub.watch, known: make(map[types.NamespacedName]stored)}
 		one.watch.Options.Limit = 0
 		s.all = append(s.all, one)
@@ -118,12 +120,18 @@ func (s *sources) attach(sub *subscriber) *source {
 		}
 		begin = s.started
 	}
+	if sub.watch.Objects != nil && !slices.Contains(s.cached[id.gvk], one) {
+		if s.cached == nil {
+			s.cached = make(map[schema.GroupVersionKind][]*source)
+		}
+		s.cached[id.gvk] = append(s.cached[id.gvk], one)
+	}
 	sub.on = one
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.subs = append(one.subs, sub)
 	for _, key := range one.keys() {
-		one.show([]*subscriber{sub}, key, nil, one.known[key].object)
+		one.show([]*subscriber{sub}, key, stored{}, one.known[key])
 	}
 	if one.listed && sub.initial {
 		sub.c.list()
@@ -132,6 +140,56 @@ func (s *sources) attach(sub *subscriber) *source {
 		return one
 	}
 	return nil
+}
+
+// find returns the watch that has what w asks for, nil if none has. Those that
+// trim are shared by watches with the same Objects alone.
+func (s *sources) find(id watchID, w Watch) *source {
+	if w.Trim == nil {
+		return s.byID[id]
+	}
+	if w.Objects == nil {
+		return nil
+	}
+	for _, one := range s.cached[id.gvk] {
+		if one.id == id && one.watch.Objects == w.Objects {
+			return one
+		}
+	}
+	return nil
+}
+
+// read takes a state that a call of the process's own returned into the Objects of
+// its kind. o is shared.
+func (s *sources) read(o *clusterapi.Object) {
+	for _, one := range s.filling(o.Kind()) {
+		one.read(o)
+	}
+}
+
+// filling returns the watches of a kind that fill Objects.
+func (s *sources) filling(gvk schema.GroupVersionKind) []*source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cached[gvk]
+}
+
+// write makes a call that writes an object, and takes what was stored into the
+// Objects of its kind.
+func (s *sources) write(ctx context.Context, gvk schema.GroupVersionKind,
+	f func(context.Context) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	if len(s.filling(gvk)) == 0 {
+		return f(ctx)
+	}
+	o, err := clusterapi.WriteShared(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	s.read(o)
+	if clusterapi.ShareResult(ctx, o) {
+		return o.Unstructured(), nil
+	}
+	return o.Unstructured().DeepCopy(), nil
 }
 
 // unsubscribe ends a subscription, and its watch with the last one.
@@ -149,6 +207,10 @@ func (s *sources) unsubscribe(sub *subscriber) {
 	s.all = slices.DeleteFunc(s.all, func(o *source) bool { return o == one })
 	if s.byID[one.id] == one {
 		delete(s.byID, one.id)
+	}
+	if cached := s.cached[one.id.gvk]; slices.Contains(cached, one) {
+		cached = slices.Clone(cached) // readers have the old one
+		s.cached[one.id.gvk] = slices.DeleteFunc(cached, func(o *source) bool { return o == one })
 	}
 	s.host.unfollow(one)
 }
@@ -357,8 +419,8 @@ func (s *source) wrote(key types.NamespacedName, o *clusterapi.Object) {
 func (s *source) repeat(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.known[key].object; o != nil {
-		s.show(s.subs, key, o, o)
+	if state := s.known[key]; state.object != nil {
+		s.show(s.subs, key, state, state)
 	}
 }
 
@@ -384,6 +446,7 @@ func newer(a, b string) bool {
 func (s *source) put(key types.NamespacedName, state stored) {
 	old := s.known[key]
 	if state.object == nil && old.object == nil {
+		s.fill(s.subs, key, old, state) // it may have come and gone
 		return
 	}
 	if state.version != "" && state.version == old.version && state.uid == old.uid {
@@ -394,28 +457,55 @@ func (s *source) put(key types.NamespacedName, state stored) {
 	} else {
 		s.known[key] = state
 	}
-	s.show(s.subs, key, old.object, state.object)
+	s.show(s.subs, key, old, state)
 }
 
-// show hands a change to subscribers: to all Caches, then to the controllers.
-func (s *source) show(subs []*subscriber, key types.NamespacedName, old, new *clusterapi.Object) {
+// show hands a change to subscribers: to all Objects, to all Caches, then to the
+// controllers.
+func (s *source) show(subs []*subscriber, key types.NamespacedName, old, state stored) {
+	s.fill(subs, key, old, state)
 	for _, sub := range subs {
 		if sub.watch.Cache != nil {
-			s.cache(sub, old, new)
+			now := s.host.now().Add(s.host.skew(sub.c.process))
+			s.guard(sub, func() error { sub.watch.Cache(now, old.object, state.object); return nil })
 		}
 	}
 	for _, sub := range subs {
 		if sub.watch.Changed != nil {
-			sub.c.changed(sub, key, old, new)
+			sub.c.changed(sub, key, old.object, state.object)
 		}
 	}
 }
 
-// cache calls the Cache of a subscriber.
-func (s *source) cache(sub *subscriber, old, new *clusterapi.Object) {
-	now := s.host.now().Add(s.host.skew(sub.c.process))
-	err := s.host.isolate(func() error { sub.watch.Cache(now, old, new); return nil })
-	if err != nil {
+// fill hands a change to all Objects.
+func (s *source) fill(subs []*subscriber, key types.NamespacedName, old, state stored) {
+	var last *Objects
+	for _, sub := range subs {
+		if o := sub.watch.Objects; o != nil && o != last {
+			last = o
+			s.guard(sub, func() error { o.show(key, old, state); return nil })
+		}
+	}
+}
+
+// read takes a state that a call returned into the Objects of the watch.
+func (s *source) read(object *clusterapi.Object) {
+	if !s.watch.Options.Selects(object.Unstructured()) {
+		return // the event takes it out
+	}
+	key, version := object.Key(), object.ResourceVersion()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sub := range s.subs {
+		if o := sub.watch.Objects; o != nil && !o.has(key, version) {
+			s.guard(sub, func() error { o.put(key, s.keep(object)); return nil })
+		}
+	}
+}
+
+// guard calls a function for a subscriber.
+func (s *source) guard(sub *subscriber, f func() error) {
+	if err := s.host.isolate(f); err != nil {
 		sub.c.fault(Key{}, err)
 	}
 }

@@ -124,15 +124,13 @@ func (h *life) changed(gk schema.GroupKind, change clusterapi.Change, number uin
 // the object.
 func (w *stream) delivery(key types.NamespacedName, change clusterapi.Change) *delivery {
 	o := w.source.watch.Options
-	d := &delivery{key: key}
 	if change.New != nil && o.Selects(change.New.Unstructured()) {
-		d.object = inVersion(change.New, w.source.id.gvk)
-		return d
+		return &delivery{key: key, object: inVersion(change.New, w.source.id.gvk)}
 	}
-	if change.Old == nil || !o.Selects(change.Old.Unstructured()) {
-		return nil
+	if change.Old != nil && o.Selects(change.Old.Unstructured()) {
+		return &delivery{key: key}
 	}
-	return d
+	return nil
 }
 
 // draw decides how late an event arrives, and whether twice, or as one with the
