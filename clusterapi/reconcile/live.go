@@ -80,7 +80,7 @@ func newLive(o Options) (*live, error) {
 // newCore returns a core with the options of a live driver.
 func newCore(h host, o Options) *core {
 	c := &core{host: h, resync: o.Resync, seed: o.Seed, forgets: true}
-	c.sources = sources{host: h, byID: make(map[watchID]*source)}
+	c.sources = sources{host: h, byID: make(map[watchID][]*source)}
 	return c
 }
 
@@ -334,7 +334,7 @@ func (l *live) watch(ctx context.Context, s *source) error {
 		})()
 	}
 	s.beginList()
-	for e, err := range l.watcher.Watch(ctx, s.id.gvk, s.watch.Options) {
+	for e, err := range l.watcher.Watch(ctx, s.id.gvk, s.options) {
 		switch {
 		case err != nil && timedOut(ctx):
 			return l.noList(err)

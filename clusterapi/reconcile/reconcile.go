@@ -111,7 +111,8 @@ type Watch struct {
 	// Options select; Limit is ignored.
 	Options clusterapi.ListOptions
 	// Trim returns what is kept of an object, for kinds that are large. It
-	// must not change its argument. nil keeps all.
+	// must not change its argument. nil keeps all. It is called once for each
+	// state of an object and each Watch, but for those with the same Objects.
 	Trim func(*unstructured.Unstructured) *unstructured.Unstructured
 	// Objects is filled with what is kept of the objects; their names must be.
 	// Watches that name the same one have the same kind, options and Trim. nil

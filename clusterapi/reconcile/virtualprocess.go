@@ -47,7 +47,7 @@ func (p *vprocess) begin() {
 	ctx := context.WithValue(context.Background(), driverKey{}, waiter(v))
 	h.ctx, h.cancel = context.WithCancel(clusterapi.WithoutRetries(ctx))
 	h.core = &core{host: h, resync: v.o.Resync, seed: v.o.Seed}
-	h.core.sources = sources{host: h, api: v.o.Cluster, byID: make(map[watchID]*source)}
+	h.core.sources = sources{host: h, api: v.o.Cluster, byID: make(map[watchID][]*source)}
 	p.life = h
 	if err := h.core.add(p.Process, &virtualAPI{life: h}, p.starts); err != nil {
 		v.err = err

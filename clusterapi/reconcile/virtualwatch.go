@@ -123,7 +123,7 @@ func (h *life) changed(gk schema.GroupKind, change clusterapi.Change, number uin
 // delivery returns the event of a change, nil where the watch does not select
 // the object.
 func (w *stream) delivery(key types.NamespacedName, change clusterapi.Change) *delivery {
-	o := w.source.watch.Options
+	o := w.source.options
 	if change.New != nil && o.Selects(change.New.Unstructured()) {
 		return &delivery{key: key, object: inVersion(change.New, w.source.id.gvk)}
 	}
