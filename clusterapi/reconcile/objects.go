@@ -175,7 +175,7 @@ func (x *Index) remove(key string, o *clusterapi.Object) {
 	}
 }
 
-// own makes the slice one that nobody reads.
+// own makes the slice one that no reader has.
 func (b *bucket) own() {
 	if b.lent {
 		b.objects, b.lent = slices.Clone(b.objects), false

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// Cluster is what a [Virtual] driver runs processes on: an API that tells of
+// Cluster is what a [Virtual] driver runs processes on: an API that hands on
 // its changes without a goroutine. memory.Cluster is one.
 type Cluster interface {
 	clusterapi.ClusterAPI

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// vprocess is a process of a virtual run. A crash ends its life, and another one
+// vprocess is a process of a virtual run. A crash ends its life, and the next one
 // begins.
 type vprocess struct {
 	Process
@@ -56,7 +56,7 @@ func (p *vprocess) begin() {
 	h.core.start()
 }
 
-// crash ends the process's life and begins another one later.
+// crash ends the process's life and begins the next one later.
 func (p *vprocess) crash() {
 	if !p.lives() {
 		return

@@ -84,7 +84,7 @@ func (w *stream) away() error {
 	return nil
 }
 
-// followed reports whether the watch goes on.
+// followed reports whether the watch still has subscribers.
 func (w *stream) followed() bool {
 	return slices.Contains(w.h.streams[w.source.id.gvk.GroupKind()], w)
 }
