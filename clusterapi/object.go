@@ -219,8 +219,12 @@ type result struct{ object *Object }
 // that it is given, and returns the object as stored: shared where the writer
 // hands that out, as with [GetShared]. Its errors are those of write.
 func WriteShared(ctx context.Context, write func(context.Context) (*unstructured.Unstructured, error)) (*Object, error) {
-	shared := &result{}
-	u, err := write(context.WithValue(ctx, resultKey{}, shared))
+	shared, ok := ctx.Value(resultKey{}).(*result) // of a caller that calls WriteShared too
+	if !ok {
+		shared = &result{}
+		ctx = context.WithValue(ctx, resultKey{}, shared)
+	}
+	u, err := write(ctx)
 	if err == nil && shared.object != nil && shared.object.u == u {
 		return shared.object, nil
 	}

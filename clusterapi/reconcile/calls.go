@@ -22,10 +22,9 @@ type calls struct {
 	api     clusterapi.ClusterAPI
 	clock   clock.WithTicker
 	timeout time.Duration
-	// wrote is told of an object as a write stored it. gone is told that an
-	// object may have gone. nil: nobody is.
-	wrote func(*unstructured.Unstructured)
-	gone  func(context.Context, schema.GroupVersionKind, types.NamespacedName)
+	sources *sources
+	// unwatched shows the watches what the calls write, where there are no events.
+	unwatched bool
 }
 
 var (
@@ -135,6 +134,9 @@ func (c *calls) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key 
 		out, err = clusterapi.GetShared(ctx, c.api, gvk, key)
 		return err
 	})
+	if err == nil {
+		c.sources.read(out)
+	}
 	return out, err
 }
 
@@ -151,6 +153,9 @@ func (c *calls) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.
 		out, err = c.api.Get(ctx, gvk, key)
 		return err
 	})
+	if err == nil && len(c.sources.filling(gvk)) > 0 {
+		c.sources.read(clusterapi.NewObject(out.DeepCopy())) // the caller owns what it got
+	}
 	return out, err
 }
 
@@ -167,12 +172,16 @@ func (c *calls) write(ctx context.Context, verb string, obj *unstructured.Unstru
 	if obj == nil {
 		return nil, apierrors.NewBadRequest("no object")
 	}
-	err = c.do(ctx, verb, obj.GroupVersionKind(), clusterapi.KeyOf(obj), func(ctx context.Context) (err error) {
-		out, err = f(ctx)
-		return err
+	gvk := obj.GroupVersionKind()
+	out, err = c.sources.write(ctx, gvk, func(ctx context.Context) (out *unstructured.Unstructured, err error) {
+		err = c.do(ctx, verb, gvk, clusterapi.KeyOf(obj), func(ctx context.Context) (err error) {
+			out, err = f(ctx)
+			return err
+		})
+		return out, err
 	})
-	if err == nil && c.wrote != nil {
-		c.wrote(out)
+	if err == nil && c.unwatched {
+		c.sources.wrote(out)
 	}
 	return out, err
 }
@@ -203,8 +212,8 @@ func (c *calls) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured
 
 func (c *calls) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
 	err := c.do(ctx, "Delete", gvk, key, func(ctx context.Context) error { return c.api.Delete(ctx, gvk, key, opts) })
-	if err == nil && c.gone != nil {
-		c.gone(ctx, gvk, key)
+	if err == nil && c.unwatched {
+		c.sources.gone(ctx, gvk, key)
 	}
 	return err
 }
@@ -212,8 +221,8 @@ func (c *calls) Delete(ctx context.Context, gvk schema.GroupVersionKind, key typ
 func (c *calls) Evict(ctx context.Context, pod types.NamespacedName, opts clusterapi.EvictOptions) error {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 	err := c.do(ctx, "Evict", gvk, pod, func(ctx context.Context) error { return c.api.Evict(ctx, pod, opts) })
-	if err == nil && c.gone != nil {
-		c.gone(ctx, gvk, pod)
+	if err == nil && c.unwatched {
+		c.sources.gone(ctx, gvk, pod)
 	}
 	return err
 }

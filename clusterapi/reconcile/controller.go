@@ -40,7 +40,7 @@ type controller struct {
 	index    map[changeID]int // of changes
 	results  inbox[result]
 	reports  inbox[report]
-	callback failing // callbacks that panic, and wakes that nobody gets
+	callback failing // callbacks that panic, and wakes of unknown reconcilers
 
 	// The rest belongs to the dispatcher.
 	running int // looks
@@ -48,7 +48,7 @@ type controller struct {
 	ending  map[jobID]*job
 	again   item // the next resync
 	rand    *rand.Rand
-	untold  []change     // for which Changed is to be called
+	waiting []change     // for which Changed is to be called
 	tell    func() error // c.callChanged
 }
 
@@ -454,17 +454,17 @@ func (c *controller) changed(sub *subscriber, key types.NamespacedName, old, new
 // takeChanges calls Changed for all changes.
 func (c *controller) takeChanges() bool {
 	c.mu.Lock()
-	c.untold = c.changes.take()
-	if len(c.untold) > maxKept {
+	c.waiting = c.changes.take()
+	if len(c.waiting) > maxKept {
 		c.index = nil
 	} else {
 		clear(c.index)
 	}
 	c.mu.Unlock()
-	if len(c.untold) == 0 {
+	if len(c.waiting) == 0 {
 		return false
 	}
-	for len(c.untold) > 0 {
+	for len(c.waiting) > 0 {
 		if err := c.host.isolate(c.tell); err != nil {
 			c.fault(Key{}, err)
 		}
@@ -472,12 +472,12 @@ func (c *controller) takeChanges() bool {
 	return true
 }
 
-// callChanged calls Changed until all changes are told, or it panics.
+// callChanged calls Changed for the waiting changes, until it panics.
 func (c *controller) callChanged() error {
 	now := c.host.now().Add(c.host.skew(c.process))
-	for len(c.untold) > 0 {
-		x := c.untold[0]
-		c.untold = c.untold[1:]
+	for len(c.waiting) > 0 {
+		x := c.waiting[0]
+		c.waiting = c.waiting[1:]
 		if !x.sub.ended && !c.core.ended && (x.old != nil || x.new != nil) {
 			c.wake(x.sub.watch.Changed(now, x.old, x.new))
 		}
@@ -517,8 +517,8 @@ func (c *controller) call(key Key, f func() []Wake) {
 	}
 }
 
-// fault reports an error outside of a look: a callback that panicked, or a wake
-// that nobody can get. It reports those that last seldom.
+// fault reports an error outside of a look: a callback that panicked, or a wake of
+// an unknown reconciler. It reports those that last seldom.
 func (c *controller) fault(key Key, err error) {
 	if c.core.ended {
 		return

@@ -46,7 +46,7 @@ type line struct {
 }
 
 // playTime is how long a script goes on.
-const playTime = 15 * time.Minute
+const playTime = 8 * time.Minute
 
 // newDrama returns the script of a seed for a cluster that begins to fail some
 // lists.
@@ -302,7 +302,7 @@ func TestHostsDoTheSame(t *testing.T) {
 			live = newDrama(t, seed, time.Now, memory.Options{})
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
-			o := reconcile.Options{API: live.api, Seed: seed + 1, Resync: 7 * time.Minute, Observe: live.observe}
+			o := reconcile.Options{API: live.api, Seed: seed + 1, Resync: 3 * time.Minute, Observe: live.observe}
 			go func() { ended <- reconcile.Run(ctx, o, live.process()) }()
 			live.play(time.Sleep)
 			cancel()
@@ -311,7 +311,7 @@ func TestHostsDoTheSame(t *testing.T) {
 		clock := reconcile.NewClock(live.begun)
 		virtual = newDrama(t, seed, clock.Now, memory.Options{Clock: clock})
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{
-			Cluster: virtual.api, Clock: clock, Seed: seed + 1, Resync: 7 * time.Minute, Observe: virtual.observe,
+			Cluster: virtual.api, Clock: clock, Seed: seed + 1, Resync: 3 * time.Minute, Observe: virtual.observe,
 		}, virtual.process())
 		virtual.play(func(d time.Duration) { checktest.OK(t, v.RunUntil(v.Now().Add(d))) })
 		got := virtual.log()
@@ -321,7 +321,7 @@ func TestHostsDoTheSame(t *testing.T) {
 			break
 		}
 	}
-	if lines < 300*100 {
+	if lines < 300*80 {
 		t.Errorf("only %d lines", lines)
 	}
 }

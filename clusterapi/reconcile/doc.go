@@ -3,7 +3,7 @@
 //
 // # Reconcilers
 //
-// All that goes on in time (an update, a drain, the behaviour of a simulated
+// All that happens in time (an update, a drain, the behaviour of a simulated
 // kubelet) is a [Reconciler]. It has keys, each the name of one thing. Reconcile
 // looks at what is, does what is due for one key, and returns; it never waits.
 // Its [Result] says why to look again:
@@ -19,8 +19,9 @@
 // restart is in the cluster; what it keeps in memory is a cache, and a new
 // instance that begins without it comes to the same end.
 //
-// Caches are filled by the callbacks of a [Watch]: Cache takes a change into a
-// cache that several reconcilers read, Changed says which keys to look at.
+// A [Watch] fills caches: [Objects] with the objects of a kind, and Cache takes a
+// change into one of your own, that several reconcilers may read. Changed says
+// which keys to look at.
 // Both get how an object was at the call before and how it is now, not what
 // happened between. A cache lags behind the cluster and behind one's
 // own writes, so a write is made on condition of the resourceVersion that was

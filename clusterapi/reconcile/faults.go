@@ -12,10 +12,10 @@ import (
 )
 
 // Faults are what a [Virtual] driver does to its processes. Each rate is the
-// part of the calls or events that it strikes, from 0 to 1. A fault has a name,
-// which tells the process, the call, the object and the how-manieth call of that
-// kind it was; it is drawn from that name and the seed alone, so that leaving
-// one out moves no other. The zero value does nothing.
+// part of the calls or events that it strikes, from 0 to 1. The name of a fault has
+// the process, the call, the object and the number of the call of that kind; a
+// fault is drawn from its name and the seed alone, so that leaving one out moves no
+// other. The zero value does nothing.
 type Faults struct {
 	// Before and After are calls that fail with an error of the server, before
 	// or after they took effect. Reads fail before.
@@ -27,7 +27,7 @@ type Faults struct {
 	// job they take [VirtualOptions].CallTimeout.
 	Slow float64
 	// Stale reads return what was true up to 2 seconds ago, though never what is
-	// older than what a watch has told the process.
+	// older than what a watch has shown the process.
 	Stale float64
 	// Late events come up to 5 seconds late; the order of the events of a watch
 	// stays. Double ones come twice. Merged ones wait for the next change of

@@ -80,7 +80,7 @@ func newLive(o Options) (*live, error) {
 // newCore returns a core with the options of a live driver.
 func newCore(h host, o Options) *core {
 	c := &core{host: h, resync: o.Resync, seed: o.Seed, forgets: true}
-	c.sources = sources{host: h, byID: make(map[watchID]*source)}
+	c.sources = sources{host: h, byID: make(map[watchID][]*source)}
 	return c
 }
 
@@ -89,10 +89,7 @@ func newCore(h host, o Options) *core {
 func addAll(core *core, o Options, unwatched bool, processes []Process) error {
 	var api clusterapi.ClusterAPI
 	if o.API != nil {
-		c := &calls{api: o.API, clock: o.Clock, timeout: o.CallTimeout}
-		if unwatched {
-			c.wrote, c.gone = core.sources.wrote, core.sources.gone
-		}
+		c := &calls{api: o.API, clock: o.Clock, timeout: o.CallTimeout, sources: &core.sources, unwatched: unwatched}
 		core.sources.api = c
 		api = c.optional()
 	}
@@ -337,7 +334,7 @@ func (l *live) watch(ctx context.Context, s *source) error {
 		})()
 	}
 	s.beginList()
-	for e, err := range l.watcher.Watch(ctx, s.id.gvk, s.watch.Options) {
+	for e, err := range l.watcher.Watch(ctx, s.id.gvk, s.options) {
 		switch {
 		case err != nil && timedOut(ctx):
 			return l.noList(err)

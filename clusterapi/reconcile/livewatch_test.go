@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestChangesWakeKeys(t *testing.T) {
@@ -80,13 +81,78 @@ func TestWatchesAreShared(t *testing.T) {
 		inNS.Options.Namespace = "ns"
 		stop := begin(t, reconcile.Options{API: api}, rec{name: "one", watches: []reconcile.Watch{same(), trimmed, inNS}}, rec{name: "two", watches: []reconcile.Watch{same(), trimmed}})
 		defer stop()
-		if diff := cmp.Diff([]string{"0s ConfigMap ", "0s ConfigMap ", "0s ConfigMap ", "0s ConfigMap ns"}, sorted(begun.take())); diff != "" {
+		if diff := cmp.Diff([]string{"0s ConfigMap ", "0s ConfigMap ns"}, sorted(begun.take())); diff != "" {
 			t.Errorf("watches (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{"0s a ->1", "0s a ->1", "0s in ns a ->1", "0s trimmed a ->", "0s trimmed a ->"}, sorted(l.take())); diff != "" {
 			t.Errorf("changes (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A watch that wants less than one under way shares it; one that wants more does
+// not. Of one change every Cache comes before any Changed.
+func TestViewsOfAWatch(t *testing.T) {
+	names := func(u *unstructured.Unstructured) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": u.GetName()}}}
+	}
+	for _, tc := range []struct {
+		name        string
+		first, then func(*unstructured.Unstructured) *unstructured.Unstructured
+		begun       []string
+	}{
+		{"less", nil, names, []string{"0s begun"}},
+		{"more", names, nil, []string{"0s begun", "10s begun"}},
+		{"the same", nil, nil, []string{"0s begun"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, l := newLog(), newLog()
+				api := newCluster(func(ctx context.Context, c memory.Call, do func(context.Context) error) error {
+					if c.Verb == "Watch" {
+						begun.add("begun")
+					}
+					return do(ctx)
+				})
+				put(t, api, "a", "1")
+				watch := func(who string, trim func(*unstructured.Unstructured) *unstructured.Unstructured) reconcile.Watch {
+					log := func(what string, old, new *clusterapi.Object) {
+						l.add("%s %s %s>%s", who, what, dataOf(old), dataOf(new))
+					}
+					return reconcile.Watch{GVK: configMaps, Trim: trim,
+						Cache:   func(_ time.Time, old, new *clusterapi.Object) { log("cache", old, new) },
+						Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake { log("changed", old, new); return nil },
+					}
+				}
+				r := rec{name: "r", watches: []reconcile.Watch{watch("first", tc.first)}, look: func(_ context.Context, q reconcile.Request) (reconcile.Result, error) {
+					if q.Now.Sub(l.start) < 10*time.Second {
+						return reconcile.Result{At: l.start.Add(10 * time.Second)}, nil
+					}
+					return reconcile.Result{Watches: []reconcile.Watch{watch("then", tc.then)}}, nil
+				}}
+				stop := begin(t, reconcile.Options{API: api}, at(r, "k"))
+				defer stop()
+				time.Sleep(11 * time.Second)
+				checktest.Same(t, tc.begun, begun.take())
+				l.take()
+				put(t, api, "a", "2")
+				synctest.Wait()
+				value := func(trim func(*unstructured.Unstructured) *unstructured.Unstructured) string {
+					if trim != nil {
+						return ">"
+					}
+					return "1>2"
+				}
+				first, then := value(tc.first), value(tc.then)
+				want := []string{"11s first cache " + first, "11s then cache " + then, "11s first changed " + first, "11s then changed " + then}
+				got := l.take()
+				if tc.name == "more" {
+					got, want = sorted(got), sorted(want)
+				}
+				checktest.Same(t, want, got)
+			})
+		})
+	}
 }
 
 func TestFoldsSeeAChangeFirst(t *testing.T) {

@@ -111,23 +111,28 @@ type Watch struct {
 	// Options select; Limit is ignored.
 	Options clusterapi.ListOptions
 	// Trim returns what is kept of an object, for kinds that are large. It
-	// must not change its argument. nil keeps all.
+	// must not change its argument. nil keeps all. It is called once for each
+	// state of an object and each Watch, but for those with the same Objects.
 	Trim func(*unstructured.Unstructured) *unstructured.Unstructured
-	// Cache takes a change into a cache that several reconcilers read. Every
-	// Cache of a process sees a change before any Changed does. It may run
-	// while reconcilers work, so the cache needs a lock of its own; and it must
-	// be quick. nil caches nothing.
+	// Objects is filled with what is kept of the objects; their names must be.
+	// Watches that name the same one have the same kind, options and Trim. nil
+	// fills nothing.
+	Objects *Objects
+	// Cache takes a change into a cache of one's own, for state that is derived
+	// from objects and read by several reconcilers. Every Cache of a process sees
+	// a change before any Changed does. It may run while reconcilers work, so the
+	// cache needs a lock of its own; and it must be quick. nil caches nothing.
 	Cache func(now time.Time, old, new *clusterapi.Object)
 	// Changed says what to look at after a change. old is nil for an object
 	// that is new to the watch, new for one that went. Both are shared and must
 	// not be changed; they may be the same, and changes in quick succession may
-	// be told as one. nil wakes nothing.
+	// come as one. nil wakes nothing.
 	Changed func(now time.Time, old, new *clusterapi.Object) []Wake
 }
 
-// Job is work that runs while its reconciler goes on: downloads, signatures, HTTP,
-// hooks. A job of the same key and ID is not started again while the key's
-// Results name it, also after it has ended.
+// Job is work that runs while its reconciler makes other looks: downloads,
+// signatures, HTTP, hooks. A job of the same key and ID is not started again while
+// the key's Results name it, also after it has ended.
 type Job struct {
 	// ID tells jobs of a key apart. It must be comparable.
 	ID any

@@ -23,7 +23,8 @@ import (
 // again.
 const lookAgain = time.Minute
 
-// sources are the watches of a core, one for each kind and options.
+// sources are the watches of a core. There is one for each kind and options, but
+// where a new watch wants more of the objects than those under way keep.
 type sources struct {
 	host host
 	api  clusterapi.ClusterAPI // for lists; nil: nothing can be watched
@@ -31,28 +32,41 @@ type sources struct {
 	mu      sync.Mutex
 	started bool
 	all     []*source
-	byID    map[watchID]*source // without those that trim
+	byID    map[watchID][]*source
+	// cached are those that fill Objects, by kind.
+	cached map[schema.GroupVersionKind][]*source
 }
 
-// source is one watch, with what it knows of its objects.
+// source is one watch, with views of its objects.
 type source struct {
 	sources *sources
 	host    host
 	id      watchID
-	watch   Watch              // of the first subscriber: kind, options and Trim
+	options clusterapi.ListOptions
 	cancel  context.CancelFunc // a live host's
 
 	mu      sync.Mutex
-	subs    []*subscriber
-	known   map[types.NamespacedName]stored
-	listed  bool // once
-	listing bool // a list is under way
-	empty   bool // nothing was known when it began
+	views   []*view // at least one while it has subscribers
+	listed  bool    // once
+	listing bool    // a list is under way
+	empty   bool    // nothing was known when it began
 	// seen are the objects of the list under way, written those that this
 	// process wrote meanwhile.
 	seen, written map[types.NamespacedName]bool
 	synced        time.Time // when the last list was complete
 	failing       failing
+}
+
+// view is what subscribers with one Trim know of the objects of a source. All views
+// of a source know the same objects in the same versions.
+type view struct {
+	trim    func(*unstructured.Unstructured) *unstructured.Unstructured // nil keeps all
+	objects *Objects                                                    // of the first subscriber
+	subs    []*subscriber
+	known   map[types.NamespacedName]stored
+	// old and state are the change under way, if fresh.
+	old, state stored
+	fresh      bool
 }
 
 // stored is a state of an object. Trim may have left nothing of its metadata.
@@ -69,6 +83,7 @@ type subscriber struct {
 	initial bool // one of those that the reconciler waits for
 	ended   bool // the dispatcher's
 	on      *source
+	view    *view
 }
 
 // watchID tells which watches are the same.
@@ -108,30 +123,110 @@ func (s *sources) attach(sub *subscriber) *source {
 	id := idOf(sub.watch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one, begin := s.byID[id], false
-	if one == nil || sub.watch.Trim != nil {
-		one = &source{sources: s, host: s.host, id: id, watch: sub.watch, known: make(map[types.NamespacedName]stored)}
-		one.watch.Options.Limit = 0
-		s.all = append(s.all, one)
-		if sub.watch.Trim == nil {
-			s.byID[id] = one
+	begin := false
+	for _, one := range s.byID[id] {
+		if one.join(sub, s.started) {
+			break
 		}
+	}
+	if sub.on == nil {
+		one := &source{sources: s, host: s.host, id: id, options: sub.watch.Options}
+		one.options.Limit = 0
+		s.all = append(s.all, one)
+		s.byID[id] = append(s.byID[id], one)
 		begin = s.started
+		one.join(sub, false)
 	}
-	sub.on = one
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	one.subs = append(one.subs, sub)
-	for _, key := range one.keys() {
-		one.show([]*subscriber{sub}, key, nil, one.known[key].object)
-	}
-	if one.listed && sub.initial {
-		sub.c.list()
+	if sub.watch.Objects != nil && !slices.Contains(s.cached[id.gvk], sub.on) {
+		if s.cached == nil {
+			s.cached = make(map[schema.GroupVersionKind][]*source)
+		}
+		s.cached[id.gvk] = append(s.cached[id.gvk], sub.on)
 	}
 	if begin {
-		return one
+		return sub.on
 	}
 	return nil
+}
+
+// join adds a subscriber and shows it what is known. It reports false where no
+// view of a watch that has begun has what the subscriber wants.
+func (s *source) join(sub *subscriber, begun bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.viewOf(sub.watch)
+	if v == nil {
+		v = &view{trim: sub.watch.Trim, objects: sub.watch.Objects, known: make(map[types.NamespacedName]stored)}
+		all := slices.IndexFunc(s.views, func(v *view) bool { return v.trim == nil })
+		switch {
+		case all >= 0:
+			for key, state := range s.views[all].known {
+				v.known[key] = v.keep(state.object)
+			}
+		case begun:
+			return false
+		}
+		s.views = append(s.views, v)
+	}
+	v.subs = append(v.subs, sub)
+	sub.on, sub.view = s, v
+	for _, key := range s.keys() {
+		state := v.known[key]
+		s.fill([]*subscriber{sub}, key, stored{}, state)
+		s.cache([]*subscriber{sub}, stored{}, state)
+		s.changed([]*subscriber{sub}, key, stored{}, state)
+	}
+	if s.listed && sub.initial {
+		sub.c.list()
+	}
+	return true
+}
+
+// viewOf returns the view that has what w asks for, nil if none has. Functions
+// cannot be compared: watches that trim share a view if their Objects are the same.
+func (s *source) viewOf(w Watch) *view {
+	for _, v := range s.views {
+		switch {
+		case w.Trim == nil && v.trim == nil:
+			return v
+		case w.Trim != nil && v.trim != nil && w.Objects != nil && w.Objects == v.objects:
+			return v
+		}
+	}
+	return nil
+}
+
+// read takes a state that a call of the process's own returned into the Objects of
+// its kind. o is shared.
+func (s *sources) read(o *clusterapi.Object) {
+	for _, one := range s.filling(o.Kind()) {
+		one.read(o)
+	}
+}
+
+// filling returns the watches of a kind that fill Objects.
+func (s *sources) filling(gvk schema.GroupVersionKind) []*source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cached[gvk]
+}
+
+// write makes a call that writes an object, and takes what was stored into the
+// Objects of its kind.
+func (s *sources) write(ctx context.Context, gvk schema.GroupVersionKind,
+	f func(context.Context) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	if len(s.filling(gvk)) == 0 {
+		return f(ctx)
+	}
+	o, err := clusterapi.WriteShared(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	s.read(o)
+	if clusterapi.ShareResult(ctx, o) {
+		return o.Unstructured(), nil
+	}
+	return o.Unstructured().DeepCopy(), nil
 }
 
 // unsubscribe ends a subscription, and its watch with the last one.
@@ -142,13 +237,23 @@ func (s *sources) unsubscribe(sub *subscriber) {
 	one := sub.on
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.subs = slices.DeleteFunc(one.subs, func(o *subscriber) bool { return o == sub })
-	if len(one.subs) > 0 {
+	v := sub.view
+	v.subs = slices.DeleteFunc(v.subs, func(o *subscriber) bool { return o == sub })
+	if len(v.subs) > 0 {
 		return
 	}
-	s.all = slices.DeleteFunc(s.all, func(o *source) bool { return o == one })
-	if s.byID[one.id] == one {
+	if len(one.views) > 1 {
+		one.views = slices.DeleteFunc(one.views, func(o *view) bool { return o == v })
+		return
+	}
+	is := func(o *source) bool { return o == one }
+	s.all = slices.DeleteFunc(s.all, is)
+	s.byID[one.id] = slices.DeleteFunc(s.byID[one.id], is)
+	if len(s.byID[one.id]) == 0 {
 		delete(s.byID, one.id)
+	}
+	if cached := s.cached[one.id.gvk]; slices.Contains(cached, one) {
+		s.cached[one.id.gvk] = slices.DeleteFunc(slices.Clone(cached), is) // readers have the old one
 	}
 	s.host.unfollow(one)
 }
@@ -194,7 +299,7 @@ func (s *sources) gone(ctx context.Context, gvk schema.GroupVersionKind, key typ
 // list reads all objects once.
 func (s *source) list(ctx context.Context) error {
 	s.beginList()
-	objects, err := clusterapi.ListShared(ctx, s.sources.api, s.id.gvk, s.watch.Options)
+	objects, err := clusterapi.ListShared(ctx, s.sources.api, s.id.gvk, s.options)
 	if err != nil && !notServed(err) {
 		return err
 	}
@@ -257,7 +362,7 @@ func (s *source) state() (listed, listing bool) {
 func (s *source) version(key types.NamespacedName) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known[key].version
+	return s.views[0].known[key].version
 }
 
 // recovered reports that the watch has been listed after it failed. If that is
@@ -279,10 +384,11 @@ func (s *source) recovered(whole bool) {
 func (s *source) beginList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listing, s.empty = true, len(s.known) == 0
+	known := len(s.views[0].known)
+	s.listing, s.empty = true, known == 0
 	s.seen, s.written = nil, nil
 	if !s.empty {
-		s.seen = make(map[types.NamespacedName]bool, len(s.known))
+		s.seen = make(map[types.NamespacedName]bool, known)
 	}
 }
 
@@ -293,7 +399,7 @@ func (s *source) endList() {
 	if !s.empty {
 		for _, key := range s.keys() {
 			if !s.seen[key] && !s.written[key] {
-				s.put(key, stored{})
+				s.put(key, nil)
 			}
 		}
 	}
@@ -304,21 +410,22 @@ func (s *source) endList() {
 		return
 	}
 	s.listed = true
-	for _, sub := range s.subs {
-		if sub.initial {
-			sub.c.list()
+	for _, v := range s.views {
+		for _, sub := range v.subs {
+			if sub.initial {
+				sub.c.list()
+			}
 		}
 	}
 }
 
 // keys returns the names of all known objects, in order.
 func (s *source) keys() []types.NamespacedName {
-	return slices.SortedFunc(maps.Keys(s.known), compareNames)
+	return slices.SortedFunc(maps.Keys(s.views[0].known), compareNames)
 }
 
 // set takes in what the cluster shows of an object; nil: it went.
 func (s *source) set(key types.NamespacedName, o *clusterapi.Object) {
-	state := s.keep(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen != nil {
@@ -327,21 +434,17 @@ func (s *source) set(key types.NamespacedName, o *clusterapi.Object) {
 	if s.written[key] {
 		return // the list may be older
 	}
-	s.put(key, state)
+	s.put(key, o)
 }
 
 // wrote takes in an object as this process stored it; nil: it went.
 func (s *source) wrote(key types.NamespacedName, o *clusterapi.Object) {
-	if o != nil && !s.watch.Options.Selects(o.Unstructured()) {
+	if o != nil && !s.options.Selects(o.Unstructured()) {
 		o = nil
-	}
-	var state stored
-	if err := s.host.isolate(func() error { state = s.keep(o); return nil }); err != nil {
-		return // the next list shows it
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.known[key]; o != nil && old.uid == state.uid && newer(old.version, state.version) {
+	if old := s.views[0].known[key]; o != nil && old.uid == o.UID() && newer(old.version, o.ResourceVersion()) {
 		return
 	}
 	if s.listing {
@@ -350,26 +453,29 @@ func (s *source) wrote(key types.NamespacedName, o *clusterapi.Object) {
 		}
 		s.written[key] = true
 	}
-	s.put(key, state)
+	// The next list shows what a Trim that panics keeps from being shown.
+	_ = s.host.isolate(func() error { s.put(key, o); return nil })
 }
 
 // repeat shows the subscribers the present state of an object a second time.
 func (s *source) repeat(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := s.known[key].object; o != nil {
-		s.show(s.subs, key, o, o)
+	for _, v := range s.views {
+		v.old, v.state = v.known[key], v.known[key]
+		v.fresh = v.state.object != nil
 	}
+	s.show(key)
 }
 
-// keep is what the watch keeps of an object.
-func (s *source) keep(o *clusterapi.Object) stored {
+// keep is what the view keeps of an object.
+func (v *view) keep(o *clusterapi.Object) stored {
 	if o == nil {
 		return stored{}
 	}
 	state := stored{o, o.UID(), o.ResourceVersion()}
-	if s.watch.Trim != nil {
-		state.object = clusterapi.NewObject(s.watch.Trim(o.Unstructured()))
+	if v.trim != nil {
+		state.object = clusterapi.NewObject(v.trim(o.Unstructured()))
 	}
 	return state
 }
@@ -380,42 +486,101 @@ func newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// put makes a state known, and shows it to the subscribers if it is another one.
-func (s *source) put(key types.NamespacedName, state stored) {
-	old := s.known[key]
-	if state.object == nil && old.object == nil {
-		return
+// put makes a state of an object known, nil: it went, and shows it to the
+// subscribers if it is another one.
+func (s *source) put(key types.NamespacedName, o *clusterapi.Object) {
+	for _, v := range s.views {
+		v.old, v.state = v.known[key], v.keep(o)
+		v.fresh = v.old.object != nil || o != nil
+		if v.state.version != "" && v.state.version == v.old.version && v.state.uid == v.old.uid {
+			v.fresh = false
+		}
 	}
-	if state.version != "" && state.version == old.version && state.uid == old.uid {
-		return
+	for _, v := range s.views {
+		switch {
+		case !v.fresh && o == nil:
+			s.fill(v.subs, key, v.old, v.state) // it may have come and gone
+		case !v.fresh:
+		case o == nil:
+			delete(v.known, key)
+		default:
+			v.known[key] = v.state
+		}
 	}
-	if state.object == nil {
-		delete(s.known, key)
-	} else {
-		s.known[key] = state
-	}
-	s.show(s.subs, key, old.object, state.object)
+	s.show(key)
 }
 
-// show hands a change to subscribers: to all Caches, then to the controllers.
-func (s *source) show(subs []*subscriber, key types.NamespacedName, old, new *clusterapi.Object) {
+// show hands a change to subscribers: to all Objects, to all Caches, then to the
+// controllers.
+func (s *source) show(key types.NamespacedName) {
+	for _, v := range s.views {
+		if v.fresh {
+			s.fill(v.subs, key, v.old, v.state)
+		}
+	}
+	for _, v := range s.views {
+		if v.fresh {
+			s.cache(v.subs, v.old, v.state)
+		}
+	}
+	for _, v := range s.views {
+		if v.fresh {
+			s.changed(v.subs, key, v.old, v.state)
+		}
+		v.old, v.state = stored{}, stored{}
+	}
+}
+
+// fill hands a change to all Objects.
+func (s *source) fill(subs []*subscriber, key types.NamespacedName, old, state stored) {
+	var last *Objects
+	for _, sub := range subs {
+		if o := sub.watch.Objects; o != nil && o != last {
+			last = o
+			s.guard(sub, func() error { o.show(key, old, state); return nil })
+		}
+	}
+}
+
+// cache hands a change to all Caches.
+func (s *source) cache(subs []*subscriber, old, state stored) {
 	for _, sub := range subs {
 		if sub.watch.Cache != nil {
-			s.cache(sub, old, new)
-		}
-	}
-	for _, sub := range subs {
-		if sub.watch.Changed != nil {
-			sub.c.changed(sub, key, old, new)
+			now := s.host.now().Add(s.host.skew(sub.c.process))
+			s.guard(sub, func() error { sub.watch.Cache(now, old.object, state.object); return nil })
 		}
 	}
 }
 
-// cache calls the Cache of a subscriber.
-func (s *source) cache(sub *subscriber, old, new *clusterapi.Object) {
-	now := s.host.now().Add(s.host.skew(sub.c.process))
-	err := s.host.isolate(func() error { sub.watch.Cache(now, old, new); return nil })
-	if err != nil {
+// changed hands a change to the controllers.
+func (s *source) changed(subs []*subscriber, key types.NamespacedName, old, state stored) {
+	for _, sub := range subs {
+		if sub.watch.Changed != nil {
+			sub.c.changed(sub, key, old.object, state.object)
+		}
+	}
+}
+
+// read takes a state that a call returned into the Objects of the watch.
+func (s *source) read(object *clusterapi.Object) {
+	if !s.options.Selects(object.Unstructured()) {
+		return // the event takes it out
+	}
+	key, version := object.Key(), object.ResourceVersion()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.views {
+		for _, sub := range v.subs {
+			if o := sub.watch.Objects; o != nil && !o.has(key, version) {
+				s.guard(sub, func() error { o.put(key, v.keep(object)); return nil })
+			}
+		}
+	}
+}
+
+// guard calls a function for a subscriber.
+func (s *source) guard(sub *subscriber, f func() error) {
+	if err := s.host.isolate(f); err != nil {
 		sub.c.fault(Key{}, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// Cluster is what a [Virtual] driver runs processes on: an API that tells of
+// Cluster is what a [Virtual] driver runs processes on: an API that hands on
 // its changes without a goroutine. memory.Cluster is one.
 type Cluster interface {
 	clusterapi.ClusterAPI
@@ -53,7 +53,7 @@ type VirtualOptions struct {
 	// CallTimeout is the time that a call which [Faults].Slow strikes takes in
 	// a job; zero means 30 seconds, [Never] none. See [WithCallTimeout].
 	CallTimeout time.Duration
-	// Resync is that of [Options].
+	// Resync is that of [Options]: zero means 10 minutes, and with [Never] there is one look at all keys.
 	Resync time.Duration
 	// Logger logs what Observe gets; nil logs nothing.
 	Logger *slog.Logger

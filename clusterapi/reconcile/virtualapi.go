@@ -117,6 +117,7 @@ func (a *virtualAPI) GetShared(ctx context.Context, gvk schema.GroupVersionKind,
 	if err != nil {
 		return nil, err
 	}
+	a.life.core.sources.read(out)
 	return out, nil
 }
 
@@ -156,32 +157,46 @@ func (a *virtualAPI) List(ctx context.Context, gvk schema.GroupVersionKind, opts
 }
 
 // write makes a call that returns an object.
-func (a *virtualAPI) write(ctx context.Context, verb string, obj *unstructured.Unstructured, f func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	var out *unstructured.Unstructured
-	err := a.do(ctx, verb, obj.GroupVersionKind(), clusterapi.KeyOf(obj), true, func() (err error) {
-		out, err = f()
-		return err
+func (a *virtualAPI) write(ctx context.Context, verb string, obj *unstructured.Unstructured,
+	f func(context.Context) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	gvk := obj.GroupVersionKind()
+	return a.life.core.sources.write(ctx, gvk, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		var out *unstructured.Unstructured
+		err := a.do(ctx, verb, gvk, clusterapi.KeyOf(obj), true, func() (err error) {
+			out, err = f(ctx)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
-func (a *virtualAPI) Create(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Create", obj, func() (*unstructured.Unstructured, error) { return a.life.v.o.Cluster.Create(ctx, obj, opts) })
+func (a *virtualAPI) Create(ctx context.Context, obj *unstructured.Unstructured,
+	opts clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "Create", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return a.life.v.o.Cluster.Create(ctx, obj, opts)
+	})
 }
 
-func (a *virtualAPI) Apply(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Apply", obj, func() (*unstructured.Unstructured, error) { return a.life.v.o.Cluster.Apply(ctx, obj, opts) })
+func (a *virtualAPI) Apply(ctx context.Context, obj *unstructured.Unstructured,
+	opts clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "Apply", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return a.life.v.o.Cluster.Apply(ctx, obj, opts)
+	})
 }
 
-func (a *virtualAPI) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "Update", obj, func() (*unstructured.Unstructured, error) { return a.life.v.o.Cluster.Update(ctx, obj, opts) })
+func (a *virtualAPI) Update(ctx context.Context, obj *unstructured.Unstructured,
+	opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "Update", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return a.life.v.o.Cluster.Update(ctx, obj, opts)
+	})
 }
 
-func (a *virtualAPI) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return a.write(ctx, "UpdateStatus", obj, func() (*unstructured.Unstructured, error) {
+func (a *virtualAPI) UpdateStatus(ctx context.Context, obj *unstructured.Unstructured,
+	opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	return a.write(ctx, "UpdateStatus", obj, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return a.life.v.o.Cluster.UpdateStatus(ctx, obj, opts)
 	})
 }

@@ -73,7 +73,7 @@ func (c *jobContext) end(err error) {
 
 type jobKey struct{}
 
-// errNotJob says that somebody waits where nobody may.
+// errNotJob is the error of waiting outside of a job.
 var errNotJob = errors.New("reconcile: only a job may sleep; a reconciler returns when to look again")
 
 // sleep implements [Sleep]. The first limit that is reached ends the sleep, and

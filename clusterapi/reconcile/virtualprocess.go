@@ -11,7 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// vprocess is a process of a virtual run. A crash ends its life, and another one
+// vprocess is a process of a virtual run. A crash ends its life, and the next one
 // begins.
 type vprocess struct {
 	Process
@@ -47,7 +47,7 @@ func (p *vprocess) begin() {
 	ctx := context.WithValue(context.Background(), driverKey{}, waiter(v))
 	h.ctx, h.cancel = context.WithCancel(clusterapi.WithoutRetries(ctx))
 	h.core = &core{host: h, resync: v.o.Resync, seed: v.o.Seed}
-	h.core.sources = sources{host: h, api: v.o.Cluster, byID: make(map[watchID]*source)}
+	h.core.sources = sources{host: h, api: v.o.Cluster, byID: make(map[watchID][]*source)}
 	p.life = h
 	if err := h.core.add(p.Process, &virtualAPI{life: h}, p.starts); err != nil {
 		v.err = err
@@ -56,7 +56,7 @@ func (p *vprocess) begin() {
 	h.core.start()
 }
 
-// crash ends the process's life and begins another one later.
+// crash ends the process's life and begins the next one later.
 func (p *vprocess) crash() {
 	if !p.lives() {
 		return

@@ -84,7 +84,7 @@ func (w *stream) away() error {
 	return nil
 }
 
-// followed reports whether the watch goes on.
+// followed reports whether the watch still has subscribers.
 func (w *stream) followed() bool {
 	return slices.Contains(w.h.streams[w.source.id.gvk.GroupKind()], w)
 }
@@ -123,16 +123,14 @@ func (h *life) changed(gk schema.GroupKind, change clusterapi.Change, number uin
 // delivery returns the event of a change, nil where the watch does not select
 // the object.
 func (w *stream) delivery(key types.NamespacedName, change clusterapi.Change) *delivery {
-	o := w.source.watch.Options
-	d := &delivery{key: key}
+	o := w.source.options
 	if change.New != nil && o.Selects(change.New.Unstructured()) {
-		d.object = inVersion(change.New, w.source.id.gvk)
-		return d
+		return &delivery{key: key, object: inVersion(change.New, w.source.id.gvk)}
 	}
-	if change.Old == nil || !o.Selects(change.Old.Unstructured()) {
-		return nil
+	if change.Old != nil && o.Selects(change.Old.Unstructured()) {
+		return &delivery{key: key}
 	}
-	return d
+	return nil
 }
 
 // draw decides how late an event arrives, and whether twice, or as one with the

@@ -69,7 +69,7 @@ func (p *process) rollOutDaemonSet(ctx context.Context, o *clusterapi.Object, ds
 		return reconcile.Result{}, nil
 	}
 	count := int32(0)
-	for _, o := range p.allNodes.at("") {
+	for _, o := range p.allNodes.At("") {
 		if n, err := clusterapi.As[corev1.Node](o); err == nil && runsOn(&ds.Spec.Template.Spec, n) {
 			count++
 		}
@@ -96,7 +96,7 @@ func (p *process) daemonPods(ctx context.Context, o *clusterapi.Object, ds *apps
 		pod    *corev1.Pod
 	}
 	on := make(map[string]member)
-	for _, o := range p.podsOf.at(string(ds.UID)) {
+	for _, o := range p.podsOf.At(string(ds.UID)) {
 		pod, err := clusterapi.As[corev1.Pod](o)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (p *process) daemonPods(ctx context.Context, o *clusterapi.Object, ds *apps
 	hash := templateHash(&ds.Spec.Template)
 	var desired, ready, updated int32
 	var outdated member
-	for _, o := range p.allNodes.at("") {
+	for _, o := range p.allNodes.At("") {
 		n, err := clusterapi.As[corev1.Node](o)
 		if err != nil {
 			return err

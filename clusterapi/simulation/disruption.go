@@ -34,7 +34,7 @@ func (p *process) budgets() *behaviour {
 
 // budgetsOfPod wakes for the budgets that select a pod, or did.
 func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
+	for _, o := range p.budgetsIn.At(either(old, new).Key().Namespace) {
 		b, err := clusterapi.As[policyv1.PodDisruptionBudget](o)
 		if err != nil {
 			continue
@@ -53,7 +53,7 @@ func (p *process) budgetsOfPod(old, new *clusterapi.Object) (wakes []reconcile.W
 // budgetsOfScale wakes for the budgets of a namespace when the wanted number of
 // somebody's pods changes.
 func (p *process) budgetsOfScale(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-	for _, o := range p.budgetsIn.at(either(old, new).Key().Namespace) {
+	for _, o := range p.budgetsIn.At(either(old, new).Key().Namespace) {
 		wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 	}
 	return wakes
@@ -61,7 +61,7 @@ func (p *process) budgetsOfScale(old, new *clusterapi.Object) (wakes []reconcile
 
 func (p *process) lookAtBudget(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	none := reconcile.Result{}
-	stored := p.budgetsKnown.get(named(r.Key))
+	stored := p.budgetsKnown.Get(named(r.Key))
 	if stored == nil {
 		return none, nil
 	}
@@ -88,13 +88,13 @@ func (p *process) selected(b *policyv1.PodDisruptionBudget) (matched []*corev1.P
 	key := b.Namespace
 	if b.Spec.Selector != nil {
 		for k, v := range b.Spec.Selector.MatchLabels {
-			if label := labelKey(b.Namespace, k, v); key == b.Namespace || p.podsIn.count(label) < p.podsIn.count(key) {
+			if label := labelKey(b.Namespace, k, v); key == b.Namespace || p.podsIn.Count(label) < p.podsIn.Count(key) {
 				key = label
 			}
 		}
 	}
 	selector := disruption.Selector(b)
-	for _, o := range p.podsIn.at(key) {
+	for _, o := range p.podsIn.At(key) {
 		pod, err := clusterapi.As[corev1.Pod](o)
 		if err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func (p *process) daemons() *behaviour {
 		name:    partNodes,
 		watches: []reconcile.Watch{p.watch(kindNode, unless(alike(sameForDaemon), wakeChanged(p.c.timing.Daemon)))},
 		look: func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-			stored := p.nodes.get(named(r.Key))
+			stored := p.nodes.Get(named(r.Key))
 			if stored == nil {
 				delete(runs, r.Key.Name)
 				return reconcile.Result{}, nil

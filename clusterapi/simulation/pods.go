@@ -20,7 +20,7 @@ func (p *process) kubelets() *behaviour {
 	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{
 		p.watch(kindPod, wakeChanged(0)),
 		p.watch(kindNode, unless(alike(sameForKubelet), func(old, new *clusterapi.Object) (wakes []reconcile.Wake) {
-			for _, o := range p.podsOn.at(either(old, new).Name()) {
+			for _, o := range p.podsOn.At(either(old, new).Name()) {
 				wakes = append(wakes, reconcile.Wake{Key: keyOf(o)})
 			}
 			return wakes
@@ -38,7 +38,7 @@ type kubelet struct {
 }
 
 func (k *kubelet) look(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
-	stored := k.p.pods.get(named(r.Key))
+	stored := k.p.pods.Get(named(r.Key))
 	if stored == nil {
 		return reconcile.Result{}, nil
 	}
@@ -66,7 +66,7 @@ func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1
 		}
 		return 0, k.end(ctx, p)
 	}
-	node := k.p.nodes.get(clusterapi.Key("", p.Spec.NodeName))
+	node := k.p.nodes.Get(clusterapi.Key("", p.Spec.NodeName))
 	if node == nil {
 		if !ending {
 			return 0, k.p.remove(ctx, stored)

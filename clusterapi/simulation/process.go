@@ -38,35 +38,38 @@ type process struct {
 	c   *Cluster
 	api clusterapi.ClusterAPI
 
-	pods, nodes, budgetsKnown *cache
+	pods, nodes, budgetsKnown *reconcile.Objects
 
-	podsOn    *index // by node; "" has those that wait for one
-	podsOf    *index // by the UID of their controller
-	podsIn    *index // by namespace, and by namespace and label
-	load      *index // pods that take room, by node
-	allNodes  *index // by ""
-	budgetsIn *index // by namespace
+	podsOn    *reconcile.Index // by node; "" has those that wait for one
+	podsOf    *reconcile.Index // by the UID of their controller
+	podsIn    *reconcile.Index // by namespace, and by namespace and label
+	load      *reconcile.Index // pods that take room, by node
+	allNodes  *reconcile.Index // by ""
+	budgetsIn *reconcile.Index // by namespace
 }
 
 func newProcess(c *Cluster, api clusterapi.ClusterAPI) *process {
-	p := &process{c: c, api: api, pods: newCache(), nodes: newCache(), budgetsKnown: newCache()}
+	p := &process{
+		c: c, api: api,
+		pods: new(reconcile.Objects), nodes: new(reconcile.Objects), budgetsKnown: new(reconcile.Objects),
+	}
 	one := func(s string) []string { return []string{s} }
-	p.podsOn = p.pods.index(func(o *clusterapi.Object) []string { return one(nodeOf(o)) })
-	p.podsOf = p.pods.index(func(o *clusterapi.Object) []string {
+	p.podsOn = p.pods.Index(func(o *clusterapi.Object) []string { return one(nodeOf(o)) })
+	p.podsOf = p.pods.Index(func(o *clusterapi.Object) []string {
 		if owner := controllerOf(o); owner != nil {
 			return one(string(owner.UID))
 		}
 		return nil
 	})
-	p.podsIn = p.pods.index(placesOfPod)
-	p.load = p.pods.index(func(o *clusterapi.Object) []string {
+	p.podsIn = p.pods.Index(placesOfPod)
+	p.load = p.pods.Index(func(o *clusterapi.Object) []string {
 		if node := nodeOf(o); node != "" && takesRoom(o) {
 			return one(node)
 		}
 		return nil
 	})
-	p.allNodes = p.nodes.index(func(*clusterapi.Object) []string { return one("") })
-	p.budgetsIn = p.budgetsKnown.index(func(o *clusterapi.Object) []string { return one(o.Key().Namespace) })
+	p.allNodes = p.nodes.Index(func(*clusterapi.Object) []string { return one("") })
+	p.budgetsIn = p.budgetsKnown.Index(func(o *clusterapi.Object) []string { return one(o.Key().Namespace) })
 	return p
 }
 
@@ -106,11 +109,22 @@ func (b *behaviour) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 
 // watch is an interest in all objects of a kind.
 func (p *process) watch(gvk schema.GroupVersionKind, changed func(old, new *clusterapi.Object) []reconcile.Wake) reconcile.Watch {
-	w := reconcile.Watch{GVK: gvk, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake { return changed(old, new) }}
-	if c := p.cacheOf(gvk); c != nil {
-		w.Cache = c.update
+	return reconcile.Watch{GVK: gvk, Objects: p.objectsOf(gvk), Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		return changed(old, new)
+	}}
+}
+
+// objectsOf returns the cache of a kind, nil for kinds that have none.
+func (p *process) objectsOf(gvk schema.GroupVersionKind) *reconcile.Objects {
+	switch gvk {
+	case kindPod:
+		return p.pods
+	case kindNode:
+		return p.nodes
+	case kindBudget:
+		return p.budgetsKnown
 	}
-	return w
+	return nil
 }
 
 // unless wakes as wake does, but not for a change between two states of an object

@@ -51,7 +51,7 @@ func (p *process) replicate(ctx context.Context, o *clusterapi.Object, rs *appsv
 	}
 	var active []member
 	names := make(map[string]bool)
-	for _, o := range p.podsOf.at(string(rs.UID)) {
+	for _, o := range p.podsOf.At(string(rs.UID)) {
 		pod, err := clusterapi.As[corev1.Pod](o)
 		if err != nil {
 			return err

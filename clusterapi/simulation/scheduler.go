@@ -27,7 +27,7 @@ func (p *process) scheduler() *behaviour {
 			return []reconcile.Wake{{Key: waiting}}
 		}),
 		p.watch(kindNode, unless(alike(sameForScheduler), func(_, new *clusterapi.Object) []reconcile.Wake {
-			if new == nil || p.podsOn.count("") == 0 {
+			if new == nil || p.podsOn.Count("") == 0 {
 				return nil
 			}
 			return []reconcile.Wake{{Key: waiting}}
@@ -56,7 +56,7 @@ type fit struct {
 
 func (p *process) placeAll(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	x := &placement{p: p, fits: make(map[types.UID][]fit)}
-	for _, o := range p.podsOn.at("") {
+	for _, o := range p.podsOn.At("") {
 		pod, err := clusterapi.As[corev1.Pod](o)
 		if err != nil {
 			return reconcile.Result{}, err
@@ -121,7 +121,7 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 		if best >= 0 && cmp.Or(cmp.Compare(fits[best].avoid, f.avoid), cmp.Compare(fits[best].same, f.same)) < 0 {
 			continue
 		}
-		n := x.p.load.count(f.name)
+		n := x.p.load.Count(f.name)
 		if best < 0 || cmp.Or(cmp.Compare(f.avoid, fits[best].avoid), cmp.Compare(f.same, fits[best].same), cmp.Compare(n, load)) < 0 {
 			best, load = i, n
 		}
@@ -133,7 +133,7 @@ func (x *placement) choose(pod *corev1.Pod) (string, error) {
 // fitting returns the nodes that will do for a pod, by name.
 func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fit, error) {
 	if x.nodes == nil {
-		for _, o := range x.p.allNodes.at("") {
+		for _, o := range x.p.allNodes.At("") {
 			n, err := clusterapi.As[corev1.Node](o)
 			if err != nil {
 				return nil, err
@@ -143,7 +143,7 @@ func (x *placement) fitting(pod *corev1.Pod, owner *metav1.OwnerReference) ([]fi
 	}
 	same := make(map[string]int)
 	if owner != nil {
-		for _, o := range x.p.podsOf.at(string(owner.UID)) {
+		for _, o := range x.p.podsOf.At(string(owner.UID)) {
 			p, err := clusterapi.As[corev1.Pod](o)
 			if err != nil {
 				return nil, err

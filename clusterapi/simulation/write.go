@@ -85,15 +85,10 @@ func (p *process) write(ctx context.Context, o *clusterapi.Object, u *unstructur
 		return o, nil
 	case apierrors.IsConflict(err):
 		// What was decided from is old: the next attempt sees what is stored.
-		if now, readErr := clusterapi.GetShared(ctx, p.api, o.Kind(), o.Key()); readErr == nil {
-			p.know(now)
-		}
-		return nil, err
-	case err != nil:
+		_, _ = clusterapi.GetShared(ctx, p.api, o.Kind(), o.Key())
 		return nil, err
 	}
-	p.know(stored)
-	return stored, nil
+	return stored, err
 }
 
 // createTyped creates an object. One that is there already is not an error.
@@ -106,17 +101,13 @@ func createTyped[T any](ctx context.Context, p *process, obj *T) error {
 }
 
 func (p *process) create(ctx context.Context, u *unstructured.Unstructured) error {
-	stored, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
+	_, err := clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {
 		return p.api.Create(ctx, u, create)
 	})
 	if apierrors.IsAlreadyExists(err) {
-		if now, readErr := clusterapi.GetShared(ctx, p.api, u.GroupVersionKind(), clusterapi.KeyOf(u)); readErr == nil {
-			p.know(now)
-		}
+		// The cache may not have it yet.
+		_, _ = clusterapi.GetShared(ctx, p.api, u.GroupVersionKind(), clusterapi.KeyOf(u))
 		return nil
-	}
-	if err == nil {
-		p.know(stored)
 	}
 	return err
 }
@@ -128,26 +119,6 @@ func (p *process) remove(ctx context.Context, o *clusterapi.Object) error {
 		return nil // another one of its name, which was not meant
 	}
 	return ignoreNotFound(err)
-}
-
-// know takes an object in as it is stored.
-func (p *process) know(o *clusterapi.Object) {
-	if c := p.cacheOf(o.Kind()); c != nil {
-		c.put(o)
-	}
-}
-
-// cacheOf returns the cache of a kind, nil for kinds that have none.
-func (p *process) cacheOf(gvk schema.GroupVersionKind) *cache {
-	switch gvk {
-	case kindPod:
-		return p.pods
-	case kindNode:
-		return p.nodes
-	case kindBudget:
-		return p.budgetsKnown
-	}
-	return nil
 }
 
 func ignoreNotFound(err error) error {

@@ -36,20 +36,23 @@ type reconciler struct {
 	calls     map[string]*call
 	drains    map[string]*drainState // by step
 	releases  map[string]string
-	pools     map[string]*mcfgv1.MachineConfigPool // as watched
-	member    *mcp.Membership                      // of pools; nil: to be made
-	moved     map[string]time.Time                 // when a phase changed, by pool
-	lingering map[string]time.Time                 // pools that a stop is to delete, since when nothing moved
-	waits     string                               // told last
-	told      map[string]bool                      // what events were about
-	missing   map[string]time.Time                 // since when an object is not there
-	silent    time.Time                            // when a scan first found nothing
-	doubt     time.Time                            // when the present step was first found to fail
+	pools     *reconcile.Objects
+	allPools  *reconcile.Index     // by ""
+	member    *mcp.Membership      // of pools; nil: to be made
+	moved     map[string]time.Time // when a phase changed, by pool
+	lingering map[string]time.Time // pools that a stop is to delete, since when nothing moved
+	waits     string               // told last
+	told      map[string]bool      // what events were about
+	missing   map[string]time.Time // since when an object is not there
+	silent    time.Time            // when a scan first found nothing
+	doubt     time.Time            // when the present step was first found to fail
 }
 
 func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
+	pools := new(reconcile.Objects)
+	all := pools.Index(func(*clusterapi.Object) []string { return []string{""} })
 	return &reconciler{Runner: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
-		calls: map[string]*call{}, drains: map[string]*drainState{}, releases: map[string]string{}, pools: map[string]*mcfgv1.MachineConfigPool{},
+		calls: map[string]*call{}, drains: map[string]*drainState{}, releases: map[string]string{}, pools: pools, allPools: all,
 		moved: map[string]time.Time{}, lingering: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
 }
 
@@ -72,13 +75,8 @@ func (x *reconciler) Watches() []reconcile.Watch {
 			x.dirty = true
 			return wake
 		}},
-		{GVK: poolKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		{GVK: poolKind, Objects: x.pools, Changed: func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake {
 			x.member = nil
-			if p, err := clusterapi.As[mcfgv1.MachineConfigPool](new); err == nil {
-				x.pools[p.Name] = p
-			} else if old != nil {
-				delete(x.pools, old.Name())
-			}
 			return wake
 		}},
 		{GVK: versionKind, Changed: func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake { return wake }},
@@ -122,11 +120,13 @@ func phases(n *corev1.Node) string {
 
 func (x *reconciler) poolOf(n *corev1.Node) string {
 	if x.member == nil {
-		all := make([]*mcfgv1.MachineConfigPool, 0, len(x.pools))
-		for _, p := range x.pools {
-			all = append(all, p)
+		var pools []*mcfgv1.MachineConfigPool
+		for _, o := range x.allPools.At("") {
+			if p, err := clusterapi.As[mcfgv1.MachineConfigPool](o); err == nil {
+				pools = append(pools, p)
+			}
 		}
-		x.member = membershipOf(all)
+		x.member = membershipOf(pools)
 	}
 	return x.member.Of(n.Labels).Primary
 }

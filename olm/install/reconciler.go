@@ -26,18 +26,23 @@ const soon = 5 * time.Second
 // Of the options API and Clock have no effect.
 func (c *Controller) Process() reconcile.Process {
 	return reconcile.Process{Name: "olm", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		subs := new(reconcile.Objects)
+		all := subs.Index(func(*clusterapi.Object) []string { return []string{""} })
+		in := subs.Index(func(o *clusterapi.Object) []string { return []string{o.Key().Namespace} })
 		return []reconcile.Reconciler{
-			&reconciler{c: c, api: api, subs: map[string]map[string]bool{}, looks: map[string]*look{}},
+			&reconciler{c: c, api: api, subs: subs, allSubs: all, subsIn: in, looks: map[string]*look{}},
 		}
 	}}
 }
 
 type reconciler struct {
-	c     *Controller
-	api   clusterapi.ClusterAPI
-	subs  map[string]map[string]bool // those that exist, by namespace
-	looks map[string]*look           // by namespace
-	jobs  int                        // so far
+	c       *Controller
+	api     clusterapi.ClusterAPI
+	subs    *reconcile.Objects
+	allSubs *reconcile.Index // by ""
+	subsIn  *reconcile.Index // by namespace
+	looks   map[string]*look // by namespace
+	jobs    int              // so far
 }
 
 // look is what a pass over a namespace has been supplied with so far.
@@ -55,10 +60,10 @@ func (r *reconciler) Name() string { return "namespaces" }
 // Keys implements [reconcile.Lister]: all namespaces with a Subscription.
 func (r *reconciler) Keys() []reconcile.Key {
 	var keys []reconcile.Key
-	for _, namespace := range slices.Sorted(maps.Keys(r.subs)) {
-		keys = append(keys, reconcile.Key{Namespace: namespace})
+	for _, o := range r.allSubs.At("") {
+		keys = append(keys, reconcile.Key{Namespace: o.Key().Namespace})
 	}
-	return keys
+	return slices.Compact(keys)
 }
 
 // Watches implements [reconcile.Reconciler].
@@ -72,21 +77,7 @@ func (r *reconciler) Watches() []reconcile.Watch {
 	sources := watch((&olmapi.CatalogSource{}).APIKind())
 	plans := watch((&olmapi.InstallPlan{}).APIKind())
 	groups := watch((&olmapi.OperatorGroup{}).APIKind())
-	subs.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		key := either(old, new).Key()
-		names := r.subs[key.Namespace]
-		switch {
-		case new == nil:
-			if delete(names, key.Name); len(names) == 0 {
-				delete(r.subs, key.Namespace)
-			}
-		case names == nil:
-			r.subs[key.Namespace] = map[string]bool{key.Name: true}
-		default:
-			names[key.Name] = true
-		}
-		return wake(now, old, new)
-	}
+	subs.Objects = r.subs
 	csvs.Options.Labels = originals()
 	sources.Changed = func(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		if either(old, new).Key().Namespace != r.c.o.global() {
@@ -125,7 +116,7 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 		err := l.err
 		*l = look{retry: l.retry}
 		return reconcile.Result{}, err
-	case r.subs[namespace] == nil:
+	case r.subsIn.Count(namespace) == 0:
 		delete(r.looks, namespace)
 		return reconcile.Result{}, nil
 	case l.catalogs == nil:
