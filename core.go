@@ -163,7 +163,7 @@ func (c *core) flush(ctx context.Context) {
 	defer cancel()
 	c.s.report = p.reported()
 	in := newStatusInput(c.o.Clock.Now(), c.cv, c.d, &c.s, c.updates, &settings{Options: c.o})
-	_, err := writeStatus(ctx, c.o.API, &c.accepts, c.cv, nextStatus(c.cv.Status, in))
+	_, err := clusterversion.WriteStatus(ctx, c.o.API, &c.accepts, c.cv, nextStatus(c.cv.Status, in))
 	c.log("the last status could not be written", err)
 }
 

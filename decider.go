@@ -379,7 +379,7 @@ func (r *decider) show() {
 
 // write brings the status up to date.
 func (r *decider) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
-	cv, err := writeStatus(ctx, r.o.API, &r.accepts, r.cv, status)
+	cv, err := clusterversion.WriteStatus(ctx, r.o.API, &r.accepts, r.cv, status)
 	r.refused(now, err)
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
