@@ -39,7 +39,8 @@ func WriteStatus(
 				return errors.New("cluster version was deleted and recreated, cannot update status")
 			}
 			if live.ResourceVersion != read {
-				return apierrors.NewConflict(configv1.Resource("clusterversions"), cv.Name, errors.New("it was changed since it was read"))
+				changed := errors.New("it was changed since it was read")
+				return apierrors.NewConflict(configv1.Resource("clusterversions"), cv.Name, changed)
 			}
 			live.Status, err = fitStatus(ctx, api, accepts, cv, status)
 			return err
@@ -97,7 +98,8 @@ func fitStatus(
 		}
 		delete(asked, c.Release.Image)
 	}
-	s.AvailableUpdates = slices.DeleteFunc(s.AvailableUpdates, func(r configv1.Release) bool { return asked[r.Image] != nil })
+	isLeft := func(r configv1.Release) bool { return asked[r.Image] != nil }
+	s.AvailableUpdates = slices.DeleteFunc(s.AvailableUpdates, isLeft)
 	return s, nil
 }
 

@@ -148,7 +148,8 @@ func (p *progress) node(e clusterapi.Event) {
 		p.print("nodes "+d.Pool, e.Message)
 	case rollout.EventPoolDone:
 		p.print("nodes "+d.Pool, "all nodes are updated")
-	case rollout.EventPoolBlocked, rollout.EventNodeFailed, rollout.EventDrainBlocked, rollout.EventDrainRetry, rollout.EventStalled:
+	case rollout.EventPoolBlocked, rollout.EventNodeFailed, rollout.EventDrainBlocked, rollout.EventDrainRetry,
+		rollout.EventStalled:
 		text := e.Message
 		if text == "" && e.Err != nil {
 			text = e.Err.Error()
