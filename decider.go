@@ -441,7 +441,7 @@ func (r *decider) show() {
 
 // write brings the status up to date.
 func (r *decider) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
-	cv, err := writeStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, status)
+	cv, err := clusterversion.WriteStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, status)
 	r.refused(now, err)
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
@@ -564,7 +564,7 @@ func (r *decider) flush(ctx context.Context) {
 	m := r.memory()
 	m.work.report = p.reported()
 	in := newStatusInput(r.process.o.Clock.Now(), r.cv, r.d, &m, &settings{o: &r.process.o})
-	_, err := writeStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, nextStatus(r.cv.Status, in))
+	_, err := clusterversion.WriteStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, nextStatus(r.cv.Status, in))
 	r.process.log("the last status could not be written", err)
 }
 

@@ -61,11 +61,3 @@ func (d *EventData) PassProgress() (version string, done, total, failed int) {
 	}
 	return d.Release.Version, step.Done, step.Total, step.FailedAttempts
 }
-
-// dataOf returns the data of an event of an Updater; of others it is empty.
-func dataOf(e clusterapi.Event) *EventData {
-	if d, ok := e.Data.(*EventData); ok {
-		return d
-	}
-	return &EventData{}
-}

@@ -1,14 +1,12 @@
 package clusterupdate
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -150,97 +148,8 @@ func setAccepted(in statusInput, set func(configv1.ClusterStatusConditionType, c
 	}
 }
 
-// writeStatus writes what the cluster accepts of a status, on condition that nobody
-// wrote since cv was read. It returns the object as stored; where nothing differs
-// that is cv.
-func writeStatus(ctx context.Context, api clusterapi.ClusterAPI, accepts *clusterapi.Definitions, cv *configv1.ClusterVersion, status configv1.ClusterVersionStatus) (*configv1.ClusterVersion, error) {
-	if equality.Semantic.DeepEqual(cv.Status, status) {
-		return cv, nil
-	}
-	fitting, err := fitStatus(ctx, api, accepts, cv, status)
-	if err != nil || equality.Semantic.DeepEqual(cv.Status, fitting) {
-		return cv, err
-	}
-	read := cv.ResourceVersion
-	return clusterapi.Modify(ctx, api, clusterVersionKey,
-		clusterapi.ModifyOptions{Status: true, Once: true, FieldManager: clusterapi.ManagerStatus, Definitions: accepts},
-		func(live *configv1.ClusterVersion) (err error) {
-			if live.UID != cv.UID {
-				return errors.New("cluster version was deleted and recreated, cannot update status")
-			}
-			if live.ResourceVersion != read {
-				return apierrors.NewConflict(configv1.Resource("clusterversions"), cv.Name, errors.New("it was changed since it was read"))
-			}
-			live.Status, err = fitStatus(ctx, api, accepts, cv, status)
-			return err
-		})
-}
-
 // versionDefinition is the name of the definition of ClusterVersion.
 const versionDefinition = "clusterversions.config.openshift.io"
-
-// fitStatus returns what the cluster accepts of a status of cv. An update that cannot
-// be told with all its risks is not available either. A newest entry of the history
-// that the cluster does not accept is an error, as if the server had refused it: nothing
-// is applied that is not on record.
-func fitStatus(ctx context.Context, api clusterapi.Reader, accepts *clusterapi.Definitions, cv *configv1.ClusterVersion, status configv1.ClusterVersionStatus) (configv1.ClusterVersionStatus, error) {
-	fitting, known, err := clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status})
-	if err != nil {
-		return status, err
-	}
-	if !known { // all that is sure to be accepted is what is there
-		status.Capabilities = limitCapabilities(status.Capabilities, cv.Status.Capabilities)
-		return status, nil
-	}
-	s := fitting.Status
-	if n := len(s.History); n > 0 && n < len(status.History) { // shorter by its least entries
-		status.History = clusterversion.PruneHistory(slices.Clone(status.History), n)
-		fitting, _, err = clusterapi.FitStatus(ctx, api, accepts, &configv1.ClusterVersion{Status: status})
-		if err != nil {
-			return status, err
-		}
-		s = fitting.Status
-	}
-	if len(status.History) > 0 && (len(s.History) == 0 || !clusterversion.SameRelease(&s.History[0], configv1.Release{Version: status.History[0].Version, Image: status.History[0].Image})) {
-		at := field.NewPath("status", "history").Index(0)
-		return status, apierrors.NewInvalid(versionKind.GroupKind(), cv.Name, field.ErrorList{
-			field.Invalid(at, status.History[0].Image, "the definition does not accept the entry, and nothing is applied that is not on record")})
-	}
-	asked := make(map[string]*configv1.ConditionalUpdate, len(status.ConditionalUpdates))
-	for i := range status.ConditionalUpdates {
-		asked[status.ConditionalUpdates[i].Release.Image] = &status.ConditionalUpdates[i]
-	}
-	s.ConditionalUpdates = slices.DeleteFunc(s.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool {
-		of := asked[c.Release.Image]
-		return of == nil || !slices.EqualFunc(c.Risks, of.Risks, sameRisk)
-	})
-	s.ConditionalUpdateRisks = slices.DeleteFunc(s.ConditionalUpdateRisks, func(risk configv1.ConditionalUpdateRisk) bool {
-		return !slices.ContainsFunc(status.ConditionalUpdateRisks, func(of configv1.ConditionalUpdateRisk) bool { return sameRisk(risk, of) })
-	})
-	for i := range s.ConditionalUpdates {
-		c := &s.ConditionalUpdates[i]
-		if len(c.RiskNames) != len(asked[c.Release.Image].RiskNames) {
-			c.RiskNames = nil
-		}
-		delete(asked, c.Release.Image)
-	}
-	s.AvailableUpdates = slices.DeleteFunc(s.AvailableUpdates, func(r configv1.Release) bool { return asked[r.Image] != nil })
-	return s, nil
-}
-
-// sameRisk reports whether two risks are of the same clusters.
-func sameRisk(a, b configv1.ConditionalUpdateRisk) bool {
-	return a.Name == b.Name && equality.Semantic.DeepEqual(a.MatchingRules, b.MatchingRules)
-}
-
-// limitCapabilities returns those of c that stored has.
-func limitCapabilities(c, stored configv1.ClusterVersionCapabilitiesStatus) configv1.ClusterVersionCapabilitiesStatus {
-	has := sets.New(slices.Concat(stored.KnownCapabilities, stored.EnabledCapabilities)...)
-	within := func(names []configv1.ClusterVersionCapability) []configv1.ClusterVersionCapability {
-		return slices.DeleteFunc(slices.Clone(names), func(name configv1.ClusterVersionCapability) bool { return !has.Has(name) })
-	}
-	return configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: within(c.EnabledCapabilities), KnownCapabilities: within(c.KnownCapabilities)}
-}
 
 // refused returns the words with which a server refuses a write, however often it is
 // tried; empty for all other errors.
@@ -269,4 +178,32 @@ func invalidMessage(errs field.ErrorList) string {
 		b.WriteString("* " + err.Error() + "\n")
 	}
 	return b.String()
+}
+
+// obsoleteConditions were set by older releases and are removed on sight.
+var obsoleteConditions = []configv1.ClusterStatusConditionType{
+	"UpgradeableAdminAckRequired", "UpgradeableDeletesInProgress", "UpgradeableClusterOperators",
+	"UpgradeableClusterVersionOverrides", "UpgradeableUpgradeInProgress", "ImplicitlyEnabled",
+}
+
+// setCondition sets a condition in place, or appends it. The transition time
+// moves with the status only. A message that is too long is cut and says so.
+func setCondition(conds *[]configv1.ClusterOperatorStatusCondition, c configv1.ClusterOperatorStatusCondition, now metav1.Time) {
+	c.Message = bounded.Text(c.Message, clusterversion.MaxMessage)
+	old := clusterapi.FindCondition(*conds, c.Type)
+	if old == nil {
+		c.LastTransitionTime = now
+		*conds = append(*conds, c)
+		return
+	}
+	if old.Status != c.Status {
+		old.LastTransitionTime = now
+	}
+	old.Status, old.Reason, old.Message = c.Status, c.Reason, c.Message
+}
+
+func removeCondition(conds *[]configv1.ClusterOperatorStatusCondition, types ...configv1.ClusterStatusConditionType) {
+	*conds = slices.DeleteFunc(*conds, func(c configv1.ClusterOperatorStatusCondition) bool {
+		return slices.Contains(types, c.Type)
+	})
 }

@@ -5,8 +5,8 @@
 // A [Request] is what an administrator asks: an update, a rollback, a channel, an
 // upstream, accepted risks. [Submit] carries one out, Edit decides it without a
 // cluster. [Validate] and [Clear] find faults, [Resolve] tells which release a request
-// means, [MergeHistory] keeps the history. A [Hook] does something else around an
-// update. [Metrics] are those of the cluster-version operator.
+// means, [MergeHistory] keeps the history, [WriteStatus] writes what a cluster accepts of a
+// status. A [Hook] does something else around an update. [Metrics] are those of the cluster-version operator.
 //
 // A request for a release is spec.desiredUpdate. It is one value: [SetDesired] and
 // [Modify] replace it as a whole, so that neither force, an architecture, a mode,

@@ -30,7 +30,7 @@ type HistoryChange struct {
 // the newest entry is closed (an abandoned update stays Partial, with a
 // completion time) and a new one is put in front. Entries without a state are
 // Partial. A release without an image
-// changes nothing. The result is pruned to 100 entries (see [PruneHistory]).
+// changes nothing. The result is pruned to 100 entries (see [pruneHistory]).
 // AcceptedRisks of more than 32 KiB are cut.
 func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.UpdateHistory {
 	out := make([]configv1.UpdateHistory, 0, len(history)+1)
@@ -71,7 +71,7 @@ func MergeHistory(history []configv1.UpdateHistory, c HistoryChange) []configv1.
 		newest.AcceptedRisks = bounded.Text(c.AcceptedRisks, MaxMessage)
 	}
 	newest.Verified = newest.Verified || c.Verified
-	return PruneHistory(out, maxHistory)
+	return pruneHistory(out, maxHistory)
 }
 
 // SameRelease reports whether an entry is about a release. What one side does
@@ -83,11 +83,11 @@ func SameRelease(h *configv1.UpdateHistory, r configv1.Release) bool {
 	return h.Image == "" && h.Version != "" && h.Version == r.Version
 }
 
-// PruneHistory removes entries from a history, newest first, until it has limit of
+// pruneHistory removes entries from a history, newest first, until it has limit of
 // them: those that say least about where the cluster has been. It keeps longest the
 // newest five, the newest that completed, the very first, and those where the cluster
 // changed its minor version. It changes history.
-func PruneHistory(history []configv1.UpdateHistory, limit int) []configv1.UpdateHistory {
+func pruneHistory(history []configv1.UpdateHistory, limit int) []configv1.UpdateHistory {
 	for len(history) > limit {
 		least := leastEntry(history, limit)
 		history = slices.Delete(history, least, least+1)

@@ -100,9 +100,10 @@ func ReadMetrics(ctx context.Context, r clusterapi.Reader, in MetricsInput) ([]c
 	if err != nil {
 		return nil, fmt.Errorf("config map openshift-config/openshift-install: %w", err)
 	}
-	in.Manifests, err = readIfThere[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-config", "openshift-install-manifests"))
+	manifests := clusterapi.Key("openshift-config", "openshift-install-manifests")
+	in.Manifests, err = readIfThere[corev1.ConfigMap](ctx, r, manifests)
 	if err != nil {
-		return nil, fmt.Errorf("config map openshift-config/openshift-install-manifests: %w", err)
+		return nil, fmt.Errorf("config map %s: %w", manifests, err)
 	}
 	return Metrics(in), nil
 }

@@ -110,10 +110,11 @@ func (f *follower) watches() []reconcile.Watch {
 	}
 	watches := make([]reconcile.Watch, len(kinds))
 	for i, gvk := range kinds {
-		watches[i] = reconcile.Watch{GVK: gvk, Trim: identity, Changed: func(now time.Time, _, _ *clusterapi.Object) []reconcile.Wake {
+		changed := func(now time.Time, _, _ *clusterapi.Object) []reconcile.Wake {
 			delete(f.reader.fresh, gvk.Kind)
 			return []reconcile.Wake{{After: min(max(0, f.looked.Add(f.o.Settle).Sub(now)), f.o.Settle)}}
-		}}
+		}
+		watches[i] = reconcile.Watch{GVK: gvk, Trim: identity, Changed: changed}
 		if gvk.Kind == "Deployment" && f.o.Components == nil {
 			watches[i].Options.Namespace = "openshift-machine-config-operator"
 		}

@@ -124,11 +124,14 @@ var assumedKinds = []schema.GroupVersionKind{
 
 // readKind reads all objects of a kind, unless they are still fresh. It fails only
 // when ctx ends.
-func readKind[T any](ctx context.Context, s *statusReader, kind string, into *[]*T, list func(context.Context, clusterapi.Reader, clusterapi.ListOptions) ([]*T, error)) error {
+func readKind[T any](
+	ctx context.Context, s *statusReader, kind string, into *[]*T,
+	list func(context.Context, clusterapi.Reader) ([]*T, error),
+) error {
 	if s.fresh[kind] {
 		return nil
 	}
-	objects, err := list(ctx, s.reader, clusterapi.ListOptions{})
+	objects, err := list(ctx, s.reader)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -146,12 +149,12 @@ func readKind[T any](ctx context.Context, s *statusReader, kind string, into *[]
 
 // readAll reads all objects of a kind that can be decoded, with an error that says
 // which cannot.
-func readAll[T any](ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]*T, error) {
+func readAll[T any](ctx context.Context, r clusterapi.Reader) ([]*T, error) {
 	gvk, err := clusterapi.KindOf[T]()
 	if err != nil {
 		return nil, err
 	}
-	objects, err := clusterapi.ListShared(ctx, r, gvk, o)
+	objects, err := clusterapi.ListShared(ctx, r, gvk, clusterapi.ListOptions{})
 	var all []*T
 	var first error
 	faults := 0
@@ -173,8 +176,8 @@ func readAll[T any](ctx context.Context, r clusterapi.Reader, o clusterapi.ListO
 
 // readConfigs reads the metadata of MachineConfigs, which are large and of which
 // the status needs nothing else.
-func readConfigs(ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]*mcfgv1.MachineConfig, error) {
-	objects, err := clusterapi.ListShared(ctx, r, mcfgv1.GroupVersion.WithKind("MachineConfig"), o)
+func readConfigs(ctx context.Context, r clusterapi.Reader) ([]*mcfgv1.MachineConfig, error) {
+	objects, err := clusterapi.ListShared(ctx, r, mcfgv1.GroupVersion.WithKind(kindConfig), clusterapi.ListOptions{})
 	configs := make([]*mcfgv1.MachineConfig, len(objects))
 	for i, object := range objects {
 		u := object.Unstructured()
@@ -185,7 +188,7 @@ func readConfigs(ctx context.Context, r clusterapi.Reader, o clusterapi.ListOpti
 
 // readOperatorDeployment reads the deployment that says which machine-config
 // operator should run.
-func readOperatorDeployment(ctx context.Context, r clusterapi.Reader, _ clusterapi.ListOptions) ([]*appsv1.Deployment, error) {
+func readOperatorDeployment(ctx context.Context, r clusterapi.Reader) ([]*appsv1.Deployment, error) {
 	const name = "machine-config-operator"
 	d, err := clusterapi.Read[appsv1.Deployment](ctx, r, clusterapi.Key("openshift-"+name, name))
 	switch {
@@ -197,6 +200,6 @@ func readOperatorDeployment(ctx context.Context, r clusterapi.Reader, _ clustera
 	return []*appsv1.Deployment{d}, nil
 }
 
-func readNothing(context.Context, clusterapi.Reader, clusterapi.ListOptions) ([]*appsv1.DaemonSet, error) {
+func readNothing(context.Context, clusterapi.Reader) ([]*appsv1.DaemonSet, error) {
 	return nil, nil
 }

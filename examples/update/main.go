@@ -34,7 +34,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
@@ -138,7 +137,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	// What happens is shown in lines, with bars below them on a terminal, or as
 	// JSON.
 	block, encoder := program.NewBlock(stdout), json.NewEncoder(stdout)
-	progress := &clusterupdate.Progress{Target: to.Version(), Say: block.Print}
+	progress := newProgress(to.Version(), block.Print)
 	var mu sync.Mutex
 	show := func(event any, tell func()) {
 		mu.Lock()
@@ -148,7 +147,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			return
 		}
 		tell()
-		block.Draw(progress.Bars)
+		block.Draw(progress.bars)
 	}
 	two := intstr.FromInt32(2)
 	cluster, err := rehearsal.New(rehearsal.Options{
@@ -170,8 +169,8 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			return nil
 		},
 		Verifier: signature.NewVerifier([]*signature.Keyring{keyring}, signatures),
-		Updater:  func(e clusterapi.Event) { show(e, func() { progress.Updater(e) }) },
-		Nodes:    func(e clusterapi.Event) { show(e, func() { progress.Node(e) }) },
+		Updater:  func(e clusterapi.Event) { show(e, func() { progress.updater(e) }) },
+		Nodes:    func(e clusterapi.Event) { show(e, func() { progress.node(e) }) },
 	})
 	if err != nil {
 		return err
@@ -187,7 +186,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		encoder.Encode(map[string]any{"type": "History", "history": cv.Status.History})
 		return err
 	}
-	for _, line := range progress.Summary(cv) {
+	for _, line := range progress.summary(cv) {
 		block.Print(line)
 	}
 	return err

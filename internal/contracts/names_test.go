@@ -31,9 +31,6 @@ var keptNames = map[string]string{
 	"manifest/image/registry/OpenSource": "a program gives it to the options of a package",
 	"mcp/Exactly":                        "a program gives it to the options of a package",
 
-	// The data of an event, by type assertion.
-	"EventData": "the data of an event, by type assertion",
-
 	// An optional ability, found by type assertion.
 	"clusterapi/reconcile/Lister":        "an optional ability, found by type assertion",
 	"graph/risk/Targeter":                "an optional ability, found by type assertion",

@@ -51,11 +51,14 @@ func Run(ctx context.Context, r clusterapi.Reader, target configv1.Release, o Op
 	if err != nil {
 		return nil, fmt.Errorf("reading the ClusterVersion: %w", err)
 	}
-	return preflight(ctx, r, cv, target, false, o)
+	return o.run(ctx, r, cv, target, false)
 }
 
-func preflight(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release, force bool, o Options) (*preconditions.Report, error) {
-	// Where that cannot be read, the checks that need it say so.
+// run runs the checks on the step from what cv is at to target.
+func (o *Options) run(
+	ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release, force bool,
+) (*preconditions.Report, error) {
+	// If that cannot be read, the checks that need it report so.
 	if err := clusterversion.RefuseHosted(ctx, r); errors.Is(err, clusterversion.ErrHostedControlPlane) {
 		return nil, err
 	}
@@ -115,7 +118,9 @@ func completeRelease(cv *configv1.ClusterVersion, target configv1.Release) confi
 }
 
 // payload loads the payload of a release, unless there is one.
-func (o Options) payload(ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, have *manifest.Payload, release configv1.Release) (*manifest.Payload, error) {
+func (o *Options) payload(
+	ctx context.Context, r clusterapi.Reader, cv *configv1.ClusterVersion, have *manifest.Payload, release configv1.Release,
+) (*manifest.Payload, error) {
 	if have != nil || release.Image == "" || o.Payloads == nil {
 		return have, nil
 	}
@@ -164,7 +169,7 @@ func Submit(
 		if report == nil || !sameTarget(checked, *want) {
 			target := configv1.Release{Version: want.Version, Image: want.Image, Architecture: want.Architecture}
 			var err error
-			report, err = preflight(ctx, api, cv, target, want.Force, o)
+			report, err = o.run(ctx, api, cv, target, want.Force)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,4 @@
+package clusterversion
+
+// PruneHistory lets tests prune to other limits than that of the history.
+var PruneHistory = pruneHistory
