@@ -17,7 +17,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/graph"
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
 // statusInput is all that a status is written from, besides the status as read.
@@ -28,7 +27,6 @@ type statusInput struct {
 	d           intent
 	updates     availableUpdates
 	noGraph     bool // updates are not retrieved at all
-	judged      bool // upgradeable counts
 	upgradeable *configv1.ClusterOperatorStatusCondition
 	load        attempt
 	loading     *loadRequest // of a request that is being loaded
@@ -62,8 +60,6 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	publishUpdates(&s, in, set)
 	if in.upgradeable != nil {
 		set(configv1.OperatorUpgradeable, in.upgradeable.Status, in.upgradeable.Reason, in.upgradeable.Message)
-	} else if in.judged {
-		removeCondition(conds, configv1.OperatorUpgradeable)
 	}
 	removeCondition(conds, obsoleteConditions...)
 	if len(in.d.faults) > 0 {
@@ -240,22 +236,6 @@ func limitCapabilities(c, stored configv1.ClusterVersionCapabilitiesStatus) conf
 		return slices.DeleteFunc(slices.Clone(names), func(name configv1.ClusterVersionCapability) bool { return !has.Has(string(name)) })
 	}
 	return configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: within(c.EnabledCapabilities), KnownCapabilities: within(c.KnownCapabilities)}
-}
-
-// refused returns the words with which a server refuses a write, however often it is
-// tried; empty for all other errors.
-func refused(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return ""
-	}
-	switch code := status.Status().Code; {
-	case code < 400 || code >= 500:
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err):
-	default:
-		return bounded.Text(status.Status().Message, clusterversion.MaxMessage)
-	}
-	return ""
 }
 
 // invalidMessage is the message of the condition Invalid.
