@@ -82,7 +82,7 @@ type target struct {
 // attemptKey is a target and the specification that it came from. Attempts at one back
 // off; another specification is tried at once.
 type attemptKey struct {
-	target
+	target     target
 	uid        types.UID
 	generation int64
 }
