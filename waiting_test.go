@@ -1,7 +1,11 @@
 package clusterupdate_test
 
 import (
+	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +18,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // A cluster in which nothing happens is silent: no event, no write, and few reads
@@ -36,6 +46,38 @@ func TestUnchangedClusterIsSilent(t *testing.T) {
 }
 
 var errInternal = errors.New("the database is away")
+
+// An hour of a cluster that a real release keeps unchanged, in which one pass applies
+// everything, takes at most 900 calls, none of which writes the status.
+func TestCallsOfAnUnchangedCluster(t *testing.T) {
+	files := os.DirFS(filepath.Join(testdata.Dir(t), "payload-4.17.30"))
+	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	calls, writes, events := 0, 0, 0
+	cluster := checktest.Get(simulation.New(simulation.Options{
+		Clock: clock, Release: payload.Release(loadSample(t, files, sample.FromImage)),
+		Memory: memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
+			if !simulation.FromSimulation(ctx) {
+				calls++
+			}
+			if call.Verb == "UpdateStatus" && call.GVK.Kind == "ClusterVersion" {
+				writes++
+			}
+			return do(ctx)
+		}},
+	}))(t)
+	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
+		API: cluster, Verifier: signature.Insecure(), Clock: clock, Observe: func(clusterapi.Event) { events++ },
+		Payloads: manifest.PayloadSourceFunc(func(context.Context, configv1.Release) (fs.FS, error) { return files, nil }),
+	}))(t)
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), u.Process())
+	t.Cleanup(v.Close)
+	checktest.OK(t, v.RunUntil(v.Now().Add(10*time.Minute)))
+	calls, writes, events = 0, 0, 0
+	checktest.OK(t, v.RunUntil(v.Now().Add(time.Hour)))
+	if calls < 700 || calls > 900 || writes > 0 || events > 0 {
+		t.Errorf("%d calls, %d writes of the status, %d events", calls, writes, events)
+	}
+}
 
 // requestMissing asks for a release that the source of payloads does not have.
 func requestMissing(t *testing.T, r *driftRun) {
