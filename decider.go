@@ -246,10 +246,10 @@ func (l *look) sooner(t time.Time) {
 const readAgain = 10 * time.Minute
 
 // atRest reports whether the cluster is as wanted, as far as watches show, so that what
-// was read last holds.
+// was read last holds. A Sync reads what there is.
 func (r *decider) atRest(now time.Time) bool {
 	w := &r.applier.work
-	return r.last != nil && w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil &&
+	return r.last != nil && !r.applier.lists && w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil &&
 		!now.Before(r.lastRead) && now.Before(r.lastRead.Add(readAgain))
 }
 
