@@ -59,12 +59,18 @@ type decider struct {
 func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
 	p := newProcess(u.o, api)
 	a := newApplier(u, p)
-	return &decider{process: p, updater: u, retriever: newRetriever(p, a.pendingDeletions), loader: &loader{process: p}, applier: a}
+	return &decider{
+		process: p, updater: u,
+		retriever: newRetriever(p, a.pendingDeletions), loader: &loader{process: p}, applier: a,
+	}
 }
 
 // memory is what is remembered now.
 func (r *decider) memory() memory {
-	return memory{updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work, hooks: r.hooks, asked: r.asked}
+	return memory{
+		updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work,
+		hooks: r.hooks, asked: r.asked,
+	}
 }
 
 const deciderName = "version"
@@ -165,14 +171,16 @@ func (r *decider) note(ctx context.Context, now time.Time, err error) {
 		return
 	case err == nil:
 		r.failed = failedLook{}
-		r.process.emit(clusterapi.Event{Type: EventRecovered, Time: now, Message: "the cluster can be read and written again"}, EventData{Release: r.d.want})
+		e := clusterapi.Event{Type: EventRecovered, Time: now, Message: "the cluster can be read and written again"}
+		r.process.emit(e, EventData{Release: r.d.want})
 	default:
 		r.failed = failedLook{err: err, since: before.since}
 		if before.err == nil {
 			r.failed.since = now
 		}
 		if before.err == nil || apierrors.ReasonForError(before.err) != apierrors.ReasonForError(err) {
-			r.process.emit(clusterapi.Event{Type: EventFailed, Time: now, Message: r.failed.text(), Err: err}, EventData{Release: r.d.want})
+			e := clusterapi.Event{Type: EventFailed, Time: now, Message: r.failed.text(), Err: err}
+			r.process.emit(e, EventData{Release: r.d.want})
 		}
 	}
 	r.show()
@@ -198,7 +206,10 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	r.settle(q)
 
 	a := r.applier
-	set := settings{o: &r.process.o, interval: r.process.interval(q), deletions: a.tracker.PendingDeletions(), starts: a.tracker.COStart, draining: a.draining()}
+	set := settings{
+		o: &r.process.o, interval: r.process.interval(q),
+		deletions: a.tracker.PendingDeletions(), starts: a.tracker.COStart, draining: a.draining(),
+	}
 	r.d = intentOf(*o, r.memory(), set)
 	var applied configv1.Release
 	if a.work.sync != nil {
@@ -224,7 +235,8 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	if o.lost != nil && r.d.origin != requested {
 		return reconcile.Result{}, o.lost
 	}
-	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: a.watches.want(a.watched(&r.cv.Status))}, nil
+	watches := a.watches.want(a.watched(&r.cv.Status))
+	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: watches}, nil
 }
 
 // look is what a look leads to.
@@ -249,8 +261,10 @@ const readAgain = 10 * time.Minute
 // was read last holds. A Sync reads what there is.
 func (r *decider) atRest(now time.Time) bool {
 	w := &r.applier.work
-	return r.last != nil && !r.applier.lists && w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil &&
-		!now.Before(r.lastRead) && now.Before(r.lastRead.Add(readAgain))
+	if r.last == nil || r.applier.lists || now.Before(r.lastRead) || !now.Before(r.lastRead.Add(readAgain)) {
+		return false
+	}
+	return w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil
 }
 
 // read reads what a decision is made from. Where the history is about another entry
@@ -316,7 +330,8 @@ func (r *decider) forgetRelease() {
 // writeDue writes the status, unless that is to wait. Mere progress is written once in
 // a while, and so is what somebody else has written over: two that do not agree must not
 // answer each other.
-func (r *decider) writeDue(ctx context.Context, now time.Time, read *configv1.ClusterVersion, status configv1.ClusterVersionStatus, actions []Action, next *look) error {
+func (r *decider) writeDue(ctx context.Context, now time.Time, read *configv1.ClusterVersion,
+	status configv1.ClusterVersionStatus, actions []Action, next *look) error {
 	due := r.written.Add(r.process.o.StatusInterval)
 	mere := (r.applier.current() != nil || read.ResourceVersion != r.wrote) && r.milestone(actions) == r.reached
 	if mere && now.Before(due) && !now.Before(r.written) {
@@ -478,7 +493,7 @@ func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err e
 	}
 }
 
-// explain keeps the decision, and tells why a request is ignored.
+// explain keeps the decision, and sends an event if a request is ignored.
 func (r *decider) explain(now time.Time, actions []Action) {
 	if why := r.d.resolution.Why; why != r.ignored {
 		r.ignored = why
@@ -498,7 +513,8 @@ func (r *decider) show() {
 		last.Awaits, last.Failures = m.causes(r.cv, r.process.o.Hooks)
 	}
 	if r.failed.err != nil {
-		last.Failures = append(last.Failures, Cause{Subject: "clusterversion/" + clusterVersionKey.Name, Message: r.failed.text(), Since: r.failed.since})
+		c := Cause{Subject: "clusterversion/" + clusterVersionKey.Name, Message: r.failed.text(), Since: r.failed.since}
+		last.Failures = append(last.Failures, c)
 	}
 	r.updater.mu.Lock()
 	defer r.updater.mu.Unlock()

@@ -139,7 +139,7 @@ func (r *retriever) job(j *retrieval, done func(availableUpdates)) reconcile.Job
 	}
 }
 
-// learn keeps what a retrieval found out, and tells of another answer than before.
+// learn keeps what a retrieval found out, and sends an event about another answer than before.
 func (r *retriever) learn(now time.Time, j *retrieval, next availableUpdates) {
 	next.recheck = now.Add(recheckAfter(&next))
 	before := r.updates

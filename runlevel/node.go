@@ -33,7 +33,7 @@ type node struct {
 	wait    time.Duration           // until then
 	awaits  string                  // the ClusterOperator that the task under way is about
 	stalled bool                    // until the next look at it begins
-	woken   bool                    // it goes on, though it is stalled or waits
+	woken   bool                    // the next look is due, though it is stalled or waits
 	trouble error                   // what the task of a stalled node came to
 }
 
