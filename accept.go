@@ -23,7 +23,7 @@ func (p *planner) accept() {
 	w := p.newWork(a.out, a.force)
 	reason := "the cluster is at it"
 	switch h := p.o.cv.Status.History; {
-	case len(h) == 0 && a.key.origin == running:
+	case len(h) == 0 && a.key.target.origin == running:
 		if n := len(p.o.operators); n > 0 && !p.o.operators.are(w.release.Version) {
 			p.wait(stepAccept, w.release, "operators report something else: "+p.o.operators.String())
 			return
@@ -33,10 +33,10 @@ func (p *planner) accept() {
 			reason = "the cluster runs it, and the history is empty"
 		}
 		p.accepts = true
-	case len(h) == 0 && a.key.origin == requested:
+	case len(h) == 0 && a.key.target.origin == requested:
 		reason, p.accepts = "it was requested, and the history was lost", true
 	case clusterversion.SameRelease(&h[0], w.release):
-	case a.key.origin == requested:
+	case a.key.target.origin == requested:
 		reason, p.accepts = "it was requested, and all checks passed", true
 	case p.d.installing:
 		reason, p.accepts = "Options.Own says that the cluster runs it", true

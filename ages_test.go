@@ -251,7 +251,7 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 		if refused > 2 {
 			t.Errorf("%d statuses were refused", refused)
 		}
-		if told := s.saw(clusterupdate.EventStatusRefused); len(told) > 0 {
+		if told := s.saw(clusterupdate.EventFailed); len(told) > 0 {
 			t.Errorf("refused: %q", told)
 		}
 	})
@@ -414,7 +414,7 @@ metadata:
 }
 
 // TestStatusRefused: what the server says of a status that it refuses all the same is
-// told once, and stands in the plan until it accepts one.
+// told once, and stands in the decision until it accepts one.
 func TestStatusRefused(t *testing.T) {
 	withSample(t, nil, func(s *sampleTest) {
 		const words = `status.conditions: Invalid value: "array": there must be a condition of type Blessed`
@@ -428,9 +428,9 @@ func TestStatusRefused(t *testing.T) {
 			return nil
 		}
 		plan := func() string {
-			for _, a := range s.u.Explain().Actions {
-				if a.Waits && a.Step == "accept" && strings.Contains(a.Reason, words) {
-					return a.Reason
+			for _, f := range s.u.Explain().Failures {
+				if f.Subject == "clusterversion/version" {
+					return f.Message
 				}
 			}
 			return ""
@@ -440,11 +440,11 @@ func TestStatusRefused(t *testing.T) {
 				s.Errorf("error %v", err)
 			}
 			if !strings.Contains(plan(), words) {
-				s.Errorf("plan: %+v", s.u.Explain().Actions)
+				s.Errorf("failures: %+v", s.u.Explain().Failures)
 			}
 			time.Sleep(time.Minute)
 		}
-		told := s.saw(clusterupdate.EventStatusRefused)
+		told := s.saw(clusterupdate.EventFailed)
 		if len(told) != 1 || !strings.Contains(told[0], words) {
 			s.Errorf("told %q", told)
 		}
@@ -456,7 +456,7 @@ func TestStatusRefused(t *testing.T) {
 			s.Errorf("not done: %v", r.Failure)
 		}
 		if text := plan(); text != "" {
-			s.Errorf("plan: %s", text)
+			s.Errorf("failure: %s", text)
 		}
 	})
 }
@@ -486,7 +486,7 @@ func TestEntryRefused(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		s.wantHistory("4.20.3 Completed")
-		if told := s.saw(clusterupdate.EventStatusRefused); len(told) != 1 || !strings.Contains(told[0], "status.history[0]") {
+		if told := s.saw(clusterupdate.EventFailed); len(told) != 1 || !strings.Contains(told[0], "status.history[0]") {
 			s.Errorf("told %q", told)
 		}
 	})

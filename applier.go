@@ -136,9 +136,9 @@ func (a *applier) begin(q reconcile.Request, start *passStart, cv *configv1.Clus
 	p.report = p.start
 	p.updateReport(q.Now)
 	run, err := runlevel.NewPass(tasks, runlevel.Options{
-		API: o.API, State: start.state, Attempt: start.attempt, Workers: o.Workers, Filter: w.sync.filter(), Owner: ownerOf(cv),
-		Clock: o.Clock, Tracker: a.tracker, Logger: o.Logger, Stay: start.state != runlevel.Reconciling, ApplyAlways: o.ApplyAlways,
-		Mode: o.ApplyMode, Adopt: o.Adopt,
+		API: o.API, State: start.state, Attempt: start.attempt, Workers: o.Workers,
+		Filter: w.sync.filter(), Owner: ownerOf(cv), Clock: o.Clock, Tracker: a.tracker, Logger: o.Logger,
+		Stay: start.state != runlevel.Reconciling, ApplyAlways: o.ApplyAlways, Mode: o.ApplyMode, Adopt: o.Adopt,
 		Observe: func(e clusterapi.Event) { a.observe(p, e) },
 		Stepped: func(settled bool) []reconcile.Wake { return a.stepped(p, settled) },
 	})
@@ -146,7 +146,8 @@ func (a *applier) begin(q reconcile.Request, start *passStart, cv *configv1.Clus
 		return nil, err
 	}
 	p.run = run
-	o.Logger.Debug("a pass begins", "release", versionText(p.sync.release), "state", start.state, "attempt", start.attempt+1)
+	o.Logger.Debug("a pass begins",
+		"release", versionText(p.sync.release), "state", start.state, "attempt", start.attempt+1)
 	w.pass, w.begun, w.applied = true, q.Now, w.sync.loaded
 	a.process.accepts.Forget() // somebody may have changed it since the last pass
 	a.setCurrent(p)
@@ -184,7 +185,8 @@ func (a *applier) observe(p *pass, e clusterapi.Event) {
 		a.process.accepts.Forget()
 	}
 	if p.shows(&e, at) {
-		a.process.emit(clusterapi.Event{Type: EventTask, Time: e.Time, Message: e.Message, Err: e.Err}, EventData{Release: p.sync.release, Pass: &e})
+		task := clusterapi.Event{Type: EventTask, Time: e.Time, Message: e.Message, Err: e.Err}
+		a.process.emit(task, EventData{Release: p.sync.release, Pass: &e})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -276,7 +278,7 @@ func (a *applier) review(q reconcile.Request) {
 		w.pass = false
 		a.passEnded(q, p)
 	case settled:
-		a.passEnded(q, p) // for now: it goes on where it waits
+		a.passEnded(q, p) // for now: it continues where it waits
 		w.waits = true
 	case w.waits: // for the time of the next pass
 	case late && p.run.Stop(context.DeadlineExceeded):
@@ -320,7 +322,8 @@ func (a *applier) passEnded(q reconcile.Request, p *pass) {
 	}
 	p.report, p.start = w.report, w.report
 	if err == nil && !p.raw.Reconciling {
-		a.process.emit(clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.release)}, EventData{Release: p.sync.release})
+		done := clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.release)}
+		a.process.emit(done, EventData{Release: p.sync.release})
 	}
 }
 
@@ -344,7 +347,7 @@ func (a *applier) pendingDeletions() []string {
 	return tracker.PendingDeletions()
 }
 
-// report tells what is wrong with a pass, when that is new. A pass that waits for
+// report sends an event about the trouble of a pass, when it is new. A pass that waits for
 // operators which are being updated, as they should be, has not failed.
 func (a *applier) report(now time.Time, release configv1.Release) {
 	w := &a.work

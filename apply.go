@@ -68,9 +68,14 @@ type work struct {
 // adopt makes o what passes apply. Other work than before begins with a pass of its
 // own.
 func (w *work) adopt(o *syncWork, status *configv1.ClusterVersionStatus) {
-	next := work{ran: w.ran, sync: o, begun: w.begun, changed: w.sync != nil, report: w.report, reported: w.reported, applied: w.applied}
+	next := work{
+		ran: w.ran, sync: o, begun: w.begun, changed: w.sync != nil,
+		report: w.report, reported: w.reported, applied: w.applied,
+	}
 	if w.sync == nil || w.sync.loaded != o.loaded {
 		next.reported = ""
+	} else {
+		next.awaits, next.failing = w.awaits, w.failing
 	}
 	if w.report.Image != o.release.Image {
 		next.report = passReport{Version: o.release.Version, Image: o.release.Image, LastProgress: w.report.LastProgress}

@@ -247,12 +247,23 @@ func TestWaitsInOnePass(t *testing.T) {
 				}
 			}
 		}
-		if passes != 1 || tasks == 0 || r.Done || r.Failure == nil || !strings.Contains(r.Failure.Error(), "etcd") {
+		if passes != 1 || tasks == 0 || r.Done || r.Failure != nil {
 			s.Errorf("%d passes, %d tasks done, %v", passes, tasks, r.Failure)
 		}
+		if len(r.Awaits) != 1 || r.Awaits[0].Subject != "clusteroperator/etcd" || r.Awaits[0].Since.IsZero() || !r.Awaits[0].Since.Before(time.Now()) {
+			s.Errorf("awaits %+v", r.Awaits)
+		}
+		checktest.SameIn(s, "outcome", clusterversion.UnderWay, r.Resolution.Outcome)
 		p := s.u.Explain()
 		if n := len(p.Actions); n == 0 || p.Actions[n-1].Step != "apply" || !p.Actions[n-1].Waits || !strings.Contains(p.Actions[n-1].Reason, "etcd") {
 			s.Errorf("%+v", p)
+		}
+		checktest.SameIn(s, "decision", r.Awaits, p.Awaits)
+		checktest.SameIn(s, "failures", 0, len(p.Failures))
+		for _, e := range s.events {
+			if e.Type == clusterupdate.EventWaiting && (e.Err != nil || len(dataOf(e).Awaits) == 0) {
+				s.Errorf("a wait is told as a failure: %+v", e)
+			}
 		}
 		p.Actions[0].Reason = "the caller's" // who may change what was returned
 		if s.u.Explain().Actions[0].Reason == "the caller's" {

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -45,22 +47,30 @@ type decider struct {
 	wrote      string    // the resourceVersion that it has had since
 	reached    milestone // what was then worth writing at once
 	ended      []func(now time.Time, q reconcile.Request)
-	active     bool     // a ClusterOperator got further
-	ignored    string   // why the request changes nothing, as the last event has it
-	refusal    string   // what the server says of a status that it refuses, likewise
-	decision   Decision // without that
+	last       *object   // as read last; nil: it is to be read again
+	lastRead   time.Time // when that was
+	active     bool      // a ClusterOperator got further
+	ignored    string    // why the request changes nothing, as the last event has it
+	failed     failedLook
+	decision   Decision // without these
 	selfHosted bool     // the control plane is the cluster's own, as was read once
 }
 
 func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
 	p := newProcess(u.o, api)
 	a := newApplier(u, p)
-	return &decider{process: p, updater: u, retriever: newRetriever(p, a.pendingDeletions), loader: &loader{process: p}, applier: a}
+	return &decider{
+		process: p, updater: u,
+		retriever: newRetriever(p, a.pendingDeletions), loader: &loader{process: p}, applier: a,
+	}
 }
 
 // memory is what is remembered now.
 func (r *decider) memory() memory {
-	return memory{updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work, hooks: r.hooks, asked: r.asked}
+	return memory{
+		updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work,
+		hooks: r.hooks, asked: r.asked,
+	}
 }
 
 const deciderName = "version"
@@ -85,6 +95,7 @@ func (r *decider) Watches() []reconcile.Watch {
 			if new.Key() != key || key == clusterVersionKey && r.cv != nil && new.ResourceVersion() == r.cv.ResourceVersion {
 				return nil // somebody else, or what was written here
 			}
+			r.last = nil
 			return now
 		}
 	}
@@ -92,6 +103,7 @@ func (r *decider) Watches() []reconcile.Watch {
 		{GVK: versionKind, Changed: named(clusterVersionKey)},
 		{GVK: gateKind, Changed: named(clusterapi.Key("", "cluster"))},
 		{GVK: operatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+			r.last = nil
 			if old != nil && new != nil {
 				before, _ := clusterapi.As[configv1.ClusterOperator](old)
 				after, _ := clusterapi.As[configv1.ClusterOperator](new)
@@ -141,7 +153,50 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 // drops what is known of another state of it, decides, writes the status on
 // condition that nobody else has meanwhile, and then does what was decided.
 func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	o, err := r.read(ctx)
+	res, err := r.decide(ctx, q)
+	if err != nil {
+		r.last = nil
+	}
+	r.note(ctx, q.Now, err)
+	return res, err
+}
+
+// note takes note of how a look ended. What fails is an event when it begins to, for
+// another reason, and when it ends, and stands in the Decision as long as it lasts. A
+// conflict is looked at again at once.
+func (r *decider) note(ctx context.Context, now time.Time, err error) {
+	before := r.failed
+	switch {
+	case ctx.Err() != nil, apierrors.IsConflict(err), err == nil && before.err == nil:
+		return
+	case err == nil:
+		r.failed = failedLook{}
+		e := clusterapi.Event{Type: EventRecovered, Time: now, Message: "the cluster can be read and written again"}
+		r.process.emit(e, EventData{Release: r.d.want})
+	default:
+		r.failed = failedLook{err: err, since: before.since}
+		if before.err == nil {
+			r.failed.since = now
+		}
+		if before.err == nil || apierrors.ReasonForError(before.err) != apierrors.ReasonForError(err) {
+			e := clusterapi.Event{Type: EventFailed, Time: now, Message: r.failed.text(), Err: err}
+			r.process.emit(e, EventData{Release: r.d.want})
+		}
+	}
+	r.show()
+}
+
+// failedLook is an error of looks in a row; nil: the last one had none.
+type failedLook struct {
+	err   error
+	since time.Time
+}
+
+func (f *failedLook) text() string { return bounded.Text(f.err.Error(), clusterversion.MaxMessage) }
+
+// decide makes a look.
+func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
+	o, err := r.read(ctx, q.Now)
 	if errors.Is(err, ErrNoRelease) {
 		return r.findRelease(err)
 	}
@@ -151,7 +206,10 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	r.settle(q)
 
 	a := r.applier
-	set := settings{o: &r.process.o, interval: r.process.interval(q), deletions: a.tracker.PendingDeletions(), starts: a.tracker.COStart, draining: a.draining()}
+	set := settings{
+		o: &r.process.o, interval: r.process.interval(q),
+		deletions: a.tracker.PendingDeletions(), starts: a.tracker.COStart, draining: a.draining(),
+	}
 	r.d = intentOf(*o, r.memory(), set)
 	var applied configv1.Release
 	if a.work.sync != nil {
@@ -177,7 +235,8 @@ func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	if o.lost != nil && r.d.origin != requested {
 		return reconcile.Result{}, o.lost
 	}
-	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: a.watches.want(a.watched(&r.cv.Status))}, nil
+	watches := a.watches.want(a.watched(&r.cv.Status))
+	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: watches}, nil
 }
 
 // look is what a look leads to.
@@ -194,9 +253,28 @@ func (l *look) sooner(t time.Time) {
 	}
 }
 
+// readAgain is the longest time for which what was read of a cluster at rest holds,
+// unless a watch shows that it has changed.
+const readAgain = 10 * time.Minute
+
+// atRest reports whether the cluster is as wanted, as far as watches show, so that what
+// was read last holds. A Sync reads what there is.
+func (r *decider) atRest(now time.Time) bool {
+	w := &r.applier.work
+	if r.last == nil || r.applier.lists || now.Before(r.lastRead) || !now.Before(r.lastRead.Add(readAgain)) {
+		return false
+	}
+	return w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil
+}
+
 // read reads what a decision is made from. Where the history is about another entry
 // than before, what is known of that one is dropped.
-func (r *decider) read(ctx context.Context) (*object, error) {
+func (r *decider) read(ctx context.Context, now time.Time) (*object, error) {
+	if r.atRest(now) {
+		o := *r.last
+		o.cv = r.cv
+		return &o, nil
+	}
 	api := r.process.o.API
 	shared, err := clusterapi.GetShared(ctx, api, versionKind, clusterVersionKey)
 	if err != nil {
@@ -220,7 +298,11 @@ func (r *decider) read(ctx context.Context) (*object, error) {
 		versions = o.operators.versions()
 	}
 	o.gates, err = readGates(ctx, api, versions...)
-	return o, err
+	if err != nil {
+		return nil, err
+	}
+	r.last, r.lastRead = o, now
+	return o, nil
 }
 
 // follow drops what is known about another entry of the history: the release that
@@ -248,7 +330,8 @@ func (r *decider) forgetRelease() {
 // writeDue writes the status, unless that is to wait. Mere progress is written once in
 // a while, and so is what somebody else has written over: two that do not agree must not
 // answer each other.
-func (r *decider) writeDue(ctx context.Context, now time.Time, read *configv1.ClusterVersion, status configv1.ClusterVersionStatus, actions []Action, next *look) error {
+func (r *decider) writeDue(ctx context.Context, now time.Time, read *configv1.ClusterVersion,
+	status configv1.ClusterVersionStatus, actions []Action, next *look) error {
 	due := r.written.Add(r.process.o.StatusInterval)
 	mere := (r.applier.current() != nil || read.ResourceVersion != r.wrote) && r.milestone(actions) == r.reached
 	if mere && now.Before(due) && !now.Before(r.written) {
@@ -410,7 +493,7 @@ func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err e
 	}
 }
 
-// explain keeps the decision, and tells why a request is ignored.
+// explain keeps the decision, and sends an event if a request is ignored.
 func (r *decider) explain(now time.Time, actions []Action) {
 	if why := r.d.resolution.Why; why != r.ignored {
 		r.ignored = why
@@ -422,17 +505,16 @@ func (r *decider) explain(now time.Time, actions []Action) {
 	r.show()
 }
 
-// show keeps the decision for those who ask, with what the server says of a status that
-// it refuses: until it accepts one, nothing of the decision is done.
+// show keeps the decision for those who ask.
 func (r *decider) show() {
 	last := r.decision
-	if r.refusal != "" {
-		at := slices.IndexFunc(last.Actions, func(a Action) bool { return slices.Index(steps, a.Step) >= slices.Index(steps, stepAccept) })
-		if at < 0 {
-			at = len(last.Actions)
-		}
-		last.Actions = slices.Insert(slices.Clone(last.Actions), at,
-			Action{Step: stepAccept, Release: r.d.want, Reason: "the server refuses the status: " + r.refusal, Waits: true})
+	if r.cv != nil {
+		m := r.memory()
+		last.Awaits, last.Failures = m.causes(r.cv, r.process.o.Hooks)
+	}
+	if r.failed.err != nil {
+		c := Cause{Subject: "clusterversion/" + clusterVersionKey.Name, Message: r.failed.text(), Since: r.failed.since}
+		last.Failures = append(last.Failures, c)
 	}
 	r.updater.mu.Lock()
 	defer r.updater.mu.Unlock()
@@ -442,30 +524,15 @@ func (r *decider) show() {
 // write brings the status up to date.
 func (r *decider) write(ctx context.Context, now time.Time, status configv1.ClusterVersionStatus) error {
 	cv, err := clusterversion.WriteStatus(ctx, r.process.o.API, &r.process.accepts, r.cv, status)
-	r.refused(now, err)
 	if err != nil {
 		return fmt.Errorf("status of the cluster version: %w", err)
 	}
 	if cv.ResourceVersion != r.cv.ResourceVersion {
+		r.last = nil
 		r.process.emit(clusterapi.Event{Type: EventStatus, Time: now, Message: progressMessage(cv)}, EventData{Release: cv.Status.Desired})
 	}
 	r.cv, r.written, r.wrote, r.entry = cv, now, cv.ResourceVersion, entryOf(cv)
 	return nil
-}
-
-// refused tells what the server says of a status that it refuses: once, and in each
-// decision until it accepts one. What could not be written for another cause says
-// nothing.
-func (r *decider) refused(now time.Time, err error) {
-	words := refused(err)
-	if err != nil && words == "" || words == r.refusal {
-		return
-	}
-	r.refusal = words
-	if words != "" {
-		r.process.emit(clusterapi.Event{Type: EventStatusRefused, Time: now, Message: words, Err: err}, EventData{Release: r.d.want})
-	}
-	r.show()
 }
 
 func progressMessage(cv *configv1.ClusterVersion) string {
@@ -538,15 +605,29 @@ func (r *decider) result() Result {
 		out.Failure = m.loads.wanted.err
 	case w.sync == nil && r.d.lost != nil:
 		out.Failure = r.d.lost
-	case !out.Done && w.passErr != nil:
+	case out.Done:
+	case w.onlyWaits():
+		out.Failure = r.hookFailure(&m)
+	case w.passErr != nil:
 		out.Failure = w.passErr
-	case !out.Done:
+	default:
 		out.Failure = w.report.Failure
-		if out.Failure == nil && r.cv != nil {
-			out.Failure = m.hookTrouble(r.cv.UID, r.cv.Status.History, r.process.o.Hooks).err
+		if out.Failure == nil {
+			out.Failure = r.hookFailure(&m)
 		}
 	}
+	if !out.Done && r.cv != nil {
+		out.Awaits, _ = m.causes(r.cv, r.process.o.Hooks)
+	}
 	return out
+}
+
+// hookFailure is what failed in hooks.
+func (r *decider) hookFailure(m *memory) error {
+	if r.cv == nil {
+		return nil
+	}
+	return m.hookTrouble(r.cv.UID, r.cv.Status.History, r.process.o.Hooks).err
 }
 
 // lastWrite is how long a write may take for which a caller that has ended

@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
@@ -32,7 +33,8 @@ type Decision struct {
 	Actions []Action `json:"actions,omitempty"`
 	// Awaits are what it waits for, which is not a failure.
 	Awaits []Cause `json:"awaits,omitempty"`
-	// Failures are what failed and is tried again.
+	// Failures are what failed and is tried again. As long as a write of the status
+	// does, no action is carried out.
 	Failures []Cause `json:"failures,omitempty"`
 }
 
@@ -115,6 +117,32 @@ func (m *memory) adopt(w *syncWork, status *configv1.ClusterVersionStatus, archi
 	m.work.adopt(w, status)
 }
 
+// causes are what keeps a ClusterVersion from being as it asks.
+func (m *memory) causes(cv *configv1.ClusterVersion, hooks []clusterversion.Hook) (awaits, failures []Cause) {
+	w := &m.work
+	if a := &m.loads.wanted; a.err != nil {
+		failures = append(failures, Cause{Subject: releaseSubject(a.err.Release), Message: a.err.Message, Since: a.since})
+	}
+	if w.passErr != nil || w.report.Failure != nil {
+		awaits, failures = append(awaits, w.awaits...), append(failures, w.failing...)
+	}
+	phase, _ := phaseOf(cv.UID, cv.Status.History)
+	for i, h := range hooks {
+		a := m.hooks.of(i, phase)
+		c := Cause{Subject: "hook/" + h.Name(), Message: a.text(h), Since: a.since}
+		switch {
+		case a.err != nil:
+			failures = append(failures, c)
+		case a.wait != clusterversion.HookWait{}:
+			awaits = append(awaits, c)
+		}
+	}
+	if m.blocked() {
+		failures = append(failures, Cause{Subject: releaseSubject(w.sync.release), Message: m.loads.checks.blocked, Since: m.loads.checks.since})
+	}
+	return awaits, failures
+}
+
 // planner is a decision in the making.
 type planner struct {
 	set     settings
@@ -147,17 +175,26 @@ func plan(now time.Time, o object, d intent, m memory, set settings) (configv1.C
 	return p.status, p.actions
 }
 
-// judge computes the status, with the condition Upgradeable of what it says
-// besides, and the risks behind that.
+// judge computes the status, and then its condition Upgradeable, which depends on the
+// rest, with the risks behind that.
 func (p *planner) judge() (configv1.ClusterVersionStatus, string) {
 	in := newStatusInput(p.now, p.o.cv, p.d, &p.mem, &p.set)
 	in.accepts, in.loading = p.accepts, p.loading
 	in.completed = in.completed || p.accepts && p.mem.work.sync.found
+	if clusterapi.FindCondition(p.o.cv.Status.Conditions, configv1.OperatorUpgradeable) == nil {
+		in.upgradeable = &configv1.ClusterOperatorStatusCondition{Status: configv1.ConditionUnknown} // its place among the conditions
+	}
 	cv := *p.o.cv
 	cv.Status = nextStatus(p.o.cv.Status, in)
 	u := p.o.risks.upgradeable(&cv, p.d.own.Version, p.set.deletions, p.set.o.ReasonStyle)
-	in.judged, in.upgradeable = true, u.Condition
-	return nextStatus(p.o.cv.Status, in), riskText(p.d.gates, u.Risks)
+	if u.Condition != nil {
+		c := *u.Condition
+		c.Type = configv1.OperatorUpgradeable
+		setCondition(&cv.Status.Conditions, c, in.now)
+	} else {
+		removeCondition(&cv.Status.Conditions, configv1.OperatorUpgradeable)
+	}
+	return cv.Status, riskText(p.d.gates, u.Risks)
 }
 
 func (p *planner) do(a Action) { p.actions = append(p.actions, a) }

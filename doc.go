@@ -4,9 +4,10 @@
 // A cluster says what it wants in its ClusterVersion object. An [Updater] makes
 // it true and writes down how far it is. Whenever something has changed, or is
 // due, it reads the object and checks it ([clusterversion.Validate]; a faulty field is reported
-// and counts as unset), plans, writes the status on condition that nobody else
-// has meanwhile, and does what was planned. A plan is a pure function of what
-// was read; [Updater.Explain] returns the last one. Its steps are:
+// and counts as unset), decides, writes the status on condition that nobody else
+// has meanwhile, and does what was decided. A decision is a pure function of what
+// was read; [Updater.Explain] returns the last one, with what the update waits for
+// and what failed. Its steps, each in a file of its own, are:
 //
 //   - fetch: ask the update service which updates there are, where that is due
 //     (package graph).
@@ -35,7 +36,7 @@
 //     passes keep the cluster so. Where it can be watched, they make no call for an
 //     object that a watch shows to be as it was applied; what somebody has changed or
 //     deleted comes back at the next pass, two to four minutes later, and a Task event
-//     of type Drifted and [Updater.Drifts] tell who did it. Once an hour a pass applies
+//     of type Drifted and [Updater.Drifts] name who did it. Once an hour a pass applies
 //     everything all the same ([Options].ApplyAlways: each does).
 //
 // What an Updater remembers is a cache: where the newest entry of the history,

@@ -11,7 +11,7 @@ import (
 // The types of the events of an [Updater]. The Subject is "release" and its version, or
 // its image where the version is not known; Data is always an [*EventData].
 const (
-	EventRetrievedUpdates           clusterapi.EventType = "RetrievedUpdates"           // the graph answered, or failed to
+	EventRetrievedUpdates           clusterapi.EventType = "RetrievedUpdates"           // the graph failed to answer, or answered otherwise than before
 	EventUpdateRequested            clusterapi.EventType = "UpdateRequested"            // automatic mode asks for Release
 	EventRequestIgnored             clusterapi.EventType = "RequestIgnored"             // the request changes nothing; Message says why
 	EventRetrievePayload            clusterapi.EventType = "RetrievePayload"            // retrieval begins, or goes on unverified
@@ -25,14 +25,15 @@ const (
 	EventPreconditionBlock          clusterapi.EventType = "PreconditionBlock"          // refused
 	EventPayloadLoaded              clusterapi.EventType = "PayloadLoaded"              // accepted
 	EventTask                       clusterapi.EventType = "Task"                       // a step of a pass: Pass of the data
-	EventWaiting                    clusterapi.EventType = "Waiting"                    // all that is left of a pass waits for operators
+	EventWaiting                    clusterapi.EventType = "Waiting"                    // all that is left of a pass waits; no failure
 	EventPassFailed                 clusterapi.EventType = "PassFailed"                 // what failed is tried again
 	EventCompleted                  clusterapi.EventType = "Completed"                  // every manifest of Release is applied
 	EventHookWaiting                clusterapi.EventType = "HookWaiting"                // a hook is not done
 	EventHookFailed                 clusterapi.EventType = "HookFailed"                 // and is asked again
 	EventHookDone                   clusterapi.EventType = "HookDone"                   // for now
 	EventStatus                     clusterapi.EventType = "Status"                     // the status of the ClusterVersion changed
-	EventStatusRefused              clusterapi.EventType = "StatusRefused"              // the server refuses it, and says why in Message
+	EventFailed                     clusterapi.EventType = "Failed"                     // a read or write of the cluster failed, such as that of a status which the server refuses, and is tried again
+	EventRecovered                  clusterapi.EventType = "Recovered"                  // none does any more
 )
 
 // EventData is the Data of an Updater's events. It is plain data.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -138,11 +139,14 @@ func (r *retriever) job(j *retrieval, done func(availableUpdates)) reconcile.Job
 	}
 }
 
-// learn keeps what a retrieval found out.
+// learn keeps what a retrieval found out, and sends an event about another answer than before.
 func (r *retriever) learn(now time.Time, j *retrieval, next availableUpdates) {
 	next.recheck = now.Add(recheckAfter(&next))
+	before := r.updates
 	r.updates = next
-	if j.plan.Fetch {
+	news := before.Condition.Status != next.Condition.Status || before.Condition.Message != next.Condition.Message ||
+		!equality.Semantic.DeepEqual(before.available(), next.available())
+	if j.plan.Fetch && (before.Attempted.IsZero() || news) {
 		r.process.emit(clusterapi.Event{Type: EventRetrievedUpdates, Time: now, Message: next.Condition.Message},
 			EventData{Release: next.Current(), Updates: next.available()})
 	}

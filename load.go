@@ -82,7 +82,7 @@ type target struct {
 // attemptKey is a target and the specification that it came from. Attempts at one back
 // off; another specification is tried at once.
 type attemptKey struct {
-	target
+	target     target
 	uid        types.UID
 	generation int64
 }
@@ -160,7 +160,9 @@ func (p *planner) load() {
 		p.wait(stepLoad, want.release, "the release has no image")
 	case !p.refused(&p.mem.loads.wanted, want):
 		p.begin(want)
-		p.loading = want
+		if last := &p.mem.loads.wanted; last.err == nil || last.key != want.key {
+			p.loading = want // else the condition ReleaseAccepted says how it was refused
+		}
 	case base.release.Image == "" || want.key.target == base.key.target || p.applies(base) || p.mem.loads.fallback.out != nil || p.refused(&p.mem.loads.fallback, base):
 	default:
 		p.begin(base)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -52,9 +54,7 @@ func (p *process) emit(e clusterapi.Event, d EventData) {
 		return
 	}
 	e.Data = &d
-	if name := cmp.Or(d.Release.Version, d.Release.Image); name != "" {
-		e.Subject = "release " + name
-	}
+	e.Subject = releaseSubject(d.Release)
 	p.observing.Lock()
 	defer p.observing.Unlock()
 	if e.Time.IsZero() {
@@ -65,6 +65,14 @@ func (p *process) emit(e clusterapi.Event, d EventData) {
 		p.o.Observe(e)
 		return nil
 	}))
+}
+
+// releaseSubject names a release as the Subject of an event; empty for none.
+func releaseSubject(r configv1.Release) string {
+	if name := cmp.Or(r.Version, r.Image); name != "" {
+		return "release " + name
+	}
+	return ""
 }
 
 func (p *process) log(msg string, err error) {

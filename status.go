@@ -1,13 +1,11 @@
 package clusterupdate
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,7 +24,6 @@ type statusInput struct {
 	d           intent
 	updates     availableUpdates
 	noGraph     bool // updates are not retrieved at all
-	judged      bool // upgradeable counts
 	upgradeable *configv1.ClusterOperatorStatusCondition
 	load        attempt
 	loading     *loadRequest // of a request that is being loaded
@@ -60,8 +57,6 @@ func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.Clus
 	publishUpdates(&s, in, set)
 	if in.upgradeable != nil {
 		set(configv1.OperatorUpgradeable, in.upgradeable.Status, in.upgradeable.Reason, in.upgradeable.Message)
-	} else if in.judged {
-		removeCondition(conds, configv1.OperatorUpgradeable)
 	}
 	removeCondition(conds, obsoleteConditions...)
 	if len(in.d.faults) > 0 {
@@ -150,22 +145,6 @@ func setAccepted(in statusInput, set func(configv1.ClusterStatusConditionType, c
 
 // versionDefinition is the name of the definition of ClusterVersion.
 const versionDefinition = "clusterversions.config.openshift.io"
-
-// refused returns the words with which a server refuses a write, however often it is
-// tried; empty for all other errors.
-func refused(err error) string {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return ""
-	}
-	switch code := status.Status().Code; {
-	case code < 400 || code >= 500:
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err):
-	default:
-		return bounded.Text(status.Status().Message, clusterversion.MaxMessage)
-	}
-	return ""
-}
 
 // invalidMessage is the message of the condition Invalid.
 func invalidMessage(errs field.ErrorList) string {

@@ -90,10 +90,12 @@ type Result struct {
 	// and nothing is left to do but to keep it so. A request for a version that
 	// no list has is not done.
 	Done bool
-	// Failure is why not, as of the last attempt: a [*LoadError] where the
+	// Failure is what failed, as of the last attempt: a [*LoadError] where the
 	// release could not be accepted, else what the pass over its manifests
-	// met or waits for.
+	// met. It is nil while the update only waits.
 	Failure error
+	// Awaits are what the update waits for, which is not a failure.
+	Awaits []Cause
 	// After is how long the caller should wait before it calls Sync again.
 	After time.Duration
 }

@@ -22,17 +22,17 @@
 //
 // # Driving a pass
 //
-// A [Pass] is stepped: each [Pass.Step] works on one node until it ends or has
-// to wait, and says until when. A node that waits goes on at the task where it
-// waited. [Run] drives a pass to its end, within one call, by the live driver of
-// package reconcile; a program with an engine of its own makes each node a key.
+// A [Pass] is a reconciler (package reconcile) whose keys are the nodes of the
+// graph: each look works on one node until it ends or has to wait. A node that
+// waits continues at the task where it waited. [Run] drives a pass to its end,
+// within one call, by the live driver of package reconcile.
 //
 // A pass ends with the failures of its nodes, and the next one begins at the
 // first task again. With [Options].Stay it does not end: a task that has used up
 // its attempts stalls its node, [Pass.Result] says what is wrong so far, and
-// the node goes on when it is stepped again, when what it awaits has changed or
-// at the time of what would be the next pass. So an update that waits for an
-// operator for an hour applies nothing twice.
+// the node continues when the ClusterOperator that it awaits has changed, or by
+// [Pass.Resume], at the time of what would be the next pass. So an update that
+// waits for an operator for an hour applies nothing twice.
 //
 // # A task
 //

@@ -32,9 +32,9 @@ type node struct {
 	at      time.Time               // not before
 	wait    time.Duration           // until then
 	awaits  string                  // the ClusterOperator that the task under way is about
-	stalled bool            // until the next look at it begins
-	woken   bool            // it goes on, though it is stalled or waits
-	trouble error           // what the task of a stalled node came to
+	stalled bool                    // until the next look at it begins
+	woken   bool                    // the next look is due, though it is stalled or waits
+	trouble error                   // what the task of a stalled node came to
 }
 
 // run runs the tasks of the node in order, until one has to wait. The first

@@ -142,7 +142,7 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 func (p *Pass) Name() string { return passName }
 
 // Watches implements [reconcile.Reconciler]. A pass that stays watches
-// ClusterOperators; the nodes of another one are tried again a few times.
+// ClusterOperators; the nodes of one that ends are tried again a few times.
 func (p *Pass) Watches() []reconcile.Watch {
 	if !p.stay {
 		return nil
@@ -220,7 +220,7 @@ func (p *Pass) handOut() []reconcile.Key {
 }
 
 // Reconcile implements [reconcile.Reconciler]: it works on a node until it ends or
-// has to wait. A node that waits goes on with the task at which it waited. The pass
+// has to wait. A node that waits continues with the task at which it waited. The pass
 // begins no look after one during which ctx ended, and one of them returns the error
 // of ctx.
 func (p *Pass) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {

@@ -18,6 +18,8 @@ type Outcome string
 const (
 	// Resolved: the request names a release to update to.
 	Resolved Outcome = "Resolved"
+	// UnderWay: the update that the request names was started, and goes on.
+	UnderWay Outcome = "UnderWay"
 	// OwnRelease: the cluster stays with what it runs; Why says why.
 	OwnRelease Outcome = "OwnRelease"
 	// NotFound: no list that counts has the requested version.
@@ -66,7 +68,7 @@ type Resolution struct {
 	// Resolved, else the base.
 	Release configv1.Release `json:"release"`
 	Force   bool             `json:"force,omitempty"`
-	// Why explains an outcome other than Resolved to an administrator; empty
+	// Why explains an outcome other than Resolved and UnderWay to an administrator; empty
 	// where there is nothing to explain.
 	Why string `json:"why,omitempty"`
 	// Withdrawn says what becomes of the cluster if the request is withdrawn now;
@@ -84,17 +86,27 @@ type Resolution struct {
 // fault, or whose version is not offered any more: only by one for another release.
 func Resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o ResolveOptions) Resolution {
 	r := resolve(cv, base, faulty, o)
+	if r.Row == RowCurrent && started(cv, base) {
+		r.Outcome = UnderWay
+	}
 	if u := cv.Spec.DesiredUpdate; u != nil || faulty {
 		r.Withdrawn = withdrawn(cv, base, r)
 	}
 	return r
 }
 
+// started reports whether base is the release of an update that was started and is not
+// complete.
+func started(cv *configv1.ClusterVersion, base configv1.Release) bool {
+	h := cv.Status.History
+	return len(h) > 0 && h[0].State == configv1.PartialUpdate && h[0].Image == base.Image
+}
+
 // withdrawn says what becomes of the cluster without the request.
 func withdrawn(cv *configv1.ClusterVersion, base configv1.Release, r Resolution) string {
 	name := cmp.Or(base.Version, base.Image)
-	switch h := cv.Status.History; {
-	case len(h) > 0 && h[0].State == configv1.PartialUpdate && h[0].Image == base.Image:
+	switch {
+	case started(cv, base):
 		return fmt.Sprintf("the update to %s, which was started, goes on", name)
 	case r.Outcome == Resolved:
 		return fmt.Sprintf("the cluster stays at %s: nothing of %s has been applied", name, cmp.Or(r.Release.Version, r.Release.Image))

@@ -29,6 +29,10 @@ func TestResolve(t *testing.T) {
 		{name: "image of an available update", row: clusterversion.RowImage, change: request(configv1.Update{Image: "B"}), outcome: clusterversion.Resolved, want: "4.2.1@B"},
 		{name: "satisfied", row: clusterversion.RowCurrent, change: request(configv1.Update{Version: "4.2.0"}), outcome: clusterversion.OwnRelease, want: "4.2.0@A"},
 		{name: "satisfied, by image", row: clusterversion.RowCurrent, change: request(configv1.Update{Image: "A"}), outcome: clusterversion.OwnRelease, want: "4.2.0@A"},
+		{name: "under way", row: clusterversion.RowCurrent, base: "4.2.2@X", change: func(cv *configv1.ClusterVersion) {
+			cv.Status.History = append([]configv1.UpdateHistory{{Version: "4.2.2", Image: "X", State: configv1.PartialUpdate}}, cv.Status.History...)
+			cv.Spec.DesiredUpdate = &configv1.Update{Version: "4.2.2"}
+		}, outcome: clusterversion.UnderWay, want: "4.2.2@X"},
 		{name: "known from the history", row: clusterversion.RowNotFound, change: request(configv1.Update{Version: "4.1.9"}), outcome: clusterversion.NotFound, want: "4.2.0@A",
 			why: "version 4.1.9 is known from the history, but is not an available update: request it with its image Z"},
 		{name: "conditional", row: clusterversion.RowNotFound, change: func(cv *configv1.ClusterVersion) {
