@@ -138,7 +138,7 @@ func (x *pass) scan() ([]touched, error) {
 		out = append(out, touched{u, m})
 		return err
 	}
-	for _, gvk := range []schema.GroupVersionKind{poolKind, nodeKind, versionKind} {
+	for _, gvk := range []schema.GroupVersionKind{poolKind, nodeKind, versionKind, healthCheckKind} {
 		objects, err := clusterapi.ListShared(x.ctx, x.api, gvk, clusterapi.ListOptions{})
 		if absent(err) {
 			continue
@@ -181,7 +181,7 @@ func (x *pass) scan() ([]touched, error) {
 
 // standard reports whether scan lists all objects of a kind.
 func standard(gvk schema.GroupVersionKind) bool {
-	return gvk == poolKind || gvk == nodeKind || gvk == versionKind
+	return gvk == poolKind || gvk == nodeKind || gvk == versionKind || gvk == healthCheckKind
 }
 
 // again is in how long a scan that found nothing is repeated, since what it read

@@ -114,6 +114,11 @@ func (s *Step) describe() string {
 			return "pause " + poolList(a.Pools)
 		}
 		return "unpause " + poolList(a.Pools) + ", as far as this plan paused them"
+	case SetHealthChecksPaused:
+		if a.Paused != nil && *a.Paused {
+			return "pause the MachineHealthChecks that replace nodes which are not Ready"
+		}
+		return "resume the MachineHealthChecks that this plan paused"
 	case SetMaxUnavailable:
 		return fmt.Sprintf("set maxUnavailable of %s to %s", poolList(a.Pools), a.MaxUnavailable)
 	case CreatePool:

@@ -2,16 +2,14 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // Estimate is how long a rollout takes by the books.
@@ -48,17 +46,17 @@ func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 
 // drains is what drains are predicted from.
 func (r *Rehearsal) drains(ctx context.Context, topology string) (mcp.DrainView, error) {
-	pods, podsErr := list[corev1.Pod](ctx, r)
-	budgets, budgetsErr := list[policyv1.PodDisruptionBudget](ctx, r)
-	nodes, nodesErr := list[corev1.Node](ctx, r)
-	daemonSets, setsErr := list[appsv1.DaemonSet](ctx, r)
-	if err := errors.Join(podsErr, budgetsErr, nodesErr, setsErr); err != nil {
+	o, err := rollout.ReadDrains(ctx, r.Cluster)
+	if err != nil {
 		return mcp.DrainView{}, err
 	}
-	o := mcp.DrainObjects{Topology: topology, Now: r.driver.Now(), Pods: pods, Budgets: budgets, Nodes: nodes}
-	for _, d := range daemonSets {
-		o.DaemonSets = append(o.DaemonSets, clusterapi.Key(d.Namespace, d.Name))
+	nodes, err := list[corev1.Node](ctx, r)
+	if err != nil {
+		return mcp.DrainView{}, err
 	}
+	o.Topology = topology
+	o.Now = r.driver.Now()
+	o.Nodes = nodes
 	return mcp.NewDrainView(o), nil
 }
 
