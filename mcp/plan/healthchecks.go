@@ -39,7 +39,7 @@ func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 		if u == nil || !ours && (!*s.Args.Paused || !machinehealth.ActsOnReady(c)) {
 			continue
 		}
-		wanted := []field{{pathHealthCheckPaused, ""}, {pathHealthCheckFor, machinehealth.ForPlan(x.plan.ID)}}
+		wanted := healthCheckFields(x.plan.ID)
 		if !*s.Args.Paused {
 			wanted = []field{{pathHealthCheckPaused, noted.Before}, {pathHealthCheckFor, nil}}
 		}
@@ -51,6 +51,11 @@ func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 		l.change = func() error { return x.update(i, u, m, wanted) }
 	}
 	return l, nil
+}
+
+// healthCheckFields are the fields by which a plan pauses a MachineHealthCheck.
+func healthCheckFields(plan string) []field {
+	return []field{{pathHealthCheckPaused, ""}, {pathHealthCheckFor, machinehealth.ForPlan(plan)}}
 }
 
 // withHealthChecks adds the steps that pause the cluster's MachineHealthChecks before the

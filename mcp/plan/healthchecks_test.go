@@ -5,6 +5,7 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -75,5 +76,36 @@ func TestHealthChecks(t *testing.T) {
 		w.pass(t, time.Minute)
 		checktest.Equal(t, true, r.Progress().State.Ended(), "%s", r.Progress().State)
 		checktest.Same(t, before, now())
+	}
+}
+
+// Somebody removes the marks from a pool: the plan still takes back what its record has,
+// whether it continues or is undone.
+func TestMarksAreRemoved(t *testing.T) {
+	yes, no := true, false
+	steps := []plan.Step{
+		{ID: "pause", Kind: plan.SetPaused, Args: plan.Args{Pools: []string{"worker"}, Paused: &yes}}, manual("wait"),
+		{ID: "unpause", Kind: plan.SetPaused, Args: plan.Args{Pools: []string{"worker"}, Paused: &no}}, manual("end"),
+	}
+	for _, stop := range []bool{false, true} {
+		pool := resting("worker")
+		w := alone(t, &pool)
+		defer w.Close()
+		p := custom("p", steps...)
+		w.start("runner", plan.Options{Plan: p})
+		w.pass(t, time.Minute)
+		checktest.Get(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{},
+			func(p *mcfgv1.MachineConfigPool) error { p.Annotations = nil; return nil }))(t)
+		if stop {
+			w.Stop("runner")
+			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			w.pass(t, time.Minute)
+			checktest.Equal(t, plan.StateRestored, r.Progress().State, "%s", w.log)
+		} else {
+			checktest.OK(t, plan.Confirm(w.context(), w.memory, "", "p", "wait"))
+			w.pass(t, time.Minute)
+		}
+		is := checktest.Get(clusterapi.Get[mcfgv1.MachineConfigPool](w.context(), w.memory, clusterapi.Key("", "worker")))(t)
+		checktest.Equal(t, false, is.Spec.Paused, "the pool is paused, stopped %v: %q", stop, w.log)
 	}
 }

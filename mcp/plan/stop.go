@@ -111,6 +111,7 @@ func (x *pass) beginStop() {
 type touched struct {
 	u *unstructured.Unstructured // shared
 	mark
+	lost bool // somebody removed the mark: it is what the record remembers
 }
 
 // first is the first step that changed the object.
@@ -131,12 +132,17 @@ func (t touched) first() int {
 func (x *pass) scan() ([]touched, error) {
 	var out []touched
 	add := func(u *unstructured.Unstructured) error {
-		if u.GetAnnotations()[annotationPlan] != x.plan.ID {
-			return nil
+		switch u.GetAnnotations()[annotationPlan] {
+		case x.plan.ID:
+			_, m, err := markOf(u)
+			out = append(out, touched{u: u, mark: m})
+			return err
+		case "":
+			if m := x.remembered(u); len(m.Fields) > 0 {
+				out = append(out, touched{u: u, mark: m, lost: true})
+			}
 		}
-		_, m, err := markOf(u)
-		out = append(out, touched{u, m})
-		return err
+		return nil
 	}
 	for _, gvk := range []schema.GroupVersionKind{poolKind, nodeKind, versionKind, healthCheckKind} {
 		objects, err := clusterapi.ListShared(x.ctx, x.api, gvk, clusterapi.ListOptions{})
@@ -205,6 +211,7 @@ func (x *pass) unmarkAll() (at time.Time, err error) {
 	if err != nil {
 		return at, err
 	}
+	all = slices.DeleteFunc(all, func(t touched) bool { return t.lost })
 	if len(all) == 0 {
 		if ok, at := x.quiet(); !ok {
 			return at, nil
@@ -412,6 +419,9 @@ func (x *pass) undo(t touched, r *Report) (*undo, error) {
 			}
 			pending = append(pending, p)
 		}
+	}
+	if t.lost && len(pending) == 0 {
+		return nil, nil
 	}
 	left := mark{Version: markFormat, Fields: map[string]markField{}} // for fear of reboots
 	if len(pending) > 0 && !x.rec.Progress.AllowReboots {
