@@ -12,16 +12,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
-// Estimate is how long a rollout takes by the books.
+// Estimate is how long a rollout takes by the formula of the documentation, and what holds it
+// up. The rehearsal itself is the better answer.
 type Estimate struct {
-	Documented Duration  `json:"documented"` // the formula of the documentation
-	Min        Duration  `json:"min"`
-	Expected   Duration  `json:"expected"`
-	Max        *Duration `json:"max,omitempty"` // nil: nobody can tell
-	Blocked    []string  `json:"blocked,omitempty"`
+	Documented Duration `json:"documented"`
+	Blocked    []string `json:"blocked,omitempty"`
 }
 
-// estimate says how long the nodes take from now on, with their drains predicted.
+// estimate says how long the nodes take from now on, and predicts their drains.
 // Errors are those of reading the cluster.
 func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 	state, err := r.state(ctx)
@@ -33,14 +31,17 @@ func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	in := mcp.EstimateInput{ClusterVersionDone: true}
+	out := &Estimate{}
 	for _, pool := range state.Pools() {
-		in.Pools = append(in.Pools, state.EstimatePool(pool, mcp.EstimateView{Drains: &view, Now: r.driver.Now()}))
+		nodes := state.Nodes(pool)
+		in.Pools = append(in.Pools, mcp.EstimatePool{Nodes: len(nodes), MaxUnavailable: state.Candidates(pool).MaxUnavailable})
+		for _, node := range nodes {
+			for _, p := range mcp.DrainPlan(node, view).Blocked() {
+				out.Blocked = append(out.Blocked, fmt.Sprintf("%s > %s: pod %s blocks its drain (%s): %s", pool, node, p.Pod, p.Kind, p.Text))
+			}
+		}
 	}
-	e := mcp.EstimateUpdate(in)
-	out := &Estimate{Documented: Duration(mcp.EstimateDocumented(in)), Min: Duration(e.Min), Expected: Duration(e.Expected), Max: (*Duration)(e.Max)}
-	for _, b := range e.Unbounded {
-		out.Blocked = append(out.Blocked, strings.Trim(b.Pool+" > "+b.Node, " >")+": "+b.Text)
-	}
+	out.Documented = Duration(mcp.EstimateDocumented(in))
 	return out, nil
 }
 
@@ -69,14 +70,10 @@ func list[T any](ctx context.Context, r *Rehearsal) ([]*T, error) {
 	return all, nil
 }
 
-// String tells the estimate in a line, and what blocks in further ones.
+// String is the estimate in a line, and what blocks in further ones.
 func (e *Estimate) String() string {
-	most := "nobody can tell how long at most"
-	if e.Max != nil {
-		most = "at most " + e.Max.String()
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "estimate: %s, at least %s, %s; %s by the documentation\n", e.Expected, e.Min, most, e.Documented)
+	fmt.Fprintf(&b, "estimate: %s by the formula of the documentation\n", e.Documented)
 	for _, blocked := range e.Blocked {
 		b.WriteString("  " + blocked + "\n")
 	}
