@@ -42,7 +42,8 @@ func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
 	nodes, err2 := clusterapi.List[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	cv, err3 := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersionKey)
 	drains, err4 := rollout.ReadDrains(ctx, api)
-	checks, err5 := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
+	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
+	checks, err5 := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, machines)
 	var errs []error
 	for _, err := range []error{err, err2, err3, err4, err5} {
 		if err != nil && !absent(err) {

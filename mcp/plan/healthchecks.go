@@ -19,7 +19,8 @@ var (
 // and resumes those that the plan has paused. A cluster without a Machine API has none.
 func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 	l := look{writes: true, done: true}
-	checks, err := clusterapi.ListShared(x.ctx, x.api, healthCheckKind, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
+	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
+	checks, err := clusterapi.ListShared(x.ctx, x.api, healthCheckKind, machines)
 	if absent(err) {
 		return l, nil
 	}
@@ -68,6 +69,7 @@ func (b *builder) withHealthChecks(steps []Step) []Step {
 	if len(steps) > 0 && steps[0].Kind == CheckAll {
 		begin = 1
 	}
-	steps = slices.Insert(steps, begin, Step{ID: "pause-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: yes(true)}})
-	return append(steps, Step{ID: "resume-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: yes(false)}})
+	pause := Step{ID: "pause-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: yes(true)}}
+	resume := Step{ID: "resume-health-checks", Kind: SetHealthChecksPaused, Args: Args{Paused: yes(false)}}
+	return append(slices.Insert(steps, begin, pause), resume)
 }

@@ -227,7 +227,8 @@ func PlanVSphereHardware(c Cluster, o VSphereHardwareOptions) (p Plan, warnings 
 		}
 		b.fit(n)
 	})
-	b.drains(b.view(b.c.Nodes), slices.DeleteFunc(slices.Clone(o.Nodes), func(n string) bool { return isControlPlane(b.node[n]) }))
+	drained := slices.DeleteFunc(slices.Clone(o.Nodes), func(n string) bool { return isControlPlane(b.node[n]) })
+	b.drains(b.view(b.c.Nodes), drained)
 	for _, name := range o.Nodes {
 		b.step(Step{ID: "cordon-" + name, Kind: Cordon, Args: Args{Node: name}})
 		if n := b.node[name]; n != nil && !isControlPlane(n) {

@@ -124,7 +124,8 @@ func (x *canary) lostPlaces(after mcp.DrainView, moved map[string]bool) {
 				continue
 			}
 			if len(p.Budgets) > 0 {
-				x.add("node %s: what replaces pod %s fits no node once labels have moved, so budget %s holds up its drain", node, p.Pod, p.Budgets[0])
+				x.add("node %s: what replaces pod %s fits no node once labels have moved, so budget %s holds up its drain",
+					node, p.Pod, p.Budgets[0])
 			} else {
 				x.warn("node %s: what replaces pod %s fits no node once labels have moved", node, p.Pod)
 			}
@@ -171,7 +172,8 @@ func choosesBy(p *corev1.Pod, label string) bool {
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return false
 	}
-	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
 		return slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return r.Key == label })
 	})
 }

@@ -34,10 +34,12 @@ func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 	out := &Estimate{}
 	for _, pool := range state.Pools() {
 		nodes := state.Nodes(pool)
-		in.Pools = append(in.Pools, mcp.EstimatePool{Nodes: len(nodes), MaxUnavailable: state.Candidates(pool).MaxUnavailable})
+		limit := state.Candidates(pool).MaxUnavailable
+		in.Pools = append(in.Pools, mcp.EstimatePool{Nodes: len(nodes), MaxUnavailable: limit})
 		for _, node := range nodes {
 			for _, p := range mcp.DrainPlan(node, view).Blocked() {
-				out.Blocked = append(out.Blocked, fmt.Sprintf("%s > %s: pod %s blocks its drain (%s): %s", pool, node, p.Pod, p.Kind, p.Text))
+				text := fmt.Sprintf("%s > %s: pod %s blocks its drain (%s): %s", pool, node, p.Pod, p.Kind, p.Text)
+				out.Blocked = append(out.Blocked, text)
 			}
 		}
 	}
