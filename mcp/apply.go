@@ -91,8 +91,13 @@ func (s *State) applyNode(o *corev1.Node, deleted bool) []string {
 	}
 	before := *old // labels are replaced, never changed
 	n := s.putNode(o)
-	if !n.state.Managed() || n.assign.Primary == "" {
+	switch {
+	case !n.state.Managed():
 		return nil
+	case n.assign.Primary == "" && s.o.Compat:
+		return nil // the old pools keep their counts until their next sync
+	case n.assign.Primary == "":
+		return s.existing(before.assign.Pools)
 	}
 	pinning := n.pool != nil && n.pool.n.pinning > 0
 	if !pinning && !matters(&before, n) {

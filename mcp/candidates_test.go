@@ -441,8 +441,8 @@ func TestApplyQueues(t *testing.T) {
 		{"taint", mcptest.Worker("a"), mcptest.Worker("a", mcptest.Taint), []string{"worker"}},
 		{"moved", mcptest.Worker("a"), mcptest.Worker("a", mcptest.Label(role("infra"), "")), []string{"infra", "worker"}},
 		{"unmanaged", mcptest.Worker("a", none), mcptest.Worker("a", none, mcptest.Cordoned), nil},
-		{"lost its pool", mcptest.Worker("a"), mcptest.Worker("a", mcptest.Unlabel(role("worker"))), nil},
-		{"conflict comes", mcptest.Worker("a", mcptest.Label(role("infra"), "")), mcptest.Worker("a", mcptest.Label(role("infra"), ""), mcptest.Label(role("gpu"), "")), nil},
+		{"lost its pool", mcptest.Worker("a"), mcptest.Worker("a", mcptest.Unlabel(role("worker"))), []string{"worker"}},
+		{"conflict comes", mcptest.Worker("a", mcptest.Label(role("infra"), "")), mcptest.Worker("a", mcptest.Label(role("infra"), ""), mcptest.Label(role("gpu"), "")), []string{"infra", "worker"}},
 		{"conflict goes", mcptest.Worker("a", mcptest.Label(role("infra"), ""), mcptest.Label(role("gpu"), "")), mcptest.Worker("a"), []string{"gpu", "infra", "worker"}},
 	} {
 		in := mcptest.Snapshot(ps, tt.before)
@@ -450,5 +450,18 @@ func TestApplyQueues(t *testing.T) {
 		if diff := cmp.Diff(tt.want, s.Apply(mcp.Change{Object: &tt.after})); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
+	}
+}
+
+// Under Compat a node that gets two custom roles leaves the count of its old pool standing
+// until that is synced for another reason, as the controller does.
+func TestCompatLeavesCounts(t *testing.T) {
+	ps := mcptest.Pools(mcptest.Pool("worker", "N"), mcptest.Pool("infra", "N"), mcptest.Pool("gpu", "N"))
+	in := mcptest.Snapshot(ps, mcptest.Node("a", "infra", "O"))
+	in.Options.Compat = true
+	s := mcp.NewState(in.Objects, in.Options)
+	two := mcptest.Node("a", "infra", "O", mcptest.Label(mcp.LabelNodeRolePrefix+"gpu", ""))
+	if got := s.Apply(mcp.Change{Object: &two}); got != nil {
+		t.Error(got)
 	}
 }

@@ -50,10 +50,8 @@
 //
 // # Before an update
 //
-// [EstimateDocumented] is the estimate of the documentation for how long
-// an update takes, and [EstimateUpdate] one that knows the drains, the times that a
-// [History] has seen, and how far the nodes of a running update have come; what blocks
-// it makes it unbounded, and is named.
+// [EstimateDocumented] is the formula of the documentation for how long an update takes.
+// How long one takes in this cluster, with its drains, a rehearsal in virtual time shows.
 //
 // [State.Metrics] and [Alerts] are the metrics and alerts that users
 // know, as data.

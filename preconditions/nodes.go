@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
@@ -289,11 +290,11 @@ func infrastructureObject(field, value string) Object {
 // machineHealthChecks: a node that reboots looks unhealthy for a time. A check that
 // is not paused may have it replaced.
 func machineHealthChecks(ctx context.Context, in *Input) ([]Finding, error) {
-	checks, err := list[machinev1beta1.MachineHealthCheck](ctx, in, clusterapi.ListOptions{Namespace: operators.MachineAPINamespace})
+	checks, err := list[machinev1beta1.MachineHealthCheck](ctx, in, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
 	var active []Object
 	for _, c := range checks {
-		if operators.ActsOnReady(c) {
-			active = append(active, object[machinev1beta1.MachineHealthCheck](c.Namespace, c.Name, "metadata.annotations["+operators.AnnotationMachineAPIPaused+"]", "", ""))
+		if machinehealth.ActsOnReady(c) {
+			active = append(active, object[machinev1beta1.MachineHealthCheck](c.Namespace, c.Name, "metadata.annotations["+machinehealth.AnnotationPaused+"]", "", ""))
 		}
 	}
 	if len(active) == 0 {
@@ -304,7 +305,7 @@ func machineHealthChecks(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	var found findings
 	found.add(Warning, "MachineHealthCheckActive", "Machine health checks may replace nodes that are being updated", active,
-		"Pause each for the time of the update: oc -n "+operators.MachineAPINamespace+" annotate mhc NAME "+operators.AnnotationMachineAPIPaused+"=\"\"")
+		"Pause each for the time of the update: oc -n "+machinehealth.Namespace+" annotate mhc NAME "+machinehealth.AnnotationPaused+"=\"\"")
 	return found, err
 }
 

@@ -117,7 +117,7 @@ func TestStuck(t *testing.T) {
 	if code != 1 || errs != "" {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	want(t, out, "nobody can tell how long at most", "worker > worker-0: pod shop/db-", "NeverAllows",
+	want(t, out, "by the formula of the documentation", "worker > worker-0: pod shop/db-", "NeverAllows",
 		"pool master: 3 of 3 nodes updated after ", "pool worker: 0 of 6 nodes updated\n",
 		"why:\n  worker > worker-0 > Failed in Draining: shop/db-", "Cannot evict pod as it would violate the pod's disruption budget.",
 		"as it is now:\n", "  worker/worker-1: NoCapacity: maxUnavailable is 1, taken by worker-0", "\nstuck after 3h")

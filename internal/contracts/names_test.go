@@ -29,13 +29,11 @@ var keptNames = map[string]string{
 	"preconditions/VolumeSnapshots":      "a program gives it to the options of a package",
 	"manifest/image/registry/NewStore":   "a program gives it to the options of a package",
 	"manifest/image/registry/OpenSource": "a program gives it to the options of a package",
-	"mcp/Exactly":                        "a program gives it to the options of a package",
 
 	// An optional ability, found by type assertion.
 	"clusterapi/reconcile/Lister":        "an optional ability, found by type assertion",
 	"graph/risk/Targeter":                "an optional ability, found by type assertion",
 	"preconditions/Described":            "an optional ability, found by type assertion",
-	"mcp/rollout/nodeaction/Checker":     "an optional ability, found by type assertion",
 	"mcp/rollout/nodeaction/IsPermanent": "an optional ability, found by type assertion",
 
 	// An error that programs switch on.

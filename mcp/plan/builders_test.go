@@ -17,9 +17,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -433,17 +435,139 @@ func TestBuilderProblems(t *testing.T) {
 	}
 }
 
-// Pods that block drains are warned of, before anything has begun.
-func TestDrainWarnings(t *testing.T) {
-	c := clusterOf(3)
-	one := intstr.FromInt32(1)
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "db"}}
-	budget.Spec.MinAvailable, budget.Spec.Selector = &one, &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "db"}}
-	budget.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 1, CurrentHealthy: 1, ExpectedPods: 1}
-	db := pod("db", "", func(p *corev1.Pod) { p.Labels, p.Spec.NodeName = map[string]string{"kind": "db"}, "w001" })
-	c.Drains = mcp.NewDrainView(mcp.DrainObjects{Pods: []*corev1.Pod{db, pod("web", "")}, Budgets: []*policyv1.PodDisruptionBudget{budget}})
-	_, warnings, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1}})
-	if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0], "node w001: pod app/db blocks its drain (NeverAllows): ") {
-		t.Errorf("%v, %q", err, warnings)
+// budgetOf is a budget in namespace app of the pods with a label kind.
+func budgetOf(kind string, minAvailable, healthy int32) *policyv1.PodDisruptionBudget {
+	least := intstr.FromInt32(minAvailable)
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: kind}}
+	b.Spec.MinAvailable = &least
+	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"kind": kind}}
+	b.Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: minAvailable, CurrentHealthy: healthy, ExpectedPods: healthy,
+		DisruptionsAllowed: max(healthy-minAvailable, 0)}
+	return b
+}
+
+// appPod is a pod of a Deployment's kind on a node, which chooses nodes by a label if there
+// is one.
+func appPod(name, kind, node, label string) *corev1.Pod {
+	yes := true
+	return pod(name, "", func(p *corev1.Pod) {
+		p.Labels = map[string]string{"kind": kind}
+		p.Spec.NodeName = node
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: kind, UID: "rs", Controller: &yes}}
+		if label != "" {
+			p.Spec.NodeSelector = map[string]string{label: ""}
+		}
+	})
+}
+
+// Drains that never end are refused, others that pods block are warned of.
+func TestDrainsAreJudged(t *testing.T) {
+	never := mcp.DrainObjects{Pods: []*corev1.Pod{appPod("db", "db", "w001", ""), pod("web", "")}, Budgets: []*policyv1.PodDisruptionBudget{budgetOf("db", 1, 1)}}
+	two := never
+	two.Budgets = append(slices.Clone(two.Budgets), &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "app", Name: "all"},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
+	ill := never
+	ill.Budgets = []*policyv1.PodDisruptionBudget{budgetOf("db", 1, 1)}
+	ill.Budgets[0].Status = policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 2, CurrentHealthy: 1, ExpectedPods: 3}
+	start := []plan.Window{{Start: mcptest.Epoch, Duration: 24 * time.Hour}}
+	for name, build := range map[string]func(plan.Cluster) ([]string, error){
+		"canary": func(c plan.Cluster) ([]string, error) {
+			_, warnings, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1}})
+			return warnings, err
+		},
+		"windows": func(c plan.Cluster) ([]string, error) {
+			_, warnings, err := plan.PlanWindows(c, plan.WindowsOptions{ID: "c", Version: version1, NodeTime: time.Minute, Windows: start})
+			return warnings, err
+		},
+		"control plane only": func(c plan.Cluster) ([]string, error) {
+			_, warnings, err := plan.PlanControlPlaneOnly(c, plan.ControlPlaneOnlyOptions{ID: "c", Versions: []string{version1, version2}})
+			return warnings, err
+		},
+		"hardware": func(c plan.Cluster) ([]string, error) {
+			_, warnings, err := plan.PlanVSphereHardware(c, plan.VSphereHardwareOptions{ID: "c"})
+			return warnings, err
+		},
+	} {
+		for _, tt := range []struct {
+			objects       mcp.DrainObjects
+			refused, warn string
+		}{
+			{never, "node w001: pod app/db blocks its drain (NeverAllows): ", ""},
+			{two, "node w001: pod app/db blocks its drain (TwoBudgets): ", ""},
+			{ill, "", "node w001: pod app/db blocks its drain (Unhealthy): "},
+		} {
+			c := clusterOf(3)
+			c.Drains = tt.objects
+			warnings, err := build(c)
+			if tt.refused == "" {
+				checktest.OK(t, err)
+			} else {
+				checktest.ErrorHas(t, tt.refused, err)
+			}
+			if all := strings.Join(warnings, "\n"); !strings.Contains(all, tt.warn) {
+				t.Errorf("%s: %q", name, warnings)
+			}
+		}
+	}
+}
+
+// A canary of a custom pool takes the label by which routers, storage and logging choose their
+// nodes.
+func TestCanaryMovesLabels(t *testing.T) {
+	const infra = mcp.LabelNodeRolePrefix + "infra"
+	router, spare := appPod("router-1", "router", "i0", infra), appPod("router-2", "router", "i1", infra)
+	agent := appPod("agent-1", "agent", "i0", infra)
+	agent.OwnerReferences[0].Kind = "DaemonSet"
+	affine := appPod("log-1", "log", "i0", "")
+	affine.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: infra, Operator: corev1.NodeSelectorOpExists}}}}}}}
+	tainted := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "infra", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	daemonSets := []types.NamespacedName{{Namespace: "app", Name: "agent"}}
+	const loses = "the groups' nodes lose label node-role.kubernetes.io/infra, by which "
+	for _, tt := range []struct {
+		name     string
+		sizes    []int
+		objects  mcp.DrainObjects
+		others   mcptest.Change // of the infra nodes that stay
+		refused  []string
+		warnings []string
+	}{
+		{name: "other pods", sizes: []int{1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{appPod("web", "web", "i0", "")}}},
+		{name: "a router, and nodes are left", sizes: []int{1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{router, spare}},
+			warnings: []string{loses + "ReplicaSet app/router choose nodes: until they return, 1 nodes have it"}},
+		{name: "a router, and no node is left", sizes: []int{1, 1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{router, spare}},
+			refused: []string{loses + "ReplicaSet app/router choose nodes, and no node keeps it: leave some nodes out of the groups"}},
+		{name: "a router with a budget, and no node is left", sizes: []int{1, 1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{router, spare}, Budgets: []*policyv1.PodDisruptionBudget{budgetOf("router", 1, 2)}},
+			refused: []string{loses, "node i0: what replaces pod app/router-1 fits no node once labels have moved, so budget router holds up its drain", "node i1: what replaces pod app/router-2 fits no node"}},
+		{name: "by affinity", sizes: []int{1, 1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{affine}}, refused: []string{loses + "ReplicaSet app/log choose nodes, and no node keeps it"}},
+		{name: "a DaemonSet, and nodes are left", sizes: []int{1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{agent}, DaemonSets: daemonSets},
+			warnings: []string{loses + "DaemonSet app/agent choose nodes: until they return, 1 nodes have it"}},
+		{name: "a DaemonSet, and no node is left", sizes: []int{1, 1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{agent}, DaemonSets: daemonSets},
+			refused: []string{loses + "DaemonSet app/agent choose nodes, and no node keeps it"}},
+		{name: "a taint keeps routers off what is left", sizes: []int{1}, objects: mcp.DrainObjects{Pods: []*corev1.Pod{router}}, others: tainted,
+			warnings: []string{loses + "ReplicaSet app/router choose nodes: until they return, 1 nodes have it"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clusterOf(2)
+			c.Pools = append(c.Pools, resting("infra"))
+			for i := range 2 {
+				n := mcptest.Node(fmt.Sprint("i", i), "infra", "O")
+				if i > 0 && tt.others != nil {
+					tt.others(&n)
+				}
+				c.Nodes = append(c.Nodes, n)
+			}
+			c.Drains = tt.objects
+			_, warnings, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Pool: "infra", Sizes: tt.sizes, SparePercent: 50})
+			for _, want := range tt.refused {
+				checktest.ErrorHas(t, want, err)
+			}
+			if tt.refused == nil {
+				checktest.OK(t, err)
+				checktest.Same(t, tt.warnings, warnings)
+			}
+		})
 	}
 }

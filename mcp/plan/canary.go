@@ -111,6 +111,7 @@ func PlanCanary(c Cluster, o CanaryOptions) (p Plan, warnings []string, err erro
 	x.validate()
 	groups := x.groups()
 	x.validateGroups(groups)
+	x.validateMoves(groups)
 	if len(groups) > 0 {
 		x.build(groups)
 	}
@@ -145,7 +146,6 @@ func (x *canary) validate() {
 		x.add("pool %s has no nodes", x.o.Pool)
 	}
 	x.certificates(x.o.Pool)
-	x.drains(x.o.Pool)
 	if p := x.pools[x.o.Pool]; p != nil && x.o.Pool != mcp.PoolWorker && p.Spec.NodeSelector != nil {
 		x.source = maps.Clone(p.Spec.NodeSelector.MatchLabels)
 		delete(x.source, mcp.LabelNodeRolePrefix+mcp.PoolWorker)
@@ -374,17 +374,17 @@ func (x *canary) build(groups []Group) {
 		x.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(waiting), Args: Args{Version: x.o.Version, Image: x.o.Image}})
 		first = append(x.controlPlane(), first...)
 	}
-	x.rollOut(0, pools[0], pools[:1], first)
+	x.rollOut(0, pools[0], []string{pools[0]}, first)
 	x.step(Step{ID: "gate-" + pools[0], Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pools[0]}}})
 	for i, pool := range waiting {
 		x.window(i + 1)
-		if before := append(pools[:1:1], waiting[:i]...); x.windowed(i + 1) {
+		if before := slices.Concat(pools[:1], waiting[:i]); x.windowed(i + 1) {
 			x.rollOut(i+1, fmt.Sprintf("rest-%d", i+2), before, before) // what overran its window
 		}
-		x.rollOut(i+1, pool, waiting[i:i+1], waiting[i:i+1])
+		x.rollOut(i+1, pool, []string{pool}, []string{pool})
 		x.step(Step{ID: "gate-" + pool, Kind: Gate, Args: Args{Action: x.o.Gate, Pools: []string{pool}}})
 	}
-	all := append(pools[:1:1], waiting...)
+	all := slices.Concat(pools[:1], waiting)
 	for i := len(all); x.windowed(i); i++ {
 		x.window(i)
 		x.rollOut(i, fmt.Sprintf("rest-%d", i+1), all, all)

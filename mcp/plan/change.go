@@ -41,7 +41,7 @@ func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (
 		}
 		return u, m, err
 	case id == "":
-		return u, m, nil
+		return u, x.remembered(u), nil
 	}
 	over, err := finished(x.ctx, x.api, x.o.Namespace, id)
 	if err != nil {

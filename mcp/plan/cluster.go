@@ -8,13 +8,16 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
 // Cluster is what plans are built for: a cluster's objects at one moment.
@@ -23,24 +26,37 @@ type Cluster struct {
 	Nodes []corev1.Node
 	// Version is nil where the cluster has none; plans that update it need it.
 	Version *configv1.ClusterVersion
-	// Drains is what drains are predicted from, as [mcp.NewDrainView] makes it:
-	// builders warn of pods that block them. Its zero value predicts nothing.
-	Drains mcp.DrainView
+	// Drains are the pods, budgets and DaemonSets from which builders predict drains:
+	// they refuse plans with drains that never end, and warn of others. Its Nodes and
+	// Topology are those of the cluster. The zero value predicts nothing.
+	Drains mcp.DrainObjects
+	// HealthChecks are the names of the MachineHealthChecks that would replace nodes
+	// while they reboot. Plans pause them if there are any.
+	HealthChecks []string
 }
 
-// ReadCluster reads what builders need, but for Drains. Its errors are those of the API; kinds that
-// a recording lacks are left out.
+// ReadCluster reads what builders need. Its errors are those of the API; kinds that a
+// cluster or recording lacks are left out.
 func ReadCluster(ctx context.Context, api clusterapi.Reader) (Cluster, error) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, api, clusterapi.ListOptions{})
 	nodes, err2 := clusterapi.List[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	cv, err3 := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersionKey)
+	drains, err4 := rollout.ReadDrains(ctx, api)
+	machines := clusterapi.ListOptions{Namespace: machinehealth.Namespace}
+	checks, err5 := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, machines)
 	var errs []error
-	for _, err := range []error{err, err2, err3} {
+	for _, err := range []error{err, err2, err3, err4, err5} {
 		if err != nil && !absent(err) {
 			errs = append(errs, err)
 		}
 	}
-	return Cluster{Pools: pools, Nodes: nodes, Version: cv}, errors.Join(errs...)
+	c := Cluster{Pools: pools, Nodes: nodes, Version: cv, Drains: drains}
+	for _, check := range checks {
+		if machinehealth.ActsOnReady(check) {
+			c.HealthChecks = append(c.HealthChecks, check.Name)
+		}
+	}
+	return c, errors.Join(errs...)
 }
 
 // builder is what all builders have in common: an index of the cluster, and what
@@ -105,7 +121,7 @@ func (b *builder) plan(id string, kind string) (Plan, []string, error) {
 	if err := b.join(); err != nil {
 		return Plan{}, b.warnings, err
 	}
-	p := Plan{Version: Format, ID: id, Kind: kind, Steps: b.steps}
+	p := Plan{Version: Format, ID: id, Kind: kind, Steps: b.withHealthChecks(b.steps)}
 	if err := p.Validate(); err != nil {
 		return Plan{}, b.warnings, err
 	}
@@ -185,27 +201,6 @@ func (b *builder) others(version string, planned ...string) {
 		case version != "":
 			b.warn("pool %s is not part of the plan: its nodes are updated with the cluster", name)
 		}
-	}
-}
-
-// drains warns of pods that block the drains of nodes.
-func (b *builder) drains(pools ...string) {
-	const most = 20
-	told, more := 0, 0
-	for _, pool := range pools {
-		for _, n := range b.nodes[pool] {
-			for _, p := range mcp.DrainPlan(n.Name, b.c.Drains).Blocked() {
-				told++
-				if told > most {
-					more++
-					continue
-				}
-				b.warn("node %s: pod %s blocks its drain (%s): %s; %s", n.Name, p.Pod, p.Kind, p.Text, p.Fix)
-			}
-		}
-	}
-	if more > 0 {
-		b.warn("%d more pods block drains", more)
 	}
 }
 

@@ -16,6 +16,7 @@
 //
 //	CheckAll           checks, [action, parameters]
 //	SetPaused          pools, paused, [until, unfinished]
+//	SetHealthChecksPaused  paused
 //	SetMaxUnavailable  pools, maxUnavailable
 //	CreatePool         pool, roles, [maxUnavailable]
 //	DeletePool         pool

@@ -119,6 +119,13 @@ func Example() {
 	//  10  gate-worker               hold at gate approval, about pool worker
 	//  11  return-workerpool-canary  move node worker-0 to pool worker: -node-role.kubernetes.io/workerpool-canary
 	//  12  delete-workerpool-canary  delete pool workerpool-canary
+	// Nodes:
+	//   worker-0
+	//     moved to pool workerpool-canary in step 3
+	//     drained and rebooted by the end of step 6
+	//     moved to pool worker in step 11
+	//   nodes of pool worker
+	//     drained and rebooted by the end of step 9
 	// step check is done
 	// step create-workerpool-canary is done
 	// step label-workerpool-canary is done
@@ -223,6 +230,13 @@ func ExamplePlanRHEL() {
 	//   7  kubelets              check the cluster
 	//                              checks: KubeletsAtLeast node worker-0 v1.31.0
 	//                              at most 10m0s, then the plan stops
+	// Nodes:
+	//   node worker-0
+	//     cordoned in step 1
+	//     drained in step 2
+	//     backup in step 3
+	//     playbook in step 4
+	//     uncordoned in step 6
 }
 
 func ExamplePlanVSphereHardware() {

@@ -55,6 +55,7 @@ func PlanRHEL(c Cluster, o RHELOptions) (p Plan, warnings []string, err error) {
 		b.add("the cluster is at %s: OpenShift 4.19 and later do not support compute nodes that run Red Hat Enterprise Linux, replace them", to)
 	}
 	b.validateRHEL(o.Nodes)
+	b.drains(b.view(b.c.Nodes), o.Nodes)
 	if !o.Prepared {
 		b.prepareRHEL(to)
 	}
@@ -226,6 +227,8 @@ func PlanVSphereHardware(c Cluster, o VSphereHardwareOptions) (p Plan, warnings 
 		}
 		b.fit(n)
 	})
+	drained := slices.DeleteFunc(slices.Clone(o.Nodes), func(n string) bool { return isControlPlane(b.node[n]) })
+	b.drains(b.view(b.c.Nodes), drained)
 	for _, name := range o.Nodes {
 		b.step(Step{ID: "cordon-" + name, Kind: Cordon, Args: Args{Node: name}})
 		if n := b.node[name]; n != nil && !isControlPlane(n) {
@@ -263,6 +266,9 @@ func (b *builder) byAction(id, node, action, text string) {
 }
 
 func isControlPlane(n *member) bool {
+	if n == nil {
+		return false
+	}
 	_, is := n.Labels[mcp.LabelNodeRolePrefix+mcp.PoolMaster]
 	return is
 }

@@ -16,6 +16,8 @@ func (x *pass) look(i int, s *Step, sp StepProgress) (look, error) {
 		return x.lookAtChecks(s, sp)
 	case SetPaused, SetMaxUnavailable, SetChannel, Uncordon:
 		return x.lookAtFields(i, s)
+	case SetHealthChecksPaused:
+		return x.lookAtHealthChecks(i, s)
 	case Cordon:
 		return x.lookAtFirstCordon(i, s)
 	case CreatePool:

@@ -65,6 +65,67 @@ func markOf(u *unstructured.Unstructured) (string, mark, error) {
 	return id, m, nil
 }
 
+// remembered is the mark of an object from which somebody has removed it, as far as the
+// record has it: for the fields of steps that are done. What a step that is not done has
+// recorded, it may not have written. Labels of nodes are not in the record.
+func (x *pass) remembered(u *unstructured.Unstructured) mark {
+	m := mark{Version: markFormat}
+	if x.rec == nil {
+		return m
+	}
+	name := objectName(u)
+	for i := range x.plan.Steps {
+		s := &x.plan.Steps[i]
+		sp := x.rec.Progress.Steps[s.ID]
+		if sp.State != stepDone {
+			continue
+		}
+		for p, before := range sp.Before[name] {
+			set, known := s.sets(p, x.plan.ID)
+			if !known {
+				continue
+			}
+			f, ok := m.Fields[p]
+			if !ok {
+				f = markField{Before: integers(before), Step: i}
+			}
+			f.Set = set
+			if same(f.Before, set) {
+				f.Set = f.Before
+			}
+			if m.Fields == nil {
+				m.Fields = map[string]markField{}
+			}
+			m.Fields[p] = f
+		}
+	}
+	return m
+}
+
+// sets is the value that a step gives a field that it has changed.
+func (s *Step) sets(p, plan string) (value any, known bool) {
+	var fields []field
+	switch s.Kind {
+	case SetPaused, SetMaxUnavailable, SetChannel, Uncordon:
+		_, _, f := s.fieldsOf()
+		fields = []field{f}
+	case SetHealthChecksPaused:
+		if *s.Args.Paused {
+			fields = healthCheckFields(plan)
+		}
+	case ApplyObject:
+		fields = leaves(s.Args.Object)
+	default: // those that keep a node cordoned
+		fields = []field{{pathUnschedulable, true}}
+	}
+	for _, f := range fields {
+		if pointer(f.path) == p {
+			return f.value, true
+		}
+	}
+	return nil, false
+}
+
 // integers turns the numbers of a JSON value that have no fraction into int64.
 func integers(v any) any {
 	switch v := v.(type) {

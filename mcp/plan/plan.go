@@ -69,6 +69,9 @@ const (
 	CheckAll StepKind = "CheckAll"
 	// SetPaused pauses pools, or unpauses those of them that this plan paused.
 	SetPaused StepKind = "SetPaused"
+	// SetHealthChecksPaused pauses the MachineHealthChecks that would replace nodes
+	// while they reboot, or resumes those that this plan paused.
+	SetHealthChecksPaused StepKind = "SetHealthChecksPaused"
 	// SetMaxUnavailable sets the field of pools.
 	SetMaxUnavailable StepKind = "SetMaxUnavailable"
 	// CreatePool creates a custom pool that selects the nodes of the role of its
@@ -122,7 +125,7 @@ type Args struct {
 	Pools []string `json:"pools,omitempty"`
 	Node  string   `json:"node,omitempty"`
 	Nodes []string `json:"nodes,omitempty"`
-	// Paused is for SetPaused.
+	// Paused is for SetPaused and SetHealthChecksPaused.
 	Paused *bool `json:"paused,omitempty"`
 	// Unfinished lets SetPaused pause only those of the pools that are not updated.
 	Unfinished bool `json:"unfinished,omitempty"`

@@ -50,6 +50,10 @@ func foldNodes(nodes []string) ([]string, error) {
 	if len(nodes) <= plainNodes {
 		return nodes, nil
 	}
+	return foldNames(nodes), nil
+}
+
+func foldNames(nodes []string) []string {
 	var out []string
 	for len(nodes) > 0 {
 		prefix, _, suffix := cutNode(nodes[0])
@@ -71,7 +75,7 @@ func foldNodes(nodes []string) ([]string, error) {
 		out = append(out, prefix+"{"+strings.Join(foldNumbers(middles), ",")+"}"+suffix)
 		nodes = nodes[n:]
 	}
-	return out, nil
+	return out
 }
 
 // cutNode cuts a name: the middle is what differs between nodes of one kind, the last part

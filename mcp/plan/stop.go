@@ -111,6 +111,7 @@ func (x *pass) beginStop() {
 type touched struct {
 	u *unstructured.Unstructured // shared
 	mark
+	lost bool // somebody removed the mark: it is what the record remembers
 }
 
 // first is the first step that changed the object.
@@ -131,14 +132,19 @@ func (t touched) first() int {
 func (x *pass) scan() ([]touched, error) {
 	var out []touched
 	add := func(u *unstructured.Unstructured) error {
-		if u.GetAnnotations()[annotationPlan] != x.plan.ID {
-			return nil
+		switch u.GetAnnotations()[annotationPlan] {
+		case x.plan.ID:
+			_, m, err := markOf(u)
+			out = append(out, touched{u: u, mark: m})
+			return err
+		case "":
+			if m := x.remembered(u); len(m.Fields) > 0 {
+				out = append(out, touched{u: u, mark: m, lost: true})
+			}
 		}
-		_, m, err := markOf(u)
-		out = append(out, touched{u, m})
-		return err
+		return nil
 	}
-	for _, gvk := range []schema.GroupVersionKind{poolKind, nodeKind, versionKind} {
+	for _, gvk := range []schema.GroupVersionKind{poolKind, nodeKind, versionKind, healthCheckKind} {
 		objects, err := clusterapi.ListShared(x.ctx, x.api, gvk, clusterapi.ListOptions{})
 		if absent(err) {
 			continue
@@ -181,7 +187,7 @@ func (x *pass) scan() ([]touched, error) {
 
 // standard reports whether scan lists all objects of a kind.
 func standard(gvk schema.GroupVersionKind) bool {
-	return gvk == poolKind || gvk == nodeKind || gvk == versionKind
+	return gvk == poolKind || gvk == nodeKind || gvk == versionKind || gvk == healthCheckKind
 }
 
 // again is in how long a scan that found nothing is repeated, since what it read
@@ -205,6 +211,7 @@ func (x *pass) unmarkAll() (at time.Time, err error) {
 	if err != nil {
 		return at, err
 	}
+	all = slices.DeleteFunc(all, func(t touched) bool { return t.lost })
 	if len(all) == 0 {
 		if ok, at := x.quiet(); !ok {
 			return at, nil
@@ -412,6 +419,9 @@ func (x *pass) undo(t touched, r *Report) (*undo, error) {
 			}
 			pending = append(pending, p)
 		}
+	}
+	if t.lost && len(pending) == 0 {
+		return nil, nil
 	}
 	left := mark{Version: markFormat, Fields: map[string]markField{}} // for fear of reboots
 	if len(pending) > 0 && !x.rec.Progress.AllowReboots {

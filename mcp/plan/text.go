@@ -13,7 +13,7 @@ import (
 )
 
 // WriteText writes a plan for people: a line for each step, with what it changes
-// or waits for. Its error is that of w.
+// or waits for, and what it does to which nodes, and when. Its error is that of w.
 func WriteText(w io.Writer, p Plan) error {
 	return writeText(w, p, nil)
 }
@@ -49,6 +49,9 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 		}
 	}
 	_ = t.Flush() // to memory
+	if progress == nil {
+		writeEffects(&b, effectsOf(&p))
+	}
 	if progress != nil && progress.Report != nil {
 		r := progress.Report
 		for _, list := range []struct {
@@ -68,6 +71,19 @@ func writeText(w io.Writer, p Plan, progress *Progress) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeEffects writes what a plan does to nodes.
+func writeEffects(b *strings.Builder, all []*effect) {
+	for i, e := range all {
+		if i == 0 {
+			b.WriteString("Nodes:\n")
+		}
+		fmt.Fprintf(b, "  %s\n", e.nodes)
+		for _, does := range e.does {
+			fmt.Fprintf(b, "    %s\n", does)
+		}
+	}
 }
 
 // notes are what else is to be known of a step.
@@ -114,6 +130,11 @@ func (s *Step) describe() string {
 			return "pause " + poolList(a.Pools)
 		}
 		return "unpause " + poolList(a.Pools) + ", as far as this plan paused them"
+	case SetHealthChecksPaused:
+		if a.Paused != nil && *a.Paused {
+			return "pause the MachineHealthChecks that replace nodes which are not Ready"
+		}
+		return "resume the MachineHealthChecks that this plan paused"
 	case SetMaxUnavailable:
 		return fmt.Sprintf("set maxUnavailable of %s to %s", poolList(a.Pools), a.MaxUnavailable)
 	case CreatePool:

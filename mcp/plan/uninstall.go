@@ -45,6 +45,7 @@ func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string)
 	}
 	errs := []error{
 		unmarkKind(ctx, api, poolKind), unmarkKind(ctx, api, nodeKind), unmarkKind(ctx, api, versionKind),
+		unmarkKind(ctx, api, healthCheckKind),
 	}
 	for _, c := range all {
 		p, err := Decode([]byte(c.Data[keyPlan]))

@@ -17,22 +17,34 @@ func (x *run) readDrains(ctx context.Context, sel mcp.Selection) error {
 	if !x.o.OrderByBudgets || len(sel.Nodes) == 0 {
 		return nil
 	}
-	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, x.o.API, clusterapi.ListOptions{})
+	o, err := ReadDrains(ctx, x.o.API)
 	if err != nil {
 		return err
 	}
-	budgets, err := clusterapi.ReadAll[policyv1.PodDisruptionBudget](ctx, x.o.API, clusterapi.ListOptions{})
-	if err != nil {
-		return err
+	o.Topology = x.state.ControlPlaneTopology()
+	o.Now = x.now
+	x.drains = mcp.NewDrainView(o)
+	return nil
+}
+
+// ReadDrains reads the pods, budgets and DaemonSets that drains are predicted from. Its
+// errors are those of the API; kinds that a cluster or recording lacks are left out.
+func ReadDrains(ctx context.Context, api clusterapi.Reader) (mcp.DrainObjects, error) {
+	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, api, clusterapi.ListOptions{})
+	if err != nil && !unknownKind(err) {
+		return mcp.DrainObjects{}, err
 	}
-	daemonSets, err := clusterapi.ReadAll[appsv1.DaemonSet](ctx, x.o.API, clusterapi.ListOptions{})
-	if err != nil {
-		return err
+	budgets, err := clusterapi.ReadAll[policyv1.PodDisruptionBudget](ctx, api, clusterapi.ListOptions{})
+	if err != nil && !unknownKind(err) {
+		return mcp.DrainObjects{}, err
 	}
-	o := mcp.DrainObjects{Pods: pods, Budgets: budgets, Topology: x.state.ControlPlaneTopology(), Now: x.now}
+	daemonSets, err := clusterapi.ReadAll[appsv1.DaemonSet](ctx, api, clusterapi.ListOptions{})
+	if err != nil && !unknownKind(err) {
+		return mcp.DrainObjects{}, err
+	}
+	o := mcp.DrainObjects{Pods: pods, Budgets: budgets}
 	for _, d := range daemonSets {
 		o.DaemonSets = append(o.DaemonSets, clusterapi.Key(d.Namespace, d.Name))
 	}
-	x.drains = mcp.NewDrainView(o)
-	return nil
+	return o, nil
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
+	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
 )
 
 // ControlPlaneArm64 moves a control plane on AWS from x86 to arm64 machines.
@@ -103,7 +103,7 @@ func (a ControlPlaneArm64) plan(ctx context.Context, r clusterapi.Reader) (*Arm6
 	if err != nil {
 		return nil, err
 	}
-	set, err := clusterapi.GetShared(ctx, r, machineSetKind, clusterapi.Key(operators.MachineAPINamespace, "cluster"))
+	set, err := clusterapi.GetShared(ctx, r, machineSetKind, clusterapi.Key(machinehealth.Namespace, "cluster"))
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (a ControlPlaneArm64) Step(ctx context.Context, api clusterapi.ClusterAPI) 
 
 // change writes instance type and image.
 func (a ControlPlaneArm64) change(ctx context.Context, api clusterapi.ClusterAPI, ami string) error {
-	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(operators.MachineAPINamespace, "cluster"), clusterapi.ModifyOptions{}, func(set *machinev1.ControlPlaneMachineSet) error {
+	_, err := clusterapi.Modify(ctx, api, clusterapi.Key(machinehealth.Namespace, "cluster"), clusterapi.ModifyOptions{}, func(set *machinev1.ControlPlaneMachineSet) error {
 		machine := set.Spec.Template.OpenShiftMachineV1Beta1Machine
 		if machine == nil || machine.Spec.ProviderSpec.Value == nil {
 			return errors.New("it has no specification of machines")

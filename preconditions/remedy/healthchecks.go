@@ -16,12 +16,13 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
-	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
+	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
 )
 
 // annotationPausedFor marks a MachineHealthCheck that [HealthChecks] paused, and has the
-// release image of the update. It goes when the check is resumed.
-const annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
+// release image of the update. It goes when the check is resumed. One that a plan has
+// paused belongs to the plan.
+const annotationPausedFor = machinehealth.AnnotationPausedFor
 
 // HealthChecks pauses the MachineHealthChecks that would replace nodes while these are
 // updated: those that are not paused and look at the condition Ready. A check that
@@ -83,14 +84,14 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 	return each(ctx, api, "pausing", func(c *machinev1beta1.MachineHealthCheck) bool {
 		_, ours := c.Annotations[annotationPausedFor]
 		switch {
-		case ours && !operators.LooksAtReady(c):
+		case ours && !machinehealth.LooksAtReady(c):
 			resume(c)
 			return false
 		case ours && paused(c):
 			annotate(c, annotationPausedFor, image) // it stays paused
 			return true
-		case operators.ActsOnReady(c):
-			annotate(c, operators.AnnotationMachineAPIPaused, "")
+		case machinehealth.ActsOnReady(c):
+			annotate(c, machinehealth.AnnotationPaused, "")
 			annotate(c, annotationPausedFor, image)
 			return true
 		}
@@ -133,7 +134,7 @@ func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, ima
 // each changes every check that change changes, each in one write, and returns the
 // names of those that change reports as paused by us.
 func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change func(*machinev1beta1.MachineHealthCheck) bool) ([]string, error) {
-	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: operators.MachineAPINamespace})
+	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
@@ -143,6 +144,9 @@ func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change f
 	var ours, failed []string
 	var errs []error
 	for _, c := range checks {
+		if machinehealth.HeldByPlan(c) {
+			continue
+		}
 		held := false
 		_, err := clusterapi.Modify(ctx, api, clusterapi.Key(c.Namespace, c.Name), clusterapi.ModifyOptions{}, func(c *machinev1beta1.MachineHealthCheck) error {
 			held = change(c)
@@ -167,15 +171,15 @@ func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change f
 }
 
 func paused(c *machinev1beta1.MachineHealthCheck) bool {
-	_, ok := c.Annotations[operators.AnnotationMachineAPIPaused]
+	_, ok := c.Annotations[machinehealth.AnnotationPaused]
 	return ok
 }
 
 // resume removes our mark, and the pause unless somebody else has made it theirs by
 // giving it a value.
 func resume(c *machinev1beta1.MachineHealthCheck) {
-	if value, ok := c.Annotations[operators.AnnotationMachineAPIPaused]; ok && value == "" {
-		delete(c.Annotations, operators.AnnotationMachineAPIPaused)
+	if value, ok := c.Annotations[machinehealth.AnnotationPaused]; ok && value == "" {
+		delete(c.Annotations, machinehealth.AnnotationPaused)
 	}
 	delete(c.Annotations, annotationPausedFor)
 }

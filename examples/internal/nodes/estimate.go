@@ -2,28 +2,24 @@ package nodes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
-// Estimate is how long a rollout takes by the books.
+// Estimate is how long a rollout takes by the formula of the documentation, and what holds it
+// up. The rehearsal itself is the better answer.
 type Estimate struct {
-	Documented Duration  `json:"documented"` // the formula of the documentation
-	Min        Duration  `json:"min"`
-	Expected   Duration  `json:"expected"`
-	Max        *Duration `json:"max,omitempty"` // nil: nobody can tell
-	Blocked    []string  `json:"blocked,omitempty"`
+	Documented Duration `json:"documented"`
+	Blocked    []string `json:"blocked,omitempty"`
 }
 
-// estimate says how long the nodes take from now on, with their drains predicted.
+// estimate says how long the nodes take from now on, and predicts their drains.
 // Errors are those of reading the cluster.
 func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 	state, err := r.state(ctx)
@@ -35,30 +31,35 @@ func (r *Rehearsal) estimate(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	in := mcp.EstimateInput{ClusterVersionDone: true}
+	out := &Estimate{}
 	for _, pool := range state.Pools() {
-		in.Pools = append(in.Pools, state.EstimatePool(pool, mcp.EstimateView{Drains: &view, Now: r.driver.Now()}))
+		nodes := state.Nodes(pool)
+		limit := state.Candidates(pool).MaxUnavailable
+		in.Pools = append(in.Pools, mcp.EstimatePool{Nodes: len(nodes), MaxUnavailable: limit})
+		for _, node := range nodes {
+			for _, p := range mcp.DrainPlan(node, view).Blocked() {
+				text := fmt.Sprintf("%s > %s: pod %s blocks its drain (%s): %s", pool, node, p.Pod, p.Kind, p.Text)
+				out.Blocked = append(out.Blocked, text)
+			}
+		}
 	}
-	e := mcp.EstimateUpdate(in)
-	out := &Estimate{Documented: Duration(mcp.EstimateDocumented(in)), Min: Duration(e.Min), Expected: Duration(e.Expected), Max: (*Duration)(e.Max)}
-	for _, b := range e.Unbounded {
-		out.Blocked = append(out.Blocked, strings.Trim(b.Pool+" > "+b.Node, " >")+": "+b.Text)
-	}
+	out.Documented = Duration(mcp.EstimateDocumented(in))
 	return out, nil
 }
 
 // drains is what drains are predicted from.
 func (r *Rehearsal) drains(ctx context.Context, topology string) (mcp.DrainView, error) {
-	pods, podsErr := list[corev1.Pod](ctx, r)
-	budgets, budgetsErr := list[policyv1.PodDisruptionBudget](ctx, r)
-	nodes, nodesErr := list[corev1.Node](ctx, r)
-	daemonSets, setsErr := list[appsv1.DaemonSet](ctx, r)
-	if err := errors.Join(podsErr, budgetsErr, nodesErr, setsErr); err != nil {
+	o, err := rollout.ReadDrains(ctx, r.Cluster)
+	if err != nil {
 		return mcp.DrainView{}, err
 	}
-	o := mcp.DrainObjects{Topology: topology, Now: r.driver.Now(), Pods: pods, Budgets: budgets, Nodes: nodes}
-	for _, d := range daemonSets {
-		o.DaemonSets = append(o.DaemonSets, clusterapi.Key(d.Namespace, d.Name))
+	nodes, err := list[corev1.Node](ctx, r)
+	if err != nil {
+		return mcp.DrainView{}, err
 	}
+	o.Topology = topology
+	o.Now = r.driver.Now()
+	o.Nodes = nodes
 	return mcp.NewDrainView(o), nil
 }
 
@@ -71,14 +72,10 @@ func list[T any](ctx context.Context, r *Rehearsal) ([]*T, error) {
 	return all, nil
 }
 
-// String tells the estimate in a line, and what blocks in further ones.
+// String is the estimate in a line, and what blocks in further ones.
 func (e *Estimate) String() string {
-	most := "nobody can tell how long at most"
-	if e.Max != nil {
-		most = "at most " + e.Max.String()
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "estimate: %s, at least %s, %s; %s by the documentation\n", e.Expected, e.Min, most, e.Documented)
+	fmt.Fprintf(&b, "estimate: %s by the formula of the documentation\n", e.Documented)
 	for _, blocked := range e.Blocked {
 		b.WriteString("  " + blocked + "\n")
 	}

@@ -20,7 +20,25 @@ const stale = 3 * time.Second
 // pods come back to those that are up.
 func (w *World) uncordons(r *rand.Rand) {
 	for i := range r.IntN(5) {
-		w.Clock.AfterFunc(time.Duration(r.IntN(90))*time.Minute, func() { w.uncordon(r, fmt.Sprint("back-", i)) })
+		at := w.Clock.Now().Add(time.Duration(r.IntN(90)) * time.Minute)
+		w.errands = append(w.errands, errand{at, func() { w.uncordon(r, fmt.Sprint("back-", i)) }})
+	}
+}
+
+// errand is what somebody does to the cluster at a time.
+type errand struct {
+	at time.Time
+	do func()
+}
+
+// runErrands does what is due.
+func (w *World) runErrands() {
+	for i := range w.errands {
+		e := &w.errands[i]
+		if e.do != nil && !w.Clock.Now().Before(e.at) {
+			e.do()
+			e.do = nil
+		}
 	}
 }
 

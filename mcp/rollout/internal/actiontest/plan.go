@@ -66,6 +66,7 @@ func (w *World) Play(seed uint64, f reconcile.Faults, limit time.Duration, a nod
 		if _, err := v.Step(); err != nil {
 			return err
 		}
+		w.runErrands()
 		if w.dead {
 			w.dead = false
 			w.Crash(p.Name)

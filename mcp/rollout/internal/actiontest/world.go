@@ -35,8 +35,9 @@ type World struct {
 	// Lines are what happened, with the time since the beginning.
 	Lines []string
 
-	cursor clusterapi.Cursor
-	down   map[string]bool
+	cursor  clusterapi.Cursor
+	down    map[string]bool
+	errands []errand
 	// When an administrator uncordoned nodes last, and when pods came back.
 	schedulable, bound map[string]time.Time
 	finished           map[string]string // by node: what is recorded of the action that was done
