@@ -345,9 +345,7 @@ func TestAgeNotKnown(t *testing.T) {
 				want := configv1.ClusterVersionCapabilitiesStatus{
 					KnownCapabilities:   []configv1.ClusterVersionCapability{"Console", "marketplace"},
 					EnabledCapabilities: []configv1.ClusterVersionCapability{"Console", "marketplace"}}
-				if diff := cmp.Diff(want, s.version(s).Status.Capabilities); diff != "" {
-					s.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(s, want, s.version(s).Status.Capabilities)
 			})
 		})
 	}
@@ -401,9 +399,7 @@ metadata:
 				s.complete(20)
 				status := s.version(s).Status.Capabilities
 				want := configv1.ClusterVersionCapabilitiesStatus{EnabledCapabilities: tt.enabled, KnownCapabilities: []configv1.ClusterVersionCapability{"Teleport", "openshift-samples"}}
-				if diff := cmp.Diff(want, status); diff != "" {
-					s.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(s, want, status)
 				_, err := s.Get(s.Context(), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, clusterapi.Key("openshift-config", "teleport"))
 				if (err == nil) != tt.applied {
 					s.Errorf("the object of the capability: %v", err)

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
@@ -36,16 +36,12 @@ func TestApplyMerge(t *testing.T) {
 		"Create Deployment openshift-etcd-operator/etcd-operator", "Get Deployment openshift-etcd-operator/etcd-operator",
 		"Get Deployment openshift-dns-operator/dns-operator", "Update Deployment openshift-dns-operator/dns-operator",
 	}
-	if diff := cmp.Diff(want, calls, cmpopts.SortSlices(less)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, calls, cmpopts.SortSlices(less))
 	want = []string{
 		"Deployment openshift-dns-operator/dns-operator was changed: spec.template.spec.containers[name=dns-operator].image by kubectl-edit (Update)",
 		"Deployment openshift-etcd-operator/etcd-operator was deleted",
 	}
-	if diff := cmp.Diff(want, r.drifts, cmpopts.SortSlices(less)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, r.drifts, cmpopts.SortSlices(less))
 	checkApplied(t, r.c, r.to)
 	if _, err := clusterupdate.New(clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), ApplyMode: "Sideways"}); err == nil {
 		t.Error("an unknown mode")

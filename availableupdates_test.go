@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // countingSource counts what is asked, and fails when it is told to.
@@ -65,16 +65,12 @@ func TestRetrieval(t *testing.T) {
 				t.Errorf("fetched %d times, want %d", len(source.queries), fetches)
 			}
 			s.wantCondition(configv1.RetrievedUpdates, retrieved)
-			if diff := cmp.Diff(available, versions(cv.Status.AvailableUpdates)); diff != "" {
-				t.Errorf("available updates (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "available updates", available, versions(cv.Status.AvailableUpdates))
 		}
 		s.sync()
 		wantLists(1, "True :", both)
 		want := graph.Query{Channel: sample.Channel, Arch: "amd64", Version: sample.FromVersion, ClusterID: "8d4c5c1a-8e0e-4bd9-9d5d-8d2a4c9f7f01"}
-		if diff := cmp.Diff(want, source.queries[0]); diff != "" {
-			t.Errorf("query (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "query", want, source.queries[0])
 		cv := s.version(t)
 		if got := cv.Status.Desired.Channels; len(got) == 0 {
 			t.Error("the graph's channels of the running release are not taken over")
@@ -127,9 +123,7 @@ func TestRetrieval(t *testing.T) {
 		s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.Upstream = "https://updates.example/graph" })
 		s.sync()
 		wantLists(9, "True :", both)
-		if diff := cmp.Diff([]string{"https://updates.example/graph"}, source.servers); diff != "" {
-			t.Errorf("services (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "services", []string{"https://updates.example/graph"}, source.servers)
 	})
 }
 

@@ -118,9 +118,7 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 					t.Errorf("the next pass made the calls %v", got)
 				}
 				cancel()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, <-ended)
 			})
 		})
 	}

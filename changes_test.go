@@ -14,7 +14,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -282,9 +281,7 @@ func TestActivityInMidPass(t *testing.T) {
 						defer s.mu.Unlock()
 						s.hold["etcd"] = false
 						op := s.next[slices.IndexFunc(s.next, func(op manifest.Operator) bool { return op.Name == "etcd" })]
-						if err := s.report(context.WithValue(context.Background(), reactionKey{}, true), op); err != nil {
-							s.Error(err)
-						}
+						checktest.Good(s, s.report(context.WithValue(context.Background(), reactionKey{}, true), op))
 					}()
 				}
 			}
@@ -408,9 +405,7 @@ func TestListsFollowTheVersion(t *testing.T) {
 		s.sync()
 		s.request(s, configv1.Update{Version: sample.ToVersion})
 		s.complete(5)
-		if diff := cmp.Diff([]string(nil), versions(s.version(s).Status.AvailableUpdates)); diff != "" {
-			s.Errorf("available updates (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(s, "available updates", []string(nil), versions(s.version(s).Status.AvailableUpdates))
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -218,9 +217,7 @@ func TestDefaultConditions(t *testing.T) {
 		if i := len(types); i == 5 && types[0] != "RetrievedUpdates" { // the first write may come before the retrieval
 			want = []string{"Available", "Failing", "Progressing", "RetrievedUpdates", "ReleaseAccepted"}
 		}
-		if diff := cmp.Diff(want, types); diff != "" {
-			s.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(s, want, types)
 	})
 }
 

@@ -119,9 +119,7 @@ func endToEnd(t *testing.T, mode runlevel.Mode, fromFS, toFS fs.FS, operators, m
 		}
 		took := time.Since(start)
 		cancel()
-		if err := group.Wait(); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, group.Wait())
 		cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), cluster, clusterapi.Key("", "version")))(t)
 		want := fmt.Sprintf("%s Completed, %s Completed", to.Release.Version, from.Release.Version)
 		if got := historyOf(cv); got != want {

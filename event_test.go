@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -46,7 +45,5 @@ func TestEventJSON(t *testing.T) {
 		checktest.OK(t, os.WriteFile(golden, b.Bytes(), 0o644))
 	}
 	want := checktest.Get(os.ReadFile(golden))(t)
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, string(want), b.String())
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -62,9 +62,7 @@ func TestReleaseComesBack(t *testing.T) {
 				for _, h := range s.version(s).Status.History {
 					got = append(got, fmt.Sprint(h.Version, " ", h.State, " ", h.Verified, " ", strings.Contains(h.AcceptedRisks, "forced")))
 				}
-				if diff := cmp.Diff(tt.history, strings.Join(got, ", ")); diff != "" {
-					s.Error(diff)
-				}
+				checktest.Same(s, tt.history, strings.Join(got, ", "))
 				if got := condition(s.version(s), clusterversion.ConditionReleaseAccepted); !strings.HasPrefix(got, tt.accepted) {
 					s.Errorf("ReleaseAccepted is %s", got)
 				}

@@ -42,9 +42,7 @@ func lifeOf(t testing.TB, releases []*toyRelease, spec, status any) (*configv1.C
 		}
 	}}, updater.Process())
 	defer v.Close()
-	if err := v.RunUntil(toyStart.Add(3 * time.Minute)); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, v.RunUntil(toyStart.Add(3*time.Minute)))
 	for _, err := range errs {
 		if fault := new(clusterapi.PanicError); errors.As(err, &fault) {
 			t.Errorf("%v\n%s", err, fault.Stack)

@@ -29,6 +29,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -56,9 +57,7 @@ func hellReleases(t testing.TB) []*toyRelease {
 		}
 		files["release-manifests/0000_12_relic_00_relic.yaml"] = &fstest.MapFile{Data: []byte(text)}
 		p, err := manifest.Load(t.Context(), files, manifest.LoadOptions{Image: r.Image, Filter: manifest.DefaultFilter()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		r.payload = p
 	}
 	return all

@@ -188,9 +188,7 @@ func TestHooks(t *testing.T) {
 		"False : Cluster version is 1.0.1, hook marks failed: no route",
 		"True UpdateHookFailed: hook marks failed: no route",
 	}
-	if diff := cmp.Diff(want, said); diff != "" {
-		t.Errorf("conditions (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "conditions", want, said)
 	var told []string
 	for _, e := range *events {
 		told = append(told, string(e.Type)+" "+e.Message)
@@ -299,9 +297,7 @@ func TestHooksPanic(t *testing.T) {
 		u, err := clusterupdate.New(clusterupdate.Options{
 			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterversion.Hook{h},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for _, done := range []bool{false, true} {
 			var r clusterupdate.Result
 			for range 5 {
@@ -367,9 +363,7 @@ func TestHookHangs(t *testing.T) {
 			t.Errorf("Failing is %s, history %s", got, historyOf(cv))
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 		if len(c.faults) > 0 {
 			t.Error(c.faults)
 		}

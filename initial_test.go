@@ -44,9 +44,7 @@ func TestInitialRelease(t *testing.T) {
 			c := newTestCluster(t, from, to, noHistory)
 			source := &initially{PayloadSource: sampleSource(), failures: 3}
 			u, err := clusterupdate.New(clusterupdate.Options{API: c.Cluster, Payloads: source, Verifier: signature.Insecure()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			if run {
@@ -93,9 +91,7 @@ func TestAcceptedWithoutAnAnswer(t *testing.T) {
 			Own: configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}}))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := u.Run(ctx); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, u.Run(ctx))
 		if got := historyOf(c.version(t)); !api.lost || got != "4.20.3 Completed" {
 			t.Errorf("lost %v; history is %s", api.lost, got)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
@@ -55,9 +56,7 @@ func TestPanicsAreFailures(t *testing.T) {
 					}),
 					Observe: func(clusterapi.Event) { panic("out of paper") },
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				if r, err := u.Sync(t.Context()); err != nil || !r.Done {
 					t.Fatalf("%+v, %v", r, err)
 				}

@@ -252,9 +252,7 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 		t.Fatalf("%d attempts failed", failed)
 	}
 	metrics := samplesOf(clusterversion.MetricsInput{Payloads: &p}, payloadMetrics...)
-	if diff := cmp.Diff(payloadText(sample.ToVersion, 13, len(to.Manifests), 0), strings.Join(metrics, "\n")); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, payloadText(sample.ToVersion, 13, len(to.Manifests), 0), strings.Join(metrics, "\n"))
 	// what it reads from the cluster comes along
 	all, err := clusterversion.ReadMetrics(t.Context(), c.Cluster, clusterversion.MetricsInput{Payloads: &p})
 	if err != nil || !slices.ContainsFunc(all, func(s clusterapi.Sample) bool { return s.Name == clusterversion.MetricPayload }) {

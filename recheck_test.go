@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -94,9 +93,7 @@ func TestChecksRunAgain(t *testing.T) {
 				}
 				return historyOf(c.version(t)) == "1.0.1 Completed, 1.0.0 Completed"
 			})
-			if diff := cmp.Diff(tt.said, said); diff != "" {
-				t.Errorf("conditions (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "conditions", tt.said, said)
 			if len(blocked) != len(said) {
 				t.Errorf("events %q", blocked)
 			}

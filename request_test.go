@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -445,9 +444,7 @@ func TestNoHistory(t *testing.T) {
 			}
 			o := clusterupdate.Options{API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure()}
 			u, err := clusterupdate.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if _, err := u.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "set Options.Own") {
 				t.Errorf("error is %v", err)
 			}
@@ -466,9 +463,7 @@ func TestNoHistory(t *testing.T) {
 			if err != nil || !r.Done {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			if diff := cmp.Diff(want, seen); diff != "" {
-				t.Errorf("events (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "events", want, seen)
 			if got := historyOf(c.version(t)); got != completedHistory {
 				t.Errorf("history is %s", got)
 			}
@@ -529,9 +524,7 @@ func TestRun(t *testing.T) {
 		s.hold["etcd"] = false
 		for _, op := range s.next {
 			if op.Name == "etcd" {
-				if err := s.report(context.WithValue(ctx, reactionKey{}, true), op); err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, s.report(context.WithValue(ctx, reactionKey{}, true), op))
 			}
 		}
 		s.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -74,12 +73,8 @@ func verdicts(cv *configv1.ClusterVersion) (out []string) {
 func (s *sampleTest) wantUpdates(available, conditional []string) {
 	s.Helper()
 	cv := s.version(s)
-	if diff := cmp.Diff(available, versions(cv.Status.AvailableUpdates)); diff != "" {
-		s.Errorf("available updates (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(conditional, verdicts(cv)); diff != "" {
-		s.Errorf("conditional updates (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(s, "available updates", available, versions(cv.Status.AvailableUpdates))
+	checktest.SameIn(s, "conditional updates", conditional, verdicts(cv))
 }
 
 // TestUndecidedRisk: what cannot be judged is looked at again, without another
@@ -105,9 +100,7 @@ func TestUndecidedRisk(t *testing.T) {
 		}
 		time.Sleep(1500 * time.Millisecond)
 		s.sync()
-		if diff := cmp.Diff([]string{"a", "b"}, m.asked); diff != "" {
-			t.Errorf("queries (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "queries", []string{"a", "b"}, m.asked)
 		for range 20 {
 			time.Sleep(time.Second)
 			s.sync()
@@ -180,9 +173,7 @@ func TestAcceptedRisks(t *testing.T) {
 		s.wantUpdates([]string{"4.21.1", "4.20.4"}, []string{"4.21.0 False RouterReload RouterReload"})
 		cv := s.version(t)
 		c := cv.Status.ConditionalUpdates[0]
-		if diff := cmp.Diff([]string{"RouterReload"}, c.RiskNames); diff != "" {
-			t.Errorf("risk names (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "risk names", []string{"RouterReload"}, c.RiskNames)
 		if a := meta.FindStatusCondition(c.Risks[0].Conditions, "Applies"); a == nil || a.Reason != "Match" {
 			t.Errorf("the risk does not say that it applies: %+v", c.Risks[0])
 		}
@@ -293,9 +284,7 @@ func TestClusterRisks(t *testing.T) {
 		fire.firing, fire.err = nil, nil
 		time.Sleep(61 * time.Minute)
 		s.sync()
-		if diff := cmp.Diff([]string{"4.20.4"}, versions(s.version(t).Status.AvailableUpdates)); diff != "" {
-			t.Errorf("available updates (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "available updates", []string{"4.20.4"}, versions(s.version(t).Status.AvailableUpdates))
 	})
 }
 

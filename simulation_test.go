@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -85,9 +86,7 @@ func newToyRelease(t testing.TB, version string, previous ...string) *toyRelease
 	}
 	image := fmt.Sprintf("registry.example/release@sha256:%x", sha256.Sum256([]byte(version)))
 	p, err := manifest.Load(t.Context(), out, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return &toyRelease{Release: configv1.Release{Version: version, Image: image}, files: out, payload: p}
 }
 
@@ -111,10 +110,7 @@ func toyGraph(t testing.TB, all []*toyRelease) graph.Source {
 			d.Edges = append(d.Edges, [2]int{j, i})
 		}
 	}
-	g, err := graph.New(d, graph.DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := checktest.Get(graph.New(d, graph.DecodeOptions{}))(t)
 	return graph.Static(g)
 }
 

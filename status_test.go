@@ -10,7 +10,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,9 +71,7 @@ func (s *sampleTest) featureGate(set configv1.FeatureSet, enabled ...configv1.Fe
 			fg.Status.FeatureGates = []configv1.FeatureGateDetails{details}
 			return nil
 		})
-		if err != nil {
-			s.Fatal(err)
-		}
+		checktest.OK(s, err)
 	}
 }
 
@@ -176,9 +173,7 @@ func TestDiscard(t *testing.T) {
 				if r := s.sync(); r.Failure == nil {
 					t.Error("the release was accepted")
 				}
-				if diff := cmp.Diff(tt.want, source.dropped); diff != "" {
-					t.Errorf("dropped (-want +got):\n%s", diff)
-				}
+				checktest.SameIn(t, "dropped", tt.want, source.dropped)
 				s.wantHistory("4.20.3 Completed")
 			})
 		})
@@ -203,9 +198,7 @@ func TestLoadBacksOff(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		want := []time.Duration{0, 15 * time.Second, 45 * time.Second, 105 * time.Second, 225 * time.Second, 345 * time.Second}
-		if diff := cmp.Diff(want, at); diff != "" {
-			t.Errorf("attempts (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "attempts", want, at)
 		s.setSpec(func(spec *configv1.ClusterVersionSpec) { spec.DesiredUpdate.Image = sample.ToImage })
 		s.sync()
 		if n := len(s.saw(clusterupdate.EventRetrievePayloadFailed)); n != seen+1 {
@@ -278,9 +271,7 @@ func TestAPIFaults(t *testing.T) {
 				t.Fatalf("error is %v", err)
 			}
 		}
-		if diff := cmp.Diff(before.Status, s.version(t).Status); diff != "" {
-			t.Errorf("status changed (-before +after):\n%s", diff)
-		}
+		checktest.SameIn(t, "status changed (-before +after)", before.Status, s.version(t).Status)
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 
@@ -146,14 +147,10 @@ func sampleVariant(t testing.TB, files fs.FS, from, version, arch string) *sampl
 		out[path] = &fstest.MapFile{Data: []byte(text)}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	image := fmt.Sprintf("registry.example/ocp/release@sha256:%x", sha256.Sum256([]byte(version+arch)))
 	p, err := manifest.Load(t.Context(), out, manifest.LoadOptions{Image: image, Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return &sampleRelease{Release: configv1.Release{Version: version, Image: image}, files: out, payload: p}
 }
 

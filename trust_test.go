@@ -71,9 +71,7 @@ func TestSignaturesAreKept(t *testing.T) {
 			if apierrors.IsNotFound(err) {
 				return false
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			return string(cm.BinaryData[strings.Replace(digest, ":", "-", 1)+"-0"]) == string(message)
 		}
 		// An update that is verified, and refused for another reason.
@@ -127,9 +125,7 @@ func TestRunKeepsSignatures(t *testing.T) {
 	withSample(t, signedBy(t, key, t.TempDir()), func(s *sampleTest) {
 		t := s.T
 		found, err := cluster.ConfigMap(digest, [][]byte{message})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		checktest.Get(clusterapi.Create(context.Background(), s.Cluster, found, clusterapi.CreateOptions{}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -138,16 +134,12 @@ func TestRunKeepsSignatures(t *testing.T) {
 		s.request(t, configv1.Update{Version: sample.ToVersion})
 		time.Sleep(time.Minute)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-done)
 		if !s.version(t).Status.History[0].Verified {
 			t.Error("the update was not verified")
 		}
 		_, err = clusterapi.Get[corev1.ConfigMap](context.Background(), s.Cluster, clusterapi.Key(cluster.ConfigMapNamespace, cluster.PersistedName))
-		if err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, err)
 	})
 }
 

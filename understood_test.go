@@ -96,9 +96,7 @@ func TestNotUnderstood(t *testing.T) {
 						checktest.OK(s, s.Delete(s.Context(), deployments, key, clusterapi.DeleteOptions{}))
 						time.Sleep(time.Hour)
 						s.sync()
-						if _, err := s.Get(s.Context(), deployments, key); err != nil {
-							s.Error(err)
-						}
+						checktest.Good(s, checktest.Err(s.Get(s.Context(), deployments, key)))
 						// Without that, the request is what it says.
 						api.fields = nil
 						if r := s.syncs(5); !r.Done {

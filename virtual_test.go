@@ -9,7 +9,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/signature"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -35,9 +34,7 @@ func virtualUpdate(t *testing.T, from, to *manifest.Payload, seed uint64, faults
 		Observe: func(e clusterapi.Event) {
 			order.observe(e)
 			line, err := json.Marshal(e)
-			if err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, err)
 			events.Write(append(line, '\n'))
 		},
 	}))(t)
@@ -57,9 +54,7 @@ func TestVirtual(t *testing.T) {
 	first, c := virtualUpdate(t, from, to, 1, reconcile.Faults{})
 	checkApplied(t, c, to)
 	again, _ := virtualUpdate(t, from, to, 1, reconcile.Faults{})
-	if diff := cmp.Diff(first, again); diff != "" {
-		t.Errorf("another run (-first +second):\n%s", diff)
-	}
+	checktest.SameIn(t, "another run (-first +second)", first, again)
 }
 
 // TestVirtualFaults: an update under faults comes to the same end.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,9 +73,7 @@ func TestCapacity(t *testing.T) {
 			if sel.Capacity != tt.capacity {
 				t.Errorf("capacity = %d, want %d", sel.Capacity, tt.capacity)
 			}
-			if diff := cmp.Diff(tt.want, sel.Nodes); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, sel.Nodes)
 		})
 	}
 }
@@ -86,12 +85,8 @@ func TestOrder(t *testing.T) {
 		mcptest.Worker("empty", mcptest.Zone("")))
 	sel := mcp.Candidates(in, "worker")
 	want := []string{"empty", "z1-old", "z1-young", "z2-old", "none-old", "none-a", "none-b"}
-	if diff := cmp.Diff(want, sel.Nodes); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"", "z1", "z1", "z2", "", "", ""}, sel.Zones); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, sel.Nodes)
+	checktest.Same(t, []string{"", "z1", "z1", "z2", "", "", ""}, sel.Zones)
 	if len(sel.Warnings) != 1 {
 		t.Errorf("warnings = %q", sel.Warnings)
 	}
@@ -112,9 +107,7 @@ func TestCapacityAndOrder(t *testing.T) {
 		t.Errorf("%+v", sel)
 	}
 	s := mcp.NewState(in.Objects, in.Options)
-	if diff := cmp.Diff([]mcp.TaintChange{{"b", true}, {"c", true}, {"e", true}}, s.Taints("worker")); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []mcp.TaintChange{{"b", true}, {"c", true}, {"e", true}}, s.Taints("worker"))
 	in = mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.AtMost(4))), nodes...)
 	sel = mcp.Candidates(in, "worker")
 	if sel.Capacity != 3 || !cmp.Equal(sel.Nodes, []string{"c", "b", "e"}) {
@@ -192,9 +185,7 @@ func TestCustomPoolBoot(t *testing.T) {
 	in.MachineConfigs = []mcfgv1.MachineConfig{config("I0", "infra"), config("W0", "worker")}
 	sel := mcp.Candidates(in, "worker")
 	want := []mcp.Boot{{Node: "a", Pool: "infra", Labels: map[string]string{"node-role.kubernetes.io/infra": "", "one": "x", "there": ""}}}
-	if diff := cmp.Diff(want, sel.Boots); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, sel.Boots)
 	if !cmp.Equal(sel.Nodes, []string{"b"}) {
 		t.Errorf("nodes = %v", sel.Nodes)
 	}
@@ -300,9 +291,7 @@ func TestArbiter(t *testing.T) {
 			if tt.blocked == "" && (!cmp.Equal(sel.Nodes, []string{"a0"}) || sel.MaxUnavailable != 1) {
 				t.Errorf("selection = %+v", sel)
 			}
-			if diff := cmp.Diff(tt.master, mcp.Candidates(in, "master").Nodes); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.master, mcp.Candidates(in, "master").Nodes)
 		})
 	}
 	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("master", "N")), mcptest.Master("m0"))
@@ -366,9 +355,7 @@ func TestExplain(t *testing.T) {
 		"updated": "UpToDate", "fails": "Failing", "working": "InProgress", "cordoned": "NotReady",
 		"stuck": "NotReady StuckFailing", "deleting": "Deleting", "next": "Selected", "waits": "NoCapacity",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if v := s.Explain("worker", "waits"); !cmp.Equal(v.Holders, []string{"cordoned", "fails", "stuck", "working", "next"}) {
 		t.Errorf("holders = %v", v.Holders)
 	}
@@ -405,9 +392,7 @@ func TestTaintsAndTopology(t *testing.T) {
 	in.ControllerConfig = mcptest.Topology("HighlyAvailable")
 	s := mcp.NewState(in.Objects, in.Options)
 	want := []mcp.TaintChange{{"down", true}, {"failing", true}, {"leaves-layering", true}, {"new", true}, {"targeted-has", false}, {"waits", true}}
-	if diff := cmp.Diff(want, s.Taints("worker")); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, s.Taints("worker"))
 	right := mcptest.Updated(mcptest.Worker("done", mcptest.Annotate(mcp.AnnotationControlPlaneTopology, "HighlyAvailable")))
 	s.Apply(mcp.Change{Object: &right})
 	names, top := s.Topology("worker")

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 )
@@ -228,16 +229,12 @@ job Evicts
 tmp Evicts (DataLoss) (NotRecreated)
 web-1 Evicts
 web-2 EvictsAfter 1 of web`
-	if diff := cmp.Diff(want, told(d)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, told(d))
 	if d.Succeeds() || len(d.Blocked()) != 1 || d.Blocked()[0].Text != "The disruption budget db needs 1 healthy pods and has 1 currently" {
 		t.Errorf("%+v", d.Blocked())
 	}
 	name := func(s string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: s} }
-	if diff := cmp.Diff([][]types.NamespacedName{{name("job"), name("tmp"), name("web-1")}, {name("web-2")}}, d.Waves); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, [][]types.NamespacedName{{name("job"), name("tmp"), name("web-1")}, {name("web-2")}}, d.Waves)
 }
 
 // TestDrainPlanUnhealthy: the pods to repair are named.
@@ -250,9 +247,7 @@ func TestDrainPlanUnhealthy(t *testing.T) {
 	if p.Kind != mcp.DrainUnhealthy || !strings.Contains(p.Fix, "repair") || !strings.Contains(p.Fix, "unhealthyPodEvictionPolicy: AlwaysAllow") {
 		t.Errorf("%+v", p)
 	}
-	if diff := cmp.Diff([]types.NamespacedName{{Namespace: "ns", Name: "p2"}, {Namespace: "ns", Name: "p3"}}, p.Unhealthy); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []types.NamespacedName{{Namespace: "ns", Name: "p2"}, {Namespace: "ns", Name: "p3"}}, p.Unhealthy)
 }
 
 // TestDrainPlans: nodes that are drained together share what budgets allow.
@@ -275,9 +270,7 @@ func TestDrainPlans(t *testing.T) {
 		"c []\np0 Blocked DaemonSetUnknown\nz Blocked DaemonSetUnknown", // its pods do not take what the others may have
 		"a [[ns/p2] [ns/p3] [ns/p5]]\np2 Evicts\np3 EvictsAfter 2 of b\np5 EvictsAfter 4 of b",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if d := mcp.DrainPlan("b", v); told(d) != "free Evicts\np1 Evicts\np4 Evicts" {
 		t.Errorf("alone: %s", told(d))
 	}
@@ -287,9 +280,7 @@ func TestDrainPlans(t *testing.T) {
 	if d := mcp.DrainPlan("a", mcp.NewDrainView(mcp.DrainObjects{Topology: mcp.TopologySingleReplica})); !d.NotRequired {
 		t.Errorf("single node: %+v", d)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "c"}, v.Nodes()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"a", "b", "c"}, v.Nodes())
 }
 
 // TestDrainSlow: how long a drain waits for one pod.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -140,9 +141,7 @@ func drainInMemory(t *rapid.T, node string, pods []*corev1.Pod, budgets []*polic
 		if err == nil {
 			err = c.Load(u)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	remaining := map[types.NamespacedName]bool{}
 	var leave, all []*corev1.Pod

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,13 +22,8 @@ import (
 func readList[T any](t *testing.T, files ...string) []T {
 	t.Helper()
 	var list struct{ Items []T }
-	b, err := os.ReadFile(filepath.Join(files...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(b, &list); err != nil {
-		t.Fatal(err)
-	}
+	b := checktest.Get(os.ReadFile(filepath.Join(files...)))(t)
+	checktest.OK(t, yaml.Unmarshal(b, &list))
 	return list.Items
 }
 
@@ -49,9 +45,7 @@ func TestRealCluster(t *testing.T) {
 	for _, p := range in.Pools {
 		if p.Name == "master" {
 			p.Status.CertExpirys = []mcfgv1.CertExpiry{} // this release did not have it yet
-			if diff := cmp.Diff(p.Status, st); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, p.Status, st)
 		}
 	}
 	s := mcp.NewState(in.Objects, in.Options)
@@ -61,16 +55,12 @@ func TestRealCluster(t *testing.T) {
 		phase, _ := mcp.PhaseOf(n)
 		phases[phase]++
 	}
-	if diff := cmp.Diff(map[mcp.Phase]int{mcp.PhaseDraining: 1, mcp.PhaseDone: 2}, phases); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[mcp.Phase]int{mcp.PhaseDraining: 1, mcp.PhaseDone: 2}, phases)
 	verdicts := map[string]int{}
 	for _, v := range s.Explanations("master") {
 		verdicts[v.Kind]++
 	}
-	if diff := cmp.Diff(map[string]int{"InProgress": 1, "NoCapacity": 2}, verdicts); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]int{"InProgress": 1, "NoCapacity": 2}, verdicts)
 	for _, p := range s.Pools() {
 		t.Logf("%s: %d nodes, %s", p, len(s.Nodes(p)), mcp.Candidates(in, p).Block.Text)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,9 +59,7 @@ func TestMembershipOf(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 2 { // the second answer is a remembered one
 				a := m.Of(tt.labels)
-				if diff := cmp.Diff(tt.want, a.Pools); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, tt.want, a.Pools)
 				if a.Alert != tt.alert {
 					t.Errorf("alert = %v", a.Alert)
 				}

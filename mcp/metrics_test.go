@@ -10,6 +10,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 )
@@ -55,9 +56,7 @@ mco_unavailable_machine_count{pool="worker"} 1
 mco_updated_machine_count{pool="infra"} 0
 mco_updated_machine_count{pool="master"} 0
 mco_updated_machine_count{pool="worker"} 3`, "NOW", fmt.Sprint(mcptest.Epoch.Unix()))), "\n")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if got := mcp.NewState(mcp.Objects{}, mcp.Options{}).Metrics(mcp.MetricsInput{}); len(got) != 0 {
 		t.Error(got)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,9 +19,7 @@ import (
 func checkStatus(t *testing.T, in mcp.Snapshot, pool, want string) mcfgv1.MachineConfigPoolStatus {
 	t.Helper()
 	st := mcp.PoolStatus(in, pool)
-	if diff := cmp.Diff(strings.TrimSpace(strings.ReplaceAll(want, "\t", "")), mcptest.Brief(st)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, strings.TrimSpace(strings.ReplaceAll(want, "\t", "")), mcptest.Brief(st))
 	again := mcp.NewState(in.Objects, in.Options).Status(pool, st, in.Now.Add(time.Hour))
 	if diff := cmp.Diff(st, again); diff != "" && !in.Options.Compat {
 		t.Errorf("not idempotent: %s", diff)
@@ -236,9 +235,7 @@ func TestPoolSynchronizers(t *testing.T) {
 		in.MachineConfigNodes[1] = tt.m
 		want := []mcfgv1.PoolSynchronizerStatus{{PoolSynchronizerType: mcfgv1.PinnedImageSets,
 			MachineCount: 3, ReadyMachineCount: 2, AvailableMachineCount: 2, UnavailableMachineCount: 1, UpdatedMachineCount: tt.want}}
-		if diff := cmp.Diff(want, mcp.PoolStatus(in, "worker").PoolSynchronizersStatus); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, mcp.PoolStatus(in, "worker").PoolSynchronizersStatus)
 	}
 }
 
@@ -249,9 +246,7 @@ func TestCertificates(t *testing.T) {
 	in.ControllerConfig.Status.ControllerCertificates = []mcfgv1.ControllerCertificate{
 		{BundleFile: "KubeAPIServerServingCAData", Subject: "s", NotAfter: &at}, {BundleFile: "RootCAData", Subject: "t"}}
 	want := []mcfgv1.CertExpiry{{Bundle: "KubeAPIServerServingCAData", Subject: "s", Expiry: &at}}
-	if diff := cmp.Diff(want, mcp.PoolStatus(in, "worker").CertExpirys); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, mcp.PoolStatus(in, "worker").CertExpirys)
 }
 
 func TestConditionsMove(t *testing.T) {
@@ -268,9 +263,7 @@ func TestConditionsMove(t *testing.T) {
 		}
 		order = append(order, string(c.Type)+moved)
 	}
-	if diff := cmp.Diff([]string{"NodeDegraded", "Degraded", "Updated moved", "Updating moved"}, order); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"NodeDegraded", "Degraded", "Updated moved", "Updating moved"}, order)
 	// Another message alone moves the condition, not its time.
 	p := mcptest.Pool("worker", "N2", mcptest.Paused)
 	s.Apply(mcp.Change{Object: &p})

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
@@ -205,9 +206,7 @@ func TestAdversaries(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if len(strict.Operators) < served {
 				t.Errorf("all or nothing: %d operators", len(strict.Operators))
 			}
@@ -280,10 +279,7 @@ func TestGiveUp(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, e, err)
 		}
 	}
-	e, err := g.Explain(context.Background(), "s13")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := checktest.Get(g.Explain(context.Background(), "s13"))(t)
 	const want = "nothing for subscription s13\n" +
 		"  gave up on subscription s13: more than 1000 conflicts (limit MaxConflicts)\n" +
 		"  s13.v1 not taken\n" +
@@ -303,9 +299,7 @@ func BenchmarkAdversaries(b *testing.B) {
 				s := a.snapshot(b, n)
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
-						b.Fatal(err)
-					}
+					checktest.OK(b, checktest.Err(olm.Resolve(context.Background(), s, olm.Options{})))
 				}
 			})
 		}
@@ -334,10 +328,7 @@ func TestExplainLongChannel(t *testing.T) {
 		lines = append(lines, line)
 	}
 	g := resolve(t, snapshot(contents(t, lines...), nil, sub("p", "")), olm.Options{})
-	e, err := g.Explain(context.Background(), "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := checktest.Get(g.Explain(context.Background(), "p"))(t)
 	if got := len(e.Children); got != 1000 { // and that p.v1 is the first that can be
 		t.Errorf("%d reasons", got)
 	}

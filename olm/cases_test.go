@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
@@ -34,10 +34,7 @@ import (
 //	strict MEMBERS                        with AllOrNothing, if it differs; or an error:
 //	                                      "unsatisfiable", "prevented", or "error: TEXT"
 func TestCases(t *testing.T) {
-	text, err := os.ReadFile("testdata/cases.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile("testdata/cases.txt"))(t)
 	_, cases, _ := strings.Cut(string(text), "\n\n")
 	for _, lines := range strings.Split(strings.TrimRight(cases, "\n"), "\n\n") {
 		name, lines, _ := strings.Cut(lines, "\n")
@@ -96,13 +93,8 @@ func resolveCase(t *testing.T, lines []string) {
 		if name == "the first that is held back" {
 			explain = func() (*olm.Explanation, error) { return g.Why(t.Context(), &g.HeldBack[0]) }
 		}
-		e, err := explain()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(explanation, e.String()); diff != "" {
-			t.Errorf("explanation (-want +got):\n%s", diff)
-		}
+		e := checktest.Get(explain())(t)
+		checktest.SameIn(t, "explanation", explanation, e.String())
 	}
 	if !strings.Contains(g.String(), want["report"]) {
 		t.Errorf("%q is not in:\n%s", want["report"], g)
@@ -144,9 +136,7 @@ func resolveCase(t *testing.T, lines []string) {
 	switch unsatisfiable := strings.HasPrefix(got, "error: constraints not satisfiable: "); {
 	case strict == "unsatisfiable" && unsatisfiable, strict == "prevented" && strings.HasPrefix(got, "error: ") && !unsatisfiable:
 	default:
-		if diff := cmp.Diff(strict, got); diff != "" {
-			t.Errorf("all or nothing (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "all or nothing", strict, got)
 	}
 }
 
@@ -169,17 +159,12 @@ func (w *world) understood() bool {
 
 func checkSequence(t *testing.T, s olm.Snapshot, want []string) {
 	subs, csvs := len(s.Subscriptions), len(s.Installed)
-	generations, err := olm.Sequence(t.Context(), s, olm.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	generations := checktest.Get(olm.Sequence(t.Context(), s, olm.Options{}))(t)
 	var got []string
 	for _, g := range generations {
 		got = append(got, members(g))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("generations (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "generations", want, got)
 	if len(s.Subscriptions) != subs || len(s.Installed) != csvs {
 		t.Error("the snapshot was changed")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -43,9 +44,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g, err := olm.Resolve(context.Background(), s, olm.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if len(g.Operators) > 0 || len(g.Slots) != 2 {
 				t.Fatalf("generation:\n%s", g)
 			}

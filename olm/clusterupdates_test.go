@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
@@ -68,10 +69,7 @@ func TestBlocksNext(t *testing.T) {
 		{"5.0.0", "4.23", true}, {"5.0.0", "4.24", true}, {"5.0.0", "5.0", true}, {"5.0.0", "5.1", false},
 		{"5.1.0", "5.1", true}, {"5.1.0", "5.2", false},
 	} {
-		release, err := olm.ParseOpenShiftVersion(tc.release)
-		if err != nil {
-			t.Fatal(err)
-		}
+		release := checktest.Get(olm.ParseOpenShiftVersion(tc.release))(t)
 		c := olm.CheckNext(release, []olmapi.ClusterServiceVersion{maxed("a", `"`+tc.max+`"`)})
 		if got := len(c.Blocking) > 0; got != tc.blocks {
 			t.Errorf("%s with max %s: blocks %v, want %v", tc.release, tc.max, got, tc.blocks)

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 // typeRule evaluates rules that are the type of a property which must be there.
@@ -31,23 +33,17 @@ func (typeRule) Compile(rule string) (func([]olm.Property) bool, error) {
 
 func requirement(t testing.TB, kind, value string) *olm.Requirement {
 	t.Helper()
-	b, err := olm.NewBundle("", "owner.v1", "", []olm.Property{property(kind, value)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := checktest.Get(olm.NewBundle("", "owner.v1", "", []olm.Property{property(kind, value)}))(t)
 	return &b.Requires[0]
 }
 
 func TestRequirementMatches(t *testing.T) {
-	etcd, err := olm.NewBundle("etcd", "etcd.v1.2.3", "1.2.3", []olm.Property{
+	etcd := checktest.Get(olm.NewBundle("etcd", "etcd.v1.2.3", "1.2.3", []olm.Property{
 		property(olm.PropertyPackage, `{"packageName":"etcd","version":"1.2.3"}`),
 		property("olm.gvk", `{"group":"etcd.io","version":"v1","kind":"Cluster"}`),
 		property("olm.label", `{"label":"certified"}`),
 		property("custom", `{"x":1}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	const (
 		gvk   = `{"gvk":{"group":"etcd.io","version":"v1","kind":"Cluster"}}`
 		other = `{"gvk":{"group":"etcd.io","version":"v2","kind":"Cluster"}}`
@@ -122,10 +118,7 @@ func TestPackageAndRangeMayMatchInDifferentPlaces(t *testing.T) {
 		{"another package", "q", "1.0.0", nil, false},
 	}
 	for _, test := range tests {
-		b, err := olm.NewBundle(test.pkg, "b", test.version, test.properties)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := checktest.Get(olm.NewBundle(test.pkg, "b", test.version, test.properties))(t)
 		if got, err := in.Matches(b, nil); err != nil || got != test.want {
 			t.Errorf("%s: %v, %v", test.name, got, err)
 		}
@@ -134,15 +127,11 @@ func TestPackageAndRangeMayMatchInDifferentPlaces(t *testing.T) {
 
 func TestConstraintIgnoresLaterKeys(t *testing.T) {
 	c, err := olm.ParseConstraint([]byte(`{"cel":{"rule":"r"},"not":{"constraints":[]},"any":{"constraints":[]},"all":{"constraints":[]},"package":{"packageName":"p","versionRange":"1.0.0"},"gvk":{"group":"g","version":"v","kind":"K"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if want := (schema.GroupVersionKind{Group: "g", Version: "v", Kind: "K"}); c.Kind != "gvk" || c.GVK != want {
 		t.Errorf("%s %s", c.Kind, c.GVK)
 	}
-	if diff := cmp.Diff([]string{"package", "all", "any", "not", "cel"}, c.Ignored); diff != "" {
-		t.Errorf("ignored (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "ignored", []string{"package", "all", "any", "not", "cel"}, c.Ignored)
 }
 
 func TestConstraintErrors(t *testing.T) {
@@ -177,9 +166,7 @@ func TestConstraintErrors(t *testing.T) {
 
 func TestCELErrors(t *testing.T) {
 	b, err := olm.NewBundle("p", "b", "1.0.0", []olm.Property{property("olm.gvk", `{"group":"g","version":"v","kind":"K"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	r := requirement(t, olm.PropertyConstraint, `{"all":{"constraints":[{"gvk":{"group":"g","version":"v","kind":"K"}},{"cel":{"rule":"bad"}}]}}`)
 	_, err = r.Matches(b, nil)
 	fault := (*olm.CELError)(nil)
@@ -198,7 +185,5 @@ func TestCELErrors(t *testing.T) {
 	if err := r.Check(typeRule{}); !errors.As(err, &fault) || fault.Bundle != "owner.v1" {
 		t.Errorf("check: %v", err)
 	}
-	if err := requirement(t, olm.PropertyConstraint, `{"cel":{"rule":"custom"}}`).Check(typeRule{}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, requirement(t, olm.PropertyConstraint, `{"cel":{"rule":"custom"}}`).Check(typeRule{}))
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 // TestExplain has what the cases of testdata/cases.txt do not.
@@ -36,19 +37,12 @@ func TestExplainLater(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 -B", "b.v1 B", "b.v2 >b.v1"), installed("a.v1 -B", "b.v1 B"), sub("a", "a.v1"), sub("b", "b.v1"))
 	g := resolve(t, s, olm.Options{})
 	want, err := g.Explain(context.Background(), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	s.Subscriptions[1].Name, s.Subscriptions[1].Status.InstalledCSV = "x", "b.v2"
 	s.Installed[0].Name, s.Installed[1].Name = "a.v2", "b.v2"
 	s.Catalogs[0].Contents, s.OperatorGroups[0].Name = nil, "x"
-	got, err := g.Explain(context.Background(), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
-		t.Errorf("explanation (-before +after):\n%s", diff)
-	}
+	got := checktest.Get(g.Explain(context.Background(), "b"))(t)
+	checktest.SameIn(t, "explanation (-before +after)", want.String(), got.String())
 }
 
 // TestWhyForeign: what another resolution held back is not this one's business.
@@ -71,10 +65,7 @@ func TestExplainNotSatisfiable(t *testing.T) {
 	if !errors.As(err, &unsat) {
 		t.Fatalf("error %v", err)
 	}
-	e, err := unsat.Explain(context.Background(), s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := checktest.Get(unsat.Explain(context.Background(), s, o))(t)
 	want := `no generation satisfies all of these together
   @existing/ops//k.v2 and c/olm/stable/k.v1 originate from package k
   bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: K
@@ -87,9 +78,7 @@ way out: switch subscription a to channel beta
 way out: remove subscription k and its operator k.v2
 way out: offer catalog elsewhere/d to the namespace
 `
-	if diff := cmp.Diff(want, e.String()); diff != "" {
-		t.Errorf("explanation (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "explanation", want, e.String())
 	for _, x := range e.Remedies {
 		if x.Generation == nil {
 			t.Errorf("%s was not tried", x.Text)
@@ -115,10 +104,7 @@ func TestNotSatisfiableTwice(t *testing.T) {
 	if err.Error() != text {
 		t.Errorf("error %q\nwant  %q", err, text)
 	}
-	e, err := unsat.Explain(context.Background(), s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := checktest.Get(unsat.Explain(context.Background(), s, o))(t)
 	want := `no generation satisfies all of these together
   bundle a.v1 requires an operator providing an API with group: g, version: v1, kind: Gone
   subscription a exists
@@ -131,7 +117,5 @@ way out: remove subscription a
 way out: remove subscription b
 way out: switch subscription b to channel old
 `
-	if diff := cmp.Diff(want, e.String()); diff != "" {
-		t.Errorf("explanation (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "explanation", want, e.String())
 }

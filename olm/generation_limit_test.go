@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	budget "github.com/clusterupdate/clusterupdate/internal/limit"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
@@ -58,13 +59,8 @@ func TestReadGenerationIsStrict(t *testing.T) {
 // engine.
 func TestReadGenerationOfAnOlderVersion(t *testing.T) {
 	g, err := olm.Resolve(t.Context(), olm.Snapshot{Namespace: "a"}, olm.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	text := checktest.Get(json.Marshal(g))(t)
 	old := strings.Replace(string(text), `"options":{`, `"options":{"greedy":true`, 1)
 	if read, err := olm.ReadGeneration(t.Context(), []byte(old), nil); err != nil || read.String() != g.String() {
 		t.Errorf("%s: %v", old, err)

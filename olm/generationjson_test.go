@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -21,18 +22,12 @@ func TestGenerationJSON(t *testing.T) {
 		if err != nil {
 			return
 		}
-		text, err := json.Marshal(g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Get(json.Marshal(g))(t)
 		var read olm.Generation
 		if err := json.Unmarshal(text, &read); err != nil {
 			t.Fatalf("%v\n%s", err, &w)
 		}
-		again, err := json.Marshal(&read)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := checktest.Get(json.Marshal(&read))(t)
 		if diff := cmp.Diff(string(text), string(again)); diff != "" {
 			t.Fatalf("JSON (-first +again):\n%s\n%s", diff, &w)
 		}
@@ -54,18 +49,11 @@ func TestGenerationJSON(t *testing.T) {
 func TestReadGenerationRefuses(t *testing.T) {
 	g := resolve(t, snapshot(contents(t, "a.v1", "a.v2 >a.v1"), installed("a.v1"), sub("a", "a.v1")), olm.Options{})
 	text, err := json.Marshal(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(text, &fields))
 	fields["generation"] = "something else"
-	changed, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := checktest.Get(json.Marshal(fields))(t)
 	for _, bad := range []string{"", "[]", "{}", string(changed)} {
 		if g, err := olm.ReadGeneration(t.Context(), []byte(bad), nil); err == nil || g != nil {
 			t.Errorf("%q: %v", bad, g)

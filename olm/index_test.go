@@ -5,16 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 func TestSearchOrder(t *testing.T) {
 	c := readCatalog(t, searchCatalog)
 	want := []string{"z/p.v3", "z/p.v1", "z/q.v2", "z/q.v1", "a/p.v2", "a/p.v1", "a/q.v1"}
-	if diff := cmp.Diff(want, places(entries(c))); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "entries", want, places(entries(c)))
 	for i, e := range entries(c) {
 		if e.Rank() != i {
 			t.Errorf("%s has rank %d, not %d", e.Name, e.Rank(), i)
@@ -61,16 +61,11 @@ func TestMatching(t *testing.T) {
 	for _, test := range tests {
 		r := requirement(t, test.kind, test.value)
 		got, err := c.Matching(r, typeRule{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		if diff := cmp.Diff(test.want, places(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.value, diff)
 		}
-		bad, err := c.Disordered(r, typeRule{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bad := checktest.Get(c.Disordered(r, typeRule{}))(t)
 		var channels []string
 		for _, ch := range bad {
 			channels = append(channels, ch.Name)
@@ -118,18 +113,12 @@ func TestMatchingAgreesWithMatches(t *testing.T) {
 					r := requirement(t, olm.PropertyConstraint, value)
 					var want []string
 					for _, e := range entries(c) {
-						ok, err := r.Matches(e.Bundle, typeRule{})
-						if err != nil {
-							t.Fatal(err)
-						}
+						ok := checktest.Get(r.Matches(e.Bundle, typeRule{}))(t)
 						if ok {
 							want = append(want, e.Channel.Name+"/"+e.Name)
 						}
 					}
-					got, err := c.Matching(r, typeRule{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					got := checktest.Get(c.Matching(r, typeRule{}))(t)
 					if diff := cmp.Diff(want, places(got)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", value, diff)
 					}

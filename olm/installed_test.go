@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
@@ -75,9 +75,7 @@ func TestInstalledProperties(t *testing.T) {
 				}
 				got = strings.Join(texts, " ")
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, got)
 		})
 	}
 }
@@ -87,9 +85,7 @@ func TestInstalledVersion(t *testing.T) {
 		{"", "0.0.0"}, {"1.2.3-rc.1", "1.2.3-rc.1"}, {"v1.2", "1.2.0"}, {"none", "<nil>"},
 	} {
 		in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{newCSV("a.v1", atVersion(tc.version))}, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		got := "<nil>"
 		if v := in.Operators[0].Bundle.Version; v != nil {
 			got = v.String()
@@ -106,7 +102,7 @@ func TestInstalledSet(t *testing.T) {
 	copied := func(c *olmapi.ClusterServiceVersion) { c.Status.Reason = "Copied" }
 	elsewhere := func(c *olmapi.ClusterServiceVersion) { c.Namespace = "other" }
 	nowhere := func(c *olmapi.ClusterServiceVersion) { c.Namespace = "" } // means the one that is read
-	in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{
+	in := checktest.Get(olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{
 		newCSV("own.v1", withAnnotation("olm.operatorNamespace", ns)),
 		newCSV("a.v1"),
 		newCSV("label.v1", labelled),
@@ -114,17 +110,12 @@ func TestInstalledSet(t *testing.T) {
 		newCSV("annotation.v1", withAnnotation("olm.operatorNamespace", "other")),
 		newCSV("nowhere.v1", withAnnotation("olm.operatorNamespace", "other"), nowhere),
 		newCSV("elsewhere.v1", elsewhere),
-	}, []olmapi.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, []olmapi.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil))(t)
 	got := map[string][]string{}
 	for _, o := range in.Operators {
 		got[o.CSV.Name] = o.Subscriptions
 	}
-	if diff := cmp.Diff(map[string][]string{"a.v1": {"a", "b"}, "own.v1": nil}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string][]string{"a.v1": {"a", "b"}, "own.v1": nil}, got)
 	if in.Operator("a.v1") == nil || in.Operator("label.v1") != nil {
 		t.Error("Operator does not find by name")
 	}
@@ -145,9 +136,7 @@ func TestInstalledOf(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			in, err := olm.ReadInstalled(ns, tc.csvs, nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			o, err := in.Of(&tc.sub)
 			got := ""
 			switch {
@@ -218,14 +207,10 @@ func TestUpdateInProgress(t *testing.T) {
 		newCSV("c.v1", inPhase("Replacing")), // no successor
 	}
 	in, err := olm.ReadInstalled(ns, csvs, []olmapi.Subscription{sub("a", "a.v3"), sub("b", "b.v2"), sub("c", "c.v1")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []olm.InProgressUpdate{
 		{Old: "a.v1", New: "a.v2", Last: "a.v3", Subscriptions: []string{"a"}},
 		{Old: "a.v2", New: "a.v3", Last: "a.v3", Subscriptions: []string{"a"}},
 	}
-	if diff := cmp.Diff(want, in.InProgress); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, in.InProgress)
 }

@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestChannelOrder(t *testing.T) {
@@ -65,12 +66,8 @@ func TestChannelOrder(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			ch := readCatalog(t, channelCatalog(test.entries...)).Package("p").Channel("c")
-			if diff := cmp.Diff(test.heads, entryNames(ch.Heads)); diff != "" {
-				t.Errorf("heads (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(test.ordered, entryNames(ch.Ordered)); diff != "" {
-				t.Errorf("order (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "heads", test.heads, entryNames(ch.Heads))
+			checktest.SameIn(t, "order", test.ordered, entryNames(ch.Ordered))
 			var text string
 			if ch.Err != nil {
 				text = ch.Err.Error()
@@ -78,9 +75,7 @@ func TestChannelOrder(t *testing.T) {
 					t.Errorf("error %#v", ch.Err)
 				}
 			}
-			if diff := cmp.Diff(test.err, text); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "error", test.err, text)
 		})
 	}
 }
@@ -98,28 +93,20 @@ func TestDuplicateEntryIsNoChain(t *testing.T) {
 	if ch.Err != nil {
 		t.Error(ch.Err)
 	}
-	if diff := cmp.Diff([]string{"b", "a"}, entryNames(ch.Ordered)); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "order", []string{"b", "a"}, entryNames(ch.Ordered))
 	want := []string{`EntryName: invalid package "p", channel "c": duplicate entry "b"`}
-	if diff := cmp.Diff(want, problemTexts(c.Problems())); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "problems", want, problemTexts(c.Problems()))
 }
 
 func TestEntryWithoutBundleIsWalkedThrough(t *testing.T) {
 	text := strings.Replace(channelCatalog("c>b", "b>a", "a"), `"olm.bundle","package":"p","name":"b"`, `"olm.bundle","package":"p","name":"other"`, 1)
 	c := readCatalog(t, text)
-	if diff := cmp.Diff([]string{"c", "a"}, entryNames(c.Package("p").Channel("c").Ordered)); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "order", []string{"c", "a"}, entryNames(c.Package("p").Channel("c").Ordered))
 	want := []string{
 		`UnusedBundle: package "p", bundle "other" not found in any channel entries`,
 		`MissingBundle: no olm.bundle blobs found in package "p" for olm.channel entries [b]`,
 	}
-	if diff := cmp.Diff(want, problemTexts(c.Problems())); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "problems", want, problemTexts(c.Problems()))
 }
 
 func TestChannelUpdates(t *testing.T) {
@@ -152,9 +139,7 @@ func TestChannelUpdates(t *testing.T) {
 			if test.version != "" {
 				v = version(t, test.version)
 			}
-			if diff := cmp.Diff(test.want, entryNames(ch.Updates(test.installed, v))); diff != "" {
-				t.Errorf("updates (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "updates", test.want, entryNames(ch.Updates(test.installed, v)))
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -36,10 +38,7 @@ func FuzzParseConstraint(f *testing.F) {
 	f.Add(`{"all":{"constraints":[` + needsK + `,{"not":{"constraints":[` + needsP1 + `]}}]}}`)
 	f.Add(`{"failureMessage":"m","cel":{"rule":"custom"}} rest`)
 	f.Add(`{"any":{"constraints":[null]}}`)
-	b, err := olm.NewBundle("p", "p.v1", "1.0.0", []olm.Property{property("custom", `1`)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := checktest.Get(olm.NewBundle("p", "p.v1", "1.0.0", []olm.Property{property("custom", `1`)}))(f)
 	f.Fuzz(func(t *testing.T, value string) {
 		c, err := olm.ParseConstraint([]byte(value))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
@@ -59,10 +60,7 @@ func TestRealPaths(t *testing.T) {
 				}
 				csv := newCSV(from.Name, atVersion(from.Bundle.RawVersion))
 				s := snapshot(c, []olmapi.ClusterServiceVersion{csv}, sub(p.Name, from.Name, channel(ch.Name)))
-				plan, err := olm.Plan(context.Background(), []*olm.Snapshot{&s}, olm.PlanOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				plan := checktest.Get(olm.Plan(context.Background(), []*olm.Snapshot{&s}, olm.PlanOptions{}))(t)
 				if err := plan.Namespaces[0].Err; err != nil {
 					t.Errorf("%s, %s, from %s: %v", p.Name, ch.Name, from.Name, err)
 				}

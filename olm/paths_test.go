@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/blang/semver/v4"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -58,9 +58,7 @@ func TestPath(t *testing.T) {
 		{"all in disorder", "b", "", olm.Origin{Name: "b.v1"}, `error: a unique replacement chain within a channel is required to determine the relative order between channel entries, but 2 replacement chains were found in channel "stable" of package "b": b.v1, b.v2`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, pathText(c.Path(tc.pkg, tc.channel, tc.from))); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, pathText(c.Path(tc.pkg, tc.channel, tc.from)))
 		})
 	}
 }
@@ -75,9 +73,7 @@ func TestPathTo(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := pathText(c.PathTo("a", "stable", olm.Origin{Name: "a.v1"}, func(e *olm.Entry) bool { return e.Name == tc.to }))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, got)
 		})
 	}
 	_, err := c.PathTo("a", "stable", olm.Origin{Name: "a.v4"}, func(*olm.Entry) bool { return true })

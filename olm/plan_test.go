@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
@@ -23,10 +22,7 @@ func planFor(t *testing.T, target string, snapshots ...olm.Snapshot) *olm.Cluste
 	for i := range snapshots {
 		list = append(list, &snapshots[i])
 	}
-	p, err := olm.Plan(context.Background(), list, olm.PlanOptions{Target: target})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Get(olm.Plan(context.Background(), list, olm.PlanOptions{Target: target}))(t)
 	return p
 }
 
@@ -46,9 +42,7 @@ func TestPlanChanges(t *testing.T) {
 		"1: new b.v1 (channel stable of olm/c), required by a.v2 [b-stable-c-olm] AddedForRequirement",
 		"2: a.v2 -> a.v3 (channel stable of olm/c) [a] Updated",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 // A fault of one namespace does not hide the plan of another.
@@ -115,9 +109,7 @@ func TestPlanTarget(t *testing.T) {
 			for _, b := range p.Introduced {
 				got = append(got, "introduces "+b.Name)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, got)
 		})
 	}
 }
@@ -163,7 +155,5 @@ func TestPlanIsPure(t *testing.T) {
 	if after := fmt.Sprintf("%+v %+v", s.Installed, s.Subscriptions); after != before {
 		t.Error("the snapshot was changed")
 	}
-	if diff := cmp.Diff(one.Namespaces[0].Changes, two.Namespaces[0].Changes); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, one.Namespaces[0].Changes, two.Namespaces[0].Changes)
 }

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 func TestNewBundle(t *testing.T) {
-	b, err := olm.NewBundle("p", "p.v1", "v1.2", []olm.Property{
+	b := checktest.Get(olm.NewBundle("p", "p.v1", "v1.2", []olm.Property{
 		property("olm.gvk", `{"group":"g","version":"v1","kind":"A"}`),
 		property("olm.gvk", `{"kind":"A","version":"v1","group":"g"}`),
 		property("olm.gvk", `{"GROUP":"g","version":"v1","kind":"B","more":true}`),
@@ -28,33 +30,22 @@ func TestNewBundle(t *testing.T) {
 		property(olm.PropertyLabelRequired, `{"label":"l"}`),
 		property(olm.PropertyGVKRequired, `{"group":"g","version":"v1","kind":"C"}`),
 		property(olm.PropertyPackageRequired, `{"packageName":"q","versionRange":"1.x"}`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	gvk := func(kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "g", Version: "v1", Kind: kind}
 	}
-	if diff := cmp.Diff([]schema.GroupVersionKind{gvk("A"), gvk("B"), gvk("café")}, b.Provides); diff != "" {
-		t.Errorf("provides (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"x"}, b.Labels); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "provides", []schema.GroupVersionKind{gvk("A"), gvk("B"), gvk("café")}, b.Provides)
+	checktest.SameIn(t, "labels", []string{"x"}, b.Labels)
 	if len(b.Identities) != 1 || b.Identities[0].Package != "p" || b.Identities[0].Version.String() != "1.2.0" || b.Identities[0].Release != "3" {
 		t.Errorf("identities %v", b.Identities)
 	}
-	if diff := cmp.Diff([]json.RawMessage{json.RawMessage(`"4.15"`), json.RawMessage(`4.10`)}, b.MaxOpenShift); diff != "" {
-		t.Errorf("max OpenShift (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "max OpenShift", []json.RawMessage{json.RawMessage(`"4.15"`), json.RawMessage(`4.10`)}, b.MaxOpenShift)
 	var requires []string
 	for _, r := range b.Requires {
 		requires = append(requires, r.String())
 	}
 	want := []string{"with label: l", "providing an API with group: g, version: v1, kind: C", "with package: q and with version in range: 1.x"}
-	if diff := cmp.Diff(want, requires); diff != "" {
-		t.Errorf("requires (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "requires", want, requires)
 	if !b.Deprecated || b.Version.String() != "1.2.0" || b.RawVersion != "v1.2" {
 		t.Errorf("deprecated %v, version %v of %q", b.Deprecated, b.Version, b.RawVersion)
 	}
@@ -75,10 +66,7 @@ func TestNewBundleIdentity(t *testing.T) {
 		{"no package", "", "1.0.0", nil, nil, ""},
 	}
 	for _, test := range tests {
-		b, err := olm.NewBundle(test.pkg, "b", test.version, test.properties)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := checktest.Get(olm.NewBundle(test.pkg, "b", test.version, test.properties))(t)
 		var got []string
 		for _, p := range b.Properties {
 			got = append(got, string(p.Value))
@@ -102,10 +90,7 @@ func TestNewBundleVersion(t *testing.T) {
 		{"", ""}, {"latest", ""}, {"1.2-rc", ""},
 	}
 	for _, test := range tests {
-		b, err := olm.NewBundle("", "b", test.text, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := checktest.Get(olm.NewBundle("", "b", test.text, nil))(t)
 		var got string
 		if b.Version != nil {
 			got = b.Version.String()
@@ -197,16 +182,12 @@ func TestLegacyBundle(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			var got []string
 			for _, p := range properties {
 				got = append(got, p.Type+" "+string(p.Value))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("properties (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "properties", test.want, got)
 		})
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
-	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // TestSearchAgainstBruteForce compares the resolver with a reference that knows
@@ -129,10 +131,7 @@ func TestMaximal(t *testing.T) {
 			return len(r.subs[i].candidates)
 		}
 		set, _ := r.generation()
-		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
 		if members(g) != r.names(set) {
 			t.Fatalf("generation %q, want %q", members(g), r.names(set))
 		}
@@ -175,10 +174,7 @@ func TestOrderOfInput(t *testing.T) {
 				fmt.Fprintln(&b, n.Name)
 			}
 			for i := range g.HeldBack {
-				e, err := g.Why(context.Background(), &g.HeldBack[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := checktest.Get(g.Why(context.Background(), &g.HeldBack[i]))(t)
 				b.WriteString(e.String())
 			}
 			return b.String()
@@ -328,9 +324,7 @@ func TestExplanations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
 		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for i := range g.HeldBack {
 			var e *olm.Explanation
 			if name := g.HeldBack[i].Subscription; name != "" {
@@ -367,10 +361,7 @@ func TestDefaultServesAll(t *testing.T) {
 			return
 		}
 		compared++
-		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
 		for _, slot := range g.Slots {
 			if slot.Outcome == "NotInstalled" {
 				t.Fatalf("%s\n%s\n%s", &slot, g, &w)
@@ -388,10 +379,7 @@ func TestSequenceEnds(t *testing.T) {
 		w := drawWorld(t, worldOptions{disorder: true, labels: true, starting: true, mild: true, channels: rapid.Bool().Draw(t, "channels")})
 		s := w.snapshot(t)
 		text := func() string {
-			data, err := json.Marshal([]any{s.Subscriptions, s.Installed, s.OperatorGroups})
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := checktest.Get(json.Marshal([]any{s.Subscriptions, s.Installed, s.OperatorGroups}))(t)
 			return string(data)
 		}
 		before := text()
@@ -427,10 +415,7 @@ func TestLittleEffort(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &w)
 		}
-		full, err := olm.Resolve(context.Background(), s, olm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := checktest.Get(olm.Resolve(context.Background(), s, olm.Options{}))(t)
 		gave := false
 		for i := range g.HeldBack {
 			h := &g.HeldBack[i]

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
-	"github.com/google/go-cmp/cmp"
 )
 
 // subscribeTo makes new Subscriptions to the first n packages, in their default
@@ -30,9 +30,7 @@ func BenchmarkResolveCommunity(b *testing.B) {
 			s := snapshot(c, nil, subscribeTo(c, n)...)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, checktest.Err(olm.Resolve(context.Background(), s, olm.Options{})))
 			}
 		})
 	}
@@ -43,9 +41,7 @@ func BenchmarkResolveCommunity(b *testing.B) {
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
-				b.Fatal(err)
-			}
+			checktest.OK(b, checktest.Err(olm.Resolve(context.Background(), s, olm.Options{})))
 		}
 	})
 }
@@ -125,13 +121,8 @@ func TestCommunityMovedToNewest(t *testing.T) {
 		}
 		g := resolveValid(t, s, olm.Options{})
 		s, err := olm.Apply(s, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		generations, err := olm.Sequence(context.Background(), s, olm.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
+		generations := checktest.Get(olm.Sequence(context.Background(), s, olm.Options{}))(t)
 		for _, g := range generations {
 			for _, err := range validate(s, g) {
 				t.Error(err)
@@ -160,15 +151,10 @@ func BenchmarkUpdateCommunity(b *testing.B) {
 			s.Subscriptions = append(s.Subscriptions, sub(p.Name, "", channel(ch.Name), startingCSV(e.Name)))
 		}
 	}
-	s, err := olm.Apply(s, resolve(b, s, olm.Options{}))
-	if err != nil {
-		b.Fatal(err)
-	}
+	s = checktest.Get(olm.Apply(s, resolve(b, s, olm.Options{})))(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := olm.Resolve(context.Background(), s, olm.Options{}); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, checktest.Err(olm.Resolve(context.Background(), s, olm.Options{})))
 	}
 	b.ReportMetric(float64(len(s.Installed)), "installed")
 }
@@ -186,10 +172,7 @@ func TestCommunityExplained(t *testing.T) {
 		if explained++; explained > 10 {
 			break
 		}
-		e, err := g.Explain(context.Background(), h.Subscription)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := checktest.Get(g.Explain(context.Background(), h.Subscription))(t)
 		if explained <= 3 {
 			t.Logf("%.600s", e)
 		}
@@ -232,9 +215,7 @@ func TestCommunityAllOrNothing(t *testing.T) {
 	}
 	s := snapshot(c, nil, subs...)
 	strict := resolveValid(t, s, olm.Options{AllOrNothing: true})
-	if diff := cmp.Diff(slots(resolveValid(t, s, olm.Options{})), slots(strict)); diff != "" {
-		t.Errorf("all or nothing differs (-default +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "all or nothing differs (-default +got)", slots(resolveValid(t, s, olm.Options{})), slots(strict))
 	if len(strict.Operators) < len(subs) || failed == 0 {
 		t.Errorf("%d of %d, %d packages cannot be installed alone", len(strict.Operators), len(subs), failed)
 	}

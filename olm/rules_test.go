@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm"
-	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
-	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm"
+	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
 func phase(csvs []olmapi.ClusterServiceVersion, phases ...string) []olmapi.ClusterServiceVersion {
@@ -149,9 +151,7 @@ func TestFacts(t *testing.T) {
 {"schema":"olm.channel","package":"a","name":"stable","entries":[{"name":"a.v2","skips":["a.v1"]},{"name":"a.v1"}]}
 {"schema":"olm.bundle","package":"a","name":"a.v1","image":"registry.example/a:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}`
 		c, err := catalog.Read(context.Background(), strings.NewReader(text), "catalog.json", catalog.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		s.Catalogs[0].Contents = c.Contents
 	}
 	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents(t) }
@@ -182,9 +182,7 @@ func TestFacts(t *testing.T) {
 				t.Fatalf("error %v, want NotSatisfiable", err)
 			}
 			want := "constraints not satisfiable: " + tc.want + ", subscription s exists"
-			if diff := cmp.Diff(want, err.Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "error", want, err.Error())
 			if unsat.Facts[0].Kind != tc.kind || unsat.Facts[0].Subscription != "s" {
 				t.Errorf("fact %+v", unsat.Facts[0])
 			}
@@ -332,9 +330,7 @@ func TestOperators(t *testing.T) {
 		{"k.v1", "1.0.0", "k", "beta", "olm/c", "k.v0", "", true},
 		{"n.v1", "1.0.0", "n", "stable", "olm/c", "", "n.v1", true},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("operators (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "operators", want, got)
 	if len(g.NewSubscriptions) != 1 {
 		t.Fatalf("%d new Subscriptions", len(g.NewSubscriptions))
 	}

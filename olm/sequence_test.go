@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestSequenceFailingForward: what a failed operator was to replace leaves with
@@ -19,10 +21,7 @@ func TestSequenceFailingForward(t *testing.T) {
 	s := snapshot(c, csvs, sub("a", "a.v3"))
 	s.OperatorGroups[0].Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 	for _, o := range []olm.Options{{}, {AllOrNothing: true}} {
-		generations, err := olm.Sequence(context.Background(), s, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		generations := checktest.Get(olm.Sequence(context.Background(), s, o))(t)
 		var got []string
 		for _, g := range generations {
 			got = append(got, members(g))
@@ -38,17 +37,12 @@ func TestSequenceFailingForward(t *testing.T) {
 func TestApplyTakenName(t *testing.T) {
 	c := contents(t, "a.v1 -K", "k.v1 K", "z.v1")
 	s := snapshot(c, nil, sub("a", ""), sub("z", "", named("k-stable-c-olm")))
-	generations, err := olm.Sequence(context.Background(), s, olm.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	generations := checktest.Get(olm.Sequence(context.Background(), s, olm.Options{}))(t)
 	want := `kept a.v1 for subscription a
 kept z.v1 for subscription k-stable-c-olm
 kept k.v1
 `
-	if diff := cmp.Diff(want, generations[len(generations)-1].String()); diff != "" {
-		t.Errorf("last generation (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "last generation", want, generations[len(generations)-1].String())
 }
 
 func TestSequenceCycle(t *testing.T) {

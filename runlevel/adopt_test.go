@@ -101,21 +101,15 @@ func TestAdoption(t *testing.T) {
 			checktest.OK(t, unstructured.SetNestedField(u.Object, int64(1), "status", "replicas"))
 			checktest.Get(c.Cluster.UpdateStatus(t.Context(), u, clusterapi.UpdateOptions{FieldManager: manager}))(t)
 
-			if diff := cmp.Diff([]string{"Get Deployment ns/d", "Update Deployment ns/d", "Apply Deployment ns/d"}, c.ours(unmounted)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{"Get Deployment ns/d", "Update Deployment ns/d", "Apply Deployment ns/d"}, c.ours(unmounted))
 			u = c.get(mounting)
 			want := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}},
   spec: {containers: [{name: c, image: "i:2"}, {name: sidecar, image: "s:1"}]}}}, status: {replicas: 1}}`)
 			got := clusterapi.WithoutServerFields(u)
 			got.Object["status"] = u.Object["status"]
 			want.SetLabels(map[string]string{"mine": "x"})
-			if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff([]string{clusterapi.ManagerPayload + " Apply", "someone Apply", manager + " Update status"}, managers(u), sorted); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want.Object, got.Object)
+			checktest.Same(t, []string{clusterapi.ManagerPayload + " Apply", "someone Apply", manager + " Update status"}, managers(u), sorted)
 			if diff := cmp.Diff([]string{"Apply Deployment ns/d"}, c.ours(unmounted)); diff != "" {
 				t.Errorf("second pass: %s", diff)
 			}
@@ -141,13 +135,9 @@ func TestAdoptionCalls(t *testing.T) {
 		"Apply ConfigMap ns/a", "Update ConfigMap ns/a", "Apply ConfigMap ns/a", // nothing is known yet
 		"Get ConfigMap ns/b", "Update ConfigMap ns/b", "Apply ConfigMap ns/b",
 	}
-	if diff := cmp.Diff(want, c.ours(texts...)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, c.ours(texts...))
 	plain := []string{"Apply ConfigMap ns/a", "Apply ConfigMap ns/b"}
-	if diff := cmp.Diff(plain, c.ours(texts...)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, plain, c.ours(texts...))
 	c.tracker = NewTracker(nil)
 	if diff := cmp.Diff(plain, c.ours(texts...)); diff != "" {
 		t.Errorf("after a restart: %s", diff)
@@ -155,9 +145,7 @@ func TestAdoptionCalls(t *testing.T) {
 	// the operator is back for a while, and drops nothing by itself
 	c.operator(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: ns}, data: {old: "1"}}`)
 	c.ours(texts...)
-	if diff := cmp.Diff(map[string]string{"x": "1"}, dataOf(c.get(texts[1]))); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"x": "1"}, dataOf(c.get(texts[1])))
 }
 
 // Adopt names who is taken over.
@@ -191,9 +179,7 @@ func TestAdoptionOfCreated(t *testing.T) {
 	c := newTakeover(t)
 	c.operator(create, normal)
 	c.ours(create, normal)
-	if diff := cmp.Diff(map[string]string{"user": "default", "ours": "x"}, dataOf(c.get(normal))); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"user": "default", "ours": "x"}, dataOf(c.get(normal)))
 }
 
 // Of a ClusterOperator labels and annotations are ours, and not the spec, which its
@@ -211,9 +197,7 @@ func TestAdoptionOfClusterOperators(t *testing.T) {
 	checktest.Get(c.Cluster.Create(t.Context(), operator, clusterapi.CreateOptions{FieldManager: operatorManager}))(t)
 	c.run(Options{API: c.calledCluster, State: Reconciling}, text("new"))
 	u := c.get(text("old"))
-	if diff := cmp.Diff(map[string]string{"new": "x"}, u.GetAnnotations()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"new": "x"}, u.GetAnnotations())
 	if _, ok := u.Object["spec"]; !ok {
 		t.Error("the spec has gone")
 	}
@@ -233,9 +217,7 @@ func TestAdoptionOfVersions(t *testing.T) {
 	}
 	c.ours(`{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}, spec: {a: x, b: x}}`)
 	u = c.get(`{apiVersion: example.io/v1, kind: Thing, metadata: {name: t, namespace: ns}}`)
-	if diff := cmp.Diff(map[string]any{"a": "x", "b": "x"}, u.Object["spec"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]any{"a": "x", "b": "x"}, u.Object["spec"])
 }
 
 // refusing is an API that refuses updates with an error.

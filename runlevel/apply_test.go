@@ -335,15 +335,9 @@ func TestAwaitJobs(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		writes, waits, err := run(t, time.Hour, true, until(time.Minute, "{active: 1, succeeded: 1}", "{succeeded: 2}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"Apply Job ns/j", "Apply ConfigMap ns/after"}, writes); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{"waiting on job ns/j"}, waits); diff != "" {
-			t.Error(diff)
-		}
+		checktest.OK(t, err)
+		checktest.Same(t, []string{"Apply Job ns/j", "Apply ConfigMap ns/after"}, writes)
+		checktest.Same(t, []string{"waiting on job ns/j"}, waits)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		writes, _, err := run(t, time.Minute, true, until(time.Hour, "{active: 1}", ""))
@@ -526,9 +520,7 @@ func TestDeletionIsSubjectToInclusion(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			api, tr := newFake(object(t, text), object(t, other)), NewTracker(nil)
 			checktest.OK(t, once(t, api, Options{Tracker: tr, Filter: manifest.Filter{Capabilities: c.caps}}, text))
-			if diff := cmp.Diff(c.want, api.writes()); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.want, api.writes())
 			if n := len(tr.PendingDeletions()); n != len(c.want) {
 				t.Errorf("%d pending", n)
 			}

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // What a merge would change is drift: it is told with who did it, and repaired at
@@ -111,9 +113,7 @@ func TestApplyMergeDrift(t *testing.T) {
 				opts := cmp.Options{cmpopts.IgnoreFields(FieldOwner{}, "Time"), cmp.FilterPath(func(p cmp.Path) bool {
 					return strings.HasSuffix(p.String(), "Wanted") || strings.HasSuffix(p.String(), "Found")
 				}, cmp.FilterValues(func(a, b any) bool { return !isText(a) && !isText(b) }, cmp.Ignore()))}
-				if diff := cmp.Diff(tt.fields, withoutDigits(t, told[0].Fields), opts); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, tt.fields, withoutDigits(t, told[0].Fields), opts)
 				if text := fmt.Sprint(told); strings.Contains(text, "hidden") {
 					t.Errorf("shows a credential: %s", text)
 				}

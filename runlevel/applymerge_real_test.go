@@ -64,9 +64,7 @@ func TestApplyMergeReleases(t *testing.T) {
 					if old, err := c.Get(t.Context(), co.GroupVersionKind(), clusterapi.KeyOf(co)); err == nil {
 						old.Object["status"] = co.Object["status"]
 						_, err = c.UpdateStatus(t.Context(), old, clusterapi.UpdateOptions{})
-						if err != nil {
-							t.Fatal(err)
-						}
+						checktest.OK(t, err)
 					} else if err := c.Load(co); err != nil {
 						t.Fatal(err)
 					}

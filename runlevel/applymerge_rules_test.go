@@ -88,20 +88,14 @@ func TestApplyMergeGeneric(t *testing.T) {
 	if calls, err := c.pass(Options{}, wanted); err != nil || len(calls) != 1 {
 		t.Errorf("calls %v, %v", calls, err)
 	}
-	if diff := cmp.Diff(map[string]string{"theirs": "x"}, c.get(wanted).GetLabels()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"theirs": "x"}, c.get(wanted).GetLabels())
 	c = newCalled(t, fmt.Sprintf(rule, ", labels: {theirs: x}", "{name: a}, {name: b}"))
 	if calls, err := c.pass(Options{}, wanted); err != nil || len(calls) != 2 {
 		t.Errorf("calls %v, %v", calls, err)
 	}
 	got := c.get(wanted)
-	if diff := cmp.Diff(object(t, wanted).Object["spec"], got.Object["spec"]); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]string{"ours": "x"}, got.GetLabels()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, object(t, wanted).Object["spec"], got.Object["spec"])
+	checktest.Same(t, map[string]string{"ours": "x"}, got.GetLabels())
 }
 
 // Fields that the schema lacks are left out, with one warning, whether the object is
@@ -197,9 +191,7 @@ func TestApplyMergeDoubles(t *testing.T) {
 			t.Errorf("pass %d: %v, updates %v", i, err, updates)
 		}
 	}
-	if diff := cmp.Diff(map[string]any{"a": "x", "b": "x"}, c.get(mergeConfigMap).Object["data"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]any{"a": "x", "b": "x"}, c.get(mergeConfigMap).Object["data"])
 }
 
 func TestUnknownMode(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -163,13 +162,9 @@ func TestApplyMergeCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(causeOf(err))
 			}
-			if diff := cmp.Diff(tt.want, calls); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, calls)
 			if tt.data != nil {
-				if diff := cmp.Diff(tt.data, c.get(mergeConfigMap).Object["data"]); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, tt.data, c.get(mergeConfigMap).Object["data"])
 			}
 		})
 	}
@@ -208,9 +203,7 @@ func TestApplyMergeConflict(t *testing.T) {
 			if err != nil || len(retries) != 1 {
 				t.Errorf("error %v after retries %q", err, retries)
 			}
-			if diff := cmp.Diff(map[string]any{"a": "x", "theirs": "z"}, c.get(mergeConfigMap).Object["data"]); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, map[string]any{"a": "x", "theirs": "z"}, c.get(mergeConfigMap).Object["data"])
 		}
 		updates := updatesOf(calls)
 		if len(updates) != steps+1 { // one of them somebody's

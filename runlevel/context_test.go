@@ -8,9 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -122,9 +121,7 @@ func TestRunKeepsTheCause(t *testing.T) {
 			for _, err := range res.Errors {
 				got = append(got, err.Error())
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.want, got)
 		})
 	}
 }

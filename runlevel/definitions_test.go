@@ -69,12 +69,8 @@ func TestDefinedByPayload(t *testing.T) {
 		c := newDefined(t)
 		c.pass(Options{Mode: mode}, things(oneField), thingOf)
 		want := []string{`Filename: "0000_10_a_1.yaml" Group: "example.io" Kind: "Thing" Namespace: "ns" Name: "t": not applied, since the schema lacks them: spec.b`}
-		if diff := cmp.Diff(want, c.warnings); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff(any(map[string]any{"a": "x"}), c.spec(thingOf)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, c.warnings)
+		checktest.Same(t, any(map[string]any{"a": "x"}), c.spec(thingOf))
 		c.pass(Options{Mode: mode}, things(twoFields), thingOf) // an update brings the field
 		if diff := cmp.Diff(any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf)); diff != "" || len(c.warnings) > 0 {
 			t.Error(diff, c.warnings)
@@ -109,9 +105,7 @@ func TestDefinedByCluster(t *testing.T) {
 			if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], "the schema lacks them: spec.b") {
 				t.Errorf("%q", c.warnings)
 			}
-			if diff := cmp.Diff(any(map[string]any{"a": "x"}), c.spec(thingOf)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, any(map[string]any{"a": "x"}), c.spec(thingOf))
 			of := func(calls []string) (out []string) {
 				for _, call := range calls {
 					if !strings.HasPrefix(call, "Create") {
@@ -120,9 +114,7 @@ func TestDefinedByCluster(t *testing.T) {
 				}
 				return out
 			}
-			if diff := cmp.Diff(append(append([]string{"Apply Thing ns/t"}, tt.reads...), "Apply Thing ns/t"), of(calls)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, append(append([]string{"Apply Thing ns/t"}, tt.reads...), "Apply Thing ns/t"), of(calls))
 			if diff := cmp.Diff(append(tt.reads[:len(tt.reads):len(tt.reads)], "Apply Thing ns/t"), of(c.pass(Options{}, texts...))); diff != "" || len(c.warnings) > 0 {
 				t.Error(diff, c.warnings)
 			}
@@ -131,9 +123,7 @@ func TestDefinedByCluster(t *testing.T) {
 			u.Object["spec"] = object(t, strings.Replace(tt.cluster, oneField, twoFields, 1)).Object["spec"]
 			checktest.Get(c.Cluster.Update(t.Context(), u, clusterapi.UpdateOptions{}))(t)
 			c.pass(Options{}, texts...)
-			if diff := cmp.Diff(any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, any(map[string]any{"a": "x", "b": "x"}), c.spec(thingOf))
 		})
 	}
 }

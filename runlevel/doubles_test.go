@@ -134,25 +134,17 @@ func TestDoublesAreMerged(t *testing.T) {
 			if diff := cmp.Diff(once, r.pass(state, texts...)); diff != "" || r.api.calls != 1 {
 				t.Errorf("%d calls, first pass %s", r.api.calls, diff)
 			}
-			if diff := cmp.Diff(map[string]string{"both": "b", "same": "s", "one": "a", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, map[string]string{"both": "b", "same": "s", "one": "a", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two")))
 			if writes := r.pass(Reconciling, texts...); len(writes) > 0 || r.api.calls != 1 {
 				t.Errorf("%d calls, second pass %q", r.api.calls, writes)
 			}
 			want := []string{`Group: "" Kind: "ConfigMap" Namespace: "ns" Name: "two": applied as one from 0000_10_a_1.yaml, 0000_20_b_2.yaml; ` +
 				`overridden: data.both (by 0000_20_b_2.yaml), metadata.annotations["x.y/z"] (by 0000_20_b_2.yaml), metadata.labels.l (by 0000_20_b_2.yaml)`}
-			if diff := cmp.Diff(want, r.warnings); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, r.warnings)
 			r.pass(Updating, texts[1])
-			if diff := cmp.Diff(map[string]string{"both": "b", "same": "s", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, map[string]string{"both": "b", "same": "s", "two": "b"}, dataOf(r.get("v1", "ConfigMap", "two")))
 			r.pass(Updating, texts[0])
-			if diff := cmp.Diff(map[string]string{"both": "a", "same": "s", "one": "a"}, dataOf(r.get("v1", "ConfigMap", "two"))); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, map[string]string{"both": "a", "same": "s", "one": "a"}, dataOf(r.get("v1", "ConfigMap", "two")))
 		})
 	}
 }
@@ -169,9 +161,7 @@ func TestThreeManifestsOfOneResource(t *testing.T) {
 		"0000_10_a_5.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: d, namespace: ns}, data: {w: '1'}}",
 	}
 	r.pass(Updating, texts...)
-	if diff := cmp.Diff(map[string]string{"w": "3", "x": "3", "z": "2"}, dataOf(r.get("v1", "ConfigMap", "c"))); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"w": "3", "x": "3", "z": "2"}, dataOf(r.get("v1", "ConfigMap", "c")))
 	if len(r.warnings) != 1 || !strings.HasSuffix(r.warnings[0], "overridden: data.w (by 0000_10_a_3.yaml), data.x (by 0000_10_a_3.yaml)") {
 		t.Errorf("%q", r.warnings)
 	}
@@ -205,17 +195,13 @@ func TestFormerManagersAreGivenUp(t *testing.T) {
 			apply(r, "clusterupdate-payload-x", "{similar: x}")
 			r.pass(Reconciling, c.texts...)
 			u := r.get("v1", "ConfigMap", "c")
-			if diff := cmp.Diff(c.want, dataOf(u)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.want, dataOf(u))
 			var managers []string
 			for _, f := range u.GetManagedFields() {
 				managers = append(managers, f.Manager)
 			}
 			slices.Sort(managers)
-			if diff := cmp.Diff([]string{"clusterupdate-payload", "clusterupdate-payload-x", "someone"}, managers); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{"clusterupdate-payload", "clusterupdate-payload-x", "someone"}, managers)
 			if writes := r.pass(Reconciling, c.texts...); len(writes) > 0 {
 				t.Errorf("second pass: %q", writes)
 			}
@@ -240,13 +226,9 @@ func TestDoublesWithCreateOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newDoubleRun(t)
-			if diff := cmp.Diff(c.writes, r.pass(Updating, c.texts...)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.writes, r.pass(Updating, c.texts...))
 			u := r.get("v1", "ConfigMap", "c")
-			if diff := cmp.Diff(c.want, dataOf(u)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.want, dataOf(u))
 			if writes := r.pass(Updating, c.texts...); len(writes) > 0 {
 				t.Errorf("second pass: %q", writes)
 			}
@@ -272,12 +254,8 @@ func TestDoublesWithDelete(t *testing.T) {
 	r := newDoubleRun(t)
 	r.pass(Updating, "x.yaml: {apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns}, data: {old: x}}")
 	want := []string{"Delete ConfigMap ns/c", "Apply ConfigMap ns/c by clusterupdate-payload"}
-	if diff := cmp.Diff(want, r.pass(Updating, remove, one, two)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(map[string]string{"a": "x", "b": "x"}, dataOf(r.get("v1", "ConfigMap", "c"))); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, r.pass(Updating, remove, one, two))
+	checktest.Same(t, map[string]string{"a": "x", "b": "x"}, dataOf(r.get("v1", "ConfigMap", "c")))
 	for _, state := range []State{Updating, Reconciling} {
 		if writes := r.pass(state, remove, one, two); len(writes) > 0 {
 			t.Errorf("%s again: %q", state, writes)
@@ -293,9 +271,7 @@ func TestDoubleClusterOperators(t *testing.T) {
 	checktest.OK(t, r.api.API.(*memory.Cluster).Load(co))
 	text := "0000_10_%s_1.yaml: {apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co, annotations: {%s: x, both: %s}}, spec: {}, status: {versions: [{name: %s, version: '1'}]}}"
 	texts := []string{fmt.Sprintf(text, "a", "a", "a", "a"), fmt.Sprintf(text, "b", "b", "b", "a")}
-	if diff := cmp.Diff([]string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(Reconciling, texts...)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"Apply ClusterOperator co by clusterupdate-payload"}, r.pass(Reconciling, texts...))
 	if writes := r.pass(Reconciling, texts...); len(writes) > 0 {
 		t.Errorf("second pass: %q", writes)
 	}
@@ -330,9 +306,7 @@ func TestDoublesFailAndVanish(t *testing.T) {
 	if err == nil || res.Done != 1 || len(api.writes()) != 2 {
 		t.Fatalf("%+v %v %q", res, err, api.writes())
 	}
-	if diff := cmp.Diff(map[string]string{"k0": "x", "k1": "x"}, dataOf(api.get("ConfigMap", "ns/c"))); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, map[string]string{"k0": "x", "k1": "x"}, dataOf(api.get("ConfigMap", "ns/c")))
 	c := newMemory()
 	for _, enabled := range [][]string{{"A", "B"}, {"A"}, {"B"}} {
 		o := Options{API: c, Filter: manifest.Filter{Capabilities: &manifest.Capabilities{Known: sets.New("A", "B"), Enabled: sets.New(enabled...)}}}
@@ -371,9 +345,7 @@ func TestDoubleDeployment(t *testing.T) {
 	want := object(t, `{apiVersion: v1, kind: X, l: [
 		{name: a, image: a2, env: [{name: X, value: '2'}, {name: W, value: '1'}], ports: [{containerPort: 80, name: web, protocol: TCP, hostPort: 80}]},
 		{name: b, image: b1}, {name: c, image: c2}]}`).Object["l"]
-	if diff := cmp.Diff(want, any(got)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, any(got))
 	if !strings.HasSuffix(warning, "overridden: spec.template.spec.containers[name=a].env[name=X].value (by 0000_10_c1_x.yaml), spec.template.spec.containers[name=a].image (by 0000_10_c1_x.yaml)") {
 		t.Error(warning)
 	}

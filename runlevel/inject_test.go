@@ -81,9 +81,7 @@ func envOf(t *testing.T, obj *unstructured.Unstructured) map[string]string {
 	out := make(map[string]string)
 	for _, field := range []string{"initContainers", "containers"} {
 		containers, _, err := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", field)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		for _, c := range containers {
 			c := c.(map[string]any)
 			env, _, _ := unstructured.NestedSlice(c, "env")
@@ -186,9 +184,7 @@ data:
 				t.Fatal(causeOf(err))
 			}
 			data, _, err := unstructured.NestedStringMap(api.get("ConfigMap", "ns/c").Object, "data")
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			get := func(key string) (s serving) {
 				var config struct {
 					ServingInfo struct {
@@ -206,12 +202,8 @@ data:
 				}
 				return s
 			}
-			if diff := cmp.Diff(c.operator, get("operator.yaml")); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.controller, get("controller.yaml")); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.operator, get("operator.yaml"))
+			checktest.Same(t, c.controller, get("controller.yaml"))
 			if !strings.HasPrefix(data["operator.yaml"], "# keep me\n") {
 				t.Errorf("comment is lost:\n%s", data["operator.yaml"])
 			}

@@ -215,9 +215,7 @@ func TestLedgerOperatorGone(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if diff := cmp.Diff([]string{"ClusterOperator o was deleted"}, told); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"ClusterOperator o was deleted"}, told)
 	checktest.Get(clusterapi.Modify(t.Context(), w.c, clusterapi.Key("", "o"), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 		good, err := clusterapi.FromUnstructured[configv1.ClusterOperator](object(t, goodOperator))
 		if err == nil {
@@ -361,9 +359,7 @@ func TestDriftToldOnce(t *testing.T) {
 	got := []int{pass(), pass()}
 	drift("z")
 	got = append(got, pass(), pass())
-	if diff := cmp.Diff([]int{1, 0, 1, 0}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []int{1, 0, 1, 0}, got)
 }
 
 // Whatever happens, and in whatever order and how often the watches tell of it,

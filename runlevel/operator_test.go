@@ -78,9 +78,7 @@ func TestCheckOperator(t *testing.T) {
 			co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "co"}, Status: configv1.ClusterOperatorStatus{Conditions: c.conditions, Versions: c.has}}
 			err := checkOperator(co, c.wants, c.state)
 			if c.want == nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				return
 			}
 			te, ok := errors.AsType[*TaskError](err)
@@ -88,12 +86,8 @@ func TestCheckOperator(t *testing.T) {
 				t.Fatalf("error %v", err)
 			}
 			got := finding{te.Effect, te.Reason, te.PluralReason, te.Error(), te.PluralFormat, te.Err.Error(), te.Wait.Reason}
-			if diff := cmp.Diff(*c.want, got); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.undone, te.Wait.Undone); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, *c.want, got)
+			checktest.Same(t, c.undone, te.Wait.Undone)
 			if te.Name != "co" || te.Wait.Operator != "co" {
 				t.Errorf("name %q, waits on %q", te.Name, te.Wait.Operator)
 			}
@@ -148,9 +142,7 @@ func TestClusterOperatorCalls(t *testing.T) {
 			}
 			tasks := tasksOf(t, coManifest)
 			_, err := Run(t.Context(), tasks, Options{API: api, State: c.state, Backoff: &Backoff{Steps: 1}})
-			if diff := cmp.Diff(c.want, api.writes()); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, c.want, api.writes())
 			if got := fmt.Sprint(err); c.failure == "" && err != nil || c.failure != "" && got != c.failure {
 				t.Errorf("error %v, want %q", err, c.failure)
 			}
@@ -167,9 +159,7 @@ func TestPrecreatedClusterOperator(t *testing.T) {
 	co := api.get("ClusterOperator", "co")
 	status, _, _ := unstructured.NestedMap(co.Object, "status")
 	want := map[string]any{"relatedObjects": []any{map[string]any{"group": "", "resource": "namespaces", "name": "ns"}}}
-	if diff := cmp.Diff(want, status); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, status)
 	if refs := co.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != "u" {
 		t.Errorf("owners %v", refs)
 	}
@@ -208,9 +198,7 @@ func TestPrecreatedClusterOperatorHasSpec(t *testing.T) {
 func TestPrecreationWithoutRelatedObjects(t *testing.T) {
 	api := newFake()
 	_, _ = Run(t.Context(), tasksOf(t, `{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: co}, status: {versions: [{name: operator, version: "2"}]}}`), Options{API: api})
-	if diff := cmp.Diff([]string{"Create ClusterOperator co"}, api.writes()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"Create ClusterOperator co"}, api.writes())
 }
 
 func TestPrecreationToleratesConflict(t *testing.T) {
@@ -277,9 +265,7 @@ func TestOperatorClocksInEveryState(t *testing.T) {
 				pass(0, "False")
 				got = append(got, since())
 				want := []any{1 * time.Minute, 1 * time.Minute, nil, 4 * time.Minute, 5 * time.Minute}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("awaited since (-want +got):\n%s", diff)
-				}
+				checktest.SameIn(t, "awaited since", want, got)
 			})
 		})
 	}

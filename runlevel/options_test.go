@@ -72,9 +72,7 @@ func TestWrap(t *testing.T) {
 		coManifest,
 	}
 	checktest.OK(t, once(t, api, Options{Wrap: wrap, SkipChecks: true, Workers: 1}, texts...))
-	if diff := cmp.Diff([]string{"co Precreating <nil>", "first Updating refused", "c Updating <nil>", "co Updating <nil>"}, seen); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"co Precreating <nil>", "first Updating refused", "c Updating <nil>", "co Updating <nil>"}, seen)
 	if api.get("ConfigMap", "first/c") == nil {
 		t.Error("what comes after was not applied")
 	}

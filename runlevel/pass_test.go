@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -385,15 +384,11 @@ func TestTrackerIsSaved(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if since, ok := restored.COStart("etcd"); !ok || !since.Equal(passStart.Add(-245*time.Second)) {
 				t.Errorf("etcd is awaited since %v", since)
 			}
-			if diff := cmp.Diff(c.pending, restored.PendingDeletions()); diff != "" {
-				t.Errorf("pending (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "pending", c.pending, restored.PendingDeletions())
 		})
 	}
 }

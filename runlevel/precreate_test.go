@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -31,9 +29,7 @@ func TestPrecreationInEveryPass(t *testing.T) {
 					return nil
 				}}
 				checktest.Get(Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt, Workers: 1}))(t)
-				if diff := cmp.Diff(want, r.log); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, r.log)
 			})
 		}
 	}
@@ -45,9 +41,7 @@ func TestPrecreationEndsWithTheContext(t *testing.T) {
 	r := &recorder{apply: func(context.Context, *manifest.Task, State) error { cancel(); return nil }}
 	tasks := manifest.NewTasks([]*manifest.Manifest{operatorManifest(t, "0000_10_a_1", "a"), operatorManifest(t, "0000_10_a_2", "b")})
 	res, err := Run(ctx, tasks, Options{Applier: r})
-	if diff := cmp.Diff([]string{"pre a"}, r.log); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"pre a"}, r.log)
 	if err == nil || err.Error() != "update context canceled at 0 of 2" || res.Failure != nil {
 		t.Errorf("error %v, failure %v", err, res.Failure)
 	}

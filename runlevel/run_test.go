@@ -361,9 +361,7 @@ func TestRunProperties(t *testing.T) {
 		res, _ := Run(t.Context(), tasks, Options{Applier: r, State: state, Attempt: attempt})
 
 		g := graphFor(state, tasks, attempt)
-		if err := g.Validate(); err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, g.Validate())
 		nodeFails := func(i int) bool {
 			return slices.ContainsFunc(g.Nodes[i].Tasks, func(t *manifest.Task) bool { return fails[t.Manifest.Identity().Name] })
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func requestOf(t testing.TB, desired string) *unstructured.Unstructured {
@@ -22,9 +23,7 @@ func requestOf(t testing.TB, desired string) *unstructured.Unstructured {
 		return u
 	}
 	var value any
-	if err := yaml.Unmarshal([]byte(desired), &value); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal([]byte(desired), &value))
 	u.Object["spec"].(map[string]any)["desiredUpdate"] = value
 	return u
 }
@@ -57,9 +56,7 @@ func TestNotUnderstood(t *testing.T) {
 			for _, err := range clusterversion.NotUnderstood(cv) {
 				got = append(got, err.Error())
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 			if diff := cmp.Diff(before.Object, cv.Object); diff != "" {
 				t.Errorf("the object was changed: %s", diff)
 			}
@@ -92,9 +89,7 @@ func TestUpdateFields(t *testing.T) {
 	for f := range reflect.TypeFor[configv1.Update]().Fields() {
 		got = append(got, strings.Split(f.Tag.Get("json"), ",")[0])
 	}
-	if diff := cmp.Diff([]string{"architecture", "version", "image", "force", "acceptRisks", "mode"}, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"architecture", "version", "image", "force", "acceptRisks", "mode"}, got)
 }
 
 func FuzzNotUnderstood(f *testing.F) {

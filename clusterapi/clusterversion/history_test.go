@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var (
@@ -90,16 +90,10 @@ func TestMergeHistory(t *testing.T) {
 			c := tt.change
 			c.Release, c.Now = release(tt.release), t1
 			got := clusterversion.MergeHistory(before, c)
-			if diff := cmp.Diff(tt.want, show(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(history(tt.history), before); diff != "" {
-				t.Errorf("the input changed (-want +got):\n%s", diff)
-			}
+			checktest.Same(t, tt.want, show(got))
+			checktest.SameIn(t, "the input changed", history(tt.history), before)
 			again := clusterversion.MergeHistory(got, c)
-			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("merging again changes (-first +second):\n%s", diff)
-			}
+			checktest.SameIn(t, "merging again changes (-first +second)", got, again)
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 )
 
@@ -55,9 +56,7 @@ func (tt *requestTest) run(t *testing.T) {
 	if err != nil {
 		text = err.Error()
 	}
-	if diff := cmp.Diff([]string{tt.out, tt.warn, tt.err}, []string{got.Out, got.Err, text}); diff != "" {
-		t.Errorf("out, err, error (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "out, err, error", []string{tt.out, tt.warn, tt.err}, []string{got.Out, got.Err, text})
 	if refused := new(clusterversion.RefusedError); err != nil && (!errors.As(err, &refused) || refused.Reason != tt.reason || refused.Waiver != tt.waiver) {
 		t.Errorf("refused as %+v, want %s %s", refused, tt.reason, tt.waiver)
 	}
@@ -67,9 +66,7 @@ func (tt *requestTest) run(t *testing.T) {
 	if got.ClusterVersion == nil {
 		return
 	}
-	if diff := cmp.Diff(tt.want, got.ClusterVersion.Spec.DesiredUpdate); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, tt.want, got.ClusterVersion.Spec.DesiredUpdate)
 	before.Spec.DesiredUpdate = got.ClusterVersion.Spec.DesiredUpdate
 	if diff := cmp.Diff(before, got.ClusterVersion); diff != "" {
 		t.Errorf("something else was changed: %s", diff)
@@ -266,9 +263,7 @@ func TestChannelRequest(t *testing.T) {
 					t.Errorf("refused as %+v", refused)
 				}
 			}
-			if diff := cmp.Diff([]string{tt.out, tt.warn, tt.err}, []string{got.Out, got.Err, text}); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{tt.out, tt.warn, tt.err}, []string{got.Out, got.Err, text})
 			if diff := cmp.Diff(before, tt.cv); diff != "" {
 				t.Errorf("the argument was changed: %s", diff)
 			}
@@ -311,9 +306,7 @@ func TestUpstreamRequest(t *testing.T) {
 			if got.ClusterVersion != nil {
 				upstream = string(got.ClusterVersion.Spec.Upstream)
 			}
-			if diff := cmp.Diff([]string{tt.want, tt.out, tt.warn, tt.err}, []string{upstream, got.Out, got.Err, text}); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{tt.want, tt.out, tt.warn, tt.err}, []string{upstream, got.Out, got.Err, text})
 		})
 	}
 }
@@ -421,9 +414,7 @@ func TestSubmit(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		stored := storedVersion(t, api)
-		if diff := cmp.Diff(&configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4)}, stored.Spec.DesiredUpdate); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, &configv1.Update{Version: "4.20.4", Image: cvtest.ImageOf(cvtest.Repository, 4)}, stored.Spec.DesiredUpdate)
 		if got.ClusterVersion.ResourceVersion != stored.ResourceVersion || stored.Generation != 2 {
 			t.Errorf("resource version %s of %s, generation %d", got.ClusterVersion.ResourceVersion, stored.ResourceVersion, stored.Generation)
 		}
@@ -533,26 +524,18 @@ func TestRequestProperties(t *testing.T) {
 			r = clusterversion.UpdateRequest{To: versions.Draw(t, "to"), AllowNotRecommended: flag("not recommended"), AllowUpgradeWithWarnings: flag("warnings"), Force: flag("force")}
 		}
 		u, err := clusterapi.ToUnstructured(cv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		api := memory.NewOpenShift(memory.Options{})
-		if err := api.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, api.Load(u))
 		before, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), api, clusterapi.Key("", "version"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		want, wantErr := r.Edit(before)
 		got, gotErr := clusterversion.Submit(context.Background(), api, r)
 		if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || want.Out != got.Out || want.Err != got.Err {
 			t.Fatalf("decided %q %q %v, carried out %q %q %v", want.Out, want.Err, wantErr, got.Out, got.Err, gotErr)
 		}
 		after, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), api, clusterapi.Key("", "version"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		spec := before.Spec
 		if want.ClusterVersion != nil {
 			spec = want.ClusterVersion.Spec
@@ -560,12 +543,8 @@ func TestRequestProperties(t *testing.T) {
 		if wantErr != nil && want.ClusterVersion != nil {
 			t.Error("refused, with a change")
 		}
-		if diff := cmp.Diff(spec, after.Spec); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff(before.Status, after.Status); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, spec, after.Spec)
+		checktest.Same(t, before.Status, after.Status)
 	})
 }
 
@@ -623,23 +602,15 @@ func ExampleRollbackRequest() {
 // clusterOf returns a cluster that has cv alone.
 func clusterOf(t testing.TB, o memory.Options, cv *configv1.ClusterVersion) *memory.Cluster {
 	t.Helper()
-	u, err := clusterapi.ToUnstructured(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := checktest.Get(clusterapi.ToUnstructured(cv))(t)
 	api := memory.NewOpenShift(o)
-	if err := api.Load(u); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, api.Load(u))
 	return api
 }
 
 // storedVersion reads the ClusterVersion.
 func storedVersion(t testing.TB, api clusterapi.Reader) *configv1.ClusterVersion {
 	t.Helper()
-	cv, err := clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version")))(t)
 	return cv
 }

@@ -3,11 +3,11 @@ package clusterversion_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestResolve(t *testing.T) {
@@ -75,9 +75,7 @@ func TestResolve(t *testing.T) {
 			got := clusterversion.Resolve(version(tt.change), base, false, tt.options)
 			got.Withdrawn = ""
 			want := clusterversion.Resolution{Outcome: tt.outcome, Row: tt.row, Release: release(tt.want), Why: tt.why}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			checktest.Same(t, want, got)
 		})
 	}
 }
@@ -132,9 +130,7 @@ func TestResolveFaulty(t *testing.T) {
 	cv := version(nil)
 	got := clusterversion.Resolve(cv, release("4.2.2@X"), true, clusterversion.ResolveOptions{})
 	want := clusterversion.Resolution{Outcome: clusterversion.Invalid, Row: clusterversion.RowInvalid, Release: release("4.2.2@X"), Why: "the request is invalid", Withdrawn: "the cluster stays at 4.2.2, as it does now"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 func TestResolveForce(t *testing.T) {

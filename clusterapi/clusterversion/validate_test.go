@@ -3,11 +3,11 @@ package clusterversion_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // version returns a valid object: own 4.2.0@A, available 4.2.1@B, history
@@ -101,9 +101,7 @@ func TestValidate(t *testing.T) {
 			for _, err := range clusterversion.Validate(version(tt.change), tt.acceptRisks) {
 				got = append(got, err.Error())
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			checktest.Same(t, tt.want, got)
 		})
 	}
 }
@@ -116,12 +114,8 @@ func TestClear(t *testing.T) {
 	before := bad.DeepCopy()
 	got := clusterversion.Clear(bad, clusterversion.Validate(bad, false))
 	want := configv1.ClusterVersionSpec{Channel: "stable-4.2"}
-	if diff := cmp.Diff(want, got.Spec); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before, bad); diff != "" {
-		t.Errorf("the object itself changed (-before +after):\n%s", diff)
-	}
+	checktest.Same(t, want, got.Spec)
+	checktest.SameIn(t, "the object itself changed (-before +after)", before, bad)
 
 	required := version(request(configv1.Update{Force: true}))
 	if got := clusterversion.Clear(required, clusterversion.Validate(required, false)); got.Spec.DesiredUpdate == nil {

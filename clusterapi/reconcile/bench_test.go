@@ -9,6 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // BenchmarkChange is the way of one change through Run: write, event, Changed,
@@ -23,10 +24,7 @@ func BenchmarkChange(b *testing.B) {
 		return reconcile.Result{}, nil
 	}}
 	benchRun(b, api, r)
-	object, err := clusterapi.ToUnstructured(newConfigMap("a", "0"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	object := checktest.Get(clusterapi.ToUnstructured(newConfigMap("a", "0")))(b)
 	write := func(v string) {
 		object.Object["data"] = map[string]any{"v": v}
 		if _, err := api.Apply(context.Background(), object, clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
@@ -78,16 +76,12 @@ func BenchmarkSync(b *testing.B) {
 		if err == nil {
 			_, err = api.Create(context.Background(), u, clusterapi.CreateOptions{})
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
 	}
 	s := reconcile.NewSyncer(reconcile.Options{API: api}, process(rec{name: "r", watches: []reconcile.Watch{{GVK: configMaps}}}))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Sync(context.Background()); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, checktest.Err(s.Sync(context.Background())))
 	}
 }
 
@@ -98,8 +92,6 @@ func benchRun(b *testing.B, api clusterapi.ClusterAPI, r reconcile.Reconciler) {
 	go func() { ended <- reconcile.Run(ctx, reconcile.Options{API: api}, process(r)) }()
 	b.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			b.Error(err)
-		}
+		checktest.Good(b, <-ended)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 )
 
@@ -41,9 +42,7 @@ func TestSameSeedSameRun(t *testing.T) {
 			t.Fatalf("%d faults, %v", len(faults), err)
 		}
 		again, _, _ := play(1, o)
-		if diff := cmp.Diff(first, again); diff != "" {
-			t.Errorf("the same seed made another run (-first +second):\n%s", diff)
-		}
+		checktest.SameIn(t, "the same seed made another run (-first +second)", first, again)
 		other, _, _ := play(2, o)
 		if cmp.Equal(first, other) {
 			t.Error("another seed made the same run")
@@ -61,12 +60,8 @@ func TestFaultLeftOut(t *testing.T) {
 		o.Faults.Only[f] = f != all[i]
 	}
 	_, some, err := play(3, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(all[:i], some[:i]); diff != "" {
-		t.Errorf("the faults before the one that was left out (-with +without):\n%s", diff)
-	}
+	checktest.OK(t, err)
+	checktest.SameIn(t, "the faults before the one that was left out (-with +without)", all[:i], some[:i])
 	if slices.Contains(some, all[i]) {
 		t.Errorf("%q took place", all[i])
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var (
@@ -116,9 +117,7 @@ func drive(t *testing.T, o reconcile.Options, d time.Duration, recs ...reconcile
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	if err := reconcile.Run(ctx, o, process(recs...)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, reconcile.Run(ctx, o, process(recs...)))
 }
 
 // begin runs a process until the function that it returns is called.
@@ -130,9 +129,7 @@ func begin(t *testing.T, o reconcile.Options, recs ...reconcile.Reconciler) (sto
 	synctest.Wait()
 	return func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 	}
 }
 
@@ -166,9 +163,7 @@ func put(t *testing.T, api clusterapi.ClusterAPI, name, value string) {
 	if err == nil {
 		_, err = api.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 }
 
 func remove(t *testing.T, api clusterapi.ClusterAPI, name string) {

@@ -10,9 +10,8 @@ import (
 
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // working returns a job that takes some time and logs what becomes of it.
@@ -86,9 +85,7 @@ func TestJobs(t *testing.T) {
 				if tc.name == "several at a time" {
 					got, tc.want = sorted(got), sorted(tc.want)
 				}
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(t, tc.want, got)
 			})
 		})
 	}
@@ -104,9 +101,7 @@ func TestAJobWithoutDoneWakesItsKey(t *testing.T) {
 				return nil, errors.Join(reconcile.Sleep(ctx, time.Second), errTest)
 			}}}}, nil
 		}}, "k"))
-		if diff := cmp.Diff([]string{"0s look k", "1s Failed r k x1: job 1: no luck", "1s look k"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"0s look k", "1s Failed r k x1: job 1: no luck", "1s look k"}, l.take())
 	})
 }
 
@@ -120,9 +115,7 @@ func TestJobsStayAfterAnError(t *testing.T) {
 			}
 			return reconcile.Result{At: r.Now.Add(time.Second), Jobs: []reconcile.Job{working(l, 1, 20*time.Second)}}, nil
 		}}, "k"))
-		if diff := cmp.Diff([]string{"0s 1 begins", "0s 1 reports half", "20s 1 ends", "20s 1 done: whole, <nil>"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"0s 1 begins", "0s 1 reports half", "20s 1 ends", "20s 1 done: whole, <nil>"}, l.take())
 	})
 }
 
@@ -132,9 +125,7 @@ func TestAnIDThatCannotBeCompared(t *testing.T) {
 		drive(t, reconcile.Options{Observe: l.observe}, time.Millisecond, at(rec{name: "r", look: func(context.Context, reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{Jobs: []reconcile.Job{{ID: []string{"a"}}}}, nil
 		}}, "k"))
-		if diff := cmp.Diff([]string{"0s Failed r k x1: the ID of a job, a []string, cannot be compared"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"0s Failed r k x1: the ID of a job, a []string, cannot be compared"}, l.take())
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var errTest = errors.New("no luck")
@@ -58,9 +59,7 @@ func TestFailuresBackOff(t *testing.T) {
 				if tc.errs[len(tc.errs)-1] != nil && len(got) > len(tc.want) {
 					got = got[:len(tc.want)]
 				}
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("looks (-want +got):\n%s", diff)
-				}
+				checktest.SameIn(t, "looks", tc.want, got)
 			})
 		})
 	}
@@ -83,9 +82,7 @@ func TestALastingErrorIsToldSeldom(t *testing.T) {
 			"16m40.95s Failed r a x45: no luck",
 			"20m10.95s Recovered r a x51: <nil>",
 		}
-		if diff := cmp.Diff(want, l.take()); diff != "" {
-			t.Errorf("events (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "events", want, l.take())
 	})
 }
 
@@ -108,9 +105,7 @@ func TestABusyServerIsToldAndObeyed(t *testing.T) {
 			"0s a ->1", "0s look a", "0s ServerBusy r a x1: busy",
 			"10s a 1>2", "1m0s look a", "1m0s Recovered r a x1: <nil>",
 		}
-		if diff := cmp.Diff(want, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, want, l.take())
 	})
 }
 
@@ -172,9 +167,7 @@ func TestWhenToLookAgain(t *testing.T) {
 					}
 				}, Resync: reconcile.Never}
 				drive(t, o, 2*time.Hour, at(rec{name: "r", look: script(l, tc.steps...)}, "a"))
-				if diff := cmp.Diff(tc.want, l.take()); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(t, tc.want, l.take())
 			})
 		})
 	}
@@ -203,9 +196,7 @@ func TestAWakeDuringALookIsKept(t *testing.T) {
 		put(t, api, "a", "3")
 		time.Sleep(time.Minute)
 		want := []string{"0s a ->1", "0s look", "1s a 1>3", "1s look"}
-		if diff := cmp.Diff(want, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, want, l.take())
 	})
 }
 
@@ -217,9 +208,7 @@ func TestReconcilersWakeOneAnother(t *testing.T) {
 				return reconcile.Result{Wake: []reconcile.Wake{{Reconciler: "two", Key: reconcile.Key{Name: "b"}, After: time.Second}}}, nil
 			}}, "a"),
 			rec{name: "two", look: looks(l, "two ")})
-		if diff := cmp.Diff([]string{"1s two look b"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"1s two look b"}, l.take())
 	})
 }
 
@@ -259,9 +248,7 @@ func TestReconcilersDoNotWaitForEachOther(t *testing.T) {
 		time.Sleep(time.Second)
 		stop()
 		want := []string{"0s quick a ->1", "0s quick a 1>2", "0s quick look a", "0s quick look a", "0s slow a ->1", "1h0m0s quick a 2>3", "1h0m0s quick look a"}
-		if diff := cmp.Diff(want, sorted(l.take())); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, want, sorted(l.take()))
 	})
 }
 
@@ -288,9 +275,7 @@ func TestAFailingKeyDoesNotStarveOthers(t *testing.T) {
 			}
 			return look(c, q)
 		}
-		if err := reconcile.Run(ctx, reconcile.Options{}, process(at(r, names...))); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{}, process(at(r, names...))))
 		if looked["good"] < 500 || looked["better"] < 500 || looked["bad7"] == 0 {
 			t.Errorf("looks: %v", looked)
 		}
@@ -404,9 +389,7 @@ func TestCallsHaveDeadlines(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 					defer cancel()
 					o := reconcile.Options{API: unwatched{newCluster(hang)}, CallTimeout: tc.timeout, Resync: reconcile.Never}
-					if err := reconcile.Run(ctx, o, p); err != nil {
-						t.Fatal(err)
-					}
+					checktest.OK(t, reconcile.Run(ctx, o, p))
 					if got := strings.Join(l.take(), "\n"); got != tc.want {
 						t.Errorf("got  %s\nwant %s", got, tc.want)
 					}
@@ -438,9 +421,7 @@ func TestModifyReturnsAConflictAtOnce(t *testing.T) {
 			})
 			return reconcile.Result{}, err
 		}}, "a"))
-		if diff := cmp.Diff([]string{"0s look", "0s look", "0s look", "0s look"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"0s look", "0s look", "0s look", "0s look"}, l.take())
 	})
 }
 
@@ -480,9 +461,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 
 		done, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := reconcile.Run(done, reconcile.Options{}, process(at(rec{name: "r"}, "a"))); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, reconcile.Run(done, reconcile.Options{}, process(at(rec{name: "r"}, "a"))))
 	})
 }
 
@@ -548,9 +527,7 @@ func TestPanicsAreErrors(t *testing.T) {
 					if how == "panic" && !strings.Contains(stack, "live_test.go") {
 						t.Errorf("the stack does not say where: %s", stack)
 					}
-					if diff := cmp.Diff([]string{"0s a ->1", "0s b ->1", "0s look a", "0s look b"}, l.take()); diff != "" {
-						t.Errorf("the other reconciler (-want +got):\n%s", diff)
-					}
+					checktest.SameIn(t, "the other reconciler", []string{"0s a ->1", "0s b ->1", "0s look a", "0s look b"}, l.take())
 				})
 			})
 		}
@@ -560,9 +537,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLog()
 			drive(t, reconcile.Options{Observe: l.observe}, time.Second, listing{rec{name: "bad"}, func() []reconcile.Key { panic("boom") }})
-			if diff := cmp.Diff([]string{"0s Failed bad x1: panic: boom"}, l.take()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			checktest.Same(t, []string{"0s Failed bad x1: panic: boom"}, l.take())
 		})
 	})
 	t.Run("Observe and Logger", func(t *testing.T) {
@@ -722,9 +697,7 @@ func TestAnotherClock(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, <-ended)
 }
 
 func TestErrorsOfTheServerKeepTheirType(t *testing.T) {
@@ -742,9 +715,7 @@ func TestErrorsOfTheServerKeepTheirType(t *testing.T) {
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{newCluster(late)}}, p); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{newCluster(late)}}, p))
 		if status := apierrors.APIStatus(nil); !apierrors.IsTimeout(got) || !errors.As(got, &status) || status.Status().Code != http.StatusGatewayTimeout || !errors.Is(got, context.DeadlineExceeded) {
 			t.Errorf("got %v", got)
 		}
@@ -789,8 +760,6 @@ func TestAHostRunsTheLooks(t *testing.T) {
 			"0s test r a", "0s host: no luck", "10ms test r a", "10ms Recovered r a x1: <nil>", "10ms host: <nil>",
 			"1.01s test r a", "1.01s Failed r a x1: panic: boom", "2.01s test r a",
 		}
-		if diff := cmp.Diff(sorted(want), sorted(l.take())); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, sorted(want), sorted(l.take()))
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,9 +48,7 @@ func TestChangesWakeKeys(t *testing.T) {
 					got = append(got, line)
 				}
 				want := []string{"a 1>2", "b 1>-", "c ->1", "look a", "look b", "look c"}
-				if diff := cmp.Diff(want, sorted(got)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(t, want, sorted(got))
 			})
 		})
 	}
@@ -81,12 +78,8 @@ func TestWatchesAreShared(t *testing.T) {
 		inNS.Options.Namespace = "ns"
 		stop := begin(t, reconcile.Options{API: api}, rec{name: "one", watches: []reconcile.Watch{same(), trimmed, inNS}}, rec{name: "two", watches: []reconcile.Watch{same(), trimmed}})
 		defer stop()
-		if diff := cmp.Diff([]string{"0s ConfigMap ", "0s ConfigMap ns"}, sorted(begun.take())); diff != "" {
-			t.Errorf("watches (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"0s a ->1", "0s a ->1", "0s in ns a ->1", "0s trimmed a ->", "0s trimmed a ->"}, sorted(l.take())); diff != "" {
-			t.Errorf("changes (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "watches", []string{"0s ConfigMap ", "0s ConfigMap ns"}, sorted(begun.take()))
+		checktest.SameIn(t, "changes", []string{"0s a ->1", "0s a ->1", "0s in ns a ->1", "0s trimmed a ->", "0s trimmed a ->"}, sorted(l.take()))
 	})
 }
 
@@ -208,9 +201,7 @@ func TestNoKeyIsLookedAtBeforeAllIsListed(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		want := []string{"0s other a ->1", "5s a ->1", "5s look a", "5s look k"}
-		if diff := cmp.Diff(want, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, want, l.take())
 	})
 }
 
@@ -261,9 +252,7 @@ func TestABrokenWatchYieldsDifferences(t *testing.T) {
 			"1m0.03s b 1>2", "1m0.03s c 1>-", "1m0.03s d ->1",
 		}
 		got := l.take()
-		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, sorted(want), sorted(got))
 	})
 }
 
@@ -294,9 +283,7 @@ func TestAListThatDoesNotComeIsBrokenOff(t *testing.T) {
 			"1m30.07s a ->1", "1m30.07s look a",
 		}
 		got := l.take()
-		if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, sorted(want), sorted(got))
 	})
 }
 
@@ -326,9 +313,7 @@ func TestAKindThatIsNotServed(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				want := []string{"0s NotServed Widget", "0s look k", "11m0s WatchRecovered Widget", "11m0s false>true"}
 				got := l.take()
-				if diff := cmp.Diff(sorted(want), sorted(got)); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(t, sorted(want), sorted(got))
 			})
 		})
 	}
@@ -351,9 +336,7 @@ func define(t *testing.T, api clusterapi.ClusterAPI) {
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "ns", "name": "w"},
 	}}
 	for _, u := range []*unstructured.Unstructured{crd, widget} {
-		if _, err := api.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(api.Create(t.Context(), u, clusterapi.CreateOptions{})))
 	}
 }
 
@@ -367,9 +350,7 @@ func TestARecordingIsListed(t *testing.T) {
 		defer stop()
 		time.Sleep(10 * time.Minute)
 		want := []string{"0s NotServed ConfigMap x1: not collected in this recording", "0s a ->1", "0s look a"}
-		if diff := cmp.Diff(want, sorted(l.take())); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, want, sorted(l.take()))
 	})
 }
 
@@ -400,12 +381,8 @@ func TestOwnWritesAreKnownWithoutEvents(t *testing.T) {
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Hour}, p); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"0s a ->1"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Hour}, p))
+		checktest.Same(t, []string{"0s a ->1"}, l.take())
 	})
 }
 
@@ -438,12 +415,8 @@ func TestAListThatIsOlderThanAWrite(t *testing.T) {
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute-1)
 		defer cancel()
-		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Minute}, p); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"0s a ->1", "1m2s a 1>2", "1m2s b ->1"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{inner}, Poll: time.Minute}, p))
+		checktest.Same(t, []string{"0s a ->1", "1m2s a 1>2", "1m2s b ->1"}, l.take())
 	})
 }
 
@@ -481,12 +454,8 @@ func TestFurtherWatches(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		put(t, api, "a", "3")
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"0s begun", "30s ended"}, begun.take()); diff != "" {
-			t.Errorf("watches (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]string{"0s a ->1", "0s a ->1", "25s a 1>2", "25s a 1>2"}, l.take()); diff != "" {
-			t.Errorf("changes (-want +got):\n%s", diff)
-		}
+		checktest.SameIn(t, "watches", []string{"0s begun", "30s ended"}, begun.take())
+		checktest.SameIn(t, "changes", []string{"0s a ->1", "0s a ->1", "25s a 1>2", "25s a 1>2"}, l.take())
 	})
 }
 
@@ -508,9 +477,7 @@ func TestManyChangesDoNotQueue(t *testing.T) {
 		}
 		remove(t, api, "gone")
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"1s a ->4999"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"1s a ->4999"}, l.take())
 	})
 }
 
@@ -527,9 +494,7 @@ func TestWritesOfOthersThatTheWatchDoesNotSelect(t *testing.T) {
 				return reconcile.Result{}, err
 			}}, "k")}
 		}})
-		if _, err := s.Sync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(s.Sync(t.Context())))
 		if lines := l.take(); lines != nil {
 			t.Errorf("changes %v", lines)
 		}

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,6 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var errConflict = apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "a", errTest)
@@ -31,9 +31,7 @@ func TestABackendWithoutWatchIsPolled(t *testing.T) {
 			put(t, api, "a", fmt.Sprint(i))
 		}
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"30s a ->0", "1m0s a 0>2"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"30s a ->0", "1m0s a 0>2"}, l.take())
 	})
 }
 
@@ -52,9 +50,7 @@ func TestABusyServerIsLeftAloneByLists(t *testing.T) {
 		put(t, api, "a", "1")
 		drive(t, reconcile.Options{API: unwatched{api}, Observe: l.observe}, 2*time.Minute+time.Second, rec{name: "r", watches: []reconcile.Watch{tells(l, "")}})
 		want := []string{"0s ServerBusy ConfigMap x1: busy", "2m0s WatchRecovered ConfigMap x1: <nil>", "2m0s a ->1"}
-		if diff := cmp.Diff(want, sorted(l.take())); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, want, sorted(l.take()))
 	})
 }
 
@@ -70,9 +66,7 @@ func TestConflictsAreCountedInARow(t *testing.T) {
 			l.add("look %d", looks)
 			return reconcile.Result{At: r.Now.Add(time.Minute)}, nil
 		}}, "a"))
-		if diff := cmp.Diff([]string{"0s look 5", "1m0s look 10"}, l.take()[:2]); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"0s look 5", "1m0s look 10"}, l.take()[:2])
 	})
 }
 
@@ -96,9 +90,7 @@ func TestWhatCameAndWentIsNotTold(t *testing.T) {
 		synctest.Wait()
 		remove(t, api, "a")
 		time.Sleep(time.Minute)
-		if diff := cmp.Diff([]string{"1s ->2"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.Same(t, []string{"1s ->2"}, l.take())
 	})
 }
 
@@ -203,11 +195,7 @@ func TestALimitIsNotTheCalls(t *testing.T) {
 		}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := reconcile.Run(ctx, reconcile.Options{API: unwatched{api}}, p); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"1s the job has not ended within 1s: context deadline exceeded"}, l.take()); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		checktest.OK(t, reconcile.Run(ctx, reconcile.Options{API: unwatched{api}}, p))
+		checktest.Same(t, []string{"1s the job has not ended within 1s: context deadline exceeded"}, l.take())
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // wallClock is a clock that is set at a time, by a difference. Its timers run on, as
@@ -126,9 +127,7 @@ func TestSyncClockSetBack(t *testing.T) {
 		c := &wallClock{at: time.Now().Add(2 * time.Minute), back: 24 * time.Hour}
 		s := reconcile.NewSyncer(reconcile.Options{Clock: c, Resync: reconcile.Never}, process(at(r, "a")))
 		for range 20 {
-			if _, err := s.Sync(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, checktest.Err(s.Sync(t.Context())))
 			time.Sleep(time.Minute)
 		}
 		for i, line := range l.take() {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var (
@@ -71,32 +71,24 @@ func (w *world) say(format string, args ...any) {
 
 func (w *world) run(t *testing.T, d time.Duration) {
 	t.Helper()
-	if err := w.RunUntil(w.Now().Add(d)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.RunUntil(w.Now().Add(d)))
 }
 
 func (w *world) check(t *testing.T, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, w.log); diff != "" {
-		t.Errorf("log (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "log", want, w.log)
 	w.log = nil
 }
 
 func (w *world) put(t *testing.T, name, value string) {
 	t.Helper()
 	u := object(name, value)
-	if _, err := w.cluster.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(w.cluster.Apply(t.Context(), u, clusterapi.ApplyOptions{FieldManager: "test"})))
 }
 
 func (w *world) remove(t *testing.T, name string) {
 	t.Helper()
-	if err := w.cluster.Delete(t.Context(), configMap, clusterapi.Key("ns", name), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.cluster.Delete(t.Context(), configMap, clusterapi.Key("ns", name), clusterapi.DeleteOptions{}))
 }
 
 func object(name, value string) *unstructured.Unstructured {

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestApplied(t *testing.T) {
@@ -21,9 +22,7 @@ func TestApplied(t *testing.T) {
 		return list[0].(map[string]any)
 	}
 	setContainers := func(u *unstructured.Unstructured, containers ...any) {
-		if err := unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers"); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers"))
 	}
 	tests := []struct {
 		name         string
@@ -85,9 +84,7 @@ func TestApplied(t *testing.T) {
 			u.Object["status"] = map[string]any{"replicas": int64(1)}
 		}, nil, true},
 		{"scaled", func(u *unstructured.Unstructured) {
-			if err := unstructured.SetNestedField(u.Object, int64(0), "spec", "replicas"); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, unstructured.SetNestedField(u.Object, int64(0), "spec", "replicas"))
 		}, nil, false},
 	}
 	for _, tt := range tests {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
@@ -20,9 +21,7 @@ func BenchmarkNew(b *testing.B) {
 			for b.Loop() {
 				_, err := simulation.New(simulation.Options{Release: simulation.Release{Version: "4.20.3"},
 					Pools: []simulation.Pool{{Nodes: nodes}}})
-				if err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, err)
 			}
 		})
 	}
@@ -62,10 +61,7 @@ func updateNodes(b *testing.B, nodes, pods int) (changes int) {
 		o.Workloads = append(o.Workloads, simulation.Workload{Namespace: fmt.Sprintf("apps-%d", i%10), Name: fmt.Sprintf("app-%d", i), Replicas: 6, MaxUnavailable: &one})
 	}
 	c := start(b, o)
-	rolling, err := rollout.New(rollout.Options{API: c, Mode: rollout.Drive})
-	if err != nil {
-		b.Fatal(err)
-	}
+	rolling := checktest.Get(rollout.New(rollout.Options{API: c, Mode: rollout.Drive}))(b)
 	c.Add(rolling.Process())
 	all := c.Follow()
 	defer all.Close()

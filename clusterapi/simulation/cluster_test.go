@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -27,14 +28,11 @@ func TestNew(t *testing.T) {
 		{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "openshift-config-managed", "name": "admin-gates"}, "data": map[string]any{"a": "b"}}},
 		{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "x", "name": "gone", "annotations": map[string]any{"release.openshift.io/delete": "true"}}}},
 	}
-	c, err := simulation.New(simulation.Options{
+	c := checktest.Get(simulation.New(simulation.Options{
 		Release:        r,
 		Pools:          []simulation.Pool{{Nodes: 4, MaxUnavailable: &two}, {Name: "infra", Nodes: 2, Paused: true}},
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.21", Upstream: "https://updates.example/graph"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	cv := get[configv1.ClusterVersion](t, c, "", "version")
 	if cv.Spec.Channel != "stable-4.21" || string(cv.Spec.Upstream) != "https://updates.example/graph" || cv.Spec.ClusterID == "" {
 		t.Errorf("spec %+v", cv.Spec)
@@ -118,10 +116,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestRunTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := simulation.New(simulation.Options{Release: release("4.20.3")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := checktest.Get(simulation.New(simulation.Options{Release: release("4.20.3")}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- c.Run(ctx) }()
@@ -141,9 +136,7 @@ func TestRunEndsAndLeaksNothing(t *testing.T) {
 	for range 3 {
 		c, err := simulation.New(simulation.Options{Release: release("4.20.3", "dns"), Clock: simulation.ScaledClock(1000),
 			Workloads: []simulation.Workload{{Name: "web", Replicas: 3}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		if err := c.Run(ctx); err != nil {
 			t.Errorf("Run: %v", err)
@@ -165,10 +158,7 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 	versions := func() string {
 		var all []string
 		for _, k := range []string{"Node", "Pod"} {
-			l, err := c.List(t.Context(), corev1.SchemeGroupVersion.WithKind(k), clusterapi.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := checktest.Get(c.List(t.Context(), corev1.SchemeGroupVersion.WithKind(k), clusterapi.ListOptions{}))(t)
 			for _, u := range l.Items {
 				all = append(all, k+u.GetName()+u.GetResourceVersion())
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // TestCordonTaint: a cordoned node has the taint of the node life-cycle controller,
@@ -19,9 +20,7 @@ func TestCordonTaint(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := reconcile.NewClock(now)
 	cluster, err := simulation.New(simulation.Options{Clock: clock, Release: simulation.Release{Version: "4.20.3"}, ControlPlane: 1, Pools: []simulation.Pool{{Name: "worker", Nodes: 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	own := corev1.Taint{Key: "example.com/own", Effect: corev1.TaintEffectNoExecute}
 	at := metav1.NewTime(now)
 	cordon := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &at}

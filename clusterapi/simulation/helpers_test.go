@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -40,10 +41,7 @@ func made(t testing.TB, o simulation.Options) *cluster {
 	t.Helper()
 	clock := reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	o.Clock = clock
-	c, err := simulation.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(simulation.New(o))(t)
 	return &cluster{c, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Observe: func(e clusterapi.Event) {
 		if e.Type == reconcile.EventFailed && !errors.Is(e.Err, errBroken) {
 			t.Errorf("%s failed: %v", e.Subject, e.Err)
@@ -75,10 +73,7 @@ func (c *cluster) pass(d time.Duration) {
 
 func get[T any](t *testing.T, c clusterapi.Reader, namespace, name string) *T {
 	t.Helper()
-	obj, err := clusterapi.Get[T](t.Context(), c, clusterapi.Key(namespace, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	obj := checktest.Get(clusterapi.Get[T](t.Context(), c, clusterapi.Key(namespace, name)))(t)
 	return obj
 }
 
@@ -93,10 +88,7 @@ func expectOperator(t *testing.T, c *cluster, name, when, want string) {
 
 func list[T any](t *testing.T, c clusterapi.Reader, o clusterapi.ListOptions) []T {
 	t.Helper()
-	objs, err := clusterapi.List[T](t.Context(), c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objs := checktest.Get(clusterapi.List[T](t.Context(), c, o))(t)
 	return objs
 }
 
@@ -263,7 +255,5 @@ func addMachineConfig(t *testing.T, c *cluster, name, role, content string) {
 			"storage":  map[string]any{"files": []any{map[string]any{"path": "/etc/" + name, "contents": map[string]any{"source": "data:," + content}}}},
 		}},
 	}}
-	if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(c.Create(t.Context(), u, clusterapi.CreateOptions{})))
 }

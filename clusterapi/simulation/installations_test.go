@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
@@ -25,9 +25,7 @@ func csv(t *testing.T, c *cluster, name, replaces, owns string) {
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
 		"metadata": map[string]any{"namespace": "operators", "name": name}, "spec": spec}}
-	if _, err := c.Create(t.Context(), u, clusterapi.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(c.Create(t.Context(), u, clusterapi.CreateOptions{})))
 }
 
 func phase(t *testing.T, c *cluster, name string) string {
@@ -36,9 +34,7 @@ func phase(t *testing.T, c *cluster, name string) string {
 	if apierrors.IsNotFound(err) {
 		return "gone"
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return obj.Status.Phase + " " + obj.Status.Reason
 }
 
@@ -54,10 +50,7 @@ func recordPhases(t *testing.T, c *cluster) func() []string {
 			}
 			name, text := change.Object().Name(), "gone"
 			if change.New != nil {
-				v, err := clusterapi.As[olmapi.ClusterServiceVersion](change.New)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := checktest.Get(clusterapi.As[olmapi.ClusterServiceVersion](change.New))(t)
 				text = v.Status.Phase + " " + v.Status.Reason + ": " + v.Status.Message
 			}
 			if text != " : " && last[name] != text {
@@ -105,21 +98,15 @@ func TestInstallation(t *testing.T) {
 		"widget.v1 Deleting Replaced: has been replaced by a newer ClusterServiceVersion that has successfully installed.",
 		"widget.v1 gone",
 	}
-	if diff := cmp.Diff(want, tell()); diff != "" {
-		t.Errorf("phases (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "phases", want, tell())
 	u, err := c.Get(t.Context(), (*olmapi.ClusterServiceVersion)(nil).APIKind(), clusterapi.Key("operators", "widget.v2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	var phases []string
 	for _, c := range conditions {
 		phases = append(phases, fmt.Sprint(c.(map[string]any)["phase"]))
 	}
-	if diff := cmp.Diff([]string{"Pending", "InstallReady", "Installing", "Succeeded"}, phases); diff != "" {
-		t.Errorf("conditions (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "conditions", []string{"Pending", "InstallReady", "Installing", "Succeeded"}, phases)
 }
 
 // Of a chain of versions only the last one stays, and the oldest goes first.
@@ -138,9 +125,7 @@ func TestChainOfVersions(t *testing.T) {
 			gone = append(gone, line)
 		}
 	}
-	if diff := cmp.Diff([]string{"widget.v1 gone", "widget.v2 gone"}, gone); diff != "" {
-		t.Errorf("deleted (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "deleted", []string{"widget.v1 gone", "widget.v2 gone"}, gone)
 	if got := phase(t, c, "widget.v3"); got != "Succeeded InstallSucceeded" {
 		t.Errorf("the last one: %s", got)
 	}
@@ -204,9 +189,7 @@ func TestCatalogs(t *testing.T) {
 		if state != "" {
 			u.Object["status"] = map[string]any{"connectionState": map[string]any{"lastObservedState": state}}
 		}
-		if err := c.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(u))
 	}
 	source("ours", "")
 	source("broken", "TRANSIENT_FAILURE")

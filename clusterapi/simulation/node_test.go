@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -70,10 +70,7 @@ func record(t *testing.T, c *cluster, name, old, next string) func() []string {
 			if change.New == nil || change.New.Kind().Kind != "Node" || change.New.Name() != name {
 				continue
 			}
-			n, err := clusterapi.As[corev1.Node](change.New)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := checktest.Get(clusterapi.As[corev1.Node](change.New))(t)
 			if text := nodeText(n, old, next); seen[len(seen)-1] != text {
 				seen = append(seen, text)
 			}
@@ -109,9 +106,7 @@ func TestNodeSequence(t *testing.T) {
 		"Working OLD→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0",
 		"Done NEW→NEW asked uncordon-NEW got uncordon-NEW Ready v1.34.0",
 	}
-	if diff := cmp.Diff(want, stop()); diff != "" {
-		t.Errorf("the node's sequence (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "the node's sequence", want, stop())
 	n := get[corev1.Node](t, c, "", "worker-1")
 	for _, c := range n.Status.Conditions {
 		// Drain 10 s, apply 1 min, reboot 3 min, a few reactions of 1 s.
@@ -190,9 +185,7 @@ func TestNodeFaults(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if got := nodeText(n, old, next); got != tt.want {
 				t.Errorf("shows %s\nwant  %s", got, tt.want)
 			}

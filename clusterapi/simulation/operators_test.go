@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -50,9 +50,7 @@ func TestOperatorRollsOut(t *testing.T) {
 	c.pass(4 * time.Second)
 	expectOperator(t, c, "dns", "afterwards", "ATrue PFalse DFalse")
 	co = get[configv1.ClusterOperator](t, c, "", "dns")
-	if diff := cmp.Diff(to.Operators[0].Versions, co.Status.Versions); diff != "" {
-		t.Errorf("versions (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "versions", to.Operators[0].Versions, co.Status.Versions)
 	expectOperator(t, c, "etcd", "without its workload", "4.20.3")
 
 	// And back: the old form of the workloads is the old release.
@@ -111,9 +109,7 @@ func TestOperatorWithWorkloadOfAnotherKind(t *testing.T) {
 			"metadata": map[string]any{"name": "w"}, "spec": map[string]any{"size": size}}}
 	}
 	c := start(t, simulation.Options{Release: release("4.20.3", "dns")})
-	if err := c.Load(memory.Definition(widget(1).GroupVersionKind(), "Cluster")); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Load(memory.Definition(widget(1).GroupVersionKind(), "Cluster")))
 	c.pass(time.Minute)
 	c.Expect(simulation.Release{Version: "4.21.1", Operators: []simulation.Operator{{Name: "dns", Workloads: []*unstructured.Unstructured{widget(2)}}}})
 	c.pass(time.Minute)
@@ -207,9 +203,7 @@ func TestMachineConfigOperatorAwaitsPools(t *testing.T) {
 	expectOperator(t, c, "machine-config", "with the master pool behind", "ATrue PTrue DFalse 4.20.3")
 	co := get[configv1.ClusterOperator](t, c, "", "machine-config")
 	var texts map[string]string
-	if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(co.Status.Extension.Raw, &texts))
 	wantError := "MachineConfigPool master has not progressed to latest configuration: controller version mismatch for " + old["master"]
 	if got := texts["lastSyncError"]; len(got) < len(wantError) || got[:len(wantError)] != wantError {
 		t.Errorf("lastSyncError %q, want %q…", got, wantError)
@@ -300,9 +294,7 @@ func TestPoolProblems(t *testing.T) {
 			c.pass(time.Second)
 			co := get[configv1.ClusterOperator](t, c, "", "machine-config")
 			var texts map[string]string
-			if err := json.Unmarshal(co.Status.Extension.Raw, &texts); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, json.Unmarshal(co.Status.Extension.Raw, &texts))
 			if texts["lastSyncError"] != tt.want {
 				t.Errorf("lastSyncError %q, want %q", texts["lastSyncError"], tt.want)
 			}
@@ -375,9 +367,7 @@ func TestRendering(t *testing.T) {
 	for _, s := range next.Spec.Configuration.Source {
 		sources = append(sources, s.Name)
 	}
-	if diff := cmp.Diff([]string{"00-worker", "01-worker-kubelet", "99-infra-motd"}, sources); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "sources", []string{"00-worker", "01-worker-kubelet", "99-infra-motd"}, sources)
 
 	// A pool that selects nothing.
 	modify(t, c, "", "infra", func(p *mcfgv1.MachineConfigPool) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 type budgetStep struct {
@@ -35,9 +36,7 @@ func TestBudgetHolds(t *testing.T) {
 				seconds: rapid.IntRange(1, 30).Draw(rt, "seconds"),
 			}
 		}), 1, 12).Draw(rt, "steps")
-		if err := checkBudget(t, nodes, replicas, allowed, steps); err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, checkBudget(t, nodes, replicas, allowed, steps))
 	})
 }
 

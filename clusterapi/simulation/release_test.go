@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
@@ -32,9 +33,7 @@ import (
 func load(t testing.TB, fsys fs.FS, image string) *manifest.Payload {
 	t.Helper()
 	p, err := manifest.Load(t.Context(), fsys, manifest.LoadOptions{Image: image, Architecture: "amd64", Filter: manifest.DefaultFilter()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return p
 }
 
@@ -73,10 +72,7 @@ func updateWholeCluster(t *testing.T, from, to *manifest.Payload) {
 		},
 	})
 	c.Expect(target)
-	nodes, err := rollout.New(rollout.Options{API: c, Mode: rollout.Drive})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := checktest.Get(rollout.New(rollout.Options{API: c, Mode: rollout.Drive}))(t)
 	c.Add(nodes.Process())
 	c.pass(10 * time.Minute)
 	for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
@@ -157,21 +153,14 @@ func TestDump(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for _, f := range files {
 		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(data, &u.Object); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, yaml.Unmarshal(data, &u.Object))
 		if !u.IsList() {
 			objects = append(objects, u)
 			continue
 		}
-		items, err := u.ToList()
-		if err != nil {
-			t.Fatal(err)
-		}
+		items := checktest.Get(u.ToList())(t)
 		for i := range items.Items {
 			objects = append(objects, &items.Items[i])
 		}

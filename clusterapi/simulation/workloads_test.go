@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // pods returns "name@node" of the pods in namespace default, with what is
@@ -72,9 +73,7 @@ func TestWorkloadIsReplacedElsewhere(t *testing.T) {
 	cordon(t, c, "worker-1", true)
 	c.pass(time.Minute)
 	expectPods(t, c, "cordoned", "web-0@worker-0", "web-1@worker-1", "web-2@worker-2")
-	if err := c.Evict(t.Context(), name, clusterapi.EvictOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Evict(t.Context(), name, clusterapi.EvictOptions{}))
 	c.pass(time.Second)
 	expectPods(t, c, "evicted", "web-0@worker-0", "web-1@worker-1 ending", "web-2@worker-2", "web-3@worker-0 unready")
 	// The budget is used up until the replacement is Ready.
@@ -175,9 +174,7 @@ func TestPodFaults(t *testing.T) {
 	c.pass(time.Minute)
 	expectPods(t, c, "at rest", "db-0@worker-0", "web-0@worker-1")
 	for _, node := range []string{"worker-0", "worker-1"} {
-		if err := c.Evict(t.Context(), podNamed(t, c, node), clusterapi.EvictOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Evict(t.Context(), podNamed(t, c, node), clusterapi.EvictOptions{}))
 	}
 	c.pass(10 * time.Minute)
 	expectPods(t, c, "one refuses to end", "db-0@worker-0 ending", "db-1@worker-2", "web-1@worker-0")
@@ -214,9 +211,7 @@ func TestDeploymentRollsOver(t *testing.T) {
 		}
 		return out
 	}
-	if diff := cmp.Diff(names(old), names(pods(t, c))); diff != "" {
-		t.Errorf("pods after the rollout (-before +after):\n%s", diff)
-	}
+	checktest.SameIn(t, "pods after the rollout (-before +after)", names(old), names(pods(t, c)))
 	for _, p := range list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default"}) {
 		if p.Spec.Containers[0].Image != "registry.example/simulated/next:2" {
 			t.Errorf("pod %s runs %s", p.Name, p.Spec.Containers[0].Image)
@@ -245,10 +240,7 @@ func TestWorkloadsWithoutPods(t *testing.T) {
 		&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &two, Selector: selector, Template: template}},
 		&batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Completions: &two, Template: toCompletion}},
 	} {
-		u, err := clusterapi.ToUnstructured(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Get(clusterapi.ToUnstructured(obj))(t)
 		apply(t, c, u)
 	}
 	c.pass(time.Second)
@@ -317,12 +309,10 @@ func TestBudgetSelectors(t *testing.T) {
 			c := start(t, simulation.Options{Release: release("4.20.3"), Memory: memory.Options{Lenient: true}, // a selector is invalid
 				Workloads: []simulation.Workload{{Name: "web", Replicas: 2}, {Name: "db", Replicas: 1}, {Name: "other", Namespace: "elsewhere", Replicas: 1}}})
 			one := intstr.FromInt32(1)
-			if _, err := clusterapi.Create(t.Context(), c, &policyv1.PodDisruptionBudget{
+			checktest.OK(t, checktest.Err(clusterapi.Create(t.Context(), c, &policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"},
 				Spec:       policyv1.PodDisruptionBudgetSpec{Selector: tt.selector, MaxUnavailable: &one},
-			}, clusterapi.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			}, clusterapi.CreateOptions{})))
 			c.pass(time.Minute)
 			b := get[policyv1.PodDisruptionBudget](t, c, "default", "b")
 			if b.Status.CurrentHealthy != tt.want || b.Status.ExpectedPods != tt.want || b.Status.ObservedGeneration != b.Generation {

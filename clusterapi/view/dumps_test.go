@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -27,9 +27,7 @@ func readItems[T any](t testing.TB, file string) []T {
 	if os.IsNotExist(err) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var list struct{ Items []T }
 	if err := yaml.Unmarshal(text, &list); err != nil {
 		t.Fatalf("%s: %v", file, err)
@@ -46,17 +44,12 @@ func readDump(t testing.TB, dir string) *view.Objects {
 	readInto(t, prefix+"-mcp.yaml", &o.MachineConfigPools)
 	readInto(t, prefix+"-mc.yaml", &o.MachineConfigs)
 	readInto(t, prefix+"-node.yaml", &o.Nodes)
-	text, err := os.ReadFile(prefix + "-cv.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(prefix + "-cv.yaml"))(t)
 	var cv struct {
 		configv1.ClusterVersion
 		Items []*configv1.ClusterVersion
 	}
-	if err := yaml.Unmarshal(text, &cv); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal(text, &cv))
 	if o.ClusterVersion = &cv.ClusterVersion; len(cv.Items) > 0 {
 		o.ClusterVersion = cv.Items[0]
 	}
@@ -68,10 +61,7 @@ func readInto[T any](t testing.TB, file string, items *[]T) { *items = readItems
 // dumps are the folders of the recorded clusters.
 func dumps(t testing.TB) []string {
 	t.Helper()
-	all, err := filepath.Glob(filepath.Join(testdata.Dir(t), "clusters", "*", "*.output"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := checktest.Get(filepath.Glob(filepath.Join(testdata.Dir(t), "clusters", "*", "*.output")))(t)
 	var dirs []string
 	for _, file := range all {
 		if dir := filepath.Dir(file); filepath.Base(dir) != "recommend" {
@@ -99,17 +89,10 @@ func TestRecordedStatus(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				o := readDump(t, dir)
 				s, err := view.AssessStatus(o, latestTransition(o).Add(recordedClock))
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 				var out, errOut bytes.Buffer
-				if err := s.WriteText(&out, &errOut, view.StatusText{Details: details}); err != nil {
-					t.Fatal(err)
-				}
-				want, err := os.ReadFile(filepath.Join(dir, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, s.WriteText(&out, &errOut, view.StatusText{Details: details}))
+				want := checktest.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 				text := string(want)
 				if d, ok := differences[name]; ok {
 					if !strings.Contains(text, d[0]) {
@@ -117,9 +100,7 @@ func TestRecordedStatus(t *testing.T) {
 					}
 					text = strings.ReplaceAll(text, d[0], d[1])
 				}
-				if diff := cmp.Diff(text, out.String()); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, text, out.String())
 				if errOut.Len() > 0 {
 					t.Errorf("warns %q", errOut.String())
 				}

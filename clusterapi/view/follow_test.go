@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,9 +135,7 @@ func TestFollow(t *testing.T) {
 			"not updating",
 			"unknown: Progressing, 0 of 1 operators updated; waits on ClusterOperator etcd: Available is unknown",
 		}
-		if diff := cmp.Diff(want, f.told); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, f.told)
 	})
 	t.Run("nodes that may not be read at first", func(t *testing.T) {
 		forbidden := true
@@ -152,9 +149,7 @@ func TestFollow(t *testing.T) {
 		f.advance(t, time.Minute)
 		forbidden = false
 		f.advance(t, 2*time.Minute)
-		if diff := cmp.Diff([]string{"not updating", "not updating"}, f.told); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, []string{"not updating", "not updating"}, f.told)
 	})
 	t.Run("time alone", func(t *testing.T) {
 		f := follow(t, memory.Options{}, nil)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 var update = flag.Bool("update", false, "write the wanted texts of testdata")
@@ -26,9 +27,7 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	if diff := cmp.Diff(readFile(t, file), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
@@ -49,10 +48,7 @@ func checkSample(t *testing.T, name, got string) {
 
 func readFile(tb testing.TB, name string) string {
 	tb.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(name))(tb)
 	return string(text)
 }
 
@@ -62,16 +58,12 @@ func readVersion(tb testing.TB, name string) *configv1.ClusterVersion {
 	tb.Helper()
 	text := []byte(readFile(tb, name))
 	var list configv1.ClusterVersionList
-	if err := yaml.Unmarshal(text, &list); err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, yaml.Unmarshal(text, &list))
 	if len(list.Items) > 0 {
 		return &list.Items[0]
 	}
 	cv := &configv1.ClusterVersion{}
-	if err := yaml.Unmarshal(text, cv); err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, yaml.Unmarshal(text, cv))
 	return cv
 }
 
@@ -90,21 +82,14 @@ func texts(write func(out, errOut io.Writer) error) (shown, warned string) {
 func wantTexts(t *testing.T, wantOut, wantErr string, write func(out, errOut io.Writer) error) {
 	t.Helper()
 	out, errOut := texts(write)
-	if diff := cmp.Diff(wantOut, out); diff != "" {
-		t.Errorf("out (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(wantErr, errOut); diff != "" {
-		t.Errorf("err (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "out", wantOut, out)
+	checktest.SameIn(t, "err", wantErr, errOut)
 }
 
 // indented returns the JSON of a value, which stays.
 func indented(t *testing.T, v any) string {
 	t.Helper()
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(json.MarshalIndent(v, "", "  "))(t)
 	return string(text) + "\n"
 }
 

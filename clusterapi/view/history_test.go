@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // started is when the oldest update of the tests began.
@@ -79,10 +80,7 @@ VERSION   STATE       STARTED                COMPLETED              DURATION   V
 		{"none", withHistory(), view.HistoryText{}, "\nVERSION   STATE   STARTED   COMPLETED   DURATION   VERIFIED   IMAGE\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, err := view.AssessHistory(tt.cv, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := checktest.Get(view.AssessHistory(tt.cv, now))(t)
 			wantTexts(t, tt.want[1:], "", func(out, _ io.Writer) error { return h.WriteText(out, tt.o) })
 		})
 	}
@@ -98,8 +96,6 @@ func TestHistoryJSON(t *testing.T) {
 	partial := entry("4.14.2", "Partial", 0, -1)
 	partial.AcceptedRisks = "Upgradeable=False"
 	h, err := view.AssessHistory(withHistory(partial, entry("4.14.1", "Completed", 0, 60)), started.Add(90*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	golden(t, "history.json", indented(t, h))
 }

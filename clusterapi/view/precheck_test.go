@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // alert makes a firing alert from labels and annotations, as in "severity=critical".
@@ -34,10 +33,7 @@ func alert(name string, set ...string) clusterapi.Alert {
 // checkAlerts returns what the precheck finds in an answer with alerts.
 func checkAlerts(t *testing.T, alerts ...clusterapi.Alert) []view.PrecheckCondition {
 	t.Helper()
-	answer, err := json.Marshal(map[string]any{"data": map[string]any{"alerts": alerts}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := checktest.Get(json.Marshal(map[string]any{"data": map[string]any{"alerts": alerts}}))(t)
 	found := view.RunPrechecks(t.Context(), view.AlertPrecheck(func(context.Context) ([]byte, error) { return answer, nil }))[0]
 	if found.Err != nil {
 		t.Fatal(found.Err)
@@ -110,14 +106,10 @@ func TestCheckAlertsClasses(t *testing.T) {
 				})
 			}
 			want = append(want, asExpected(tt.quiet...)...)
-			if diff := cmp.Diff(want, checkAlerts(t, tt.alert)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			checktest.Same(t, want, checkAlerts(t, tt.alert))
 		})
 	}
-	if diff := cmp.Diff(asExpected(all...), checkAlerts(t)); diff != "" {
-		t.Errorf("without alerts (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "without alerts", asExpected(all...), checkAlerts(t))
 }
 
 // TestCheckAlertsDetails holds the sentences about an alert.
@@ -157,9 +149,7 @@ func TestCheckAlertsNumbers(t *testing.T) {
 	}
 	want := []string{"NodeAlerts/KubeNodeNotReady/0", "CriticalAlerts/A/1", "NodeAlerts/KubeNodeNotReady/2", "VirtAlerts/VMCannotBeEvicted/3",
 		"PodDisruptionBudgetAlerts", "PodImagePullAlerts", "UpdatePrecheckAlerts"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 // TestAlertPrecheck goes from the monitoring's answer to the text.
@@ -203,7 +193,5 @@ func TestRunPrechecks(t *testing.T) {
 	if len(found) != 2 || !errors.Is(found[0].Err, broken) || found[1].Err != nil {
 		t.Fatalf("found %v", found)
 	}
-	if diff := cmp.Diff([][]view.PrecheckCondition{asExpected("a"), asExpected("b")}, [][]view.PrecheckCondition{found[0].Conditions, found[1].Conditions}); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, [][]view.PrecheckCondition{asExpected("a"), asExpected("b")}, [][]view.PrecheckCondition{found[0].Conditions, found[1].Conditions})
 }

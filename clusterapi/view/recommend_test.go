@@ -8,19 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
 func recommendWriter(t *testing.T, in view.RecommendInput, o view.RecommendText) func(io.Writer, io.Writer) error {
 	t.Helper()
-	r, err := view.AssessRecommend(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Get(view.AssessRecommend(in))(t)
 	return func(out, errOut io.Writer) error { return r.WriteText(out, errOut, o) }
 }
 
@@ -41,10 +38,7 @@ func TestRecommendRecorded(t *testing.T) {
 	for _, file := range files {
 		base := strings.TrimSuffix(file, clusters)
 		name := filepath.Base(base)
-		outputs, err := filepath.Glob(base + ".*output")
-		if err != nil {
-			t.Fatal(err)
-		}
+		outputs := checktest.Get(filepath.Glob(base + ".*output"))(t)
 		for _, output := range outputs {
 			t.Run(filepath.Base(output), func(t *testing.T) {
 				in := view.RecommendInput{ClusterVersion: readVersion(t, file), Prechecks: []view.Precheck{precheck("recommended/Alert", "Unknown", "NoTestData",
@@ -58,9 +52,7 @@ func TestRecommendRecorded(t *testing.T) {
 					in.Version = strings.TrimSuffix(strings.TrimPrefix(variant, "version-"), "-output")
 				}
 				out, _ := texts(recommendWriter(t, in, o))
-				if diff := cmp.Diff(readFile(t, output), out); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				checktest.Same(t, readFile(t, output), out)
 			})
 		}
 	}
@@ -140,10 +132,7 @@ func TestRecommendBlocks(t *testing.T) {
 // issues returns the names of issues, the accepted ones as such.
 func issues(t *testing.T, in view.RecommendInput) string {
 	t.Helper()
-	r, err := view.AssessRecommend(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Get(view.AssessRecommend(in))(t)
 	var names []string
 	for _, issue := range r.Issues {
 		if issue.Accepted {
@@ -377,17 +366,10 @@ func TestRecommendUpgradeable(t *testing.T) {
 			[]view.Risk{{Name: always.Name, Message: always.Message, URL: "https://docs.openshift.com/container-platform/4.13/updating/index.html#understanding_clusteroperator_conditiontypes_updating-clusters-overview"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: healthy(tt.edit)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := checktest.Get(view.AssessRecommend(view.RecommendInput{ClusterVersion: healthy(tt.edit)}))(t)
 			got := r.Groups[0].Releases[0]
-			if diff := cmp.Diff(tt.issue, got.Issue); diff != "" {
-				t.Errorf("issue (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.risks, got.Risks); diff != "" {
-				t.Errorf("risks (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "issue", tt.issue, got.Issue)
+			checktest.SameIn(t, "risks", tt.risks, got.Risks)
 		})
 	}
 }
@@ -441,9 +423,7 @@ func TestRecommendTarget(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			in := view.RecommendInput{ClusterVersion: healthy(tt.edit), Version: tt.version, Accept: tt.accept}
 			out, _ := texts(recommendWriter(t, in, view.RecommendText{}))
-			if diff := cmp.Diff(tt.want, out); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			checktest.Same(t, tt.want, out)
 			// Quietly, the error is all there is.
 			_, errText, hasError := strings.Cut(tt.want, "\nerror: ")
 			quiet := ""
@@ -491,14 +471,11 @@ func TestRecommendRefusals(t *testing.T) {
 }
 
 func TestRecommendJSON(t *testing.T) {
-	r, err := view.AssessRecommend(view.RecommendInput{
+	r := checktest.Get(view.AssessRecommend(view.RecommendInput{
 		ClusterVersion: healthy(with("Failing", "True", "R", "M"), available("4.14.2", "4"), conditional("4.14.3", "False", "R", "M")),
 		Prechecks:      []view.Precheck{precheck("a/b", "False", "R", "M", "Name"), {Err: errors.New("no answer")}},
 		Version:        "4.14.3",
 		Accept:         []string{"Name", "ConditionalUpdateRisk"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	golden(t, "recommend.json", indented(t, r))
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // largeCluster has nodes in a pool of workers, a tenth of them on their way, and
@@ -54,9 +55,7 @@ func BenchmarkStatusText(b *testing.B) {
 			b.Run(fmt.Sprintf("nodes=%d/details=%s", nodes, d), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := s.WriteText(io.Discard, io.Discard, view.StatusText{Details: d}); err != nil {
-						b.Fatal(err)
-					}
+					checktest.OK(b, s.WriteText(io.Discard, io.Discard, view.StatusText{Details: d}))
 				}
 			})
 		}
@@ -71,13 +70,8 @@ func BenchmarkRecordedStatus(b *testing.B) {
 		b.Run(filepath.Base(dir), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				s, err := view.AssessStatus(o, now)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := s.WriteText(io.Discard, io.Discard, view.StatusText{Details: "all"}); err != nil {
-					b.Fatal(err)
-				}
+				s := checktest.Get(view.AssessStatus(o, now))(b)
+				checktest.OK(b, s.WriteText(io.Discard, io.Discard, view.StatusText{Details: "all"}))
 			}
 		})
 	}

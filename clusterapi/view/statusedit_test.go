@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
@@ -69,13 +70,8 @@ func wire(t testing.TB, o *view.Objects) *wireCluster {
 	}
 	var c wireCluster
 	for kind, objects := range []any{[]any{o.ClusterVersion}, o.ClusterOperators, o.MachineConfigPools, o.Nodes, configs, o.Deployments} {
-		text, err := json.Marshal(objects)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &c[kind]); err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Get(json.Marshal(objects))(t)
+		checktest.OK(t, json.Unmarshal(text, &c[kind]))
 		for _, object := range c[kind] {
 			delete(object["metadata"].(map[string]any), "managedFields")
 		}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // updateStart is when the updates of these tests begin.
@@ -172,10 +173,7 @@ func operatorImage(image string) []*appsv1.Deployment {
 // assess assesses at a time in the update.
 func assess(t testing.TB, o *view.Objects, at time.Duration) *view.Status {
 	t.Helper()
-	s, err := view.AssessStatus(o, updateStart.Add(at))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := checktest.Get(view.AssessStatus(o, updateStart.Add(at)))(t)
 	return s
 }
 
@@ -183,9 +181,7 @@ func assess(t testing.TB, o *view.Objects, at time.Duration) *view.Status {
 func statusText(t testing.TB, o *view.Objects, at time.Duration, opts view.StatusText) string {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if err := assess(t, o, at).WriteText(&out, &errOut, opts); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, assess(t, o, at).WriteText(&out, &errOut, opts))
 	if errOut.Len() > 0 {
 		t.Errorf("warns %q", errOut.String())
 	}

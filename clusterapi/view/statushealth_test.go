@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -292,23 +293,17 @@ func TestHealthResources(t *testing.T) {
 		{Kind: "Node", Name: "b"}, {Group: "config.openshift.io", Kind: "ClusterOperator", Name: "etcd"}, {Kind: "Node", Name: "a"}, {Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "d"},
 	}}}
 	var out strings.Builder
-	if err := s.WriteText(&out, &out, view.StatusText{Details: "health"}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.WriteText(&out, &out, view.StatusText{Details: "health"}))
 	same(t, "resources", "  Resources:\n    clusteroperators.config.openshift.io: etcd\n    deployments.apps:                     ns/d\n    nodes:                                a, b\n",
 		section(t, out.String(), "  Resources", "  Description"))
 	out.Reset()
-	if err := s.WriteText(&out, &out, view.StatusText{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.WriteText(&out, &out, view.StatusText{}))
 	if strings.Contains(out.String(), "Run with") {
 		t.Error("one insight that only informs needs no hint")
 	}
 	out.Reset()
 	s.Health = append(s.Health, s.Health[0])
-	if err := s.WriteText(&out, &out, view.StatusText{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, s.WriteText(&out, &out, view.StatusText{}))
 	if !strings.Contains(out.String(), "Run with") {
 		t.Error("two insights need a hint")
 	}
@@ -334,9 +329,7 @@ func TestUnknown(t *testing.T) {
 	write := func(o *view.Objects) (string, string, *view.Status) {
 		s := assess(t, o, time.Minute)
 		var out, errOut strings.Builder
-		if err := s.WriteText(&out, &errOut, view.StatusText{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, s.WriteText(&out, &errOut, view.StatusText{}))
 		return out.String(), errOut.String(), s
 	}
 	idle := func() *view.Objects {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // Any part of a cluster, with fields that are missing or of another type, has a
@@ -48,10 +49,7 @@ func TestStatusOfAnything(t *testing.T) {
 
 // inputs are all objects as text.
 func inputs(t *rapid.T, o *view.Objects) string {
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := checktest.Get(json.Marshal(o))(t)
 	return string(text)
 }
 
@@ -76,10 +74,7 @@ func TestStatusOrderOfInput(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		mixed := *o
 		mixed.Nodes, mixed.MachineConfigs, mixed.Deployments = shuffled(r, o.Nodes), shuffled(r, o.MachineConfigs), shuffled(r, o.Deployments)
-		m, err := view.AssessStatus(&mixed, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := checktest.Get(view.AssessStatus(&mixed, now))(t)
 		equal(t, "control plane", s.ControlPlane, m.ControlPlane)
 		equal(t, "pools", s.Pools, m.Pools)
 		equal(t, "waits", s.Waits, m.Waits)
@@ -131,13 +126,8 @@ func TestStatusTimeZone(t *testing.T) {
 		conditionOf(o.ClusterOperators[2], "Progressing").LastTransitionTime = metav1.NewTime(updateStart.In(zone))
 		o = withNodes(o, nodeSays(oldNode("w", "worker"), "Ready=False", metav1.NewTime(updateStart.In(zone)), ""))
 		s, err := view.AssessStatus(o, updateStart.Add(time.Hour).In(zone))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := json.MarshalIndent(s, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
+		all := checktest.Get(json.MarshalIndent(s, "", " "))(t)
 		return string(all)
 	}
 	same(t, "elsewhere", text(time.UTC), text(time.FixedZone("far", 3*60*60)))

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // cvCondition makes a condition of a ClusterVersion.
@@ -94,10 +95,7 @@ func edited(edits ...func(*configv1.ClusterVersion)) func(*configv1.ClusterVersi
 
 func summaryWriter(t *testing.T, cv *configv1.ClusterVersion, o view.SummaryText) func(io.Writer, io.Writer) error {
 	t.Helper()
-	s, err := view.Summarize(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := checktest.Get(view.Summarize(cv))(t)
 	return func(out, errOut io.Writer) error { return s.WriteText(out, errOut, o) }
 }
 
@@ -183,10 +181,7 @@ func TestSummaryBlocks(t *testing.T) {
 // valid ones by precedence, invalid ones by their text, equal ones as they are.
 func TestSummaryOrder(t *testing.T) {
 	cv := healthy(available("4.9.0", "v4.99.0", "4.10.0-rc.2", "4.10.0", "4.10.0-rc.10", "4.10", "4.14.0+b", "4.14.0+a", "04.1.0", ""))
-	s, err := view.Summarize(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := checktest.Get(view.Summarize(cv))(t)
 	var got []string
 	for _, r := range s.Updates {
 		got = append(got, r.Version)
@@ -226,9 +221,7 @@ func TestSummarizeWithoutVersion(t *testing.T) {
 
 func TestSummaryJSON(t *testing.T) {
 	s, err := view.Summarize(healthy(channel("b", "https://up.example", "b"), available("4.14.2"), conditional("4.14.3", "Unknown", "R", "M")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	golden(t, "summary.json", indented(t, s))
 }
 
@@ -255,17 +248,9 @@ func TestWriteErrors(t *testing.T) {
 	o.Missing = []view.Missing{{Kind: "Node", Reason: "lost"}}
 	status := assess(t, o, time.Minute)
 	h, err := view.AssessHistory(cv, started)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := view.Summarize(cv)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	s := checktest.Get(view.Summarize(cv))(t)
+	r := checktest.Get(view.AssessRecommend(view.RecommendInput{ClusterVersion: cv}))(t)
 	for name, write := range map[string]func(io.Writer, io.Writer) error{
 		"summary":   func(out, errOut io.Writer) error { return s.WriteText(out, errOut, view.SummaryText{}) },
 		"recommend": func(out, errOut io.Writer) error { return r.WriteText(out, errOut, view.RecommendText{}) },

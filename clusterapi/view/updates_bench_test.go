@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // manyUpdates is a cluster with n updates without risks and n with, of ten minor
@@ -27,13 +28,8 @@ func BenchmarkSummary(b *testing.B) {
 			cv := manyUpdates(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				s, err := view.Summarize(cv)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := s.WriteText(io.Discard, io.Discard, view.SummaryText{IncludeNotRecommended: true}); err != nil {
-					b.Fatal(err)
-				}
+				s := checktest.Get(view.Summarize(cv))(b)
+				checktest.OK(b, s.WriteText(io.Discard, io.Discard, view.SummaryText{IncludeNotRecommended: true}))
 			}
 		})
 	}
@@ -45,13 +41,8 @@ func BenchmarkRecommend(b *testing.B) {
 			cv := manyUpdates(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := r.WriteText(io.Discard, io.Discard, view.RecommendText{ShowOutdated: true}); err != nil {
-					b.Fatal(err)
-				}
+				r := checktest.Get(view.AssessRecommend(view.RecommendInput{ClusterVersion: cv}))(b)
+				checktest.OK(b, r.WriteText(io.Discard, io.Discard, view.RecommendText{ShowOutdated: true}))
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -40,20 +41,13 @@ func BenchmarkPlanControlPlaneOnly(b *testing.B) {
 func BenchmarkDecode(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		p, _, err := plan.PlanCanary(clusterOf(n), plan.CanaryOptions{ID: "c", Version: version1, Window: 4 * time.Hour, NodeTime: 8 * time.Minute, MaxUnavailable: max(n/100, 1), SparePercent: 10})
-		if err != nil {
-			b.Fatal(err)
-		}
-		text, err := plan.Encode(p)
-		if err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, err)
+		text := checktest.Get(plan.Encode(p))(b)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				if _, err := plan.Decode(text); err != nil {
-					b.Fatal(err)
-				}
+				checktest.OK(b, checktest.Err(plan.Decode(text)))
 			}
 		})
 	}

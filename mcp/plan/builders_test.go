@@ -34,17 +34,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.MkdirAll(filepath.Dir(file), 0o777))
+		checktest.OK(t, os.WriteFile(file, []byte(got), 0o666))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := checktest.Get(os.ReadFile(file))(t)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-update writes it anew):\n%s", file, diff)
 	}
@@ -137,15 +130,10 @@ func rhelCluster() plan.Cluster {
 // What the builders make, as JSON and for people.
 func TestGoldenPlans(t *testing.T) {
 	for name, p := range examplePlans(t) {
-		text, err := plan.Encode(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := checktest.Get(plan.Encode(p))(t)
 		golden(t, "plans/"+name+".json", string(text))
 		var b bytes.Buffer
-		if err := plan.WriteText(&b, p); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, plan.WriteText(&b, p))
 		golden(t, "plans/"+name+".txt", b.String())
 	}
 }
@@ -195,9 +183,7 @@ func TestCanarySizesProperty(t *testing.T) {
 		node := time.Duration(rapid.IntRange(1, 60).Draw(t, "node")) * time.Minute
 		window := node + time.Duration(rapid.IntRange(0, 600).Draw(t, "window"))*time.Minute
 		sizes, _, err := plan.CanarySizes(n, spare, limit, window, node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		room, total := int(window/node)*limit, 0
 		for i, size := range sizes {
 			total += size
@@ -224,35 +210,25 @@ func TestPlanCanary(t *testing.T) {
 		t.Fatalf("%v %q", err, warnings)
 	}
 	names, sizes := groupSizes(p)
-	if diff := cmp.Diff([]string{"workerpool-canary", "workerpool-a", "workerpool-b", "workerpool-c"}, names); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]int{10, 30, 30, 30}, sizes); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"workerpool-canary", "workerpool-a", "workerpool-b", "workerpool-c"}, names)
+	checktest.Same(t, []int{10, 30, 30, 30}, sizes)
 	i := slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.Kind == plan.LabelNodes })
 	if got := p.Steps[i].Args.Nodes[:3]; !slices.Equal(got, []string{c.Nodes[100].Name, "w050", "w000"}) {
 		t.Errorf("the canary begins with %q", got)
 	}
 	pause := p.Steps[slices.IndexFunc(p.Steps, func(s plan.Step) bool { return s.ID == "pause" })]
-	if diff := cmp.Diff(names[1:], pause.Args.Pools); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, names[1:], pause.Args.Pools)
 
 	// Nodes in no group stay in their pool, which is paused too and comes last.
 	p, _, err = plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Sizes: []int{1}, SparePercent: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	var order []string
 	for _, s := range p.Steps {
 		order = append(order, s.ID)
 	}
 	want := []string{"check", "create-workerpool-canary", "label-workerpool-canary", "same-content", "pause", "update-cluster", "wait-workerpool-canary", "gate-workerpool-canary",
 		"unpause-worker", "wait-worker", "gate-worker", "return-workerpool-canary", "delete-workerpool-canary"}
-	if diff := cmp.Diff(want, order); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, order)
 
 	// A window that the cluster's own update does not leave enough of.
 	_, warnings, err = plan.PlanCanary(c, plan.CanaryOptions{ID: "c", Version: version1, Window: 2 * time.Hour, NodeTime: 8 * time.Minute, SparePercent: 10})

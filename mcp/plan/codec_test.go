@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -79,16 +78,9 @@ func TestDecodeErrors(t *testing.T) {
 func TestEncodeDecode(t *testing.T) {
 	for _, p := range []plan.Plan{tiny(), examplePlans(t)["canary"], examplePlans(t)["windows"]} {
 		text, err := plan.Encode(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := plan.Decode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(p, got); diff != "" {
-			t.Error(diff)
-		}
+		checktest.OK(t, err)
+		got := checktest.Get(plan.Decode(text))(t)
+		checktest.Same(t, p, got)
 	}
 	bad := tiny()
 	bad.ID = ""
@@ -108,10 +100,7 @@ func TestEncodeDecode(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	golden, _ := filepath.Glob("testdata/plans/*.json")
 	for _, name := range golden {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		text := checktest.Get(os.ReadFile(name))(f)
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -150,23 +150,17 @@ func TestApplyObject(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
-	if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	if left := r.Progress().Report.Left; len(left) != 1 || left[0].Text != "was created: without it nodes drain and reboot" {
 		t.Errorf("%+v", left)
 	}
 	r = w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
-	if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	w.pass(t, time.Hour)
 	if diff := diffFields(before, fields(w.cluster)); diff != "" {
 		t.Error(diff)
 	}
-	if err := atRest(w.cluster, version0); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, atRest(w.cluster, version0))
 }
 
 // What a server adds to an object, also inside of lists, does not make it differ.

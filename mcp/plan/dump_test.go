@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
@@ -28,13 +29,8 @@ func TestRealClusters(t *testing.T) {
 				t.Skip("there is no such recording")
 			}
 			recording, err := dump.Open(context.Background(), os.DirFS(filepath.Join(dir, name)), dump.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := plan.ReadCluster(context.Background(), recording)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
+			c := checktest.Get(plan.ReadCluster(context.Background(), recording))(t)
 			p, warnings, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "real", Version: "4.99.0", Window: 4 * time.Hour, NodeTime: 10 * time.Minute, SparePercent: 34})
 			t.Logf("%d pools, %d nodes, warnings %q\n%v", len(c.Pools), len(c.Nodes), warnings, err)
 			if want != "" {
@@ -43,20 +39,11 @@ func TestRealClusters(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := plan.Encode(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := plan.Decode(text); err != nil {
-				t.Error(err)
-			}
+			checktest.OK(t, err)
+			text := checktest.Get(plan.Encode(p))(t)
+			checktest.Good(t, checktest.Err(plan.Decode(text)))
 			_, _, err = plan.PlanWindows(c, plan.WindowsOptions{ID: "real", NodeTime: 10 * time.Minute, Windows: []plan.Window{{Start: time.Unix(1, 0), Duration: time.Hour}}})
-			if err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, err)
 		})
 	}
 }

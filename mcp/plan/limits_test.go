@@ -14,6 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -24,9 +25,7 @@ func alone(t testing.TB, objects ...any) *world {
 	w := &world{clock: reconcile.NewClock(mcptest.Epoch)}
 	c := memory.NewOpenShift(memory.Options{Clock: w.clock})
 	for _, o := range append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}}) {
-		if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(must(clusterapi.ToUnstructured(o))))
 	}
 	w.memory = c
 	w.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: w.clock})
@@ -75,9 +74,7 @@ func TestLimits(t *testing.T) {
 			w.start("runner", plan.Options{Plan: p, Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
 				return plan.Outcome{}, errors.New(strings.Repeat("x", 20<<10))
 			})})
-			if err := w.RunUntil(w.Now().Add(5 * time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.RunUntil(w.Now().Add(5*time.Minute)))
 			last := w.events[len(w.events)-1]
 			if last.Type != plan.EventError || !isSize(last.Err, "record") {
 				t.Errorf("%s: %v", last.Type, last.Err)
@@ -90,9 +87,7 @@ func TestLimits(t *testing.T) {
 			w.start("runner", plan.Options{Plan: custom("p", hook("h")), Actions: hookIs(func(context.Context, plan.Call) (plan.Outcome, error) {
 				return plan.Outcome{}, errors.New(long)
 			})})
-			if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.RunUntil(w.Now().Add(time.Minute)))
 			cut := 0
 			for _, e := range w.events {
 				if e.Type == plan.EventStepFailed && len(e.Message) <= 8<<10 && strings.HasSuffix(e.Message, " more bytes)") {
@@ -116,14 +111,10 @@ func TestLimits(t *testing.T) {
 			w := alone(t, objects...)
 			defer w.Close()
 			w.start("runner", plan.Options{Plan: p})
-			if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.RunUntil(w.Now().Add(time.Minute)))
 			w.Stop("runner")
 			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Hold}})
-			if err := w.RunUntil(w.Now().Add(time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.RunUntil(w.Now().Add(time.Minute)))
 			if got := r.Progress().Report; len(got.Left) != 100 || got.More != 3 {
 				t.Errorf("%d items and %d more", len(got.Left), got.More)
 			}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +26,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -54,9 +54,7 @@ func hookIs(f plan.ActionFunc) map[string]plan.Action { return map[string]plan.A
 // pass lets time go by.
 func (w *world) pass(t *testing.T, d time.Duration) {
 	t.Helper()
-	if err := w.RunUntil(w.Now().Add(d)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.RunUntil(w.Now().Add(d)))
 }
 
 func (w *world) pool(name string) *mcfgv1.MachineConfigPool {
@@ -80,9 +78,7 @@ func (w *world) addConfig(name string) {
 
 func (w *world) confirm(t *testing.T, id, step string) {
 	t.Helper()
-	if err := plan.Confirm(w.context(), w.cluster, "", id, step); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, plan.Confirm(w.context(), w.cluster, "", id, step))
 }
 
 // has reports whether an event of a type has a text, or an error.
@@ -105,9 +101,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	w.Stop("first")
 	gone := w.Now()
-	if err := w.RunWhile(5*time.Minute, func() bool { return second.Progress().Holder != "second" }); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.RunWhile(5*time.Minute, func() bool { return second.Progress().Holder != "second" }))
 	if after := w.Now().Sub(gone); after < 90*time.Second || after > 3*time.Minute {
 		t.Errorf("it is taken over after %s", after)
 	}
@@ -137,12 +131,8 @@ func TestWhatWasSoBefore(t *testing.T) {
 	r := w.start("runner", plan.Options{Plan: custom("p",
 		plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "worker-0"}}, pause("pause", true, "kept"),
 		pause("unpause", false, "kept"), plan.Step{ID: "uncordon", Kind: plan.Uncordon, Args: plan.Args{Node: "worker-0"}})})
-	if err := w.ends(r, time.Minute, plan.StateFinished); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(before, fields(w.cluster)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateFinished))
+	checktest.Same(t, before, fields(w.cluster))
 	for id, s := range r.Progress().Steps {
 		if s.State != "Skipped" {
 			t.Errorf("step %s is %s", id, s.State)
@@ -157,30 +147,22 @@ func TestRecordAndMarks(t *testing.T) {
 		plan.Step{ID: "label", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: []string{"worker-0"}, Add: map[string]string{"a/b": "c"}}}, manual("wait"))})
 	w.pass(t, time.Minute)
 	_, progress, err := plan.Load(w.context(), w.cluster, "", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	got := map[string]map[string]map[string]any{}
 	for id, s := range progress.Steps {
 		got[id] = s.Before
 	}
 	want := map[string]map[string]map[string]any{"pause": {"MachineConfigPool/worker": {"/spec/paused": false}}, "unpause": {"MachineConfigPool/worker": {"/spec/paused": true}},
 		"again": {"MachineConfigPool/worker": {"/spec/paused": false}}, "label": nil, "wait": nil}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	n := must(clusterapi.Get[corev1.Node](w.context(), w.cluster, clusterapi.Key("", "worker-0")))
 	for _, a := range []map[string]string{w.pool("worker").Annotations, n.Annotations} {
 		if a["clusterupdate.github.io/plan"] != "p" {
 			t.Error(a)
 		}
 	}
-	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/spec/paused":{"before":false,"set":true,"step":0}}}`, w.pool("worker").Annotations["clusterupdate.github.io/before"]); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(`{"version":1,"step":0,"fields":{"/metadata/labels/a~1b":{"before":null,"set":"c","step":3}}}`, n.Annotations["clusterupdate.github.io/before"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, `{"version":1,"step":0,"fields":{"/spec/paused":{"before":false,"set":true,"step":0}}}`, w.pool("worker").Annotations["clusterupdate.github.io/before"])
+	checktest.Same(t, `{"version":1,"step":0,"fields":{"/metadata/labels/a~1b":{"before":null,"set":"c","step":3}}}`, n.Annotations["clusterupdate.github.io/before"])
 }
 
 func TestFailures(t *testing.T) {
@@ -254,9 +236,7 @@ func TestFailures(t *testing.T) {
 			}
 			o := plan.Options{Plan: custom("p", tt.steps...), Actions: tt.actions}
 			r := w.start("runner", o)
-			if err := w.ends(r, 3*time.Hour, plan.StateFailed, plan.StateFinished); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.ends(r, 3*time.Hour, plan.StateFailed, plan.StateFinished))
 			if got := r.Progress(); got.State != tt.state || got.Holder != "" {
 				t.Errorf("the plan is %s, held by %q", got.State, got.Holder)
 			}
@@ -276,9 +256,7 @@ func TestStalled(t *testing.T) {
 	})
 	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = true })
 	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "a", Kind: plan.WaitPools, Args: plan.Args{Pools: []string{"worker"}}, Done: plan.Check{Kind: "PoolsUnpaused", Pools: []string{"worker"}}})})
-	if err := w.ends(r, 3*time.Hour, plan.StateFailed); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(r, 3*time.Hour, plan.StateFailed))
 	i := slices.IndexFunc(w.events, func(e clusterapi.Event) bool { return e.Type == plan.EventStepFailed })
 	stalled := new(plan.StalledError)
 	if !errors.As(w.events[i].Err, &stalled) || stalled.Node != "worker-0" || stalled.Since.Sub(start) < 30*time.Minute || w.Now().Sub(stalled.Since) < time.Hour {
@@ -292,20 +270,14 @@ func TestPlanConflict(t *testing.T) {
 	first := w.start("first", plan.Options{Plan: custom("first", pause("pause", true, "worker"), manual("wait"), pause("unpause", false, "worker"))})
 	w.pass(t, time.Minute)
 	second := w.start("second", plan.Options{Plan: custom("second", pause("pause", true, "worker"))})
-	if err := w.ends(second, time.Minute, plan.StateFailed); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(second, time.Minute, plan.StateFailed))
 	if !w.has(plan.EventStepFailed, "plan first", plan.ErrPlanConflict) {
 		t.Errorf("%q", w.log)
 	}
 	w.confirm(t, "first", "wait")
-	if err := w.ends(first, time.Minute, plan.StateFinished); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(first, time.Minute, plan.StateFinished))
 	again := w.start("again", plan.Options{Plan: custom("second", pause("pause", true, "worker")), Resume: true})
-	if err := w.ends(again, time.Minute, plan.StateFinished); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(again, time.Minute, plan.StateFinished))
 	if got := again.Progress().Steps["pause"]; got.State != "Done" || got.Attempts != 1 || !w.pool("worker").Spec.Paused {
 		t.Errorf("%+v", got)
 	}
@@ -356,9 +328,7 @@ func TestNewerMark(t *testing.T) {
 		p.Annotations = map[string]string{"clusterupdate.github.io/plan": "p", "clusterupdate.github.io/before": `{"version": 2}`}
 	})
 	r := w.start("runner", plan.Options{Plan: custom("p", pause("pause", true, "worker"))})
-	if err := w.ends(r, time.Minute, plan.StateFailed); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateFailed))
 	if !w.has(plan.EventStepFailed, "annotation clusterupdate.github.io/before has format version 2; this program reads versions up to 1", nil) {
 		t.Errorf("%q", w.log)
 	}
@@ -371,9 +341,7 @@ func TestHoldAndFreeze(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
 			p, _, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "p", Versions: []string{version1, version2}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			r := w.start("runner", plan.Options{Plan: p})
 			if err := w.RunWhile(6*time.Hour, func() bool { return r.Progress().Steps["wait-worker"].State != "Running" }); err != nil {
 				t.Fatal(err)
@@ -381,9 +349,7 @@ func TestHoldAndFreeze(t *testing.T) {
 			w.pass(t, 6*time.Minute)
 			w.Stop("runner")
 			stopper := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: mode}})
-			if err := w.ends(stopper, time.Minute, plan.StateHeld, plan.StateFrozen); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.ends(stopper, time.Minute, plan.StateHeld, plan.StateFrozen))
 			var left []string
 			for _, i := range stopper.Progress().Report.Left {
 				left = append(left, i.Object+i.Field+" "+i.Text)
@@ -394,9 +360,7 @@ func TestHoldAndFreeze(t *testing.T) {
 				slices.Sort(left)
 				slices.Sort(want)
 			}
-			if diff := cmp.Diff(want, left); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, left)
 			if w.pool("worker").Spec.Paused != (mode == plan.Freeze) {
 				t.Errorf("paused: %v", w.pool("worker").Spec.Paused)
 			}
@@ -406,12 +370,8 @@ func TestHoldAndFreeze(t *testing.T) {
 				t.Errorf("the plan is %s", got)
 			}
 			again := w.start("again", plan.Options{Plan: p, Resume: true})
-			if err := w.ends(again, 3*time.Hour, plan.StateFinished); err != nil {
-				t.Fatal(err)
-			}
-			if err := atRest(w.cluster, version2); err != nil {
-				t.Error(err)
-			}
+			checktest.OK(t, w.ends(again, 3*time.Hour, plan.StateFinished))
+			checktest.Good(t, atRest(w.cluster, version2))
 		})
 	}
 }
@@ -434,16 +394,12 @@ func TestRestoreConflict(t *testing.T) {
 	three := intstr.FromInt32(3)
 	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = &three })
 	r := w.start("stopper", plan.Options{Plan: custom("p"), TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}}) // by its ID alone
-	if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	want := &plan.Report{
 		Restored:  []plan.Item{{Object: "MachineConfigPool/worker", Field: "/spec/paused", Text: "is false again, not true"}},
 		Conflicts: []plan.Item{{Object: "MachineConfigPool/worker", Field: "/spec/maxUnavailable", Text: "was absent, the plan made it 2, and somebody made it 3"}},
 	}
-	if diff := cmp.Diff(want, r.Progress().Report); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, r.Progress().Report)
 	pool := w.pool("worker")
 	if pool.Spec.Paused || pool.Spec.MaxUnavailable.IntValue() != 3 || pool.Annotations["clusterupdate.github.io/plan"] != "" {
 		t.Errorf("%+v %v", pool.Spec, pool.Annotations)
@@ -488,19 +444,13 @@ func TestRestoreWithoutReboots(t *testing.T) {
 			}
 			w.Stop("runner")
 			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
-			if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.left, r.Progress().Report.Left); diff != "" {
-				t.Error(diff)
-			}
+			checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
+			checktest.Same(t, tt.left, r.Progress().Report.Left)
 			if got := w.pool("worker"); got.Spec.Paused != (tt.paused || len(tt.left) > 0) || got.Spec.MaxUnavailable != nil {
 				t.Errorf("%+v", got.Spec)
 			}
 			r = w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
-			if err := w.ends(r, time.Minute, plan.StateRestored); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 			w.pass(t, time.Hour)
 			if diff := diffFields(before, fields(w.cluster)); diff != "" {
 				t.Error(diff)
@@ -524,9 +474,7 @@ func TestWindowClosesUnseen(t *testing.T) {
 	p := custom("p", pause("pause", true, "a", "b"), manual("go"), unpause, pause("again", true, "a", "b"), manual("wait"))
 	first := w.start("first", plan.Options{Plan: p})
 	w.pass(t, time.Minute)
-	if err := plan.Confirm(w.context(), w.memory, "", "p", "go"); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, plan.Confirm(w.context(), w.memory, "", "p", "go"))
 	if err := w.RunWhile(time.Minute, func() bool { return paused("a") }); err != nil || !paused("b") {
 		t.Fatalf("%v, b is paused: %v", err, paused("b"))
 	}
@@ -536,14 +484,12 @@ func TestWindowClosesUnseen(t *testing.T) {
 	w.Stop("first")
 	w.pass(t, 10*time.Minute)
 	second := w.start("second", plan.Options{Plan: p, TakeOver: true})
-	if err := w.RunWhile(time.Minute, func() bool {
+	checktest.OK(t, w.RunWhile(time.Minute, func() bool {
 		if !paused("b") {
 			t.Fatal("b is unpaused after its window")
 		}
 		return second.Progress().Steps["wait"].State != "Running"
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if got := second.Progress().Steps["unpause"].State; got != "Skipped" || !paused("a") {
 		t.Errorf("the step is %s, a is paused: %v", got, paused("a"))
 	}
@@ -602,9 +548,7 @@ func TestPlanOfItsOwn(t *testing.T) {
 func TestPausedPoolsAreNotTargeted(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
 	p, _, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "p", Version: version1, Sizes: []int{1, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	cursor := w.cluster.Follow()
 	defer cursor.Close()
 	r := w.start("runner", plan.Options{Plan: p})
@@ -628,9 +572,7 @@ func TestPausedPoolsAreNotTargeted(t *testing.T) {
 		}
 		return r.Progress().State != plan.StateFinished
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	group := map[string]string{}
 	for _, s := range p.Steps {
 		if strings.HasPrefix(s.ID, "label-") {
@@ -658,9 +600,7 @@ func TestRun(t *testing.T) {
 				c := memory.NewOpenShift(memory.Options{})
 				worker := resting("worker")
 				for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}}} {
-					if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
-						t.Fatal(err)
-					}
+					checktest.OK(t, c.Load(must(clusterapi.ToUnstructured(o))))
 				}
 				p := custom("p", pause("pause", true, "worker"), hook("hook"), pause("unpause", false, "worker"))
 				called := 0
@@ -684,9 +624,7 @@ func TestRun(t *testing.T) {
 					t.Errorf("%v: %s is held by %q", err, progress.State, progress.Holder)
 				}
 				began := time.Now()
-				if err := must(plan.New(o)).Run(t.Context()); err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, must(plan.New(o)).Run(t.Context()))
 				if d := time.Since(began); d > 2*time.Minute {
 					t.Errorf("a clean end was waited for: %s", d)
 				}
@@ -748,14 +686,10 @@ func TestRunWithoutAPI(t *testing.T) {
 		c := memory.NewOpenShift(memory.Options{})
 		worker := resting("worker")
 		for _, o := range []any{&worker, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config"}}} {
-			if err := c.Load(must(clusterapi.ToUnstructured(o))); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, c.Load(must(clusterapi.ToUnstructured(o))))
 		}
 		o := plan.Options{API: away{c, time.Now().Add(5 * time.Minute)}, Plan: custom("p", pause("pause", true, "worker"))}
-		if err := must(plan.New(o)).Run(t.Context()); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, must(plan.New(o)).Run(t.Context()))
 	})
 }
 
@@ -790,9 +724,7 @@ func TestUninstall(t *testing.T) {
 	}
 	w.Stop("runner")
 	w.Stop("other")
-	if err := plan.Uninstall(w.context(), w.cluster, ""); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, plan.Uninstall(w.context(), w.cluster, ""))
 	if ids, err := plan.List(w.context(), w.cluster, ""); err != nil || len(ids) > 0 {
 		t.Errorf("%q %v", ids, err)
 	}
@@ -815,9 +747,7 @@ func TestEventJSON(t *testing.T) {
 	want := `{"time":"2026-01-01T00:00:00Z","type":"StepFailed","subject":"plan/p","message":"no",` +
 		`"error":"plan p, step s: the step's timeout has passed","data":{"step":"s","kind":"SetPaused","pool":"worker","node":"n",` +
 		`"state":"Failed","attempt":2,"holder":"h","warning":true}}`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 // refusing is an API that does not let a record be written.
@@ -843,7 +773,5 @@ func TestRecordRefused(t *testing.T) {
 	}
 	w.Stop(p.Name)
 	r := w.start("another", plan.Options{Plan: custom("p", pause("pause", true, "worker")), TakeOver: true})
-	if err := w.ends(r, time.Minute, plan.StateFinished); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, w.ends(r, time.Minute, plan.StateFinished))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -390,12 +391,8 @@ func TestSimulationIsDeterministic(t *testing.T) {
 	run := func() []string {
 		s := simulate(4, 2, planFaults)
 		defer s.Close()
-		if err := s.play(); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, s.play())
 		return append(s.log, s.Faults()...)
 	}
-	if diff := cmp.Diff(run(), run()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, run(), run())
 }

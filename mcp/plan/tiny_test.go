@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -169,9 +170,7 @@ func TestCrashAtEveryCall(t *testing.T) {
 	defer w.Close()
 	before := tinyFields(w)
 	before["channel"], before["pool worker"], before["notes"] = want["channel"], want["pool worker"], want["notes"]
-	if diff := cmp.Diff(before, want); diff != "" {
-		t.Errorf("what the plan does not take back:\n%s", diff)
-	}
+	checktest.SameIn(t, "what the plan does not take back", before, want)
 	every := 3
 	if testing.Short() || israce.Enabled {
 		every = 9
@@ -214,9 +213,7 @@ func TestRestoreAfterEveryPrefix(t *testing.T) {
 			return inner(crashing{ClusterAPI: api, calls: &calls, at: writes[i], after: i%2 == 0, crash: func() { w.Stop(p.Name) }})
 		}
 		w.Add(p)
-		if err := w.RunUntil(w.Now().Add(20 * time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, w.RunUntil(w.Now().Add(20*time.Minute)))
 		if _, progress, err := plan.Load(w.context(), w.cluster, "", "tiny"); err != nil {
 			t.Fatal(err)
 		} else if progress.State == plan.StateEnding {

@@ -33,9 +33,7 @@ func transcript(t *testing.T, name string, w *world, p plan.Plan, warnings []str
 		fmt.Fprintf(&b, "%s\n", line)
 	}
 	b.WriteByte('\n')
-	if err := plan.WriteProgress(&b, p, r.Progress()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, plan.WriteProgress(&b, p, r.Progress()))
 	if err != nil || r.Progress().State != end[0] {
 		t.Errorf("the plan is %s: %v\n%s", r.Progress().State, err, b.String())
 	}
@@ -48,9 +46,7 @@ func quiet(t *testing.T, o worldOptions) *world {
 	o.seed = 1
 	w := newWorld(o)
 	t.Cleanup(w.Close)
-	if err := w.RunUntil(w.Now().Add(5 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.RunUntil(w.Now().Add(5*time.Minute)))
 	return w
 }
 
@@ -81,13 +77,9 @@ func TestTranscriptCanary(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 6}}, workloads: []simulation.Workload{{Name: "web", Replicas: 3}}})
 	p, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version1, Window: time.Hour, NodeTime: 20 * time.Minute, SparePercent: 20,
 		Starts: []time.Time{w.Now().Add(time.Hour), w.Now().Add(25 * time.Hour), w.Now().Add(26 * time.Hour)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	transcript(t, "canary", w, p, warnings, plan.Options{}, plan.StateFinished)
-	if err := atRest(w.cluster, version1); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, atRest(w.cluster, version1))
 }
 
 // A group overruns its window: its pool is paused again, and the next window continues with
@@ -122,22 +114,16 @@ func TestTranscriptWindows(t *testing.T) {
 	start := w.Now().Add(time.Hour)
 	p, warnings, err := plan.PlanWindows(w.state(), plan.WindowsOptions{ID: "nights", Version: version1, NodeTime: 5 * time.Minute, ClusterTime: 20 * time.Minute,
 		Windows: []plan.Window{{Start: start, Duration: 30 * time.Minute}, {Start: start.Add(24 * time.Hour), Duration: time.Hour}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	transcript(t, "windows", w, p, warnings, plan.Options{}, plan.StateFinished)
-	if err := atRest(w.cluster, version1); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, atRest(w.cluster, version1))
 }
 
 // Two minor versions with one reboot of each compute node; operators in between.
 func TestTranscriptControlPlaneOnly(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}, {Name: "infra", Nodes: 1}}})
 	p, warnings, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "eus", Versions: []string{version1, version2}, Operators: true, Hooks: []string{"storage"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	calls := 0
 	slow := plan.ActionFunc(func(context.Context, plan.Call) (plan.Outcome, error) {
 		calls++
@@ -145,9 +131,7 @@ func TestTranscriptControlPlaneOnly(t *testing.T) {
 	})
 	transcript(t, "control-plane-only", w, p, warnings, plan.Options{Actions: map[string]plan.Action{
 		"UpdateCluster": plan.ActionFunc(updateCluster), "UpdateOperators": slow, "storage": slow}}, plan.StateFinished)
-	if err := atRest(w.cluster, version2); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, atRest(w.cluster, version2))
 	reboots := map[string]int{}
 	for _, n := range w.state().Nodes {
 		reboots[n.Status.NodeInfo.KubeletVersion]++
@@ -166,9 +150,7 @@ func TestTranscriptRHEL(t *testing.T) {
 		modifyNode(w, name, func(n *corev1.Node) { n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.8 (Ootpa)" })
 	}
 	p, warnings, err := plan.PlanRHEL(w.state(), plan.RHELOptions{ID: "hosts", Update: "playbook", PreCordon: "pre-cordon", PreUpgrade: "pre-upgrade", PreUncordon: "pre-uncordon", PostUpgrade: "post-upgrade"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	fails := true
 	ok := func(_ context.Context, c plan.Call) (plan.Outcome, error) {
 		if c.Step.Args.Node == "worker-1" && c.Step.Args.Action == "pre-upgrade" && fails {
@@ -183,9 +165,7 @@ func TestTranscriptRHEL(t *testing.T) {
 	}
 	for i := range 4 {
 		w.clock.AfterFunc(time.Duration(10*(i+1))*time.Minute, func() {
-			if err := plan.Confirm(w.context(), w.cluster, "", "hosts", fmt.Sprint("prepare-", i+1)); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, plan.Confirm(w.context(), w.cluster, "", "hosts", fmt.Sprint("prepare-", i+1)))
 		})
 	}
 	transcript(t, "rhel", w, p, warnings, plan.Options{Actions: hooks}, plan.StateFailed)
@@ -203,9 +183,7 @@ func TestTranscriptRHEL(t *testing.T) {
 func TestTranscriptVSphereHardware(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}, workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
 	p, warnings, err := plan.PlanVSphereHardware(w.state(), plan.VSphereHardwareOptions{ID: "hardware", Nodes: []string{"master-0", "worker-0"}, ShutDown: "vm", Upgrade: "vm", Template: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	vm := plan.ActionFunc(func(_ context.Context, c plan.Call) (plan.Outcome, error) {
 		up := corev1.ConditionFalse
 		if strings.HasPrefix(c.Step.ID, "upgrade") {
@@ -222,9 +200,7 @@ func TestTranscriptVSphereHardware(t *testing.T) {
 	})
 	for i, step := range []string{"power-on-master-0", "power-on-worker-0", "template"} {
 		w.clock.AfterFunc(time.Duration(10*(i+1))*time.Minute, func() {
-			if err := plan.Confirm(w.context(), w.cluster, "", "hardware", step); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, plan.Confirm(w.context(), w.cluster, "", "hardware", step))
 		})
 	}
 	transcript(t, "vsphere-hardware", w, p, warnings, plan.Options{Actions: map[string]plan.Action{"vm": vm}}, plan.StateFinished)
@@ -236,31 +212,21 @@ func TestTranscriptRestore(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
 	before := fields(w.cluster)
 	p, warnings, err := plan.PlanCanary(w.state(), plan.CanaryOptions{ID: "canary", Version: version1, Sizes: []int{1, 2}, SparePercent: 25})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	for _, warning := range warnings {
 		t.Error(warning)
 	}
 	w.start("plan canary", plan.Options{Plan: p})
-	if err := w.RunUntil(w.Now().Add(20 * time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.RunUntil(w.Now().Add(20*time.Minute)))
 	w.Stop("plan canary")
 	transcript(t, "restore", w, p, nil, plan.Options{TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}}, plan.StateRestored)
 	w.log = nil
 	r := w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
-	if err := w.ends(r, time.Hour, plan.StateRestored); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.RunUntil(w.Now().Add(2 * time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.ends(r, time.Hour, plan.StateRestored))
+	checktest.OK(t, w.RunUntil(w.Now().Add(2*time.Hour)))
 	golden(t, "transcripts/restore-with-reboots.txt", strings.Join(w.log, "\n")+"\n")
 	if diff := diffFields(before, fields(w.cluster)); diff != "" {
 		t.Error(diff)
 	}
-	if err := atRest(w.cluster, version1); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, atRest(w.cluster, version1))
 }

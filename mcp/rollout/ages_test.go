@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -26,14 +27,9 @@ import (
 // poolDefinition returns the definition of MachineConfigPool as a release ships it.
 func poolDefinition(t testing.TB, age string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testdata.Dir(t), "definitions", "machineconfigpool-"+age+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(t), "definitions", "machineconfigpool-"+age+".yaml")))(t)
 	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(data, &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, yaml.Unmarshal(data, &u.Object))
 	return u
 }
 
@@ -54,15 +50,10 @@ func derivedPool(t testing.TB) *unstructured.Unstructured {
 
 func definePool(t testing.TB, c *memory.Cluster, definition *unstructured.Unstructured) {
 	t.Helper()
-	stored, err := c.Get(t.Context(), definition.GroupVersionKind(), clusterapi.Key("", definition.GetName()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := checktest.Get(c.Get(t.Context(), definition.GroupVersionKind(), clusterapi.Key("", definition.GetName())))(t)
 	u := definition.DeepCopy()
 	u.SetResourceVersion(stored.GetResourceVersion())
-	if _, err := c.Update(t.Context(), u, clusterapi.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, checktest.Err(c.Update(t.Context(), u, clusterapi.UpdateOptions{})))
 }
 
 // TestAges rolls a config out to clusters of other ages than this package, whose
@@ -134,17 +125,12 @@ func rollAge(t *testing.T, first, second *unstructured.Unstructured) {
 	if told := errorTexts(&r); len(told) > 0 {
 		t.Errorf("errors: %s", strings.Join(told, "\n"))
 	}
-	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pools := checktest.Get(clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{}))(t)
 	for _, p := range pools {
 		if p.Status.UpdatedMachineCount == 0 || p.Status.UpdatedMachineCount != p.Status.MachineCount {
 			t.Errorf("pool %s: %+v", p.Name, p.Status)
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, <-ended)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -58,9 +59,7 @@ func TestOrderByBudgets(t *testing.T) {
 					t.Errorf("%s, %d times not failed", diff, fails)
 				}
 				cancel()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, <-ended)
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -26,13 +27,8 @@ import (
 func load(t testing.TB, c *memory.Cluster, objs ...any) {
 	t.Helper()
 	for _, o := range objs {
-		u, err := clusterapi.ToUnstructured(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Get(clusterapi.ToUnstructured(o))(t)
+		checktest.OK(t, c.Load(u))
 	}
 }
 
@@ -156,10 +152,7 @@ func (d *daemon) step(ctx context.Context) error {
 
 // startDaemons runs a daemon for every node until ctx ends.
 func startDaemons(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI, group *sync.WaitGroup, poll, reboot time.Duration) {
-	nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := checktest.Get(clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{}))(t)
 	for i := range nodes {
 		d := &daemon{api: c, node: nodes[i].Name, poll: poll, reboot: reboot}
 		group.Go(func() { d.run(ctx) })
@@ -221,20 +214,14 @@ func (r *recorder) nodes(t clusterapi.EventType, pool string) []string {
 // newRollout fails the test where the options cannot work.
 func newRollout(t testing.TB, o rollout.Options) *rollout.Rollout {
 	t.Helper()
-	r, err := rollout.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := checktest.Get(rollout.New(o))(t)
 	return r
 }
 
 // rolledOut says that every pool but those named is Updated on config.
 func rolledOut(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI, config string, except ...string) bool {
 	t.Helper()
-	ps, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := checktest.Get(clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{}))(t)
 	for _, p := range ps {
 		if slices.Contains(except, p.Name) {
 			continue
@@ -249,10 +236,7 @@ func rolledOut(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI, confi
 // describeNodes prints what a rollout has made of the nodes.
 func describeNodes(ctx context.Context, t testing.TB, c clusterapi.ClusterAPI) string {
 	t.Helper()
-	nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := checktest.Get(clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{}))(t)
 	var b strings.Builder
 	for i := range nodes {
 		s := mcp.NodeStateOf(&nodes[i])

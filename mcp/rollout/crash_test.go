@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -108,13 +109,9 @@ func rollOut(t *testing.T, at int, after, kill bool, runners int) (end string, c
 	}
 	for range runners {
 		group.Go(func() {
-			if err := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive}).Run(rolling); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, newRollout(t, rollout.Options{API: f, Mode: rollout.Drive}).Run(rolling))
 			if ctx.Err() == nil { // killed: another one takes its place
-				if err := newRollout(t, rollout.Options{API: f, Mode: rollout.Drive}).Run(ctx); err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, newRollout(t, rollout.Options{API: f, Mode: rollout.Drive}).Run(ctx))
 			}
 		})
 	}
@@ -131,10 +128,7 @@ func rollOut(t *testing.T, at int, after, kill bool, runners int) (end string, c
 }
 
 func describePools(ctx context.Context, t *testing.T, c *memory.Cluster) string {
-	ps, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := checktest.Get(clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{}))(t)
 	var b strings.Builder
 	for _, p := range ps {
 		slices.SortFunc(p.Status.Conditions, func(a, b mcfgv1.MachineConfigPoolCondition) int {
@@ -182,9 +176,7 @@ func TestTwoRunners(t *testing.T) {
 	for at := range 30 {
 		synctest.Test(t, func(t *testing.T) {
 			end, _ := rollOut(t, at*11, at%2 == 0, at%4 < 2, 2)
-			if diff := cmp.Diff(want, end); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, want, end)
 		})
 	}
 }

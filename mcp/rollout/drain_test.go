@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
-	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -58,18 +58,13 @@ func runRollout(t *testing.T, c clusterapi.ClusterAPI, r *recorder) (stop func()
 	go func() { ended <- roll.Run(ctx) }()
 	return func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 	}
 }
 
 func nodeState(t *testing.T, c *memory.Cluster, name string) mcp.NodeState {
 	t.Helper()
-	n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := checktest.Get(clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", name)))(t)
 	return mcp.NodeStateOf(n)
 }
 
@@ -113,9 +108,7 @@ func TestBlockedDrain(t *testing.T) {
 					}
 				}
 				stop()
-				if diff := cmp.Diff(tt.want, attempts); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, tt.want, attempts)
 				if got := clockText(failedAt.Sub(began)); got != tt.want[len(tt.want)-1] {
 					t.Errorf("DrainFailed at %s", got)
 				}
@@ -214,17 +207,12 @@ func TestWhichPodsGo(t *testing.T) {
 		stop := runRollout(t, c, &r)
 		defer stop()
 		time.Sleep(30 * time.Second)
-		pods, err := clusterapi.List[corev1.Pod](t.Context(), c, clusterapi.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pods := checktest.Get(clusterapi.List[corev1.Pod](t.Context(), c, clusterapi.ListOptions{}))(t)
 		var left []string
 		for _, p := range pods {
 			left = append(left, p.Name)
 		}
-		if diff := cmp.Diff([]string{"agent", "elsewhere", "mirror"}, left); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, []string{"agent", "elsewhere", "mirror"}, left)
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {
 			t.Errorf("%+v", s)
 		}
@@ -318,9 +306,7 @@ func TestDrainFaults(t *testing.T) {
 				if tt.want != "" {
 					want = []string{tt.want}
 				}
-				if diff := cmp.Diff(want, drainTexts(&r)); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, drainTexts(&r))
 				f.set(tt.fault, nil)
 				time.Sleep(5 * time.Minute)
 				if tt.name == "pod is gone" {
@@ -350,9 +336,7 @@ func TestSlowPod(t *testing.T) {
 			t.Errorf("%q", texts)
 		}
 		gvk, _ := clusterapi.KindOf[corev1.Pod]()
-		if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Remove(gvk, clusterapi.Key("app", "web-0")))
 		time.Sleep(2 * time.Second)
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {
 			t.Errorf("%+v", s)
@@ -391,9 +375,7 @@ func TestDrainRequests(t *testing.T) {
 				if tt.text != "" {
 					want = []string{tt.text}
 				}
-				if diff := cmp.Diff(want, drainTexts(&r)); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, drainTexts(&r))
 			})
 		})
 	}
@@ -449,9 +431,7 @@ func TestUncordonedInBetween(t *testing.T) {
 			t.Fatal(err)
 		}
 		gvk, _ := clusterapi.KindOf[corev1.Pod]()
-		if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Remove(gvk, clusterapi.Key("app", "web-0")))
 		time.Sleep(10 * time.Second)
 		if s := nodeState(t, c, "w0"); !s.Unschedulable || s.LastAppliedDrain != "drain-N" {
 			t.Errorf("%+v", s)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,9 +38,7 @@ func virtually(t *testing.T, c *memory.Cluster, clock *reconcile.Clock, f reconc
 
 func advance(t *testing.T, v *reconcile.Virtual, d time.Duration) {
 	t.Helper()
-	if err := v.RunUntil(v.Now().Add(d)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, v.RunUntil(v.Now().Add(d)))
 }
 
 // More blocked drains than there are workers do not hold up a free one.
@@ -79,10 +78,7 @@ func TestFailingDrainSurvivesCrash(t *testing.T) {
 	var r recorder
 	v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
 	since := func() string {
-		n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := checktest.Get(clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0")))(t)
 		return n.Annotations["clusterupdate.github.io/drain-since"]
 	}
 	advance(t, v, 20*time.Minute)
@@ -155,9 +151,7 @@ func TestEndedDrainIsForgotten(t *testing.T) {
 	v := virtually(t, c, clock, reconcile.Faults{}, r.observe)
 	advance(t, v, 20*time.Second)
 	change1(t, c, "w0", func(n *corev1.Node) { n.Spec.Unschedulable = false })
-	if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Remove(gvk, clusterapi.Key("app", "web-0")))
 	cursor := c.Follow()
 	defer cursor.Close()
 	advance(t, v, 10*time.Second)
@@ -218,10 +212,7 @@ func TestNewerDrainIsRefused(t *testing.T) {
 	if len(told) == 0 || !strings.Contains(told[0], want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
-	n, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := checktest.Get(clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0")))(t)
 	if n.Annotations["clusterupdate.github.io/drain-since"] != newer || mcp.NodeStateOf(n).LastAppliedDrain == mcp.NodeStateOf(n).DesiredDrain {
 		t.Errorf("%v", n.Annotations)
 	}
@@ -303,9 +294,7 @@ func TestPodsGoingEndsTheWait(t *testing.T) {
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "uncordon-O" {
 			t.Errorf("after %s, with the pod there: %+v", after, s)
 		}
-		if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Remove(gvk, clusterapi.Key("app", "web-0")))
 		advance(t, v, time.Millisecond)
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {
 			t.Errorf("after %s: %+v", after, s)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -178,14 +179,10 @@ func TestDriveLayered(t *testing.T) {
 		}
 		want := []string{"Targeted node w0 to MachineConfig: N / Image: i"}
 		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfigAndOSImage })
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, got)
 		// The pool leaves layering: the image goes.
 		gvk, _ := clusterapi.KindOf[mcfgv1.MachineOSConfig]()
-		if err := c.Delete(t.Context(), gvk, clusterapi.Key("", "mosc"), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(t.Context(), gvk, clusterapi.Key("", "mosc"), clusterapi.DeleteOptions{}))
 		change1(t, c, "w0", mcptest.Annotate(mcp.AnnotationCurrentConfig, "N", mcp.AnnotationCurrentImage, "i"))
 		time.Sleep(20 * time.Second)
 		if s := nodeState(t, c, "w0"); s.HasDesiredImage || s.DesiredConfig != "N" {
@@ -207,12 +204,8 @@ func TestSeveralAtOnce(t *testing.T) {
 		defer stop()
 		time.Sleep(30 * time.Second)
 		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
-		if diff := cmp.Diff([]string{"Set target for 3 nodes to MachineConfig: N"}, got); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{"c", "b", "d"}, r.nodes(rollout.EventNodeTargeted, "worker")); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, []string{"Set target for 3 nodes to MachineConfig: N"}, got)
+		checktest.Same(t, []string{"c", "b", "d"}, r.nodes(rollout.EventNodeTargeted, "worker"))
 	})
 }
 
@@ -233,9 +226,7 @@ func TestSyncFailures(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		want := []string{`error getting controllerconfig "machine-config-controller", error: controllerconfigs.machineconfiguration.openshift.io "machine-config-controller" not found`}
-		if diff := cmp.Diff(want, errs()); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, errs())
 		// 15 tries that double, then one a minute.
 		if got := len(r.texts(func(e told) bool { return e.Type == rollout.EventError && e.Pool == "worker" })); got < 20 || got > 26 {
 			t.Errorf("%d tries in 10 minutes", got)
@@ -243,9 +234,7 @@ func TestSyncFailures(t *testing.T) {
 		load(t, c, mcptest.Topology("HighlyAvailable"))
 		time.Sleep(time.Minute)
 		want = append(want, "maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage")
-		if diff := cmp.Diff(want, errs()); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, errs())
 		// The status is written all the same; a pool that selects all has none.
 		p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
 		if err != nil || p.Status.MachineCount != 1 || len(p.Status.Conditions) != 4 {
@@ -279,21 +268,14 @@ func TestDriveBoot(t *testing.T) {
 		}}
 		load(t, c, mcptest.Topology("HighlyAvailable"), &w, &infra, &n)
 		infra2, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "infra"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: "infra", UID: infra2.UID}})
-		if err := c.Load(config); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(config))
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
 		time.Sleep(time.Minute)
-		node, err := clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		node := checktest.Get(clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0")))(t)
 		_, applied := node.Annotations[mcp.AnnotationCustomPoolLabelsApplied]
 		if _, ok := node.Labels[mcp.LabelNodeRolePrefix+"infra"]; !ok || !applied {
 			t.Errorf("%v %v", node.Labels, node.Annotations)
@@ -371,9 +353,7 @@ func TestNodeUpdater(t *testing.T) {
 			t.Error(describeNodes(ctx, t, c))
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 	})
 }
 
@@ -421,9 +401,7 @@ func TestNodeUpdaterRetargeted(t *testing.T) {
 			change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name, p.Spec.Paused = "N2", tt.paused })
 			time.Sleep(10 * time.Minute)
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, <-ended)
 			var got []string
 			for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeDone }) {
 				got = append(got, strings.TrimPrefix(text, "node w0 has reached MachineConfig "))

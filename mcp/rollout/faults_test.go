@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,9 +135,7 @@ func TestWatchBreaks(t *testing.T) {
 				if !roll.View(func(s *mcp.State) { got = append(s.Pools(), s.Nodes("worker")...) }) {
 					t.Fatal("no view")
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, got)
 			}
 			view("infra", "master", "worker", "w0", "w1", "w2", "w3")
 			node, _ := clusterapi.KindOf[corev1.Node]()
@@ -145,9 +144,7 @@ func TestWatchBreaks(t *testing.T) {
 				c.Delete(ctx, node, clusterapi.Key("", "w0"), clusterapi.DeleteOptions{}), // targeted first
 				c.Delete(ctx, pool, clusterapi.Key("", "infra"), clusterapi.DeleteOptions{}),
 			} {
-				if err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, err)
 			}
 			w4 := mcptest.Worker("w4")
 			load(t, c, &w4)
@@ -155,10 +152,7 @@ func TestWatchBreaks(t *testing.T) {
 			// Without their pool the infra nodes are plain workers.
 			view("master", "worker", "i0", "i1", "w1", "w2", "w3", "w4")
 			// The unit of the node that went is free again.
-			nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			nodes := checktest.Get(clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{}))(t)
 			targeted := slices.DeleteFunc(nodes, func(n corev1.Node) bool {
 				return n.Annotations[mcp.AnnotationDesiredConfig] != "N" || strings.HasPrefix(n.Name, "m")
 			})
@@ -166,9 +160,7 @@ func TestWatchBreaks(t *testing.T) {
 				t.Error("nothing goes on")
 			}
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, <-ended)
 		})
 	}
 }
@@ -183,9 +175,7 @@ func TestNodeGoesInDrain(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		gvk, _ := clusterapi.KindOf[corev1.Node]()
-		if err := c.Delete(t.Context(), gvk, clusterapi.Key("", "w0"), clusterapi.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Delete(t.Context(), gvk, clusterapi.Key("", "w0"), clusterapi.DeleteOptions{}))
 		time.Sleep(3 * time.Minute)
 		before := len(r.all())
 		time.Sleep(30 * time.Minute)

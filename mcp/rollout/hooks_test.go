@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
@@ -132,9 +132,7 @@ func (h *hooked) unfinished() []string {
 func TestHooks(t *testing.T) {
 	h := newHooked(1, reconcile.Faults{})
 	defer func() { h.Close() }()
-	if err := h.RunUntil(mcptest.Epoch.Add(3 * time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, h.RunUntil(mcptest.Epoch.Add(3*time.Hour)))
 	if left := h.unfinished(); len(left) > 0 || len(h.wrong) > 0 {
 		t.Errorf("%v, %v", left, h.wrong)
 	}
@@ -160,9 +158,7 @@ func TestHooks(t *testing.T) {
 		"NodeDone     node worker-1 has reached its configuration",
 		"HookDone     node worker-1: hook PostUpgrade has run",
 	}
-	if diff := cmp.Diff(want, worker); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, worker)
 }
 
 // A hook that fails halts the rollout: the node stays as it is, no other one is
@@ -178,9 +174,7 @@ func TestHookFails(t *testing.T) {
 			}
 			return nil
 		}
-		if err := h.RunUntil(mcptest.Epoch.Add(3 * time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, h.RunUntil(mcptest.Epoch.Add(3*time.Hour)))
 		cordoned := failing == rollout.HookPreUpgrade || failing == rollout.HookPreUncordon
 		first := h.node("worker-0")
 		if tries != 1 || first.Unschedulable != cordoned || h.ran["worker-1"] != nil {
@@ -196,9 +190,7 @@ func TestHookFails(t *testing.T) {
 		}
 		h.fail = nil
 		h.Crash("rollout")
-		if err := h.RunUntil(mcptest.Epoch.Add(6 * time.Hour)); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, h.RunUntil(mcptest.Epoch.Add(6*time.Hour)))
 		if left := h.unfinished(); len(left) > 0 || len(h.wrong) > 0 {
 			t.Errorf("%s: after it was mended: %v, %v", failing, left, h.wrong)
 		}

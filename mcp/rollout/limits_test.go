@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -25,9 +26,7 @@ func TestLimits(t *testing.T) {
 				}()
 				time.Sleep(time.Minute)
 				cancel()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, <-ended)
 				cut := 0
 				for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed }) {
 					if len(text) <= 32<<10 && strings.HasSuffix(text, " more bytes)") {

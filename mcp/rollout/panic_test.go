@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -103,9 +104,7 @@ func TestPanicsAreFailures(t *testing.T) {
 				go func() { ended <- roll.Run(ctx) }()
 				time.Sleep(30 * time.Minute)
 				cancel()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, <-ended)
 				if n := nodeState(t, c, "w0"); n.LastAppliedDrain != "drain-N" {
 					t.Errorf("not drained: %+v", n)
 				}
@@ -148,9 +147,7 @@ func TestNodeUpdaterPanics(t *testing.T) {
 				}()
 				time.Sleep(5*time.Minute + 30*time.Second)
 				cancel()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
+				checktest.Good(t, <-ended)
 				if failed := r.nodes(rollout.EventNodeFailed, "worker"); len(failed) < 4 {
 					t.Errorf("failed: %v", failed)
 				}

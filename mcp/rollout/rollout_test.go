@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,28 +98,20 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 			t.Fatalf("not done:\n%s", describeNodes(ctx, t, c))
 		}
 	}
-	if diff := cmp.Diff([]string{"m0", "m1", "m2"}, r.nodes(rollout.EventNodeTargeted, "master")); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"w0", "w2", "w1", "w3"}, r.nodes(rollout.EventNodeTargeted, "worker")); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"m0", "m1", "m2"}, r.nodes(rollout.EventNodeTargeted, "master"))
+	checktest.Same(t, []string{"w0", "w2", "w1", "w3"}, r.nodes(rollout.EventNodeTargeted, "worker"))
 	if got := r.nodes(rollout.EventNodeTargeted, "infra"); len(got) > 0 {
 		t.Errorf("pool infra is paused: %v", got)
 	}
 	infra, err := clusterapi.Get[mcfgv1.MachineConfigPool](ctx, c, clusterapi.Key("", "infra"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if got := mcptest.ConditionOf(infra.Status, "Updating"); got.Status != corev1.ConditionFalse || got.Message != "Pool is paused; will not update to MachineConfig N" {
 		t.Errorf("infra: %s", mcptest.Brief(infra.Status))
 	}
 	if _, err := clusterapi.Get[corev1.Pod](ctx, c, clusterapi.Key("app", "web-0")); err == nil {
 		t.Error("the pod on w0 was not evicted")
 	}
-	if _, err := clusterapi.Get[corev1.Pod](ctx, c, clusterapi.Key("app", "web-1")); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, checktest.Err(clusterapi.Get[corev1.Pod](ctx, c, clusterapi.Key("app", "web-1"))))
 
 	// Unpaused, the pool follows.
 	if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "infra"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
@@ -141,10 +134,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	if !ok {
 		t.Error("there is no view of a running rollout")
 	}
-	nodes, err := clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := checktest.Get(clusterapi.List[corev1.Node](ctx, c, clusterapi.ListOptions{}))(t)
 	for i := range nodes {
 		s := mcp.NodeStateOf(&nodes[i])
 		if !s.Done() || s.CurrentConfig != "N" || s.Unschedulable || s.UpdateTaint || s.Topology != "HighlyAvailable" {
@@ -154,9 +144,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	checkEvents(t, &r)
 
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, <-ended)
 	if roll.View(func(*mcp.State) {}) {
 		t.Error("a rollout that ended has no view")
 	}
@@ -165,22 +153,18 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 func checkEvents(t *testing.T, r *recorder) {
 	t.Helper()
 	first := func(pool string, e told) bool { return e.Pool == pool && e.Type == rollout.EventPool }
-	if diff := cmp.Diff([]string{
+	checktest.Same(t, []string{
 		"Targeted node w0 to MachineConfig: N", "Targeted node w2 to MachineConfig: N",
 		"Targeted node w1 to MachineConfig: N", "Targeted node w3 to MachineConfig: N",
 		"Pool worker has completed update to MachineConfig N",
-	}, r.texts(func(e told) bool { return first("worker", e) })); diff != "" {
-		t.Error(diff)
-	}
+	}, r.texts(func(e told) bool { return first("worker", e) }))
 	m0 := r.texts(func(e told) bool {
 		return e.Reason == rollout.ReasonAnnotationChange && e.Node == "m0"
 	})
-	if diff := cmp.Diff([]string{
+	checktest.Same(t, []string{
 		"Node m0 now has machineconfiguration.openshift.io/desiredConfig=N",
 		"Node m0 now has machineconfiguration.openshift.io/state=Working",
-	}, m0); diff != "" {
-		t.Error(diff)
-	}
+	}, m0)
 	var phases []mcp.Phase
 	for _, e := range r.all() {
 		if e.Type == rollout.EventNodePhase && e.Node == "w0" {
@@ -192,9 +176,7 @@ func checkEvents(t *testing.T, r *recorder) {
 	}
 	want := []mcp.Phase{mcp.PhaseTargeted, mcp.PhaseRebooting, mcp.PhaseUncordoning, mcp.PhaseDone}
 	phases = slices.DeleteFunc(phases, func(p mcp.Phase) bool { return !slices.Contains(want, p) })
-	if diff := cmp.Diff(want, slices.Compact(phases)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, slices.Compact(phases))
 	if got := r.nodes(rollout.EventPoolBlocked, "infra"); len(got) != 1 {
 		t.Errorf("%d times blocked", len(got))
 	}
@@ -232,9 +214,7 @@ func TestObserveWritesNothing(t *testing.T) {
 			}
 		})
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 		if len(writes) > 0 {
 			t.Error(writes)
 		}
@@ -306,9 +286,7 @@ func TestRunTwice(t *testing.T) {
 				t.Error("no view")
 			}
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, <-ended)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 )
 
@@ -27,18 +28,10 @@ func TestDrainClockSetBack(t *testing.T) {
 		for _, back := range []time.Duration{time.Minute, 20 * time.Minute, 24 * time.Hour} {
 			c := memory.NewOpenShift(memory.Options{Clock: reconcile.NewClock(mcptest.Epoch)})
 			for _, o := range []any{&node, pod, budget} {
-				u, err := clusterapi.ToUnstructured(o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Load(u); err != nil {
-					t.Fatal(err)
-				}
+				u := checktest.Get(clusterapi.ToUnstructured(o))(t)
+				checktest.OK(t, c.Load(u))
 			}
-			r, err := New(Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := checktest.Get(New(Options{}))(t)
 			x := &drainer{run: newRun(r, c), ctx: t.Context(), node: "w0", nodeDrain: &nodeDrain{}}
 			for elapsed := time.Duration(0); elapsed < 40*time.Minute; {
 				x.now = mcptest.Epoch.Add(elapsed)
@@ -68,10 +61,7 @@ func drainWait(t *testing.T, x *drainer) time.Duration {
 		x.due = time.Time{}
 		x.beginAttempt("", x.now.Sub(mcptest.Epoch))
 	}
-	at, err := x.proceed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := checktest.Get(x.proceed())(t)
 	if x.attempt == nil {
 		at = x.due
 	}

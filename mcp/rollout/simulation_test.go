@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -245,9 +246,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 	run := func(seed uint64) []string {
 		s := simulate(seed, 1, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour})
 		defer s.Close()
-		if err := s.run(2 * time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, s.run(2*time.Hour))
 		return slices.Concat(s.log, s.Faults())
 	}
 	for _, seed := range []uint64{1, 2} {

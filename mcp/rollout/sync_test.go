@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,9 +56,7 @@ func TestFiveNodes(t *testing.T) {
 		delete(down, name)
 		target()
 	}
-	if diff := cmp.Diff([]string{"n1", "n2", "n3", "n4", "n5"}, order); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"n1", "n2", "n3", "n4", "n5"}, order)
 }
 
 // skipping loses those events of node w1 that a later one has made obsolete.
@@ -127,9 +126,7 @@ func TestTargetedByAnother(t *testing.T) {
 				}
 			})
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, <-ended)
 		})
 	}
 }
@@ -159,9 +156,7 @@ func TestMarkFails(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			time.Sleep(10 * time.Second)
-			if diff := cmp.Diff([]string{tt.want}, errorTexts(&r)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{tt.want}, errorTexts(&r))
 			f.set("Update Node/w", nil)
 			time.Sleep(2 * time.Minute)
 			if s := nodeState(t, c, "w"); s.Topology != "HighlyAvailable" || s.UpdateTaint != s.Unschedulable {
@@ -195,9 +190,7 @@ func TestNowTargeting(t *testing.T) {
 			stop := runRollout(t, c, &r)
 			defer stop()
 			time.Sleep(time.Minute)
-			if diff := cmp.Diff([]string{want}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonUpdating })); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, []string{want}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonUpdating }))
 			p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
 			if err != nil || !strings.Contains(mcptest.ConditionOf(p.Status, "Updating").Message, "; w") {
 				t.Errorf("%v %v", p.Status, err)
@@ -233,9 +226,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 			change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = wants })
 			time.Sleep(time.Minute)
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, <-ended)
 			want := []string{"Pool worker has completed update to MachineConfig N"}
 			if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
 				t.Errorf("it wants %s: %s", wants, diff)
@@ -269,31 +260,21 @@ func TestNodeEvents(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 		const prefix = "machineconfiguration.openshift.io/"
-		if diff := cmp.Diff([]string{
+		checktest.Same(t, []string{
 			"Node m0 no longer has " + prefix + "currentImage",
 			"Node m0 now has " + prefix + "state=Degraded",
 			"Node m0 now has " + prefix + "reason=mode mismatch",
 			"Node m0 now has " + prefix + "desiredConfig=N2",
-		}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonAnnotationChange })); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{"node m0 is to reach MachineConfig N2 / Image i", "node m0 is to reach MachineConfig N2"},
+		}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonAnnotationChange }))
+		checktest.Same(t, []string{"node m0 is to reach MachineConfig N2 / Image i", "node m0 is to reach MachineConfig N2"},
 			r.texts(func(e told) bool {
 				return e.Type == rollout.EventNodeTargeted && e.Pool == "master" && e.Node == "m0"
-			})); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{"mode mismatch"}, r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed && e.Warning })); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{"node m0: Targeted", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
-			r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
-			t.Error(diff)
-		}
+			}))
+		checktest.Same(t, []string{"mode mismatch"}, r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed && e.Warning }))
+		checktest.Same(t, []string{"node m0: Targeted", "node m0: Failed", "node m0: Failed in Preparing", "node m0: Done"},
+			r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase }))
 	})
 }
 
@@ -317,9 +298,7 @@ func TestPhaseByMachineConfigNode(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		want := []string{"node w: Preparing", "node w: Rebooting"}
-		if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase })); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, want, r.texts(func(e told) bool { return e.Type == rollout.EventNodePhase }))
 	})
 }
 
@@ -340,9 +319,7 @@ func TestNodeUpdaterFails(t *testing.T) {
 		}()
 		time.Sleep(5*time.Minute + 30*time.Second)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, <-ended)
 		// Tried again each minute; the pool's next node is not touched.
 		failed := r.nodes(rollout.EventNodeFailed, "worker")
 		if len(failed) < 4 || len(failed) > 6 || len(slices.Compact(failed)) != 1 {
@@ -361,9 +338,7 @@ func TestUnreadableObject(t *testing.T) {
 			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
 			"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"paused": "perhaps"},
 		}}
-		if err := c.Load(odd); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Load(odd))
 		var r recorder
 		stop := runRollout(t, c, &r)
 		defer stop()
@@ -392,9 +367,7 @@ func TestControllerUnknown(t *testing.T) {
 		if s := nodeState(t, c, "w"); s.DesiredConfig != "O" || s.UpdateTaint {
 			t.Errorf("written to: %+v", s)
 		}
-		if diff := cmp.Diff([]string{"looking for a machine-config controller: boom"}, errorTexts(&r)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, []string{"looking for a machine-config controller: boom"}, errorTexts(&r))
 		f.set("Get Lease/machine-config-controller", nil)
 		time.Sleep(2 * time.Minute)
 		if s := nodeState(t, c, "w"); s.DesiredConfig != "N" {
@@ -441,9 +414,7 @@ func TestEvictConflict(t *testing.T) {
 			t.Errorf("the pod is still there: %+v", s)
 		}
 		gvk, _ := clusterapi.KindOf[corev1.Pod]()
-		if err := c.Remove(gvk, clusterapi.Key("app", "web-0")); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, c.Remove(gvk, clusterapi.Key("app", "web-0")))
 		load(t, c, app("web-0", "w1"))
 		time.Sleep(10 * time.Second)
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -36,26 +36,19 @@ func TestUninstall(t *testing.T) {
 		load(t, api, n)
 	}
 	before, err := clusterapi.Get[corev1.Node](t.Context(), api, clusterapi.Key("", "c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	refuse = "a"
 	if err := rollout.Uninstall(t.Context(), api); err == nil || !strings.Contains(err.Error(), "node a: refused") {
 		t.Errorf("got %v", err)
 	}
 	refuse = ""
 	for range 2 {
-		if err := rollout.Uninstall(t.Context(), api); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, rollout.Uninstall(t.Context(), api))
 	}
 	if writes != 2 {
 		t.Errorf("%d writes, want one of each node that has the annotation", writes)
 	}
-	nodes, err := clusterapi.List[corev1.Node](t.Context(), api, clusterapi.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := checktest.Get(clusterapi.List[corev1.Node](t.Context(), api, clusterapi.ListOptions{}))(t)
 	got := map[string]map[string]string{}
 	for _, n := range nodes {
 		got[n.Name] = n.Annotations
@@ -64,7 +57,5 @@ func TestUninstall(t *testing.T) {
 		}
 	}
 	want := map[string]map[string]string{"a": {mcp.AnnotationState: mcp.StateDone}, "b": nil, "c": {mcp.AnnotationState: mcp.StateDone}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "annotations", want, got)
 }

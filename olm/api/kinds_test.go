@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
@@ -19,20 +20,10 @@ func wire[T any](t *testing.T, text string) *T {
 	t.Helper()
 	var u unstructured.Unstructured
 	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := u.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
-	typed, err := clusterapi.FromUnstructured[T](&u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := clusterapi.ToUnstructured(typed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	checktest.OK(t, u.UnmarshalJSON(data))
+	typed := checktest.Get(clusterapi.FromUnstructured[T](&u))(t)
+	back := checktest.Get(clusterapi.ToUnstructured(typed))(t)
 	unstructured.RemoveNestedField(back.Object, "metadata", "creationTimestamp")
 	if diff := cmp.Diff(u.Object["spec"], back.Object["spec"]); diff != "" {
 		t.Errorf("spec: %s", diff)
@@ -92,9 +83,7 @@ spec:
 status: {phase: Succeeded, reason: InstallSucceeded, message: fine}
 `)
 	want := []olmapi.Permission{{ServiceAccountName: "sa", Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}}}}
-	if diff := cmp.Diff(want, c.Spec.Install.Spec.ClusterPermissions); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, c.Spec.Install.Spec.ClusterPermissions)
 }
 
 func TestWireInstallPlan(t *testing.T) {
@@ -121,9 +110,7 @@ status:
     catalogSourceRef: {name: c, namespace: olm}
     conditions: [{type: BundleLookupPending, status: "True", reason: JobNotStarted, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `)
-	if diff := cmp.Diff(&corev1.ObjectReference{Namespace: "olm", Name: "c"}, p.Status.BundleLookups[0].CatalogSourceRef); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, &corev1.ObjectReference{Namespace: "olm", Name: "c"}, p.Status.BundleLookups[0].CatalogSourceRef)
 }
 
 func TestWireCatalogSourceAndGroup(t *testing.T) {

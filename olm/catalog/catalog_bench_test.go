@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
@@ -16,18 +17,13 @@ func benchmarkRead(b *testing.B, text []byte, o catalog.Options) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := catalog.Read(b.Context(), bytes.NewReader(text), "catalog", o); err != nil {
-			b.Fatal(err)
-		}
+		checktest.OK(b, checktest.Err(catalog.Read(b.Context(), bytes.NewReader(text), "catalog", o)))
 	}
 }
 
 // BenchmarkReadCommunity loads and indexes the real catalog.
 func BenchmarkReadCommunity(b *testing.B) {
-	text, err := os.ReadFile(filepath.Join(testdata.Dir(b), "catalogs", "community.jsonl"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(b), "catalogs", "community.jsonl")))(b)
 	benchmarkRead(b, text, catalog.Options{})
 }
 

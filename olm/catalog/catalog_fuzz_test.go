@@ -5,8 +5,8 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
-	"github.com/google/go-cmp/cmp"
 )
 
 func FuzzRead(f *testing.F) {
@@ -43,15 +43,8 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("strict: %v, problems %v", err, c.Problems())
 		}
 		o.Strict = false
-		again, err := catalog.Read(t.Context(), iotest.HalfReader(strings.NewReader(text)), "f", o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.Problems(), again.Problems()); diff != "" {
-			t.Errorf("problems depend on how the text comes:\n%s", diff)
-		}
-		if diff := cmp.Diff(places(entries(c)), places(entries(again))); diff != "" {
-			t.Errorf("entries depend on how the text comes:\n%s", diff)
-		}
+		again := checktest.Get(catalog.Read(t.Context(), iotest.HalfReader(strings.NewReader(text)), "f", o))(t)
+		checktest.SameIn(t, "problems depend on how the text comes", c.Problems(), again.Problems())
+		checktest.SameIn(t, "entries depend on how the text comes", places(entries(c)), places(entries(again)))
 	})
 }

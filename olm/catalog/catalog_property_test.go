@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
 // drawChannel generates the entries of a channel in the notation of
@@ -100,11 +102,7 @@ func TestCatalogIsTheSameInAnyOrder(t *testing.T) {
 	first := readCatalog(t, strings.Join(lines, "\n"))
 	rapid.Check(t, func(rt *rapid.T) {
 		c := readCatalog(t, strings.Join(rapid.Permutation(lines).Draw(rt, "lines"), "\n"))
-		if diff := cmp.Diff(places(entries(first)), places(entries(c))); diff != "" {
-			rt.Errorf("entries:\n%s", diff)
-		}
-		if diff := cmp.Diff(texts(first), texts(c)); diff != "" {
-			rt.Errorf("problems:\n%s", diff)
-		}
+		checktest.SameIn(rt, "entries", places(entries(first)), places(entries(c)))
+		checktest.SameIn(rt, "problems", texts(first), texts(c))
 	})
 }

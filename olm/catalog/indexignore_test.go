@@ -6,8 +6,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestIndexIgnore(t *testing.T) {
@@ -49,18 +49,13 @@ func TestIndexIgnore(t *testing.T) {
 			for dir, rules := range test.rules {
 				tree[strings.TrimPrefix(dir+"/.indexignore", "./")] = &fstest.MapFile{Data: []byte(rules)}
 			}
-			c, err := catalog.Load(t.Context(), tree, catalog.Options{Strict: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := checktest.Get(catalog.Load(t.Context(), tree, catalog.Options{Strict: true}))(t)
 			var got []string
 			for _, o := range c.Others() {
 				got = append(got, o.Name)
 			}
 			want := slices.Sorted(slices.Values(test.want))
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("files (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "files", want, got)
 		})
 	}
 }

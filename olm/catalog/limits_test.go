@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
@@ -59,10 +60,7 @@ func TestLimitsTable(t *testing.T) {
 			return 0
 		}},
 		{Limit: "message of a problem", Default: 32 << 10, Bytes: 16 << 20, Run: func(t *testing.T) int64 {
-			c, err := catalog.Read(t.Context(), strings.NewReader(stranded), "big", catalog.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := checktest.Get(catalog.Read(t.Context(), strings.NewReader(stranded), "big", catalog.Options{}))(t)
 			cut := 0
 			for _, p := range c.Problems() {
 				if len(p.Message) > 32<<10 {

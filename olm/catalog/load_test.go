@@ -13,9 +13,11 @@ import (
 	"testing/fstest"
 	"testing/iotest"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
-	"github.com/google/go-cmp/cmp"
 )
 
 const yamlCatalog = `# a comment
@@ -149,9 +151,7 @@ func TestDecodingProblems(t *testing.T) {
 				}
 				got = append(got, fmt.Sprintf("%d %d %s %s", p.Line, p.Document, p.Rule, p.Message))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("problems (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "problems", test.want, got)
 		})
 	}
 }
@@ -177,9 +177,7 @@ func TestPositions(t *testing.T) {
 		}
 	}
 	want := []string{"catalog:4 document 2 at 40", "catalog:6 document 3 at 80"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 func TestUnknownSchemasAreKept(t *testing.T) {
@@ -189,9 +187,7 @@ func TestUnknownSchemasAreKept(t *testing.T) {
 		t.Fatalf("others %v, problems %v", others, c.Problems())
 	}
 	want := catalog.Meta{Schema: "custom.v1", Package: "p", Name: "n", Blob: []byte(`{"schema":"custom.v1","Package":"p","NAME":"n","data":[1]}`)}
-	if diff := cmp.Diff(want, *others[0]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, *others[0])
 	if others[1].Schema != "other" || string(others[1].Blob) != `{"schema":"other"}` {
 		t.Errorf("%+v", others[1])
 	}
@@ -208,9 +204,7 @@ func TestPackageDetails(t *testing.T) {
 	if ch := p.Channel("c"); !ch.Default || ch.Properties[0].Type != "y" {
 		t.Errorf("%+v", ch)
 	}
-	if diff := cmp.Diff([]olm.RelatedImage{{Name: "n", Image: "r/n"}}, p.Bundle("b").RelatedImages); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, []olm.RelatedImage{{Name: "n", Image: "r/n"}}, p.Bundle("b").RelatedImages)
 }
 
 // billions is a YAML document whose aliases expand to 9 to the power of levels.
@@ -278,12 +272,8 @@ func TestLoadTree(t *testing.T) {
 		"p/.indexignore":    {Data: []byte("# empty\n")},
 	}
 	c, err := catalog.Load(t.Context(), files, catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	checktest.OK(t, err)
+	checktest.SameIn(t, "entries", []string{"p.v2", "p.v1"}, entryNames(entries(c)))
 	if len(c.Problems()) != 1 || c.Problems()[0].File != "p/README.md" {
 		t.Errorf("problems %v", problemTexts(c.Problems()))
 	}
@@ -295,28 +285,17 @@ func TestLoadTree(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "catalog"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.MkdirAll(filepath.Join(dir, "catalog"), 0o755))
 	target := filepath.Join(dir, "elsewhere")
-	if err := os.WriteFile(target, []byte(goodCatalog), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(target, []byte(goodCatalog), 0o644))
 	for link, to := range map[string]string{"file": target, "directory": dir} {
 		if err := os.Symlink(to, filepath.Join(dir, "catalog", link)); err != nil {
 			t.Skipf("needs a file system with symbolic links: %v", err)
 		}
 	}
-	c, err := catalog.Load(t.Context(), os.DirFS(filepath.Join(dir, "catalog")), catalog.Options{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
-		t.Errorf("a link to a file is read, one to a directory is not walked (-want +got):\n%s", diff)
-	}
-	if err := os.Remove(target); err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(catalog.Load(t.Context(), os.DirFS(filepath.Join(dir, "catalog")), catalog.Options{Strict: true}))(t)
+	checktest.SameIn(t, "a link to a file is read, one to a directory is not walked", []string{"p.v2", "p.v1"}, entryNames(entries(c)))
+	checktest.OK(t, os.Remove(target))
 	if _, err := catalog.Load(t.Context(), os.DirFS(filepath.Join(dir, "catalog")), catalog.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a link to nothing: %v", err)
 	}
@@ -365,10 +344,7 @@ func TestCancelledLoad(t *testing.T) {
 func TestDropContent(t *testing.T) {
 	text := strings.ReplaceAll(goodCatalog, `"image":"r.example/p:2","properties":[`,
 		`"properties":[{"type":"olm.bundle.object","value":{"data":"e30="}},{"type":"olm.csv.metadata","value":{"annotations":{"a":"b"}}},{"type":"custom","value":{"x":1}},{"type":"olm.label.required","value":{"label":"l"}},{"type":"olm.maxOpenShiftVersion","value":"4.20"},`)
-	c, err := catalog.Read(t.Context(), strings.NewReader(text), "a", catalog.Options{DropContent: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(catalog.Read(t.Context(), strings.NewReader(text), "a", catalog.Options{DropContent: true}))(t)
 	if len(c.Problems()) > 0 {
 		t.Error(problemTexts(c.Problems()))
 	}
@@ -381,9 +357,7 @@ func TestDropContent(t *testing.T) {
 		"olm.bundle.object null", "olm.csv.metadata null", `custom {"x":1}`, `olm.label.required {"label":"l"}`, `olm.maxOpenShiftVersion "4.20"`,
 		`olm.package {"packageName":"p","version":"2.0.0"}`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 	if string(b.MaxOpenShift[0]) != `"4.20"` || string(b.Requires[0].Property.Value) != `{"label":"l"}` {
 		t.Errorf("%s, %s", b.MaxOpenShift[0], b.Requires[0].Property.Value)
 	}
@@ -403,7 +377,5 @@ func TestNewContents(t *testing.T) {
 	if len(c.Problems()) > 0 || c.Package("p").Deprecation != "old" || len(c.Others()) != 1 {
 		t.Errorf("problems %v", c.Problems())
 	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, []string{"p.v2", "p.v1"}, entryNames(entries(c)))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
@@ -18,14 +19,9 @@ const shelf = `{"schema":"olm.package","name":"a","defaultChannel":"stable"}
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a.json")
-	if err := os.WriteFile(file, []byte(shelf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(file, []byte(shelf), 0o600))
 	for _, place := range []string{dir, file} {
-		c, err := catalog.Open(t.Context(), place, catalog.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := checktest.Get(catalog.Open(t.Context(), place, catalog.Options{}))(t)
 		if got := entryNames(entries(c)); !slices.Equal(got, []string{"a.v2", "a.v1"}) {
 			t.Errorf("%s: %s", place, got)
 		}

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
@@ -14,13 +13,8 @@ import (
 func TestPicture(t *testing.T) {
 	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v1.5 range=<3.0.0", "a.v1.5", "a.v3 @beta")
 	path, err := c.Path("a", "stable", olm.Origin{Name: "a.v2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := catalog.NewPicture(c.Package("a"), catalog.PictureOptions{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	p := checktest.Get(catalog.NewPicture(c.Package("a"), catalog.PictureOptions{Path: path}))(t)
 	const dot = `digraph "a" {
   rankdir=LR;
   node [shape=box];
@@ -33,9 +27,7 @@ func TestPicture(t *testing.T) {
   "a.v1.5" -> "a.v3" [label="stable", style=dashed];
 }
 `
-	if diff := cmp.Diff(dot, p.DOT()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, dot, p.DOT())
 	const mermaid = `flowchart LR
   n0["a.v3 (stable, beta)"]
   style n0 stroke-width:3px
@@ -47,9 +39,7 @@ func TestPicture(t *testing.T) {
   n1 ==>|"stable"| n0
   n3 -.->|"stable"| n0
 `
-	if diff := cmp.Diff(mermaid, p.Mermaid()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, mermaid, p.Mermaid())
 
 	edges := func(o catalog.PictureOptions) string {
 		p, err := catalog.NewPicture(c.Package("a"), o)
@@ -73,15 +63,10 @@ func TestPicture(t *testing.T) {
 		{catalog.PictureOptions{MaxNodes: -1}, "error: catalog.PictureOptions: MaxNodes is negative: -1"},
 		{catalog.PictureOptions{MaxNodes: 1, AllNodes: true}, "4 nodes, 0 omitted: a.v1>a.v3 a.v2>a.v3 a.v1.5>a.v3"},
 	} {
-		if diff := cmp.Diff(tc.want, edges(tc.o)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, tc.want, edges(tc.o))
 	}
 
-	bad, err := catalog.NewPicture(contents(t, "b.v1", "b.v2").Package("b"), catalog.PictureOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bad := checktest.Get(catalog.NewPicture(contents(t, "b.v1", "b.v2").Package("b"), catalog.PictureOptions{}))(t)
 	if len(bad.Faults) != 1 || len(bad.Nodes) != 2 || !strings.Contains(bad.DOT(), "replacement chains") || !strings.Contains(bad.Mermaid(), "replacement chains") {
 		t.Errorf("a channel in disorder: %+v", bad)
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
@@ -23,12 +24,8 @@ func TestLoadPipe(t *testing.T) {
 			t.Skipf("needs a file system with named pipes: %v", err)
 		}
 		text := ""
-		if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink("../"+name, filepath.Join(dir, "sub", "link")); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+		checktest.OK(t, os.Symlink("../"+name, filepath.Join(dir, "sub", "link")))
 		if _, err := catalog.Load(t.Context(), os.DirFS(dir), catalog.Options{}); err != nil {
 			text = err.Error()
 		}

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCommunityCatalog(t *testing.T) {
@@ -47,9 +47,7 @@ func TestCommunityCatalog(t *testing.T) {
 		"rule Heads":                 260, "rule Stranded": 17, "rule SkipRange": 31, "channels with bad ranges": 5,
 		"channels with problems": 278,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 	if c.Validate() == nil {
 		t.Error("the catalog tools would accept it")
 	}
@@ -136,7 +134,5 @@ func TestCommunityProperties(t *testing.T) {
 	want := map[string]int{
 		olm.PropertyPackageRequired: 131, olm.PropertyGVKRequired: 121, olm.PropertyConstraint: 1, olm.PropertyMaxOpenShift: 566,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, got)
 }

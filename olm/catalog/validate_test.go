@@ -7,9 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
-	"github.com/google/go-cmp/cmp"
 )
 
 const goodCatalog = `{"schema":"olm.package","name":"p","defaultChannel":"c"}
@@ -32,10 +34,7 @@ func TestGoodCatalog(t *testing.T) {
 // the good catalog, "release" gives p.v2 one, in its name too, and "add" adds objects.
 // Each "want" is a problem.
 func TestValidation(t *testing.T) {
-	cases, err := os.ReadFile("testdata/validation.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := checktest.Get(os.ReadFile("testdata/validation.txt"))(t)
 	_, all, _ := strings.Cut(strings.TrimRight(string(cases), "\n"), "\n\n")
 	for _, lines := range strings.Split(all, "\n\n") {
 		name, lines, _ := strings.Cut(lines, "\n")
@@ -89,9 +88,7 @@ func TestDeprecations(t *testing.T) {
 	c := readCatalog(t, goodCatalog+`{"schema":"olm.deprecations","package":"p","entries":[{"reference":{"schema":"olm.package"},"message":"a"},{"reference":{"schema":"olm.channel","name":"c"},"message":"b"},{"reference":{"schema":"olm.bundle","name":"p.v1"},"message":"d"}]}`)
 	p := c.Package("p")
 	got := []string{p.Deprecation, p.Channel("c").Deprecation, p.Bundle("p.v1").Deprecation, p.Bundle("p.v2").Deprecation}
-	if diff := cmp.Diff([]string{"a", "b", "d", ""}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, []string{"a", "b", "d", ""}, got)
 	if p.Bundle("p.v1").Deprecated {
 		t.Error("the blob makes the bundle unavailable")
 	}
@@ -99,21 +96,15 @@ func TestDeprecations(t *testing.T) {
 	if text := bad.Package("p").Deprecation; text != "" {
 		t.Errorf("a faulty reference deprecates the package: %q", text)
 	}
-	if diff := cmp.Diff([]string{"p.v2", "p.v1"}, entryNames(entries(c))); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "entries", []string{"p.v2", "p.v1"}, entryNames(entries(c)))
 }
 
 func TestValidateStopsAtASkippedEntry(t *testing.T) {
 	// The resolver walks d, (c), b, a. The check stops at c, so b and a are stranded.
 	c := readCatalog(t, channelCatalog("d>c!c", "c>b", "b>a", "a"))
 	want := []string{"Stranded: channel contains one or more stranded bundles: a, b"}
-	if diff := cmp.Diff(want, problemTexts(c.Problems())); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"d", "b", "a"}, entryNames(c.Package("p").Channel("c").Ordered)); diff != "" {
-		t.Errorf("order (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "problems", want, problemTexts(c.Problems()))
+	checktest.SameIn(t, "order", []string{"d", "b", "a"}, entryNames(c.Package("p").Channel("c").Ordered))
 	// A circle behind a skipped entry is not found here, but it is by the resolver.
 	c = readCatalog(t, channelCatalog("d>c!c", "c>b!b!a", "b>a", "a>b"))
 	if len(c.Problems()) > 0 {
@@ -124,9 +115,7 @@ func TestValidateStopsAtASkippedEntry(t *testing.T) {
 	}
 	c = readCatalog(t, channelCatalog("d>c", "c>b", "b>a", "a>c"))
 	want = []string{"Cycle: detected cycle in replaces chain of upgrade graph: c -> b -> a -> c"}
-	if diff := cmp.Diff(want, problemTexts(c.Problems())); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "problems", want, problemTexts(c.Problems()))
 }
 
 func TestIndexError(t *testing.T) {
@@ -155,9 +144,7 @@ func TestIndexError(t *testing.T) {
 └── invalid package "p":
     ├── default channel must be set
     └── package must contain at least one channel`
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, err.Error())
 	var texts []string
 	for _, p := range c.Problems() {
 		texts = append(texts, p.Error())
@@ -179,16 +166,12 @@ func TestOneFaultHidesNothingElse(t *testing.T) {
 {"schema":"olm.channel","package":"last","name":"c","entries":[{"name":"l"}]}
 {"schema":"olm.bundle","package":"last","name":"l","image":"r/l","properties":[{"type":"olm.package","value":{"packageName":"last","version":"1.0.0"}}]}
 `)
-	if diff := cmp.Diff([]string{"l", "p.v2", "p.v1", "x"}, entryNames(entries(c))); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "entries", []string{"l", "p.v2", "p.v1", "x"}, entryNames(entries(c)))
 	var rules []string
 	for _, p := range c.Problems() {
 		rules = append(rules, p.Rule)
 	}
-	if diff := cmp.Diff([]string{"Syntax", "Properties", "Version", "Heads"}, rules); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
-	}
+	checktest.SameIn(t, "rules", []string{"Syntax", "Properties", "Version", "Heads"}, rules)
 	if ch := c.Package("bad").Channel("c"); ch.Err == nil {
 		t.Error("the bad channel has an order")
 	}
@@ -216,9 +199,7 @@ func TestWarnings(t *testing.T) {
 		`IgnoredKeys: bundle p.v2: property of type olm.constraint: beside gvk, any, cel does not count`,
 		`Number: bundle p.v2: property of type olm.maxOpenShiftVersion: 4.10 is a number; write "4.10"`,
 	}
-	if diff := cmp.Diff(want, problemTexts(c.Warnings())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	checktest.Same(t, want, problemTexts(c.Warnings()))
 	for _, w := range c.Warnings() {
 		if w.Package != "p" || w.Bundle != "p.v2" || w.Line != 4 {
 			t.Errorf("place of %v", &w)

@@ -2,10 +2,12 @@ package cel_test
 
 import (
 	"errors"
-	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/cel"
@@ -13,10 +15,7 @@ import (
 
 func newEvaluator(t testing.TB, o cel.Options) *cel.Evaluator {
 	t.Helper()
-	e, err := cel.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := checktest.Get(cel.New(o))(t)
 	return e
 }
 
@@ -110,10 +109,7 @@ func TestCostLimit(t *testing.T) {
 		limit uint64
 		want  bool
 	}{{0, true}, {1000, false}} {
-		matches, err := newEvaluator(t, cel.Options{CostLimit: test.limit}).Compile(rule)
-		if err != nil {
-			t.Fatal(err)
-		}
+		matches := checktest.Get(newEvaluator(t, cel.Options{CostLimit: test.limit}).Compile(rule))(t)
 		if got := matches(properties); got != test.want {
 			t.Errorf("limit %d: %v", test.limit, got)
 		}
@@ -148,16 +144,11 @@ func TestResolverUse(t *testing.T) {
 {"schema":"olm.bundle","package":"p","name":"p.v1","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"1.0.0"}},{"type":"certified","value":true}]}
 {"schema":"olm.bundle","package":"p","name":"p.v2","image":"r/p","properties":[{"type":"olm.package","value":{"packageName":"p","version":"2.0.0"}}]}
 `), "catalog", catalog.Options{Strict: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := olm.NewBundle("q", "q.v1", "1.0.0", []olm.Property{
+	checktest.OK(t, err)
+	b := checktest.Get(olm.NewBundle("q", "q.v1", "1.0.0", []olm.Property{
 		{Type: olm.PropertyConstraint, Value: []byte(`{"failureMessage":"certified p","all":{"constraints":[{"package":{"packageName":"p","versionRange":">=1.0.0"}},{"cel":{"rule":"properties.exists(p, p.type == \"certified\")"}}]}}`)},
 		{Type: olm.PropertyConstraint, Value: []byte(`{"cel":{"rule":"1"}}`)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, candidate := range contents.Package("p").Bundles {
 		ok, err := b.Requires[0].Matches(candidate, e)
 		if err != nil || ok != (candidate.Name == "p.v1") {

@@ -217,9 +217,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 		s.Spec.Channel = "none"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	w.settle()
 	expect(t, "plans", w.plans(), []string{want[0], "2 Manual Failed [a.v2 b.v1]", "3 Manual RequiresApproval [b.v1]"})
 	expect(t, "Subscriptions", w.states(), []string{
@@ -231,9 +229,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 		s.Spec.Channel = "stable"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	w.settle()
 	expect(t, "plans", w.plans()[2:], []string{"3 Manual Failed [b.v1]", "4 Manual RequiresApproval [a.v2 b.v1]"})
 	var superseded []string
@@ -392,21 +388,12 @@ func TestControllerSaysWhy(t *testing.T) {
 // A write that meets a conflict is made again on what is stored then.
 func TestControllerKeepsUnknownFields(t *testing.T) {
 	u, err := clusterapi.ToUnstructured(ptr(sub("a", "")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unstructured.SetNestedField(u.Object, "kept", "spec", "config", "x"); err != nil {
-		t.Fatal(err)
-	}
-	if err := unstructured.SetNestedField(u.Object, "kept", "status", "y"); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	checktest.OK(t, unstructured.SetNestedField(u.Object, "kept", "spec", "config", "x"))
+	checktest.OK(t, unstructured.SetNestedField(u.Object, "kept", "status", "y"))
 	w := manage(t, contents(t, "a.v1 X"), u)
 	w.settle()
-	got, err := w.Get(context.Background(), (&olmapi.Subscription{}).APIKind(), clusterapi.Key(ns, "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := checktest.Get(w.Get(context.Background(), (&olmapi.Subscription{}).APIKind(), clusterapi.Key(ns, "a")))(t)
 	x, _, _ := unstructured.NestedString(got.Object, "spec", "config", "x")
 	y, _, _ := unstructured.NestedString(got.Object, "status", "y")
 	if x != "kept" || y != "kept" {
@@ -457,9 +444,7 @@ func TestControllerExecutes(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`,
 		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"pc"},"value":1}`)
 	objects, err := install.BundleObjects(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "b.v1")), ptr(installed("b.v1 Y")[0]))
 	u := &unpacker{err: install.ErrUnpacking}
 	w.options.Unpacker, w.options.Execute = u, true
@@ -481,9 +466,7 @@ func TestControllerExecutes(t *testing.T) {
 			g.Annotations = map[string]string{"operatorframework.io/bundle-unpack-timeout": timeout}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	annotate("soon")
 	if _, err := w.controller().Sync(context.Background(), ns); err == nil {
@@ -564,9 +547,7 @@ func TestControllerCarriesOutSteps(t *testing.T) {
 			return nil, install.ErrUnpacking // what else is asked for is not known yet
 		}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	statuses := func() []string {
 		var out []string
 		for _, s := range get[olmapi.InstallPlan](w, "p").Status.Plan {
@@ -647,10 +628,7 @@ func TestControllerUnservedKind(t *testing.T) {
 // A step that fails is tried again for a minute.
 func TestControllerRetriesSteps(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
-	objects, err := install.BundleObjects(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := checktest.Get(install.BundleObjects(b))(t)
 	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
 	w.options.Unpacker, w.options.Execute = &unpacker{objects: objects}, true
 	w.sync()
@@ -701,9 +679,7 @@ func TestControllerRun(t *testing.T) {
 		go func() { done <- w.controller().Run(ctx) }()
 		synctest.Wait()
 		s := sub("a", "")
-		if _, err := clusterapi.Create(ctx, w.Cluster, &s, clusterapi.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, checktest.Err(clusterapi.Create(ctx, w.Cluster, &s, clusterapi.CreateOptions{})))
 		synctest.Wait()
 		expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1]"})
 
@@ -725,10 +701,7 @@ func TestControllerRun(t *testing.T) {
 
 // Who watches hears of each step once.
 func TestControllerEvents(t *testing.T) {
-	objects, err := install.BundleObjects(inline(t, "a.v1", fullCSV))
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := checktest.Get(install.BundleObjects(inline(t, "a.v1", fullCSV)))(t)
 	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "", manual)), ptr(plan("old", 1, olmapi.PlanPhaseComplete)))
 	for n := range 4 {
 		w.put(ptr(plan(fmt.Sprintf("p%d", n), int64(n+2), olmapi.PlanPhaseComplete)))
@@ -771,10 +744,7 @@ func (u *slowUnpacker) Unpack(context.Context, install.UnpackRequest) ([]*unstru
 // What is under way is looked at every five seconds: a bundle that is being
 // unpacked, then a step that failed.
 func TestControllerRunLooksAgainSoon(t *testing.T) {
-	objects, err := install.BundleObjects(inline(t, "a.v1", fullCSV))
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := checktest.Get(install.BundleObjects(inline(t, "a.v1", fullCSV)))(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
 		begin := time.Now()
@@ -792,9 +762,7 @@ func TestControllerRunLooksAgainSoon(t *testing.T) {
 			Execute:         true,
 			Unpacker:        &slowUnpacker{begin.Add(18 * time.Second), objects},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- c.Run(ctx) }()
@@ -832,17 +800,13 @@ func TestControllerFailsForward(t *testing.T) {
 		g.Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	name := w.sync().Plan
 	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
 		p.Status.Phase = olmapi.PlanPhaseFailed
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradeFailed a.v1/a.v2: InstallPlanFailed=True InstallPlanFailed"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]"})

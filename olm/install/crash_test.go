@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -114,10 +115,7 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 			for _, csv := range list[olmapi.ClusterServiceVersion](c.managed) {
 				state = append(state, csv.Name)
 			}
-			maps, err := c.List(context.Background(), configMapKind, clusterapi.ListOptions{Namespace: ns})
-			if err != nil {
-				t.Fatal(err)
-			}
+			maps := checktest.Get(c.List(context.Background(), configMapKind, clusterapi.ListOptions{Namespace: ns}))(t)
 			for _, m := range maps.Items {
 				state = append(state, m.GetName())
 			}
@@ -174,9 +172,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 			p.Spec.Approved = false
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1]"})
@@ -190,9 +186,7 @@ func TestControllerNoticesChanges(t *testing.T) {
 			p.Status.Message = "seen"
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 	}
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v1]"})
@@ -222,19 +216,13 @@ func TestControllerMakesOnePlan(t *testing.T) {
 		API:             staleLists{w.Cluster, &stale},
 		SnapshotOptions: install.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Sync(context.Background(), ns); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	checktest.OK(t, checktest.Err(c.Sync(context.Background(), ns)))
 	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{Status: true}, func(s *olmapi.Subscription) error {
 		s.Status = olmapi.SubscriptionStatus{}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	stale = true // the plan is not seen
 	if _, err := c.Sync(context.Background(), ns); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("got %v", err)
@@ -281,14 +269,10 @@ func TestControllerFinishesWhatHasBegun(t *testing.T) {
 				s.Spec.Channel = tc.channel
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			w.settle()
 			expect(t, "plans", w.plans(), tc.want)
-			if _, err := w.Get(context.Background(), configMapKind, clusterapi.Key(ns, "c")); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(w.Get(context.Background(), configMapKind, clusterapi.Key(ns, "c"))))
 			if s := w.subscription("a").Status; s.InstalledCSV != "a.v1" || s.State != olmapi.StateAtLatestKnown {
 				t.Errorf("a: %+v", s)
 			}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -60,10 +58,7 @@ func TestDecide(t *testing.T) {
 			if len(tc.state.Snapshot.Subscriptions) > 0 && tc.name == "not known what is asked for" {
 				tc.state.Snapshot.Catalogs[0].Err = errors.New("away")
 			}
-			before, err := json.Marshal(tc.state)
-			if err != nil {
-				t.Fatal(err)
-			}
+			before := checktest.Get(json.Marshal(tc.state))(t)
 			decide := func() (out []string) {
 				actions, result, _ := install.Decide(context.Background(), &tc.state)
 				if result.Namespace != ns {
@@ -84,9 +79,7 @@ func TestDecide(t *testing.T) {
 				return out
 			}
 			got := decide()
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, got)
 			if again := decide(); !slices.Equal(got, again) {
 				t.Errorf("again: %v", again)
 			}

@@ -57,7 +57,7 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 	for _, o := range objects {
 		p.put(o)
 	}
-	c, err := install.New(install.Options{
+	c := checktest.Get(install.New(install.Options{
 		API:             p.cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: catalog}, GlobalNamespace: "olm"},
 		Unpacker:        unpack, Execute: true,
@@ -66,10 +66,7 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 				p.errs = append(p.errs, e.Err)
 			}
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	p.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{
 		Cluster: p.cluster, Clock: p.clock, Latency: reconcile.Latency{Watch: 10 * time.Millisecond, Job: 10 * time.Millisecond},
 	}, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
@@ -236,9 +233,7 @@ func TestControllerBoundsWrites(t *testing.T) {
 					if err == nil {
 						err = p.cluster.Delete(context.Background(), call.GVK, call.Key, clusterapi.DeleteOptions{})
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					checktest.Good(t, err)
 				})
 			}
 		}
@@ -327,9 +322,7 @@ func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 			return
 		}
 		csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, p.cluster, clusterapi.ListOptions{Namespace: ns})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		owners := map[types.UID]bool{}
 		for _, ref := range sa.OwnerReferences {
 			owners[ref.UID] = true
@@ -357,10 +350,7 @@ func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 	if !both {
 		t.Error("the account was never owned by both operators")
 	}
-	sa, err := clusterapi.Get[corev1.ServiceAccount](ctx, p.cluster, clusterapi.Key(ns, "sa"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sa := checktest.Get(clusterapi.Get[corev1.ServiceAccount](ctx, p.cluster, clusterapi.Key(ns, "sa")))(t)
 	names := map[string]bool{}
 	for _, ref := range sa.OwnerReferences {
 		names[ref.Kind+" "+ref.Name] = true

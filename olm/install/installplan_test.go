@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -114,9 +114,7 @@ func TestNewInstallPlan(t *testing.T) {
 		Spec:       olmapi.InstallPlanSpec{ClusterServiceVersionNames: []string{"a.v1", "b.v1"}, Approval: olmapi.ApprovalAutomatic, Approved: true, Generation: 9},
 		Status:     olmapi.InstallPlanStatus{Phase: olmapi.PlanPhaseInstalling, CatalogSources: []string{"a", "b", "c"}, Plan: c.Steps, BundleLookups: c.Lookups},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }
 
 func TestOldPlans(t *testing.T) {
@@ -134,9 +132,7 @@ func TestOldPlans(t *testing.T) {
 		{nil, nil},
 		{[]olmapi.InstallPlan{plan("b", 1, ""), plan("a", 1, ""), plan("c", 2, ""), plan("d", 3, ""), plan("e", 4, ""), plan("f", 5, "")}, []string{"a"}},
 	} {
-		if diff := cmp.Diff(tc.want, install.OldPlans(tc.plans)); diff != "" {
-			t.Error(diff)
-		}
+		checktest.Same(t, tc.want, install.OldPlans(tc.plans))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -49,7 +50,7 @@ func TestPanicsAreFailures(t *testing.T) {
 			var told []error
 			var mu sync.Mutex
 			ctx, cancel := context.WithCancel(t.Context())
-			c, err := install.New(install.Options{
+			c := checktest.Get(install.New(install.Options{
 				API:             tc.api,
 				SnapshotOptions: install.SnapshotOptions{Catalogs: tc.catalogs, GlobalNamespace: "olm"},
 				Observe: func(e clusterapi.Event) {
@@ -61,10 +62,7 @@ func TestPanicsAreFailures(t *testing.T) {
 					}
 					panic("out of paper")
 				},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			if err := c.Run(ctx); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}

@@ -28,17 +28,12 @@ func bundles(t testing.TB, lines []string, further map[string][]string) install.
 	for _, line := range lines {
 		csv := installed(line)[0]
 		csv.Status = olmapi.ClusterServiceVersionStatus{}
-		u, err := clusterapi.ToUnstructured(&csv)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := checktest.Get(clusterapi.ToUnstructured(&csv))(t)
 		unstructured.RemoveNestedField(u.Object, "status")
 		objects := []*unstructured.Unstructured{u}
 		for _, text := range further[csv.Name] {
 			o := &unstructured.Unstructured{}
-			if err := json.Unmarshal([]byte(text), &o.Object); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, json.Unmarshal([]byte(text), &o.Object))
 			objects = append(objects, o)
 		}
 		all[csv.Name] = objects
@@ -104,9 +99,7 @@ func TestControllerRefuses(t *testing.T) {
 			w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
 			for _, text := range tc.there {
 				u := &unstructured.Unstructured{}
-				if err := u.UnmarshalJSON([]byte(text)); err != nil {
-					t.Fatal(err)
-				}
+				checktest.OK(t, u.UnmarshalJSON([]byte(text)))
 				w.put(u)
 			}
 			w.options.Execute = true
@@ -242,9 +235,7 @@ func TestControllerIdentity(t *testing.T) {
 		g.Spec.ServiceAccountName = "scoped"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	w.options.Execute = true
 	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`, definition(crdVersion("v1", `{"type":"integer"}`, true), "")}})

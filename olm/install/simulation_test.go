@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
@@ -399,9 +400,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 	run := func(seed uint64) []string {
 		s := simulate(t, seed, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour}, publishing())
 		defer s.Close()
-		if err := s.run(time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, s.run(time.Hour))
 		return slices.Concat(s.log, s.Faults(), s.state())
 	}
 	for _, seed := range []uint64{1, 2} {

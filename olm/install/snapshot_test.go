@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -41,13 +41,8 @@ func TestReadSnapshot(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
 	load := func(objects ...any) {
 		for _, o := range objects {
-			u, err := clusterapi.ToUnstructured(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := api.Load(u); err != nil {
-				t.Fatal(err)
-			}
+			u := checktest.Get(clusterapi.ToUnstructured(o))(t)
+			checktest.OK(t, api.Load(u))
 		}
 	}
 	source := func(name string, priority int) *olmapi.CatalogSource {
@@ -82,9 +77,7 @@ func TestReadSnapshot(t *testing.T) {
 	}}
 
 	s, err := install.ReadSnapshot(context.Background(), api, ns, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	expect(t, "catalogs", catalogsText(s), []string{"openshift-marketplace/disk 0", "openshift-marketplace/global 7", "openshift-marketplace/sick 0: down", "ops/own -3"})
 	var names []string
 	for _, x := range s.Subscriptions {
@@ -101,16 +94,11 @@ func TestReadSnapshot(t *testing.T) {
 	// An OperatorGroup hides the global ones; a CatalogSource without contents
 	// is unreadable.
 	s, err = install.ReadSnapshot(context.Background(), api, "other", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	expect(t, "catalogs", catalogsText(s), []string{"other/theirs 9: no registry client established for catalogsource other/theirs"})
 
 	read = 0
-	all, err := install.ReadSnapshots(context.Background(), api, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := checktest.Get(install.ReadSnapshots(context.Background(), api, o))(t)
 	names = nil
 	for _, s := range all {
 		names = append(names, fmt.Sprintf("%s %d %d %d", s.Namespace, len(s.Subscriptions), len(s.Installed), len(s.Catalogs)))
@@ -127,12 +115,9 @@ func TestReadSnapshot(t *testing.T) {
 // A catalog must have contents or an error.
 func TestReadSnapshotOfNothing(t *testing.T) {
 	api := memory.NewOpenShift(memory.Options{})
-	s, err := install.ReadSnapshot(context.Background(), api, ns, install.SnapshotOptions{
+	s := checktest.Get(install.ReadSnapshot(context.Background(), api, ns, install.SnapshotOptions{
 		GlobalNamespace: "olm", Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: fixed{}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	expect(t, "catalogs", catalogsText(s), []string{"olm/c 0: the catalog has no contents"})
 }
 
@@ -215,7 +200,5 @@ func TestKinds(t *testing.T) {
 		"Subscription": "operators.coreos.com/v1alpha1", "ClusterServiceVersion": "operators.coreos.com/v1alpha1",
 		"CatalogSource": "operators.coreos.com/v1alpha1", "InstallPlan": "operators.coreos.com/v1alpha1", "OperatorGroup": "operators.coreos.com/v1",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 }

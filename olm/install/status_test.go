@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -117,18 +118,14 @@ func TestObservedState(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			o := &install.Observation{Now: statusNow, CSVs: tc.csvs, Plans: tc.plans, FailForward: tc.failForward}
 			got := install.ObservedStatus(&tc.sub, o)
-			if diff := cmp.Diff(tc.want, statusText(&got)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, statusText(&got))
 			if !got.LastUpdated.Equal(&statusNow) {
 				t.Errorf("lastUpdated is %v", got.LastUpdated)
 			}
 			// A second look, later, changes nothing.
 			tc.sub.Status = got
 			o.Now = metav1.NewTime(statusNow.Add(time.Hour))
-			if diff := cmp.Diff(got, install.ObservedStatus(&tc.sub, o)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, got, install.ObservedStatus(&tc.sub, o))
 		})
 	}
 }
@@ -136,12 +133,8 @@ func TestObservedState(t *testing.T) {
 func TestPlanReference(t *testing.T) {
 	s := sub("a", "", generatedBy("p", "a.v1"))
 	got := install.ObservedStatus(&s, &install.Observation{Now: statusNow, Plans: []olmapi.InstallPlan{plan("p", 4, olmapi.PlanPhaseInstalling)}})
-	if diff := cmp.Diff(&corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: ns, Name: "p", UID: "uid-p"}, got.InstallPlanRef); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(&olmapi.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, &corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: ns, Name: "p", UID: "uid-p"}, got.InstallPlanRef)
+	checktest.Same(t, &olmapi.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan)
 	if got.InstallPlanGeneration != 4 {
 		t.Errorf("generation %d", got.InstallPlanGeneration)
 	}
@@ -194,9 +187,7 @@ func TestCatalogHealth(t *testing.T) {
 			// The time moves only where something changes.
 			tc.sub.Status = s
 			o.Now = metav1.NewTime(statusNow.Add(time.Hour))
-			if diff := cmp.Diff(s, install.ObservedStatus(&tc.sub, o)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, s, install.ObservedStatus(&tc.sub, o))
 		})
 	}
 
@@ -292,16 +283,12 @@ func TestResolvedStatus(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			before := fmt.Sprintf("%+v", tc.sub.Status)
 			got := install.ResolvedStatus(&tc.sub, &tc.r, statusNow)
-			if diff := cmp.Diff(tc.want, statusText(&got)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, statusText(&got))
 			if after := fmt.Sprintf("%+v", tc.sub.Status); after != before {
 				t.Errorf("the argument was changed: %s", after)
 			}
 			tc.sub.Status = got
-			if diff := cmp.Diff(got, install.ResolvedStatus(&tc.sub, &tc.r, metav1.NewTime(statusNow.Add(time.Hour)))); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, got, install.ResolvedStatus(&tc.sub, &tc.r, metav1.NewTime(statusNow.Add(time.Hour))))
 		})
 	}
 }
@@ -328,10 +315,7 @@ func TestDeprecationConditions(t *testing.T) {
 	type blob = map[string]any
 	var text strings.Builder
 	write := func(v any) {
-		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := checktest.Get(json.Marshal(v))(t)
 		text.Write(data)
 	}
 	write(blob{"schema": "olm.package", "name": "a", "defaultChannel": "stable"})
@@ -367,9 +351,7 @@ func TestDeprecationConditions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			catalog := olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: "olm", Name: "c"}, Contents: c, Err: tc.err}
 			got := install.ObservedStatus(&tc.sub, &install.Observation{Now: statusNow, Catalogs: []olm.SnapshotCatalog{catalog}, CSVs: []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v2"), newCSV("x.v1")}})
-			if diff := cmp.Diff(tc.want, conditionsText(&got)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, conditionsText(&got))
 		})
 	}
 }

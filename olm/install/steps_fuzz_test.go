@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
@@ -17,19 +18,14 @@ func FuzzBundleSteps(f *testing.F) {
 	f.Add([]byte("- &a [*a]"))
 	f.Add([]byte(`{"kind":1,"metadata":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		value, err := json.Marshal(map[string]string{"data": base64.StdEncoding.EncodeToString(data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := checktest.Get(json.Marshal(map[string]string{"data": base64.StdEncoding.EncodeToString(data)}))(t)
 		csv := base64.StdEncoding.EncodeToString([]byte(`{"apiVersion":"operators.coreos.com/v1alpha1","kind":"ClusterServiceVersion","metadata":{"name":"a.v1"}}`))
 		for _, props := range [][]olm.Property{
 			{{Type: olm.PropertyBundleObject, Value: value}},
 			{{Type: olm.PropertyBundleObject, Value: value}, {Type: olm.PropertyBundleObject, Value: json.RawMessage(`{"data":"` + csv + `"}`)}},
 		} {
 			b, err := olm.NewBundle("a", "a.v1", "1.0.0", props)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			s := snapshot(nil, nil, sub("a", ""))
 			c, err := install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "")}})
 			if err != nil {

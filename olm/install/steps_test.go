@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -68,10 +69,7 @@ func inline(t *testing.T, name string, objects ...string) *olm.Bundle {
 		props = append(props, olm.Property{Type: olm.PropertyBundleObject, Value: json.RawMessage(`{"data":"` + data + `"}`)})
 	}
 	props = append(props, olm.Property{Type: olm.PropertyCSVMetadata, Value: json.RawMessage(`{}`)})
-	b, err := olm.NewBundle("a", name, "1.0.0", props)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := checktest.Get(olm.NewBundle("a", name, "1.0.0", props))(t)
 	return b
 }
 
@@ -118,18 +116,12 @@ func TestBundleSteps(t *testing.T) {
 	g := &olm.Generation{Namespace: ns, Operators: []olm.Operator{op}}
 	s := snapshot(nil, nil, sub("a", ""))
 	c, err := install.NewChanges(&s, g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	got := stepTexts(c.Steps)
 	zRole, err := install.RoleName("a.v1", olmapi.Permission{ServiceAccountName: "z", Rules: []rbacv1.PolicyRule{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	defaultRole, err := install.ClusterRoleName("a.v1", olmapi.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	want := []string{
 		"a.v1 operators.coreos.com/v1alpha1 ClusterServiceVersion a.v1",
 		"a.v1 apiextensions.k8s.io/v1 CustomResourceDefinition xs.g",
@@ -146,44 +138,30 @@ func TestBundleSteps(t *testing.T) {
 		"a.v1 rbac.authorization.k8s.io/v1 Role " + zRole,
 		"a.v1 rbac.authorization.k8s.io/v1 RoleBinding " + zRole,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if len(c.Lookups) != 0 || c.Empty() {
 		t.Errorf("lookups %v, empty %v", c.Lookups, c.Empty())
 	}
 
 	var stored unstructured.Unstructured
-	if err := stored.UnmarshalJSON([]byte(c.Steps[0].Resource.Manifest)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, stored.UnmarshalJSON([]byte(c.Steps[0].Resource.Manifest)))
 	want2 := map[string]any{
 		"name": "a.v1", "namespace": ns,
 		"annotations": map[string]any{"keep": "me", "operatorframework.io/properties": `{"properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}`},
 	}
-	if diff := cmp.Diff(want2, stored.Object["metadata"]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want2, stored.Object["metadata"])
 	spec := stored.Object["spec"].(map[string]any)
-	if diff := cmp.Diff([]any{"a.v0.9", map[string]any{"kept": int64(10)}}, []any{spec["replaces"], spec["unknown"]}); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []any{"a.v0.9", map[string]any{"kept": int64(10)}}, []any{spec["replaces"], spec["unknown"]})
 
 	var role rbacv1.Role
 	var binding rbacv1.RoleBinding
 	for i, v := range map[int]any{7: &role, 8: &binding} {
-		if err := json.Unmarshal([]byte(c.Steps[i].Resource.Manifest), v); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, json.Unmarshal([]byte(c.Steps[i].Resource.Manifest), v))
 	}
 	labels := map[string]string{"olm.permissions.hash": "3Y9YdhK7d3Fe0rjjaFPWtPIIUI2QxhrMcQX5Z1"} // the others come when it is written
-	if diff := cmp.Diff(labels, role.Labels); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, labels, role.Labels)
 	labels["olm.permissions.hash"] = "4VwRmxex4P3HxOHbcnPmzQLZhjnZiZYQtbgFAC"
-	if diff := cmp.Diff(labels, binding.Labels); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, labels, binding.Labels)
 	if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Name: "sa", Namespace: ns}}, binding.Subjects); diff != "" || binding.RoleRef.Name != role.Name || role.Namespace != ns {
 		t.Error(diff, binding.RoleRef, role.Namespace)
 	}
@@ -194,13 +172,8 @@ func TestBundleStepsReplaceNothing(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
 	op := operator(b, "")
 	objects, err := install.BundleObjects(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps, err := install.BundleSteps(ns, &op, objects)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	steps := checktest.Get(install.BundleSteps(ns, &op, objects))(t)
 	if strings.Contains(steps[0].Resource.Manifest, "replaces") {
 		t.Errorf("the CSV still replaces something: %s", steps[0].Resource.Manifest)
 	}
@@ -225,14 +198,9 @@ func TestBundleStepsOfSeveralCSVs(t *testing.T) {
 	} {
 		b := inline(t, "a.v1", tc.objects...)
 		objects, err := install.BundleObjects(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		op := operator(b, "")
-		steps, err := install.BundleSteps(ns, &op, objects)
-		if err != nil {
-			t.Fatal(err)
-		}
+		steps := checktest.Get(install.BundleSteps(ns, &op, objects))(t)
 		if len(steps) != 1 || steps[0].Resource.Name != tc.want {
 			t.Errorf("%v: %v, want %s", tc.objects, stepTexts(steps), tc.want)
 		}
@@ -264,10 +232,7 @@ func TestChangesMatchSubscriptions(t *testing.T) {
 	at := func(current string) func(*olmapi.Subscription) {
 		return func(s *olmapi.Subscription) { s.Status.CurrentCSV = current }
 	}
-	a2, err := olm.NewBundle("a", "a.v2", "2.0.0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a2 := checktest.Get(olm.NewBundle("a", "a.v2", "2.0.0", nil))(t)
 	a2.Image = "registry.example/a:2"
 	for _, tc := range []struct {
 		name string
@@ -289,10 +254,7 @@ func TestChangesMatchSubscriptions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshot(nil, tc.csvs, tc.subs...)
-			c, err := install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(a2, "a.v1")}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := checktest.Get(install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(a2, "a.v1")}}))(t)
 			names := []string{}
 			for _, x := range c.Current {
 				names = append(names, x.Subscription)
@@ -311,15 +273,10 @@ func TestChangesMatchSubscriptions(t *testing.T) {
 func TestLookup(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
 	objects, err := install.BundleObjects(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	b.Image = "registry.example/a:1"
 	s := snapshot(nil, nil)
-	c, err := install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "a.v0")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "a.v0")}}))(t)
 	want := []olmapi.BundleLookup{{
 		Path: "registry.example/a:1", Identifier: "a.v1", Replaces: "a.v0",
 		CatalogSourceRef: &corev1.ObjectReference{Namespace: "olm", Name: "c"},
@@ -329,18 +286,12 @@ func TestLookup(t *testing.T) {
 			{Type: "BundleLookupPending", Status: "True", Reason: "JobNotStarted", Message: "unpack job not yet started"},
 		},
 	}}
-	if diff := cmp.Diff(want, c.Lookups); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"a.v1 operators.coreos.com/v1alpha1 Subscription a-stable-c-olm"}, stepTexts(c.Steps)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, c.Lookups)
+	checktest.Same(t, []string{"a.v1 operators.coreos.com/v1alpha1 Subscription a-stable-c-olm"}, stepTexts(c.Steps))
 	if err := c.Unpacked("b.v1", objects); err == nil || !strings.Contains(err.Error(), "b.v1") {
 		t.Errorf("unpacking what is not looked up: %v", err)
 	}
-	if err := c.Unpacked("a.v1", objects); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, c.Unpacked("a.v1", objects))
 	if len(c.Lookups) != 0 || len(c.Steps) != 12 || c.Steps[0].Resource.Kind != "ClusterServiceVersion" {
 		t.Errorf("after unpacking: %d lookups, steps %v", len(c.Lookups), stepTexts(c.Steps))
 	}
@@ -348,32 +299,22 @@ func TestLookup(t *testing.T) {
 
 func TestCreatedSubscription(t *testing.T) {
 	b, err := olm.NewBundle("b", "b.v1", "1.0.0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	b.Image = "registry.example/b:1"
 	s := snapshot(nil, nil, sub("a", ""))
-	c, err := install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "")}}))(t)
 	if len(c.Steps) != 1 {
 		t.Fatalf("steps: %v", stepTexts(c.Steps))
 	}
 	want := `{"apiVersion":"operators.coreos.com/v1alpha1","kind":"Subscription","metadata":{"name":"b-stable-c-olm","namespace":"ops"},` +
 		`"spec":{"channel":"stable","installPlanApproval":"Automatic","name":"b","source":"c","sourceNamespace":"olm","startingCSV":"b.v1"}}`
-	if diff := cmp.Diff(want, c.Steps[0].Resource.Manifest); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, c.Steps[0].Resource.Manifest)
 }
 
 // An unchanged generation asks for nothing.
 func TestNoChanges(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 X"), installed("a.v1 X"), sub("a", "a.v1"))
-	c, err := install.NewChanges(&s, resolve(t, s, olm.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(install.NewChanges(&s, resolve(t, s, olm.Options{})))(t)
 	if !c.Empty() || len(c.CSVs)+len(c.Current) != 0 {
 		t.Errorf("changes: %+v", c)
 	}

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -18,10 +18,7 @@ import (
 
 func TestUpgradeableCondition(t *testing.T) {
 	check := func(release string, csvs ...olmapi.ClusterServiceVersion) *olm.Compatibility {
-		v, err := olm.ParseOpenShiftVersion(release)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := checktest.Get(olm.ParseOpenShiftVersion(release))(t)
 		return olm.CheckNext(v, csvs)
 	}
 	copied := maxed("copy", `"4.1"`)
@@ -56,9 +53,7 @@ func TestUpgradeableCondition(t *testing.T) {
 			configv1.ClusterOperatorStatusCondition{Type: "Upgradeable", Status: "False", Message: "Waiting for updates to take effect"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, install.UpgradeableCondition(tc.in)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tc.want, install.UpgradeableCondition(tc.in))
 		})
 	}
 }
@@ -74,18 +69,13 @@ func TestReadCompatibility(t *testing.T) {
 	for _, c := range []olmapi.ClusterServiceVersion{maxed("a", `"4.18"`), other, copied} {
 		create(t, api, &c)
 	}
-	c, err := install.ReadCompatibility(context.Background(), api, "4.18.9")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(install.ReadCompatibility(context.Background(), api, "4.18.9"))(t)
 	var got []string
 	for _, b := range c.Blocking {
 		got = append(got, b.String())
 	}
 	want := []string{"maximum supported OCP version for ops/a is 4.18", "maximum supported OCP version for other/b is 4.18"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if len(c.Warnings) != 1 || !strings.HasPrefix(c.Warnings[0], "other/b: ") {
 		t.Errorf("warnings: %q", c.Warnings)
 	}
@@ -98,17 +88,10 @@ func TestReadCompatibility(t *testing.T) {
 func create[T any](t testing.TB, api clusterapi.ClusterAPI, obj *T) *T {
 	t.Helper()
 	u, err := clusterapi.ToUnstructured(obj)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if m, ok := api.(*memory.Cluster); ok {
-		if err := m.Load(u); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, m.Load(u))
 	}
-	stored, err := clusterapi.Get[T](context.Background(), api, clusterapi.KeyOf(u))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := checktest.Get(clusterapi.Get[T](context.Background(), api, clusterapi.KeyOf(u)))(t)
 	return stored
 }

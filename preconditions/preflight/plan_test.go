@@ -62,9 +62,7 @@ func TestActionOfPlan(t *testing.T) {
 		checktest.OK(t, v.RunUntil(v.Now().Add(10*time.Minute)))
 		state := checktest.Get(plan.ReadCluster(t.Context(), cluster))(t)
 		canary, _, err := plan.PlanCanary(state, plan.CanaryOptions{ID: "canary", Version: sample.ToVersion, Sizes: []int{1, 2}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, err)
 		canary.Steps = append([]plan.Step{{ID: "preflight", Kind: plan.CheckAll, Args: plan.Args{
 			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: "ClusterIdle"}},
 		}}}, canary.Steps...)

@@ -7,11 +7,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
 )
@@ -31,9 +31,7 @@ func TestPrecheck(t *testing.T) {
 	want := []view.PrecheckCondition{
 		condition("Good", "True", "AsExpected", ""), condition("Bad", "False", "B", "b"), condition("Bad", "False", "W", "w"), condition("Dark", "Unknown", "Unknown", "no answer"),
 	}
-	if diff := cmp.Diff(want, preflight.Precheck(report).Conditions); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, preflight.Precheck(report).Conditions)
 	if got := preflight.Precheck(nil); len(got.Conditions) != 0 || got.Err != nil {
 		t.Errorf("of nothing: %+v", got)
 	}

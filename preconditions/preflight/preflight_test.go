@@ -97,9 +97,7 @@ func TestSubmit(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			if got := after.Spec.DesiredUpdate; tt.written != "" && (got == nil || got.Version != tt.written) {
 				t.Errorf("written %+v", got)
 			}

@@ -65,9 +65,7 @@ func mergeOnce(t testing.TB, existing, required *unstructured.Unstructured, want
 	t.Helper()
 	beforeE, beforeR := existing.DeepCopy(), required.DeepCopy()
 	merged, changed, err := merge.Merge(existing, required)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if diff := cmp.Diff([]any{beforeE.Object, beforeR.Object}, []any{existing.Object, required.Object}); diff != "" {
 		t.Errorf("an input was written to: %s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
 )
 
@@ -112,9 +113,7 @@ func TestMergeRapid(t *testing.T) {
 		existing, required := drawObject(rt, t, kind), drawObject(rt, t, kind)
 		beforeE, beforeR := existing.DeepCopy(), required.DeepCopy()
 		merged, changed, err := merge.Merge(existing, required)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		checktest.OK(rt, err)
 		again, twice, err := merge.Merge(merged, required)
 		if err != nil || twice {
 			rt.Fatalf("merged again: %v %s", err, cmp.Diff(merged.Object, again.Object))

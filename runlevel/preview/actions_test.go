@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -63,9 +62,7 @@ status: {versions: [{name: operator, version: "2"}, {name: c, version: "1.2"}]}`
 			if got.Action != tt.action || !strings.Contains(got.Reason, tt.reason) || tt.reason == "" && got.Reason != "" {
 				t.Errorf("%s: %q", got.Action, got.Reason)
 			}
-			if diff := cmp.Diff(tt.paths, paths(got)); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.paths, paths(got))
 			if len(got.Tasks) != len(tasks) {
 				t.Errorf("tasks %v", got.Tasks)
 			}
@@ -74,9 +71,7 @@ status: {versions: [{name: operator, version: "2"}, {name: c, version: "1.2"}]}`
 			}
 			if got.Object.Kind == "ClusterOperator" {
 				want := []configv1.OperandVersion{{Name: "operator", Version: "2"}, {Name: "c", Version: "1.2"}}
-				if diff := cmp.Diff(want, got.Awaited); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, got.Awaited)
 			}
 		})
 	}

@@ -22,9 +22,7 @@ func fill(tb testing.TB, c *memory.Cluster, have, n int) {
 		if err == nil {
 			err = c.Load(u)
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		checktest.OK(tb, err)
 	}
 	for i := have; i < n; i++ {
 		meta := metav1.ObjectMeta{Namespace: fmt.Sprintf("project-%d", i%50), Name: fmt.Sprintf("app-%d", i), Labels: map[string]string{"app": fmt.Sprint(i % 200)}}

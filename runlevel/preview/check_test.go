@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,9 +96,7 @@ func TestCheck(t *testing.T) {
 				for _, m := range moved {
 					got = append(got, m.Object.String()+" "+m.Reason)
 				}
-				if diff := cmp.Diff(tt.moved, got); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, tt.moved, got)
 			}
 		})
 	}
@@ -121,9 +118,7 @@ func TestJSON(t *testing.T) {
 	again := &preview.Preview{}
 	checktest.OK(t, json.Unmarshal(raw, again))
 	second := checktest.Get(json.Marshal(again))(t)
-	if diff := cmp.Diff(string(raw), string(second)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, string(raw), string(second))
 	if err := json.Unmarshal([]byte(`{"changes": [{"object": {"apiVersion": "a/b/c"}}]}`), again); err == nil {
 		t.Error("an apiVersion that is none")
 	}
@@ -197,9 +192,7 @@ func TestServer(t *testing.T) {
 		"ConfigMap ns/created":   {Fields: []clusterapi.FieldChange{{Path: "metadata.labels", New: map[string]any{"injected": "yes"}}}},
 		"ConfigMap later/within": {NeedsOther: true, Error: `namespaces "later" not found`},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got)
 	if strings.Contains(strings.Join(p.Assumed, " "), "Admission") {
 		t.Error("admission was asked")
 	}

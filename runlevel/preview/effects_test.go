@@ -47,13 +47,9 @@ func TestStale(t *testing.T) {
 		{Path: "metadata.labels.b", Value: "x"},
 		{Path: "spec.ports[port=2,protocol=TCP]", Value: map[string]any{"name": "q", "port": int64(2), "protocol": "TCP", "targetPort": int64(2)}},
 	}
-	if diff := cmp.Diff(want, got.Stale); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, got.Stale)
 	// A merge removes ports of others, and never a label.
-	if diff := cmp.Diff([]string{"spec.ports[port=2,protocol=TCP]"}, got.OperatorRemoves); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"spec.ports[port=2,protocol=TCP]"}, got.OperatorRemoves)
 	var text strings.Builder
 	checktest.OK(t, p.Text(&text, preview.TextOptions{}))
 	for _, line := range []string{`= metadata.labels.b: "x" stays: not ours to remove; the version operator would not` + "\n", "stays: not ours to remove; the version operator would\n"} {
@@ -62,9 +58,7 @@ func TestStale(t *testing.T) {
 		}
 	}
 	// A selector is one value: it is replaced.
-	if diff := cmp.Diff([]string{"spec.selector"}, paths(got)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"spec.selector"}, paths(got))
 	if !strings.Contains(strings.Join(p.Assumed, "\n"), "Removals are not predicted for 1 object") {
 		t.Errorf("assumed %q", p.Assumed)
 	}
@@ -102,9 +96,7 @@ func TestStaleDefault(t *testing.T) {
 			for _, s := range got.Stale {
 				stale = append(stale, s.Path)
 			}
-			if diff := cmp.Diff([][]string{tt.stale, tt.removed}, [][]string{stale, got.OperatorRemoves}); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, [][]string{tt.stale, tt.removed}, [][]string{stale, got.OperatorRemoves})
 		})
 	}
 }
@@ -122,17 +114,13 @@ func TestDrift(t *testing.T) {
 	_ = unstructured.SetNestedSlice(live.Object, ports, "spec", "ports")
 	checktest.Get(c.Update(t.Context(), live, clusterapi.UpdateOptions{FieldManager: "kubectl-edit"}))(t)
 	got := changeOf(t, update(t, c, running, target), "Service ns/s")
-	if diff := cmp.Diff([]string{"metadata.annotations.note", "metadata.labels.a", "spec.ports[port=1,protocol=TCP].targetPort"}, paths(got)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"metadata.annotations.note", "metadata.labels.a", "spec.ports[port=1,protocol=TCP].targetPort"}, paths(got))
 	var texts []string
 	for _, d := range got.Drift {
 		texts = append(texts, fmt.Sprint(d.Path, " ", d.Found, " ", d.Wanted, " ", d.Owners[0].Manager))
 	}
 	want := []string{"metadata.annotations.note somebody x kubectl-edit", "spec.ports[port=1,protocol=TCP].targetPort 99 10 kubectl-edit"}
-	if diff := cmp.Diff(want, texts); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, texts)
 }
 
 const workload = `
@@ -175,13 +163,9 @@ func TestRolls(t *testing.T) {
 			c := cluster(t, pods+fmt.Sprintf(workload, tt.kind, tt.spec, tt.before))
 			target := fmt.Sprintf(workload, tt.kind, tt.specAfter, tt.after)
 			p := run(t, c, target)
-			if diff := cmp.Diff(tt.want, p.Changes[0].Rolls); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, p.Changes[0].Rolls)
 			if tt.want != nil {
-				if diff := cmp.Diff([]string{"one", "two"}, p.Changes[0].Rolls.Nodes()); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, []string{"one", "two"}, p.Changes[0].Rolls.Nodes())
 				p = run(t, reader{c, map[string]error{"Pod": clusterapi.ErrNotCollected}, nil}, target)
 				if got := p.Changes[0]; got.Action != preview.Update || got.Rolls.Unknown == "" || len(p.Unknowns) != 1 || p.Unknowns[0] != "pods -n ns" {
 					t.Errorf("without pods: %+v, %q", got.Rolls, p.Unknowns)
@@ -231,9 +215,7 @@ func TestAccess(t *testing.T) {
 					t.Error(a.Object, diff)
 				}
 			}
-			if diff := cmp.Diff([][]string{tt.gained, tt.lost}, [][]string{gained, lost}); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, [][]string{tt.gained, tt.lost}, [][]string{gained, lost})
 		})
 	}
 	c := cluster(t, fmt.Sprintf(binding, "{kind: ServiceAccount, name: s, namespace: ns}, {kind: Group, apiGroup: rbac.authorization.k8s.io, name: g}"))
@@ -241,9 +223,7 @@ func TestAccess(t *testing.T) {
 	const all = "what ClusterRole r allows, in all namespaces"
 	b := changeOf(t, p, "ClusterRoleBinding b").Object
 	want := []preview.AccessChange{{Object: b, Subjects: []string{"User u"}, Gained: []string{all}}, {Object: b, Subjects: []string{"ServiceAccount ns/s"}, Lost: []string{all}}}
-	if diff := cmp.Diff(want, p.Access); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, p.Access)
 }
 
 // What goes with an object that is deleted is counted, and finalizers are named.
@@ -341,9 +321,7 @@ func TestDefinitions(t *testing.T) {
 		{Resource: "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", Release: "1.32", Requests: 9},
 		{Resource: "things.v1alpha1.example.com", Requests: 3},
 	}
-	if diff := cmp.Diff(want, p.RemovedAPIs); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, p.RemovedAPIs)
 }
 
 // Of a schema, descriptions are counted, and the other fields shown.

@@ -96,9 +96,7 @@ func TestModes(t *testing.T) {
 				for _, d := range c.Drift {
 					got.Drift = append(got.Drift, d.Path)
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
+				checktest.Same(t, want, got)
 				merges := mode == runlevel.ApplyMerge
 				assumed := strings.Join(p.Assumed, "\n")
 				if p.Mode != mode || strings.Contains(assumed, "Objects are merged") != merges || strings.Contains(assumed, "Removals are not predicted") == merges {
@@ -143,12 +141,8 @@ func TestMergeUnknown(t *testing.T) {
 		}
 	}
 	want := []string{"Namespace other Unknown true", "ConfigMap other/c Unknown true", "ConfigMap ns/gone Unknown false", "ConfigMap ns/once Unknown true", "ClusterOperator o Unknown false"}
-	if diff := cmp.Diff(want, actions[runlevel.ApplyMerge]); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(actions[runlevel.ApplyServerSide], actions[runlevel.ApplyMerge]); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, actions[runlevel.ApplyMerge])
+	checktest.Same(t, actions[runlevel.ApplyServerSide], actions[runlevel.ApplyMerge])
 }
 
 // updated is a server that takes updates of the states that the cluster has.

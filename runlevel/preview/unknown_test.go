@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -86,9 +87,7 @@ func TestUnknown(t *testing.T) {
 					t.Log(c.Object, c.Action, c.Reason)
 				}
 			}
-			if diff := cmp.Diff(tt.unknowns, p.Unknowns); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.unknowns, p.Unknowns)
 			for _, c := range p.Changes {
 				if c.Action == preview.Unknown && c.Reason == "" {
 					t.Errorf("%s: why?", c.Object)
@@ -105,9 +104,7 @@ func TestUnknownKind(t *testing.T) {
 	if p.Changes[0].Action != preview.Unknown {
 		t.Errorf("%s: %s", p.Changes[0].Action, p.Changes[0].Reason)
 	}
-	if diff := cmp.Diff([]string{"customresourcedefinitions.apiextensions.k8s.io", "things.example.com -n ns"}, p.Unknowns); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"customresourcedefinitions.apiextensions.k8s.io", "things.example.com -n ns"}, p.Unknowns)
 }
 
 // Without a definition a list is one value, and the preview says so.
@@ -145,9 +142,7 @@ func TestUnknownNamespace(t *testing.T) {
 	if c := p.Changes[0]; c.Action != preview.Create {
 		t.Errorf("%s: %s", c.Action, c.Reason)
 	}
-	if diff := cmp.Diff([]string{"namespaces"}, p.Unknowns); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"namespaces"}, p.Unknowns)
 	if want := "Namespaces that were not collected exist: theirs."; !slices.Contains(p.Assumed, want) {
 		t.Errorf("assumed %q", p.Assumed)
 	}

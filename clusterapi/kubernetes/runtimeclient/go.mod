@@ -6,7 +6,6 @@ require (
 	github.com/clusterupdate/clusterupdate v0.0.0
 	github.com/clusterupdate/clusterupdate/clusterapi/kubernetes v0.0.0
 	github.com/go-logr/logr v1.4.3
-	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20260810132456-8f52beb625b5
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -41,6 +40,7 @@ require (
 	github.com/go-openapi/swag/typeutils v0.25.4 // indirect
 	github.com/go-openapi/swag/yamlutils v0.25.4 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect

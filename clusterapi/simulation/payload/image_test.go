@@ -12,34 +12,24 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, sample.To()); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.CopyFS(dir, sample.To()))
 	image, err := payload.Open(t.Context(), dir, os.DirFS(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	if image.Version() != sample.ToVersion || image.PullSpec != "registry.example/ocp/release@"+image.Digest() || image.Tag() != "registry.example/ocp/release:4.21.1" {
 		t.Errorf("%s %s %s", image.Version(), image.PullSpec, image.Tag())
 	}
 	images := payload.Images{image}
-	fsys, err := images.Payload(t.Context(), configv1.Release{Image: image.PullSpec})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fs.Stat(fsys, "release-manifests"); err != nil {
-		t.Error(err)
-	}
+	fsys := checktest.Get(images.Payload(t.Context(), configv1.Release{Image: image.PullSpec}))(t)
+	checktest.Good(t, checktest.Err(fs.Stat(fsys, "release-manifests")))
 	if _, err := images.Payload(t.Context(), configv1.Release{Image: "other"}); err == nil || err.Error() != "no release other here" {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "manifests", "more.yaml"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, os.WriteFile(filepath.Join(dir, "manifests", "more.yaml"), nil, 0o600))
 	if _, err := images.Payload(t.Context(), configv1.Release{Image: image.PullSpec}); err == nil || !strings.Contains(err.Error(), "do not have the digest") {
 		t.Error(err)
 	}
@@ -48,9 +38,7 @@ func TestImages(t *testing.T) {
 	}
 
 	release := payload.Release(image.Payload)
-	if err := release.Break("etcd", simulation.Fault{Kind: simulation.FaultDegraded}); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, release.Break("etcd", simulation.Fault{Kind: simulation.FaultDegraded}))
 	broken := 0
 	for _, op := range release.Operators {
 		if op.Fault != nil {

@@ -8,25 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 func load(t *testing.T, image string, o manifest.LoadOptions) *manifest.Payload {
 	t.Helper()
 	fsys, err := sample.Payload(image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	o.Image = image
 	o.Architecture = "amd64"
-	p, err := manifest.Load(t.Context(), fsys, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := checktest.Get(manifest.Load(t.Context(), fsys, o))(t)
 	return p
 }
 
@@ -59,9 +54,7 @@ func TestReleases(t *testing.T) {
 				id := e.Manifest.Identity()
 				excluded = append(excluded, id.Kind+" "+id.Name+": "+e.Reason)
 			}
-			if diff := cmp.Diff(tt.excluded, excluded); diff != "" {
-				t.Errorf("excluded (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "excluded", tt.excluded, excluded)
 			if len(p.Warnings) != 0 {
 				t.Errorf("warnings: %v", p.Warnings)
 			}
@@ -79,9 +72,7 @@ func TestReleases(t *testing.T) {
 			slices.Sort(names)
 			want := []string{"authentication", "dns", "etcd", "ingress", "kube-apiserver", "kube-controller-manager",
 				"kube-scheduler", "machine-config", "monitoring", "network"}
-			if diff := cmp.Diff(want, names); diff != "" {
-				t.Errorf("operators (-want +got):\n%s", diff)
-			}
+			checktest.SameIn(t, "operators", want, names)
 		})
 	}
 }
@@ -124,9 +115,7 @@ func TestTemplatesAreFilled(t *testing.T) {
 func TestUpdatingGraph(t *testing.T) {
 	p := load(t, sample.ToImage, manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 	g := manifest.UpdateGraph(p.Tasks())
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, g.Validate())
 	widest, barriers := 0, 0
 	for _, n := range g.Nodes {
 		widest = max(widest, len(n.Out))
@@ -150,9 +139,7 @@ func TestGraph(t *testing.T) {
 		}
 		Edges [][2]int
 	}
-	if err := json.Unmarshal(sample.Graph(), &g); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(sample.Graph(), &g))
 	edge := false
 	for _, e := range g.Edges {
 		edge = edge || g.Nodes[e[0]].Version == sample.FromVersion && g.Nodes[e[1]].Version == sample.ToVersion

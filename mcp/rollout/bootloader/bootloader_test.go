@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/bootloader"
@@ -48,10 +47,7 @@ func newWorld() (*actiontest.World, hosttest.Hosts) {
 
 func newAction(t testing.TB, o bootloader.Options) *bootloader.Action {
 	t.Helper()
-	a, err := bootloader.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := checktest.Get(bootloader.New(o))(t)
 	return a
 }
 
@@ -91,9 +87,7 @@ func TestTranscript(t *testing.T) {
 	w, hosts := newWorld()
 	w.Say("# Boot loaders are updated, and take effect whenever the hosts restart. No node is cordoned.")
 	err := w.Play(0, reconcile.Faults{}, time.Hour, newAction(t, bootloader.Options{Hosts: hosts}), plan.Options{Plan: newPlan(false)})
-	if err := errors.Join(err, updated(hosts)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, errors.Join(err, updated(hosts)))
 	lines := w.Lines
 	for _, name := range []string{"m0", "w0", "w1"} {
 		lines = append(lines, fmt.Sprintf("          # on host %s: %s", name, strings.Join(hosts[name].Log(), "; ")))
@@ -103,13 +97,9 @@ func TestTranscript(t *testing.T) {
 	w.Say("# In another cluster, nodes are drained and restarted so that the update takes effect.")
 	a := newAction(t, bootloader.Options{Hosts: hosts, Reboot: true})
 	err = w.Play(0, reconcile.Faults{}, time.Hour, a, plan.Options{Plan: newPlan(true)})
-	if err := errors.Join(err, updated(hosts)); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, errors.Join(err, updated(hosts)))
 	want := []string{"systemd-run --quiet --unit=clusterupdate-bootupctl-update.service --remain-after-exit -- bootupctl update", "systemctl reboot"}
-	if diff := cmp.Diff(want, hosts["w0"].Log()); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, want, hosts["w0"].Log())
 	w.Golden(t, "transcript.txt")
 }
 
@@ -168,9 +158,7 @@ func TestFailures(t *testing.T) {
 				}
 				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, a, plan.Options{Plan: newPlan(false), Resume: true})
 			}
-			if err := errors.Join(err, updated(hosts)); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, errors.Join(err, updated(hosts)))
 			started := 0
 			for _, line := range hosts["w0"].Log() {
 				if strings.HasSuffix(line, "bootupctl update") {

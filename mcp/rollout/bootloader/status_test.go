@@ -3,7 +3,7 @@ package bootloader
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestParseStatus(t *testing.T) {
@@ -35,9 +35,7 @@ func TestParseStatus(t *testing.T) {
 			if text := errorText(err); text != tt.err {
 				t.Fatalf("error %q, want %q", text, tt.err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			checktest.Same(t, tt.want, got)
 			if got.Needed() != tt.needed {
 				t.Errorf("needed %v", got.Needed())
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -92,9 +93,7 @@ func TestSteps(t *testing.T) {
 	if err := nodeaction.Confirm(t.Context(), w.Cluster, "patch", "w1"); err != nil || !nodeaction.Confirmed(w.NodeOf("w1"), "patch") {
 		t.Error(err)
 	}
-	if err := nodeaction.Uninstall(t.Context(), w.Cluster); err != nil {
-		t.Error(err)
-	}
+	checktest.Good(t, nodeaction.Uninstall(t.Context(), w.Cluster))
 	for _, name := range []string{"w0", "w1"} {
 		for annotation := range w.NodeOf(name).Annotations {
 			if strings.HasPrefix(annotation, clusterapi.AnnotationPrefix) {
@@ -292,9 +291,7 @@ func TestLimits(t *testing.T) {
 				return nodeaction.Step{Progress: strings.Repeat("x", size)}, nil
 			}
 			p, c := nodeaction.PlanAction(a), callOf(w.Cluster, "s")
-			if _, err := p.Do(t.Context(), c); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, checktest.Err(p.Do(t.Context(), c)))
 			size++
 			if _, err := p.Do(t.Context(), c); err == nil || !nodeaction.IsPermanent(err) {
 				t.Errorf("the step does not fail: %v", err)

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
 )
 
@@ -37,9 +36,7 @@ func TestRelease(t *testing.T) {
 
 func TestParseRepositories(t *testing.T) {
 	text := "+---+\n    Available Repositories in /etc/yum.repos.d/redhat.repo\n+---+\nRepo ID:   rhocp-4.17-for-rhel-8-x86_64-rpms\nRepo Name: Red Hat OpenShift\nEnabled:   1\n\nRepo ID: \nRepo ID:   fast\n"
-	if diff := cmp.Diff([]string{"rhocp-4.17-for-rhel-8-x86_64-rpms", "fast"}, parseRepositories(text)); diff != "" {
-		t.Error(diff)
-	}
+	checktest.Same(t, []string{"rhocp-4.17-for-rhel-8-x86_64-rpms", "fast"}, parseRepositories(text))
 	if got := parseRepositories("This system has no repositories available through subscriptions."); got != nil {
 		t.Error(got)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -55,10 +56,7 @@ func worldOf(n int, objs ...any) (*actiontest.World, hosttest.Hosts) {
 
 func newAction(t testing.TB, hosts nodeaction.Hosts) *rhel.Action {
 	t.Helper()
-	a, err := rhel.New(rhel.Options{Hosts: hosts, Version: "4.18.15"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := checktest.Get(rhel.New(rhel.Options{Hosts: hosts, Version: "4.18.15"}))(t)
 	return a
 }
 
@@ -89,9 +87,7 @@ func fail(command string, status int, stderr string) func(h *hosttest.Host) {
 func planned(t testing.TB) (*actiontest.World, hosttest.Hosts, plan.Plan) {
 	w, hosts := worldOf(2, actiontest.Version("4.18.15"))
 	p, _, err := plan.PlanRHEL(w.State(), plan.RHELOptions{ID: "hosts", Update: "update", Prepared: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return w, hosts, p
 }
 
@@ -100,12 +96,8 @@ func planned(t testing.TB) (*actiontest.World, hosttest.Hosts, plan.Plan) {
 func TestPlan(t *testing.T) {
 	w, hosts, p := planned(t)
 	hosts["w1"].Fail(hosttest.Failure{Lost: true, Times: 5})
-	if err := w.Play(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p}); err != nil {
-		t.Fatal(err)
-	}
-	if err := updated(hosts); err != nil {
-		t.Error(err)
-	}
+	checktest.OK(t, w.Play(0, reconcile.Faults{}, 3*time.Hour, newAction(t, hosts), plan.Options{Plan: p}))
+	checktest.Good(t, updated(hosts))
 	for _, n := range w.State().Nodes {
 		if left := n.Annotations["clusterupdate.github.io/progress.rhel"]; n.Spec.Unschedulable || !strings.HasPrefix(left, `{"version":1,"done":"plan hosts, step update-`+n.Name) {
 			t.Errorf("node %s: unschedulable %v, %v", n.Name, n.Spec.Unschedulable, n.Annotations)
@@ -175,9 +167,7 @@ func TestFailures(t *testing.T) {
 				}
 				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, hosts), plan.Options{Plan: p, Resume: true})
 			}
-			if err := errors.Join(err, updated(hosts)); err != nil {
-				t.Error(err)
-			}
+			checktest.Good(t, errors.Join(err, updated(hosts)))
 		})
 	}
 }

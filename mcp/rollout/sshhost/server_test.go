@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/sshhost"
 )
 
@@ -42,10 +43,7 @@ type server struct {
 func serve(t testing.TB, answer func(argv []string) answer) *server {
 	t.Helper()
 	s := &server{key: newKey(t), answer: answer, ended: make(chan struct{})}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := checktest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.address = listener.Addr().String()
 	config := &ssh.ServerConfig{PasswordCallback: func(c ssh.ConnMetadata, p []byte) (*ssh.Permissions, error) {
 		if string(p) != password {
@@ -84,13 +82,8 @@ func serve(t testing.TB, answer func(argv []string) answer) *server {
 
 func newKey(t testing.TB) ssh.Signer {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := ssh.NewSignerFromKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	key := checktest.Get(ssh.NewSignerFromKey(private))(t)
 	return key
 }
 
@@ -176,9 +169,6 @@ func (s *server) hosts(t testing.TB, change ...func(*sshhost.Options)) *sshhost.
 	for _, f := range change {
 		f(&o)
 	}
-	h, err := sshhost.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := checktest.Get(sshhost.New(o))(t)
 	return h
 }

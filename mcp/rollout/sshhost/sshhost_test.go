@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/bootloader"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/hosttest"
@@ -211,10 +212,7 @@ func TestActions(t *testing.T) {
 				stdout, stderr, status, lost := h.Exec(argv)
 				return answer{stdout: stdout, stderr: stderr, status: uint32(status), lost: lost}
 			})
-			a, err := newAction(s.hosts(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := checktest.Get(newAction(s.hosts(t)))(t)
 			err = act(t, a, node(), h)
 			return h, calls, err
 		}

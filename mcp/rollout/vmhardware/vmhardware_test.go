@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/internal/actiontest"
@@ -127,10 +128,7 @@ func worldOf(nodes ...string) (*actiontest.World, *platform) {
 
 func newAction(t testing.TB, m vmhardware.Machines) *vmhardware.Action {
 	t.Helper()
-	a, err := vmhardware.New(vmhardware.Options{Machines: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := checktest.Get(vmhardware.New(vmhardware.Options{Machines: m}))(t)
 	return a
 }
 
@@ -211,21 +209,15 @@ func planned(t testing.TB) (*actiontest.World, *platform, plan.Plan) {
 	t.Helper()
 	w, p := worldOf("m0", "w0")
 	built, _, err := plan.PlanVSphereHardware(w.State(), plan.VSphereHardwareOptions{ID: "hardware", Action: "update"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
 	return w, p, built
 }
 
 // The action in a plan: the master is cordoned, the worker drained too.
 func TestPlan(t *testing.T) {
 	w, p, built := planned(t)
-	if err := w.Play(0, reconcile.Faults{}, 3*time.Hour, newAction(t, p), plan.Options{Plan: built}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.upgraded(); err != nil {
-		t.Error(err)
-	}
+	checktest.OK(t, w.Play(0, reconcile.Faults{}, 3*time.Hour, newAction(t, p), plan.Options{Plan: built}))
+	checktest.Good(t, p.upgraded())
 	w.Golden(t, "plan.txt")
 }
 
@@ -236,9 +228,7 @@ func TestPlanByHand(t *testing.T) {
 	w, p, built := planned(t)
 	confirm := func(name string) {
 		w.Say("# Somebody confirms that the machine of %s is upgraded.", name)
-		if err := nodeaction.Confirm(context.Background(), w.Cluster, "vmhardware", name); err != nil {
-			t.Error(err)
-		}
+		checktest.Good(t, nodeaction.Confirm(context.Background(), w.Cluster, "vmhardware", name))
 	}
 	upgrade := func(name string) {
 		w.Say("# The machine of %s is upgraded and started.", name)

@@ -18,6 +18,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/nodeaction"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/vmhardware"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout/vsphere"
@@ -122,9 +123,7 @@ func (v *vcenter) called() string {
 func start(t testing.TB) *vcenter {
 	t.Helper()
 	model := simulator.VPX()
-	if err := model.Create(); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, model.Create())
 	t.Cleanup(model.Remove)
 	model.Service.TLS = new(tls.Config)
 	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword("updater", secret)}
@@ -169,10 +168,7 @@ func (v *vcenter) machines(t testing.TB, change ...func(*vsphere.Options)) *vsph
 	for _, f := range change {
 		f(&o)
 	}
-	m, err := vsphere.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := checktest.Get(vsphere.New(o))(t)
 	t.Cleanup(func() { _ = m.Close(context.Background()) })
 	return m
 }
@@ -207,10 +203,7 @@ func (v *vcenter) play(t testing.TB, a *vmhardware.Action) (waits []string, err 
 
 func action(t testing.TB, m vmhardware.Machines) *vmhardware.Action {
 	t.Helper()
-	a, err := vmhardware.New(vmhardware.Options{Machines: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := checktest.Get(vmhardware.New(vmhardware.Options{Machines: m}))(t)
 	return a
 }
 
@@ -327,9 +320,7 @@ func TestLogin(t *testing.T) {
 		if s, err := m.State(t.Context(), v.node); err != nil || s.Hardware != 13 || s.Power != vmhardware.On || !s.Tools || s.Problem != "" {
 			t.Fatalf("%+v, %v", s, err)
 		}
-		if err := m.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, m.Close(t.Context()))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	cancel()
@@ -372,10 +363,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m, err := vsphere.New(vsphere.Options{URL: "https://vcenter.example/sdk", Credentials: credentials})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := checktest.Get(vsphere.New(vsphere.Options{URL: "https://vcenter.example/sdk", Credentials: credentials}))(t)
 	if _, err := m.State(t.Context(), &corev1.Node{}); err == nil || !strings.Contains(err.Error(), "the vault is closed") {
 		t.Error(err)
 	}
@@ -385,9 +373,7 @@ func TestOptions(t *testing.T) {
 func TestSchedule(t *testing.T) {
 	v := start(t)
 	m := v.machines(t)
-	if err := m.Schedule(t.Context(), v.node, 0); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, m.Schedule(t.Context(), v.node, 0))
 	if got := v.called(); !strings.Contains(got, "UpgradePolicy:onSoftPowerOff VersionKey:vmx-15") {
 		t.Errorf("calls %s", got)
 	}
@@ -415,9 +401,7 @@ func TestTemplate(t *testing.T) {
 	}
 	v.fail("Upgrade", nil)
 	for range 2 { // the second time nothing is left to do
-		if err := m.UpgradeTemplate(t.Context(), path, 0); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, m.UpgradeTemplate(t.Context(), path, 0))
 		if n := v.now(); !n.template || n.version != "vmx-15" || n.power != types.VirtualMachinePowerStatePoweredOff {
 			t.Errorf("%+v", n)
 		}

@@ -10,20 +10,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 
 	"github.com/blang/semver/v4"
+
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 // ReadCatalog reads a stream with the default options.
 func ReadCatalog(t testing.TB, text string) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.Read(t.Context(), strings.NewReader(text), "catalog", catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(catalog.Read(t.Context(), strings.NewReader(text), "catalog", catalog.Options{}))(t)
 	return c
 }
 
@@ -92,10 +91,7 @@ func Property(kind, value string) olm.Property {
 
 func Version(t testing.TB, text string) *semver.Version {
 	t.Helper()
-	v, err := semver.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := checktest.Get(semver.Parse(text))(t)
 	return &v
 }
 
@@ -103,14 +99,9 @@ func Version(t testing.TB, text string) *semver.Version {
 func Community(tb testing.TB) *catalog.Catalog {
 	tb.Helper()
 	f, err := os.Open(filepath.Join(testdata.Dir(tb), "catalogs", "community.jsonl"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	checktest.OK(tb, err)
 	defer f.Close()
-	c, err := catalog.Read(context.Background(), f, "community.jsonl", catalog.Options{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := checktest.Get(catalog.Read(context.Background(), f, "community.jsonl", catalog.Options{}))(tb)
 	return c
 }
 

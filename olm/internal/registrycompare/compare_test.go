@@ -6,17 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
 // ours and theirs are what the two say about a catalog, empty if they accept it.
 func ours(t testing.TB, text string) string {
 	t.Helper()
-	c, err := catalog.Read(t.Context(), strings.NewReader(text), "", catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := checktest.Get(catalog.Read(t.Context(), strings.NewReader(text), "", catalog.Options{}))(t)
 	if err := c.Validate(); err != nil {
 		return err.Error()
 	}

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/clusterupdate/clusterupdate/olm/catalog"
 	"github.com/google/go-cmp/cmp"
 	"github.com/operator-framework/operator-registry/alpha/declcfg"
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
 // drawCatalog generates a small catalog, mostly with faults.
@@ -105,16 +107,11 @@ func TestIndexIgnore(t *testing.T) {
 			tree[dir+".indexignore"] = &fstest.MapFile{Data: []byte(rules)}
 		}
 		var their, our []string
-		if err := declcfg.WalkFS(tree, func(path string, _ *declcfg.DeclarativeConfig, err error) error {
+		checktest.OK(rt, declcfg.WalkFS(tree, func(path string, _ *declcfg.DeclarativeConfig, err error) error {
 			their = append(their, path)
 			return err
-		}); err != nil {
-			rt.Fatal(err)
-		}
-		c, err := catalog.Load(t.Context(), tree, catalog.Options{Strict: true})
-		if err != nil {
-			rt.Fatal(err)
-		}
+		}))
+		c := checktest.Get(catalog.Load(t.Context(), tree, catalog.Options{Strict: true}))(rt)
 		for _, o := range c.Others() {
 			our = append(our, o.Name)
 		}

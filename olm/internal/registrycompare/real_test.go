@@ -10,23 +10,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/operator-framework/operator-registry/alpha/declcfg"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/olm"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
-	"github.com/google/go-cmp/cmp"
-	"github.com/operator-framework/operator-registry/alpha/declcfg"
 )
 
 func TestCommunityCatalog(t *testing.T) {
 	dir := os.DirFS(filepath.Join(testdata.Dir(t), "catalogs"))
 	config, err := declcfg.LoadFS(context.Background(), dir, declcfg.WithConcurrency(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	contents, err := catalog.Load(t.Context(), dir, catalog.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, err)
+	contents := checktest.Get(catalog.Load(t.Context(), dir, catalog.Options{}))(t)
 	compareContents(t, config, contents.Contents)
 
 	_, err = declcfg.ConvertToModel(*config)
@@ -34,9 +31,7 @@ func TestCommunityCatalog(t *testing.T) {
 		t.Fatal("the tools accept the catalog")
 	}
 	their, our := leaves(err.Error()), leaves(contents.Validate().Error())
-	if diff := cmp.Diff(without(their, stranded), without(our, stranded, skipRange)); diff != "" {
-		t.Errorf("(-theirs +ours):\n%s", diff)
-	}
+	checktest.SameIn(t, "(-theirs +ours)", without(their, stranded), without(our, stranded, skipRange))
 	// Stranded entries: the tools walk through skipped ones, and so find fewer.
 	theirStranded, ourStranded := channelsWith(their, stranded), channelsWith(our, stranded)
 	if len(theirStranded) != 8 || len(ourStranded) != 17 {
@@ -102,22 +97,15 @@ func compareContents(t *testing.T, config *declcfg.DeclarativeConfig, contents *
 func sameJSON(t *testing.T, a, b json.RawMessage) bool {
 	t.Helper()
 	var x, y any
-	if err := json.Unmarshal(a, &x); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &y); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, json.Unmarshal(a, &x))
+	checktest.OK(t, json.Unmarshal(b, &y))
 	return cmp.Equal(x, y)
 }
 
 // BenchmarkCommunityCatalog loads, orders and checks the real catalog in both
 // ways.
 func BenchmarkCommunityCatalog(b *testing.B) {
-	text, err := os.ReadFile(filepath.Join(testdata.Dir(b), "catalogs", "community.jsonl"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := checktest.Get(os.ReadFile(filepath.Join(testdata.Dir(b), "catalogs", "community.jsonl")))(b)
 	b.Run("ours", func(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(text)))
@@ -132,10 +120,7 @@ func BenchmarkCommunityCatalog(b *testing.B) {
 		b.ReportAllocs()
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			config, err := declcfg.LoadReader(bytes.NewReader(text))
-			if err != nil {
-				b.Fatal(err)
-			}
+			config := checktest.Get(declcfg.LoadReader(bytes.NewReader(text)))(b)
 			if _, err := declcfg.ConvertToModel(*config); err == nil {
 				b.Fatal("accepted")
 			}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestSameAnswers(t *testing.T) {
@@ -58,9 +58,7 @@ func TestSameAnswers(t *testing.T) {
 		"empty":                               "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(leaves(theirs(text)), leaves(ours(t, text))); diff != "" {
-				t.Errorf("(-theirs +ours):\n%s", diff)
-			}
+			checktest.SameIn(t, "(-theirs +ours)", leaves(theirs(text)), leaves(ours(t, text)))
 		})
 	}
 }

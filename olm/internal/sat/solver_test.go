@@ -8,8 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
 // formula is a formula that can be checked by looking.
@@ -111,10 +113,7 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 			for range rapid.IntRange(0, 3).Draw(t, "assumptions") {
 				assumptions = append(assumptions, lit())
 			}
-			got, err := s.Solve(context.Background(), assumptions...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := checktest.Get(s.Solve(context.Background(), assumptions...))(t)
 			if want := f.satisfiable(assumptions); got != want {
 				t.Fatalf("satisfiable: %v, want %v; %v under %v", got, want, f, assumptions)
 			}
@@ -176,10 +175,7 @@ func TestGuardedGroups(t *testing.T) {
 			for range rapid.IntRange(0, 4).Draw(t, "assumptions") {
 				assumptions = append(assumptions, positive()|sat.Lit(rapid.IntRange(0, 1).Draw(t, "sign")))
 			}
-			got, err := s.Solve(context.Background(), assumptions...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := checktest.Get(s.Solve(context.Background(), assumptions...))(t)
 			if want := f.satisfiable(assumptions); got != want {
 				t.Fatalf("satisfiable: %v, want %v; %v under %v", got, want, f, assumptions)
 			}
@@ -227,9 +223,7 @@ func TestForget(t *testing.T) {
 		assumptions := []sat.Lit{positive(), positive(), positive()}
 		for i := range len(assumptions) + 1 { // calls that begin alike
 			got, err := forgets.Solve(context.Background(), assumptions[:i]...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, err)
 			want, err := keeps.Solve(context.Background(), assumptions[:i]...)
 			if err != nil || got != want {
 				t.Fatalf("satisfiable: %v, want %v, %v; %v under %v", got, want, err, f, assumptions[:i])
