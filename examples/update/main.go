@@ -39,6 +39,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/examples/update/progress"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -137,7 +138,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	// What happens is shown in lines, with bars below them on a terminal, or as
 	// JSON.
 	block, encoder := program.NewBlock(stdout), json.NewEncoder(stdout)
-	progress := newProgress(to.Version(), block.Print)
+	shown := progress.New(to.Version(), block.Print)
 	var mu sync.Mutex
 	show := func(event any, tell func()) {
 		mu.Lock()
@@ -147,7 +148,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			return
 		}
 		tell()
-		block.Draw(progress.bars)
+		block.Draw(shown.Bars)
 	}
 	two := intstr.FromInt32(2)
 	cluster, err := rehearsal.New(rehearsal.Options{
@@ -169,8 +170,8 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			return nil
 		},
 		Verifier: signature.NewVerifier([]*signature.Keyring{keyring}, signatures),
-		Updater:  func(e clusterapi.Event) { show(e, func() { progress.updater(e) }) },
-		Nodes:    func(e clusterapi.Event) { show(e, func() { progress.node(e) }) },
+		Updater:  func(e clusterapi.Event) { show(e, func() { shown.Updater(e) }) },
+		Nodes:    func(e clusterapi.Event) { show(e, func() { shown.Node(e) }) },
 	})
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		encoder.Encode(map[string]any{"type": "History", "history": cv.Status.History})
 		return err
 	}
-	for _, line := range progress.summary(cv) {
+	for _, line := range shown.Summary(cv) {
 		block.Print(line)
 	}
 	return err

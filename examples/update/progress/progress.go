@@ -1,4 +1,6 @@
-package main
+// Package progress shows an update as text, from the events of an Updater and of a
+// rollout of the nodes: in lines, and in bars for a screen.
+package progress
 
 import (
 	"fmt"
@@ -15,9 +17,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// progress shows an update as text, from the events of an Updater and of a rollout of
-// the nodes: in lines, and in bars for a screen.
-type progress struct {
+// Progress is how far an update has come.
+type Progress struct {
 	target string            // the version whose manifests are followed
 	say    func(line string) // gets each line: how long after the first event, its subject, what happened
 
@@ -29,8 +30,10 @@ type progress struct {
 	nodes      map[string]string // phases of those under way, by name
 }
 
-func newProgress(target string, say func(line string)) *progress {
-	return &progress{
+// New returns the progress of an update to a version. say gets each line: how long
+// after the first event, its subject, what happened.
+func New(target string, say func(line string)) *Progress {
+	return &Progress{
 		target: target, say: say,
 		waits: map[string]string{}, pools: map[string]rollout.EventData{}, nodes: map[string]string{},
 	}
@@ -43,8 +46,8 @@ type levelProgress struct {
 	shown       bool
 }
 
-// updater takes an event of the Updater.
-func (p *progress) updater(e clusterapi.Event) {
+// Updater takes an event of the Updater.
+func (p *Progress) Updater(e clusterapi.Event) {
 	p.at(e.Time)
 	d := e.Data.(*clusterupdate.EventData)
 	switch e.Type {
@@ -78,7 +81,7 @@ func recommendedText(d *clusterupdate.EventData, message string) string {
 
 // task takes an event of a pass. A pass that waits is followed by one that
 // starts at the beginning, so what counts is how far the furthest one came.
-func (p *progress) task(e *clusterapi.Event) {
+func (p *Progress) task(e *clusterapi.Event) {
 	at, ok := e.Data.(*runlevel.Progress)
 	if !ok {
 		return
@@ -120,7 +123,7 @@ func (p *progress) task(e *clusterapi.Event) {
 	}
 }
 
-func (p *progress) level(name string) *levelProgress {
+func (p *Progress) level(name string) *levelProgress {
 	for _, l := range p.levels {
 		if l.name == name {
 			return l
@@ -130,8 +133,8 @@ func (p *progress) level(name string) *levelProgress {
 	return p.levels[len(p.levels)-1]
 }
 
-// node takes an event of the rollout.
-func (p *progress) node(e clusterapi.Event) {
+// Node takes an event of the rollout.
+func (p *Progress) Node(e clusterapi.Event) {
 	p.at(e.Time)
 	d := e.Data.(*rollout.EventData)
 	switch e.Type {
@@ -161,7 +164,7 @@ func (p *progress) node(e clusterapi.Event) {
 	}
 }
 
-func (p *progress) at(t time.Time) {
+func (p *Progress) at(t time.Time) {
 	if p.start.IsZero() {
 		p.start = t
 	}
@@ -170,14 +173,14 @@ func (p *progress) at(t time.Time) {
 	}
 }
 
-func (p *progress) print(subject, text string) {
+func (p *Progress) print(subject, text string) {
 	p.say(fmt.Sprintf("%s  %-14s %s", time.Time{}.Add(p.now.Sub(p.start)).Format(time.TimeOnly), subject, text))
 }
 
-// summary is how an update ended, by the ClusterVersion, in lines: its
+// Summary is how an update ended, by the ClusterVersion, in lines: its
 // conditions and the operators that are awaited, unless the newest update has
 // completed, and the history.
-func (p *progress) summary(cv *configv1.ClusterVersion) []string {
+func (p *Progress) Summary(cv *configv1.ClusterVersion) []string {
 	var lines []string
 	history := cv.Status.History
 	if len(history) == 0 || history[0].State != configv1.CompletedUpdate || history[0].Version != p.target {
@@ -202,9 +205,9 @@ func (p *progress) summary(cv *configv1.ClusterVersion) []string {
 	return lines
 }
 
-// bars are how far the update is: manifests, runlevels under way, operators
+// Bars are how far the update is: manifests, runlevels under way, operators
 // that are awaited, pools and their nodes, a line for each.
-func (p *progress) bars() []string {
+func (p *Progress) Bars() []string {
 	var lines []string
 	add := func(subject string, done, total int) {
 		const width = 40
