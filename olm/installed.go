@@ -178,7 +178,7 @@ func installedBundle(csv *olmapi.ClusterServiceVersion, owners []*olmapi.Subscri
 	return b, nil
 }
 
-// parsePropertiesAnnotation reads the value of [AnnotationProperties].
+// parsePropertiesAnnotation reads the value of [olmapi.AnnotationProperties].
 // The error is about JSON of another form.
 func parsePropertiesAnnotation(text string) ([]Property, error) {
 	var list struct {

@@ -216,7 +216,7 @@ func (v *OpenPGP) WithIdentity(i Identity) *OpenPGP {
 func (v *OpenPGP) Keyrings() []*Keyring { return slices.Clone(v.o.Keyrings) }
 
 // Recent returns the remembered digests, the one that succeeded last first, in
-// the order in which a [Persister] keeps them.
+// the order in which a Persister of package cluster keeps them.
 func (v *OpenPGP) Recent() []string { return v.cache.recent(v.o.Clock.Now()) }
 
 // Signatures returns the signatures that verified the remembered digests. They

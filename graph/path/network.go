@@ -200,7 +200,7 @@ func (n *Network) Releases() []configv1.Release {
 }
 
 // Release finds a version: the node with its text, else the greatest text of
-// equal precedence. The error is an [*Error] of reason VersionNotFound.
+// equal precedence. The error is an [*graph.Error] of reason VersionNotFound.
 func (n *Network) Release(version string) (configv1.Release, error) {
 	i, err := n.find(version)
 	if err != nil {

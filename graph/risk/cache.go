@@ -38,7 +38,7 @@ func (e *ThrottledError) Error() string {
 // Is finds ErrThrottled.
 func (e *ThrottledError) Is(target error) bool { return target == ErrThrottled }
 
-// Cache is a [RiskMatcher] that spares the one behind it: equal rules
+// Cache is a [graph.RiskMatcher] that spares the one behind it: equal rules
 // share an answer, which stays for an hour, and between two evaluations of any
 // rules lies a second. A rule that has no answer yet fails with a
 // [*ThrottledError] until its turn comes; the one that was asked for and is

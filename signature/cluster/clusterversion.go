@@ -32,7 +32,7 @@ const (
 // ClusterVersionStore asks the stores of spec.signatureStores of the
 // ClusterVersion, which is read again each time:
 //
-//   - unset: nothing is asked, and the next store of a [Serial] is;
+//   - unset: nothing is asked, and the next store of a [signature.Serial] is;
 //   - set: all of them are asked in parallel, and when none has a valid
 //     signature the search ends, so that the payload's own stores are not asked;
 //   - an empty list, or one that cannot be used, ends the search.
@@ -70,7 +70,7 @@ func (s *ClusterVersionStore) String() string {
 	return "ClusterVersion signatureStores: " + bounded.Join(urls, ", ", 16<<10)
 }
 
-// Candidates implements [Store].
+// Candidates implements [signature.Store].
 func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
 	return func(yield func(signature.Candidate, error) bool) {
 		end := func(err error) {

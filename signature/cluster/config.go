@@ -43,7 +43,7 @@ const (
 
 // ErrNoConfig says that no ConfigMap carries the annotation
 // release.openshift.io/verification-config-map. It is not a fault of
-// a payload: the cluster-version operator then uses [NotPossible], and warns.
+// a payload: the cluster-version operator then uses [signature.NotPossible], and warns.
 var ErrNoConfig = errors.New("no release authenticity verification is configured, all releases are considered unverified")
 
 // Config is what a verification ConfigMap says.

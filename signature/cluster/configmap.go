@@ -62,7 +62,7 @@ func (s *ConfigMapStore) String() string {
 	return fmt.Sprintf("config maps in %s with label %q", ConfigMapNamespace, ConfigMapLabel)
 }
 
-// Candidates implements [Store].
+// Candidates implements [signature.Store].
 func (s *ConfigMapStore) Candidates(ctx context.Context, digest string) iter.Seq2[signature.Candidate, error] {
 	return func(yield func(signature.Candidate, error) bool) {
 		own := signature.Candidate{Store: s.String()}

@@ -45,10 +45,10 @@ type PersistOptions struct {
 	// API is where the ConfigMap is.
 	API clusterapi.ReadWriter
 	// Signatures returns what has been found, by digest: the method value
-	// [OpenPGP.Signatures].
+	// [signature.OpenPGP.Signatures].
 	Signatures func() map[string][][]byte
 	// Recent returns the digests of Signatures, the one that succeeded last
-	// first: the method value [OpenPGP.Recent]. Nil: their order is not known.
+	// first: the method value [signature.OpenPGP.Recent]. Nil: their order is not known.
 	Recent func() []string
 
 	// Interval is the time between two writes of [Persister.Run]. Zero means a
