@@ -28,7 +28,6 @@ var (
 	daemonSetKind       = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
 	jobKind             = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}
 	crdKind             = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	secretKind          = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	configMapKind       = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 

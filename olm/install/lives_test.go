@@ -234,10 +234,11 @@ func TestLives(t *testing.T) {
 			Before: 0.03, After: 0.03, Conflict: 0.03, Slow: 0.01, Stale: 0.05, Late: 0.1, Double: 0.05, Merge: 0.05,
 			Crash: 0.02, Outage: 0.2, ClockBack: 0.1, Only: only,
 		})
-		defer s.Close()
 		if err != nil {
+			s.Close()
 			return s.Faults(), fmt.Errorf("%s: %w", l.name, err)
 		}
+		defer s.Close()
 		if diff := cmp.Diff(l.want, l.state(s)); diff != "" {
 			return s.Faults(), fmt.Errorf("%s: the end (-want +got):\n%s\n%s", l.name, diff, strings.Join(s.log, "\n"))
 		}

@@ -78,13 +78,13 @@ func (l *linter) expression(text string) *expression {
 		return nil
 	}
 	x := &expression{re: re}
-	longest := re.Copy()
+	longest := *re
 	longest.Longest()
 	for _, s := range l.sources {
 		switch {
 		case slices.ContainsFunc(s.full, re.MatchString):
 			x.matched = append(x.matched, s.version)
-			if x.within == nil && endsWithinNumber(longest, s.full[0]) {
+			if x.within == nil && endsWithinNumber(&longest, s.full[0]) {
 				x.within = s.version
 			}
 		case x.bare == nil && re.MatchString(s.version.Original()):
