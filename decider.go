@@ -32,11 +32,12 @@ type decider struct {
 	loader    *loader
 	applier   *applier
 
-	entry entry       // of the history, as last read or written
-	hooks hookAnswers // what the hooks said
-	asked *configv1.Update
-	cv    *configv1.ClusterVersion // as last read or written; shared
-	d     intent                   // of it
+	entry     entry       // of the history, as last read or written
+	hooks     hookAnswers // what the hooks said
+	hookCalls []int       // of each hook that have ended
+	asked     *configv1.Update
+	cv        *configv1.ClusterVersion // as last read or written; shared
+	d         intent                   // of it
 
 	known       configv1.Release // that the cluster was last seen at
 	opened      configv1.Release // an Own without a version, as its payload names it
@@ -62,6 +63,7 @@ func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
 	return &decider{
 		process: p, updater: u,
 		retriever: newRetriever(p, a.pendingDeletions), loader: &loader{process: p}, applier: a,
+		hookCalls: make([]int, len(p.o.Hooks)),
 	}
 }
 
@@ -69,7 +71,7 @@ func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
 func (r *decider) memory() memory {
 	return memory{
 		updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work,
-		hooks: r.hooks, asked: r.asked,
+		hooks: r.hooks, asked: r.asked, hookCalls: r.hookCalls,
 	}
 }
 

@@ -106,6 +106,8 @@ type memory struct {
 	work    work
 	hooks   hookAnswers
 	asked   *configv1.Update // by automatic mode, last
+
+	hookCalls []int // calls of each hook that have ended
 }
 
 // adopt makes w what passes apply.

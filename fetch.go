@@ -44,8 +44,8 @@ type retrieval struct {
 	now     time.Time
 }
 
-// id tells retrievals apart.
-func (j *retrieval) id() string {
+// question is what a retrieval asks.
+func (j *retrieval) question() string {
 	return fmt.Sprintf("%q %q %t", j.query, slices.Sorted(slices.Values(j.wanted.Accepted)), j.plan.Fetch)
 }
 
@@ -112,6 +112,7 @@ type retriever struct {
 	alerts    *risk.AlertRisks // nil: alerts are not risks
 	deletions func() []string  // that are pending
 	updates   availableUpdates // as known; the decider's
+	ended     int              // retrievals that have ended
 }
 
 func newRetriever(p *process, deletions func() []string) *retriever {
@@ -122,12 +123,20 @@ func newRetriever(p *process, deletions func() []string) *retriever {
 	return r
 }
 
+// retrievalID tells retrievals apart. What one found out may come too late to be of
+// use: the same may have to be asked again.
+type retrievalID struct {
+	before   int // retrievals that have ended
+	question string
+}
+
 // job retrieves updates while decisions go on. done gets what is known then.
 func (r *retriever) job(j *retrieval, done func(availableUpdates)) reconcile.Job {
 	return reconcile.Job{
-		ID:  j.id(),
+		ID:  retrievalID{r.ended, j.question()},
 		Run: func(ctx context.Context, _ func(any)) (any, error) { return r.retrieve(ctx, j), nil },
 		Done: func(out any, err error) []reconcile.Wake {
+			r.ended++
 			next, ok := out.(availableUpdates)
 			if !ok { // a panic: as if nothing had been asked
 				r.process.log("updates could not be retrieved", err)

@@ -75,11 +75,12 @@ type hookCall struct {
 	now time.Time
 }
 
-// hookID tells calls apart.
+// hookID tells calls apart. What a call said may have been dropped: the hook is then
+// asked about the same phase again.
 type hookID struct {
-	hook  int
-	phase hookPhase
-	asked int
+	hook   int
+	phase  hookPhase
+	before int // calls of the hook that have ended
 }
 
 // hookAnswers is what the hooks of Options said, in their order.
@@ -130,7 +131,7 @@ func (p *planner) hooks() {
 				cv.Status = p.status
 			}
 			p.do(Action{Step: step, Release: release, Reason: fmt.Sprintf("hook %s is asked %s", h.Name(), when),
-				hook: &hookCall{hookID{i, phase, a.asked}, cv, p.now}})
+				hook: &hookCall{hookID{i, phase, p.mem.hookCalls[i]}, cv, p.now}})
 		}
 		p.held = p.held || !phase.after && !a.done()
 	}
@@ -149,6 +150,7 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 			return ask(ctx, clusterversion.HookRequest{API: r.process.o.API, ClusterVersion: call.cv, Now: call.now})
 		},
 		Done: func(out any, err error) []reconcile.Wake {
+			r.hookCalls[call.id.hook]++
 			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
 				wait, _ := out.(clusterversion.HookWait)
 				r.answered(call.id, wait, err, now, r.process.interval(q))
@@ -167,7 +169,8 @@ func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, n
 	if a.asked == 0 || a.done() {
 		a.since = now
 	}
-	a.asked, a.wait, a.err = id.asked+1, wait, err
+	a.asked++
+	a.wait, a.err = wait, err
 	event := EventHookDone
 	switch {
 	case err != nil:

@@ -441,3 +441,15 @@ func TestSimulation(t *testing.T) {
 		return playToy(releases, source, seed, only)
 	})
 }
+
+// TestAnswerOfAHookIsLost: an old state of the ClusterVersion is read just as a hook
+// answers. The answer is dropped with what is known of the newer entry of the history,
+// so the hook has to be asked about it again.
+func TestAnswerOfAHookIsLost(t *testing.T) {
+	releases := toyReleases(t)
+	faults, err := playToy(releases, toyGraph(t, releases), 248, nil)
+	checktest.OK(t, err)
+	if stale := "updater Get of the past ClusterVersion version #99: stale"; !slices.Contains(faults, stale) {
+		t.Errorf("the run does not have the fault %q any more", stale)
+	}
+}
