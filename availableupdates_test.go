@@ -9,8 +9,10 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -195,5 +197,41 @@ func TestNoGraph(t *testing.T) {
 		s.request(t, configv1.Update{Version: sample.ToVersion, Image: sample.ToImage})
 		s.complete(10)
 		s.wantHistory(completedHistory)
+	})
+}
+
+// refusingStatus refuses to write a status while err is set, but for the first.
+type refusingStatus struct {
+	clusterapi.ClusterAPI
+	err    error
+	writes int
+}
+
+func (a *refusingStatus) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
+	a.writes++
+	if a.writes > 1 && a.err != nil {
+		return nil, a.err
+	}
+	return a.ClusterAPI.UpdateStatus(ctx, u, o)
+}
+
+// TestRetrievalIsRepeated: where no status could be written since a retrieval, the
+// next one is asked the same, and is made all the same.
+func TestRetrievalIsRepeated(t *testing.T) {
+	var source *countingSource
+	api := &refusingStatus{err: errors.New("no status today")}
+	prepare := func(o *clusterupdate.Options) {
+		source = &countingSource{Source: o.Graph}
+		api.ClusterAPI = o.API
+		o.Graph, o.API = source, api
+	}
+	withSample(t, prepare, func(s *sampleTest) {
+		checktest.ErrorIs(s.T, api.err, checktest.Err(s.u.Sync(s.Context())))
+		time.Sleep(time.Hour)
+		api.err = nil
+		s.sync()
+		s.sync()
+		checktest.Equal(s.T, 2, len(source.queries), "retrievals")
+		s.wantCondition(configv1.RetrievedUpdates, "True :")
 	})
 }
