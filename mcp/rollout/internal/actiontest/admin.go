@@ -102,7 +102,7 @@ func (w *World) judgeAction(node string, after plan.StepKind) {
 	w.alone(func() {
 		for _, p := range must(clusterapi.List[corev1.Pod](context.Background(), w.Cluster, clusterapi.ListOptions{NodeName: node})) {
 			if p.OwnerReferences[0].Kind != "DaemonSet" && now.Sub(w.bound[p.Name]) > stale {
-				w.Wrong(fmt.Errorf("something is done to node %s, on which pod %s runs", node, p.Name))
+				w.Wrong(fmt.Errorf("something is done to node %s, on which pod %s has run for %s", node, p.Name, now.Sub(w.bound[p.Name])))
 			}
 		}
 	})
