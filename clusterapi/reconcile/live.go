@@ -84,8 +84,8 @@ func newCore(h host, o Options) *core {
 	return c
 }
 
-// addAll makes the reconcilers of processes. Where there are no events, watches
-// are shown what the processes write.
+// addAll makes the reconcilers of processes. If the API has no events, the watches
+// show what the processes write.
 func addAll(core *core, o Options, unwatched bool, processes []Process) error {
 	var api clusterapi.ClusterAPI
 	if o.API != nil {
