@@ -135,7 +135,7 @@ func (l *linter) fromOtherMinor() {
 }
 
 // fromWithinNumber: the longest match counts, so that what an expression leaves open,
-// as in 4[.]8[.].*, is no fault.
+// as in 4[.]8[.].*, is not a fault.
 func (l *linter) fromWithinNumber() {
 	for _, b := range l.edges {
 		x := l.expression(b.From)
