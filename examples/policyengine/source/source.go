@@ -61,11 +61,13 @@ type Source struct {
 	findings []graphdata.Problem
 	archive  []byte // of the tree that the snapshot is of
 	changed  time.Time
+	// components are the component images of the releases read so far, by digest.
+	components map[string]map[string]string
 }
 
 // New returns a source that has loaded nothing yet.
 func New(o Options) *Source {
-	return &Source{o: o}
+	return &Source{o: o, components: map[string]map[string]string{}}
 }
 
 // Last is what the last load came to.
@@ -141,7 +143,11 @@ func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
 	clean := *tree
 	clean.Problems = nil // they are shown already
 	s.findings = maintain.Lint(&clean, snapshot, maintain.LintOptions{})
-	s.problems = slices.Concat(problems, snapshot.Report().Problems, unsigned(signatures, releases))
+	incomplete, err := s.incomplete(ctx, releases)
+	if err != nil {
+		return nil, err
+	}
+	s.problems = slices.Concat(problems, snapshot.Report().Problems, unsigned(signatures, releases), incomplete)
 	return snapshot, nil
 }
 

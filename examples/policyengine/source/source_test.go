@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
@@ -17,6 +19,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/oci"
+	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
 )
 
 func load(t *testing.T, o source.Options) (*source.Source, *graphdata.Snapshot) {
@@ -184,4 +188,53 @@ func TestErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	checktest.ErrorIs(t, context.Canceled, checktest.Err(source.New(source.Options{Tree: dir}).Load(ctx)))
+}
+
+// TestIncompleteMirror: a mirror that has a part of a release's component images warns
+// of the others. A place of release images alone does not.
+func TestIncompleteMirror(t *testing.T) {
+	l, first, second := ocitest.NewLayout(), ocitest.NewLayout(), ocitest.NewLayout()
+	one := first.Image("linux/amd64", first.Layer(ocitest.File("one", "1")))
+	two := second.Image("linux/amd64", second.Layer(ocitest.File("two", "2")))
+	references := `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.30.1"},"spec":{"tags":[` +
+		`{"name":"machine-config-operator","from":{"kind":"DockerImage","name":"quay.example/r@` + one.Digest + `"}},` +
+		`{"name":"cli","from":{"kind":"DockerImage","name":"quay.example/r@` + two.Digest + `"}}]}}`
+	config := l.Blob("application/vnd.oci.image.config.v1+json", []byte(`{"architecture":"amd64"}`))
+	files := l.Layer(
+		ocitest.Dir("manifests/"), ocitest.File("manifests/0000_50_a_config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: a}\n"),
+		ocitest.Dir("release-manifests/"), ocitest.File("release-manifests/image-references", references),
+		ocitest.File("release-manifests/release-metadata", `{"kind":"cincinnati-metadata-v0","version":"4.30.1"}`))
+	release := l.JSON(oci.TypeManifest, oci.Manifest{MediaType: oci.TypeManifest, Config: &config, Layers: []oci.Descriptor{files}})
+	tree := tree(t, "4.30.1")
+	const lacks = "release 4.30.1 for amd64 lacks 1 of 2 component images here (cli): clusters cannot pull them"
+	const repository = "openshift/release"
+	releaseFiles := l.Mirror(repository, ":", "4.30.1-x86_64", release.Digest)
+	mcoFiles := first.Mirror(repository, ":", "4.30.1-x86_64-machine-config-operator", one.Digest)
+	cliFiles := second.Mirror(repository, ":", "4.30.1-x86_64-cli", two.Digest)
+	for _, tt := range []struct {
+		name string
+		held []fstest.MapFS
+		want []string
+	}{
+		{"all", []fstest.MapFS{releaseFiles, mcoFiles, cliFiles}, nil},
+		{"some", []fstest.MapFS{releaseFiles, mcoFiles}, []string{lacks}},
+		{"release images alone", []fstest.MapFS{releaseFiles}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "mirror")
+			all := fstest.MapFS{}
+			for _, files := range tt.held {
+				maps.Copy(all, files)
+			}
+			checktest.OK(t, os.CopyFS(dir, all))
+			s, _ := load(t, source.Options{Tree: tree, Releases: []string{dir}})
+			var got []string
+			for _, p := range s.Last().Problems {
+				if !strings.Contains(p.Message, "no signature") {
+					got = append(got, p.Message)
+				}
+			}
+			checktest.Same(t, tt.want, got)
+		})
+	}
 }

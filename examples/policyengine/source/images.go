@@ -1,0 +1,175 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/graph/graphdata"
+	"github.com/clusterupdate/clusterupdate/internal/oci"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/manifest/image"
+)
+
+// shownImages is how many missing images a problem names.
+const shownImages = 3
+
+// mirrors are the places of releases that hold images.
+type mirrors struct {
+	names   []string
+	layouts []*oci.Layout
+	close   []func() error
+}
+
+// openMirrors opens those of the places of releases that hold images.
+func (o Options) openMirrors() (*mirrors, error) {
+	m := &mirrors{}
+	for _, place := range o.Releases {
+		name, _ := cutRepository(place)
+		info, err := os.Stat(name)
+		if err != nil {
+			m.Close()
+			return nil, err
+		}
+		if filepath.Ext(name) != ".tar" && !(info.IsDir() && isMirror(os.DirFS(name))) {
+			continue
+		}
+		layout, closer, err := oci.Open(name, name, oci.Limits{})
+		if err != nil {
+			m.Close()
+			return nil, err
+		}
+		m.names = append(m.names, name)
+		m.layouts = append(m.layouts, layout)
+		m.close = append(m.close, closer.Close)
+	}
+	return m, nil
+}
+
+// Close closes the places.
+func (m *mirrors) Close() {
+	for _, f := range m.close {
+		f()
+	}
+}
+
+// holds reports whether one of the places has the manifest of an image.
+func (m *mirrors) holds(ctx context.Context, digest string) (bool, error) {
+	for _, l := range m.layouts {
+		r, err := l.Manifest(ctx, "", digest)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		return true, r.Close()
+	}
+	return false, nil
+}
+
+// payload loads the payload of a release from the place that has its image. It is nil
+// if none of them has.
+func (m *mirrors) payload(ctx context.Context, r graphdata.Release) (*manifest.Payload, error) {
+	arch := r.Arch
+	if arch == "multi" {
+		arch = "" // the release image of any architecture names the same images
+	}
+	for _, name := range m.names {
+		src, err := image.Open(name, image.Options{Platform: image.Platform{Architecture: cmp.Or(arch, "amd64")}})
+		if err != nil {
+			return nil, err
+		}
+		fsys, err := src.Payload(ctx, configv1.Release{Image: "mirror@" + r.Digest})
+		src.Close()
+		var missing *image.NotFoundError
+		if errors.As(err, &missing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return manifest.Load(ctx, fsys, manifest.LoadOptions{Image: r.Image})
+	}
+	return nil, nil
+}
+
+// missing names the component images of a release that no place holds. It is empty if
+// none of them is there: then the places keep release images alone, and components are
+// elsewhere.
+func (m *mirrors) missing(ctx context.Context, components map[string]string) (names []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(components)) {
+		_, digest, _ := strings.Cut(components[name], "@")
+		held, err := m.holds(ctx, digest)
+		if err != nil {
+			return nil, err
+		}
+		if !held {
+			names = append(names, name)
+		}
+	}
+	if len(names) == len(components) {
+		return nil, nil
+	}
+	return names, nil
+}
+
+// incomplete are warnings about releases that a mirror holds in part: an update to
+// them would stop at the first image that is missing.
+func (s *Source) incomplete(ctx context.Context, releases []graphdata.Release) ([]graphdata.Problem, error) {
+	m, err := s.o.openMirrors()
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if len(m.layouts) == 0 {
+		return nil, nil
+	}
+	var problems []graphdata.Problem
+	warn := func(r graphdata.Release, message string) {
+		text := fmt.Sprintf("release %s for %s %s", r.Version, r.Arch, message)
+		problems = append(problems, graphdata.Problem{File: r.Source, Message: text, Warning: true})
+	}
+	for _, r := range releases {
+		if r.Digest == "" {
+			continue
+		}
+		components, known := s.components[r.Digest]
+		if !known {
+			p, err := m.payload(ctx, r)
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			if err != nil {
+				warn(r, fmt.Sprintf("cannot be loaded: %v", err))
+				continue
+			}
+			if p == nil {
+				continue
+			}
+			components = p.Images
+			s.components[r.Digest] = components
+		}
+		names, err := m.missing(ctx, components)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(names); n > 0 {
+			shown := strings.Join(names[:min(n, shownImages)], ", ")
+			if n > shownImages {
+				shown += fmt.Sprintf(" and %d more", n-shownImages)
+			}
+			warn(r, fmt.Sprintf("lacks %d of %d component images here (%s): clusters cannot pull them", n, len(components), shown))
+		}
+	}
+	return problems, nil
+}
