@@ -29,10 +29,10 @@ type AutoState struct {
 	Progressing bool
 }
 
-// NextUpdate chooses the newest recommended update that is greater than the
-// current version. It returns nil and why when there is nothing to do. Accepted
-// risks stay in the request, force is never set, and the architecture is that
-// of the image, since a request cannot name both.
+// NextUpdate chooses the newest recommended update that is greater than the current
+// version. It returns nil and why when there is nothing to do. Accepted risks stay
+// in the request, force is never set, and the architecture is the image's, since a
+// request cannot name both.
 func NextUpdate(s AutoState, p AutoPolicy) (next *configv1.Update, why string) {
 	if s.Progressing && !p.WhileProgressing {
 		return nil, "an update is in progress"

@@ -73,12 +73,11 @@ func OfferedChannels(current configv1.Release) []string {
 // maxDiscovered bounds [DiscoverChannels]: more channels than there are.
 const maxDiscovered = 500
 
-// DiscoverChannels lists the channels of a source, in natural order, beginning
-// with that of q: those that the releases of its graph name, those that the
-// releases of their graphs name, and so on. A channel that shares no release
-// with any of them is not found; one whose graph is empty is left out. The
-// error names each channel that could not be fetched; what was found counts all
-// the same.
+// DiscoverChannels lists the channels of a source, in natural order, starting with
+// q's: those that the releases of its graph name, those that the releases of their
+// graphs name, and so on. A channel that shares no release with any of them is not
+// found; one whose graph is empty is left out. The error names each channel that
+// could not be fetched; what was found counts all the same.
 func DiscoverChannels(ctx context.Context, s Source, q Query) ([]string, error) {
 	var found []string
 	var errs []error

@@ -37,9 +37,9 @@ type Client struct {
 	// UserAgent is sent if it is set. The cluster-version operator's is
 	// ClusterVersionOperator/<version>.
 	UserAgent string
-	// Transport sends the requests; nil means one of the client's own, with
-	// Proxy and RootCAs, which are ignored otherwise. That of NewTransport of
-	// package clusterapi goes out as a cluster does.
+	// Transport sends the requests; nil means one of the client's own, with Proxy
+	// and RootCAs, which are ignored otherwise. NewTransport of package clusterapi
+	// makes one that goes out as a cluster does.
 	Transport http.RoundTripper
 	// Proxy chooses the proxy; nil means none: the environment is not
 	// consulted.

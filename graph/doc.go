@@ -97,11 +97,11 @@
 // # Compatibility
 //
 // The rules are those of the cluster-version operator
-// (github.com/openshift/cluster-version-operator, pkg/cincinnati and pkg/cvo)
-// and of the update service (github.com/openshift/cincinnati). Where this
-// package is stricter on purpose, an option named Compat restores what the
-// operator does, for comparisons: that of [DecodeOptions], of [UpdatesQuery], and
-// of graph/risk's Evaluator. The file compat.go of each package lists the points.
+// (github.com/openshift/cluster-version-operator, pkg/cincinnati and pkg/cvo) and
+// of the update service (github.com/openshift/cincinnati). Where this package is
+// stricter on purpose, an option named Compat restores what the operator does, for
+// comparisons: in [DecodeOptions], in [UpdatesQuery], and in graph/risk's
+// Evaluator. The file compat.go of each package lists the points.
 //
 // This package has more names than most: the wire format, the errors whose reasons
 // users know, and the small decisions about channels that programs make around a

@@ -95,7 +95,7 @@ func RetrievedUpdates(err error) configv1.ClusterOperatorStatusCondition {
 	return c
 }
 
-// failure is an error whose message is that of its cause.
+// failure is an error with the message of its cause.
 func failure(reason Reason, err error) *Error {
 	return &Error{Reason: string(reason), Message: err.Error(), Err: err}
 }

@@ -104,9 +104,9 @@ func (g *Graph) Len() int { return len(g.nodes) }
 // Node returns the i-th node of the wire's order.
 func (g *Graph) Node(i int) Node { return g.nodes[i] }
 
-// Release returns the i-th node as ClusterVersion status shows a release. The
-// error says which of its metadata cannot be shown, as that of [Node.Release]
-// does; what can is there all the same. Do not change the channels.
+// Release returns the i-th node as ClusterVersion status shows a release. The error
+// says which of its metadata cannot be shown, as [Node.Release] does; what can is
+// there all the same. Do not change the channels.
 func (g *Graph) Release(i int) (configv1.Release, error) {
 	r := &g.queries().releases[i]
 	return r.Release, r.err

@@ -23,13 +23,12 @@ type Problem struct {
 // String is the place and the message.
 func (p Problem) String() string { return p.Path + ": " + p.Message }
 
-// Validate reports what decoding accepts and an update service should not
-// serve: self edges, cycles, conditional edges from or to releases that the
-// graph does not have, risks that a ClusterVersion cannot hold, one risk name
-// for different contents, metadata that make no release or name another image
-// than the payload, and edges that skip a minor version, of those that the graph
-// has or within a major. Problems come in the order of nodes, edges, conditional
-// entries.
+// Validate reports what decoding accepts and an update service should not serve:
+// self edges, cycles, conditional edges from or to releases that the graph does not
+// have, risks that a ClusterVersion cannot hold, one risk name for different
+// contents, metadata that make no release or name another image than the payload,
+// and edges that skip a minor version that the graph has, or one within a major.
+// Problems come in the order of nodes, edges, conditional entries.
 func (g *Graph) Validate() []Problem {
 	var problems []Problem
 	report := func(path, format string, args ...any) {

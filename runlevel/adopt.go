@@ -95,7 +95,7 @@ func (a *applier) adopts(e managedEntry) bool {
 }
 
 // adopted returns a copy of an object in whose managedFields the entries that adopts
-// selects are part of our own apply's, and the managers of these entries, sorted;
+// selects are part of our own apply's, and the managers of the entries, sorted;
 // without any, nil. Entries of subresources stay as they are.
 //
 // Of entries in several versions of the kind all fields are taken over, in the

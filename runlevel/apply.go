@@ -107,9 +107,9 @@ func (a *applier) create(ctx context.Context, t *manifest.Task) (*clusterapi.Obj
 	return stored, err
 }
 
-// prepare returns the object to apply: that of the manifests, which are about
-// the same one, with owners and what the cluster's configuration adds, without
-// status and fields that the schema lacks. It must not be changed.
+// prepare returns the object to apply: the manifests', which are about the same
+// one, with owners and what the cluster's configuration adds, without status and
+// fields that the schema lacks. It must not be changed.
 func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstructured.Unstructured, error) {
 	if len(tasks) == 1 {
 		obj, err := a.statement(tasks[0], tasks[0].Manifest.Object().GetAPIVersion())
@@ -174,7 +174,7 @@ func (a *applier) warnUnknown(t *manifest.Task, paths []string) {
 	a.warn(t, fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(paths)))
 }
 
-// warn tells of something odd about a manifest, once.
+// warn reports something odd about a manifest, once.
 func (a *applier) warn(t *manifest.Task, text string) {
 	if a.tracker.warnOnce(text) {
 		a.tell(t, EventWarning, text, nil)

@@ -104,12 +104,11 @@ func (a *applier) precreate(ctx context.Context, t *manifest.Task) error {
 	return err
 }
 
-// checkOperator returns nil when a ClusterOperator is good: available, not
-// degraded and, except while Initializing, at the wanted versions. Otherwise
-// it returns a [*TaskError] for the first of these that it lacks. Progressing
-// is not looked at, versions are compared as text, one that is not reported
-// is the empty text, and versions of operands that were not asked for do not
-// matter.
+// checkOperator returns nil when a ClusterOperator is good: available, not degraded
+// and, except while Initializing, at the wanted versions. Otherwise it returns a
+// [*TaskError] for the first version that it lacks. Progressing is not looked at,
+// versions are compared as text, one that is not reported is the empty text, and
+// versions of operands that were not asked for do not matter.
 //
 // Wanting no version at all is an error too: nothing could be awaited.
 func checkOperator(actual *configv1.ClusterOperator, wanted []configv1.OperandVersion, state State) error {

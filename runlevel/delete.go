@@ -57,7 +57,7 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 	return nil
 }
 
-// applied takes note that an object was applied, which ends the deletion of it that
+// applied records that an object was applied, which ends the deletion of it that
 // another release asked for. The release's own deletion is not repeated.
 func (a *applier) applied(m *manifest.Manifest) {
 	key := deletionOf(m)

@@ -27,27 +27,27 @@
 // waits continues at the task where it waited. [Run] drives a pass to its end,
 // within one call, by the live driver of package reconcile.
 //
-// A pass ends with the failures of its nodes, and the next one begins at the
-// first task again. With [Options].Stay it does not end: a task that has used up
-// its attempts stalls its node, [Pass.Result] says what is wrong so far, and
-// the node continues when the ClusterOperator that it awaits has changed, or by
-// [Pass.Resume], at the time of what would be the next pass. So an update that
+// A pass ends with the failures of its nodes, and the next one begins at the first
+// task again. With [Options].Stay it does not end: a task that has used up its
+// attempts stalls its node, [Pass.Result] says what is wrong so far, and the node
+// continues when the ClusterOperator that it awaits has changed, or by
+// [Pass.Resume], at the time at which the next pass would start. So an update that
 // waits for an operator for an hour applies nothing twice.
 //
 // # A task
 //
-// Manifests that the cluster's capabilities, gates or overrides exclude are
-// skipped. All others are written by one forced server-side apply, in the
-// name of [clusterapi.ManagerPayload]: fields of others stay, keyed list
-// elements of others too, and what an earlier release set and this one does
-// not name goes. An apply that changes nothing writes nothing. Three
-// annotations change that: release.openshift.io/create-only, where an existing
-// object is left alone; release.openshift.io/delete, where it is to be gone
-// (see [Tracker]); and config.openshift.io/inject-proxy or inject-tls, which
-// add settings of the cluster. Fields that the kind's schema in Kubernetes, or the
-// definition of a custom resource, does not have are left out, with an [EventWarning],
-// since an API server would refuse the whole object. The definition is that of the
-// payload; if the payload does not apply one, that of the cluster.
+// Manifests that the cluster's capabilities, gates or overrides exclude are skipped.
+// All others are written by one forced server-side apply, in the name of
+// [clusterapi.ManagerPayload]: fields of others stay, keyed list elements of others
+// too, and what an earlier release set and this one does not name goes. An apply that
+// changes nothing writes nothing. Three annotations change that:
+// release.openshift.io/create-only, where an existing object is left alone;
+// release.openshift.io/delete, where it is to be gone (see [Tracker]); and
+// config.openshift.io/inject-proxy or inject-tls, which add settings of the cluster.
+// Fields that the kind's schema in Kubernetes, or the definition of a custom resource,
+// does not have are left out, with an [EventWarning], since an API server would refuse
+// the whole object. The definition is the payload's; if the payload does not apply
+// one, the cluster's.
 //
 // Where several manifests make statements about one object, as feature sets
 // bring them, they are merged and applied once a pass, at the first of them:
@@ -140,11 +140,11 @@
 //
 // The rules are those of OpenShift's cluster-version operator
 // (https://github.com/openshift/cluster-version-operator, its documents
-// reconciliation.md and clusteroperator.md in docs/user and docs/dev). Where
-// this package differs: objects are written by server-side apply, unless
-// [ApplyMerge] is asked for; several manifests of one object are one; a task that
-// has no attempt left ends without a last wait; a worker takes the lowest
-// ready node without a queue in front of it; an end of the context is told
-// from a failure everywhere; what a watch shows to be as it was applied is not
-// applied again; and there is no global state.
+// reconciliation.md and clusteroperator.md in docs/user and docs/dev). Where this
+// package differs: objects are written by server-side apply, unless [ApplyMerge] is
+// asked for; several manifests of one object are one; a task that has no attempt
+// left ends without a last wait; a worker takes the lowest ready node without a
+// queue in front of it; an end of the context is kept apart from a failure
+// everywhere; what a watch shows to be as it was applied is not applied again; and
+// there is no global state.
 package runlevel

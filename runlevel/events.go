@@ -12,8 +12,8 @@ import (
 // EventTaskDone or EventTaskFailed; an EventTaskSkipped stands alone. A task that the
 // end of the context interrupted has none of the last.
 //
-// The Subject is "manifest/<file>", for events of nodes that of their first task; it
-// is empty for events of the pass. Data is always a [*Progress].
+// The Subject is "manifest/<file>", for events of nodes their first task's; it is
+// empty for events of the pass. Data is always a [*Progress].
 const (
 	EventPassStarted clusterapi.EventType = "PassStarted"
 	EventNodeStarted clusterapi.EventType = "NodeStarted" // never for nodes without tasks
@@ -69,8 +69,8 @@ type Progress struct {
 	// their own. Attempts that the end of the context interrupted, and those to
 	// create ClusterOperators ahead of their turn, do not count.
 	FailedAttempts int `json:"failedAttempts,omitempty"`
-	// LevelSettled counts the tasks of the same level that are done or
-	// skipped, LevelTotal all of them. Levels are told apart by their text.
+	// LevelSettled counts the tasks of the same level that are done or skipped,
+	// LevelTotal all of them. Levels differ by their text.
 	LevelSettled int `json:"levelSettled,omitempty"`
 	LevelTotal   int `json:"levelTotal,omitempty"`
 	// Wait is what an awaited ClusterOperator lacks, for EventWaiting; else nil.

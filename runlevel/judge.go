@@ -12,7 +12,7 @@ import (
 const (
 	// slowAfter is the limit for waiting on versions.
 	slowAfter = 30 * time.Minute
-	// slowMachineConfigAfter is that of the operator machine-config, which
+	// slowMachineConfigAfter is the delay of the operator machine-config, which
 	// reboots the control plane.
 	slowMachineConfigAfter = 90 * time.Minute
 	// degradedAfter is the limit for a degraded operator.

@@ -177,8 +177,8 @@ func (n *node) cutShort(why error, t *manifest.Task) error {
 	return n.pass.interrupted(why)
 }
 
-// finish takes note of what a task came to: the next one follows, or the node
-// has ended. With stay, a task that failed stalls the node.
+// finish records the outcome of a task: the next one follows, or the node has
+// ended. With stay, a task that failed stalls the node.
 func (n *node) finish(t *manifest.Task, err error, stay bool) (over bool, _ error) {
 	attempt := n.attempt
 	te, isTask := err.(*TaskError)

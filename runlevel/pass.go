@@ -266,7 +266,7 @@ type outcome struct {
 	err   error
 }
 
-// leave takes note of what a look at a node came to. ctx is the driver's.
+// leave records the outcome of a look at a node. ctx is the driver's.
 func (p *Pass) leave(ctx context.Context, n *node, o outcome) reconcile.Result {
 	p.mu.Lock()
 	result := reconcile.Result{}
@@ -361,7 +361,7 @@ func (p *Pass) resume(which func(*node) bool) []reconcile.Key {
 }
 
 // Stop ends the pass, because of why, unless it has ended: no look begins any more,
-// and the context of those under way ends. What waits is incomplete. It reports
+// and the context of looks under way ends. What waits is incomplete. It reports
 // whether the pass has ended with that; else it ends with its last look.
 func (p *Pass) Stop(why error) bool {
 	p.mu.Lock()

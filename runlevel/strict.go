@@ -15,8 +15,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// kubernetesType returns the type of a kind of k8s.io/api: an API server enforces the
-// schema of these when fields are applied.
+// kubernetesType returns the type of a kind of k8s.io/api: an API server enforces
+// their schema when fields are applied.
 func kubernetesType(gvk schema.GroupVersionKind) (reflect.Type, bool) {
 	t, ok := clusterapi.TypeOf(gvk)
 	return t, ok && strings.HasPrefix(t.PkgPath(), "k8s.io/api/")

@@ -100,7 +100,7 @@ func condense(errs []error) []error {
 	return out
 }
 
-// group makes one error of those of several ClusterOperators.
+// group makes one error of several ClusterOperators' errors.
 func group(members []*TaskError) *TaskError {
 	first := members[0]
 	if len(members) == 1 {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"go.yaml.in/yaml/v3" // its nodes keep the order and the comments of what is not changed
+	"go.yaml.in/yaml/v3" // its nodes keep the order and the comments of unchanged nodes
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 

@@ -28,7 +28,7 @@ import (
 // It is safe for concurrent use. The zero value and nil are not usable.
 type Tracker struct {
 	clock clock.PassiveClock
-	hider *redact.Redactor // of what drifts show
+	hider *redact.Redactor // of the drift's texts
 
 	mu        sync.Mutex
 	operators map[string]time.Time
@@ -250,8 +250,8 @@ func (t *Tracker) keepOnly(tasks []*manifest.Task) {
 // trackerVersion is the version of the form in which a Tracker is saved.
 const trackerVersion = 1
 
-// savedTracker is a Tracker as JSON. Warnings are left out: one that is told
-// again does no harm.
+// savedTracker is a Tracker as JSON. Warnings are left out: one that is repeated
+// does no harm.
 type savedTracker struct {
 	Version   int                  `json:"version"`
 	Operators map[string]time.Time `json:"operators,omitempty"`

@@ -18,7 +18,7 @@ import (
 // is to be deleted, it is 52, three of them for configuration.
 const maxNamespaces = 4
 
-// WatchedKind is what of a cluster is to be watched.
+// WatchedKind is a kind to be watched.
 type WatchedKind struct {
 	GVK       schema.GroupVersionKind
 	Namespace string // empty: all

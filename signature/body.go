@@ -16,9 +16,9 @@ import (
 // bodyType is the only type of statement that vouches for a release image.
 const bodyType = "atomic container signature"
 
-// statement is the signed JSON document ("simple signing" of containers/image):
-// it says that an image with this digest was published under this reference.
-// The order of the fields is that of the files that release tools write.
+// statement is the signed JSON document ("simple signing" of containers/image): it
+// says that an image with this digest was published under this reference. The
+// fields are in the order of the files that release tools write.
 type statement struct {
 	Critical critical `json:"critical"`
 	Optional optional `json:"optional"`

@@ -34,9 +34,9 @@ func newCache(o Options) *cache {
 	return &cache{size: cmp.Or(o.CacheSize, defaultCacheSize), maxAge: o.CacheMaxAge}
 }
 
-// get returns a copy of what is known about digest, or nil. An entry that was
-// made later than now does not count: the clock was set back, and what depends
-// on it may have been otherwise then.
+// get returns a copy of the verdict on digest, or nil. An entry that was made later
+// than now does not count: the clock was set back, and what depends on it may have
+// been otherwise then.
 func (c *cache) get(digest string, now time.Time) *Verification {
 	c.mu.Lock()
 	defer c.mu.Unlock()

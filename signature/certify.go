@@ -214,9 +214,9 @@ func (c *certificate) lacks(text string) error {
 	return errors.New(text)
 }
 
-// owns reports whether a user id that cert certifies is its own: a user id
-// packet is one key's. Where more keys certify it than there are packets, it is
-// of those that it follows.
+// owns reports whether a user id that cert certifies is its own: a user id packet
+// is one key's. Where more keys certify it than there are packets, it is of the
+// packets that it follows.
 func (c *collection) owns(cert *certificate, u *userID) bool {
 	certify := 0
 	for _, other := range c.primaries {

@@ -52,14 +52,14 @@ type certificate struct {
 	pub   *publicKey // nil if not even an id is known
 	err   error      // why the key is not used
 	order int
-	// version is that of the key's packet.
+	// version is the version of the key's packet.
 	version byte
 	// unheard is why a signature that names the key as its issuer could not be
 	// looked at, if there is such a one.
 	unheard error
 
 	claims        []claim   // direct-key signatures
-	claimsRevoked time.Time // newest revocation of those
+	claimsRevoked time.Time // newest of the revocations
 	names         map[*userID]*name
 	bindings      map[*subkey]*binding
 	revokers      [][fingerprintSize]byte
@@ -230,8 +230,8 @@ func (c *collection) issuers(s *sigPacket) []*certificate {
 	return c.byID[s.issuers[0]]
 }
 
-// nearest yields all items, that of index first (if it is not negative)
-// before the others.
+// nearest yields all items, the one at index first (if it is not negative) before
+// the others.
 func nearest[T any](all []T, first int) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if first >= 0 && !yield(all[first]) {

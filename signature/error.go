@@ -189,12 +189,12 @@ func (a Attempt) where() string {
 	return a.Store
 }
 
-// Chain returns the text of an error and, each on a line of its own, the texts
-// of those that it wraps, unless they show already. That is how the
-// cluster-version operator records why an update was forced, and what exposes
-// the failures of single stores, which the text of an [*Error] leaves out.
-// Several errors that are wrapped together are one text. Nil gives ""; there are
-// at most 32 KiB.
+// Chain returns the text of an error and, each on a line of its own, the texts of
+// the errors that it wraps, unless they show already. That is how the
+// cluster-version operator records why an update was forced, and what exposes the
+// failures of single stores, which the text of an [*Error] leaves out. Several
+// errors that are wrapped together are one text. Nil gives ""; there are at most 32
+// KiB.
 func Chain(err error) string {
 	if err == nil {
 		return ""

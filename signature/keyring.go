@@ -94,16 +94,15 @@ type claim struct {
 // around them, or one binary keyring. name is what errors and results call the
 // keyring, e.g. "verifier-public-key-redhat".
 //
-// The order of packets behind a primary key, and which of them share an armored
-// block, do not matter: a signature belongs to what it verifies over. Keys that
-// are malformed or unsupported, and those with a self-signature that states a
-// time twice, are left out and listed by [Keyring.Skipped]. A value without a
-// usable key, with a broken block, with a private key, or with a revocation that
-// cannot be read or matches nothing in it, is an error; that of a revocation
-// names the key that has made it. The certifications that keys outside of the
-// keyring have withdrawn are not such revocations: they are skipped. So is a value beyond one of the limits in the
-// package's table. Revoked and expired keys load: they are refused when they
-// sign.
+// The order of packets behind a primary key, and which of them share an armored block, do
+// not matter: a signature belongs to what it verifies over. Keys that are malformed or
+// unsupported, and those with a self-signature that states a time twice, are left out and
+// listed by [Keyring.Skipped]. A value without a usable key, with a broken block, with a
+// private key, or with a revocation that cannot be read or matches nothing in it, is an
+// error; the error about a revocation names the key that made it. The certifications that
+// keys outside of the keyring have withdrawn are not such revocations: they are skipped. So
+// is a value beyond one of the limits in the package's table. Revoked and expired keys
+// load: they are refused when they sign.
 func ParseKeyring(name string, data []byte) (k *Keyring, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {

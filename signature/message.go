@@ -87,7 +87,7 @@ func readMessage(raw []byte, limit int, pool *inflaters) (*message, error) {
 
 // check refuses what no key could make good, and hashes the body.
 func check(ops *onePass, sig *sigPacket, body []byte) (*message, error) {
-	h, name := hashFunc(sig.hash) // known, as that of the one-pass signature
+	h, name := hashFunc(sig.hash) // known, as the one-pass signature has it
 	if !strongHash(h) {
 		return nil, rejectf(BadSignature, "hash %s is too weak", name)
 	}

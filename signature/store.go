@@ -22,9 +22,9 @@ type Store interface {
 	// are skipped, and a digest that is not one gives a StoreError, so that it
 	// cannot lead out of the store.
 	//
-	// An implementation must be safe for concurrent use, return promptly when
-	// ctx ends, and bound the size and number of what it yields: a store
-	// without an end would keep a verification busy until its context ends.
+	// An implementation must be safe for concurrent use, return promptly when ctx
+	// ends, and bound the size and number of candidates: a store without an end
+	// would keep a verification busy until its context ends.
 	Candidates(ctx context.Context, digest string) iter.Seq2[Candidate, error]
 }
 

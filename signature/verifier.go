@@ -38,7 +38,7 @@ type ReleaseVerifier interface {
 // Verification is a success: every keyring has vouched for the digest.
 type Verification struct {
 	Digest string `json:"digest,omitempty"`
-	// Version is that of the release, if it was known.
+	// Version is the release's, if it was known.
 	Version string `json:"version,omitempty"`
 	// Signers has one entry for each keyring, sorted by its name.
 	Signers []Signer `json:"signers,omitempty"`
@@ -58,8 +58,8 @@ type Signer struct {
 	// System is SystemOpenPGP or SystemSigstore.
 	System  string `json:"system,omitempty"`
 	Keyring string `json:"keyring,omitempty"` // name of the keyring, or of the policy
-	// Fingerprint is that of the key that signed, a subkey's own if it was one:
-	// upper-case hexadecimal.
+	// Fingerprint is the fingerprint of the key that signed, a subkey's own if it
+	// was one: upper-case hexadecimal.
 	Fingerprint string    `json:"fingerprint,omitempty"`
 	UserID      string    `json:"userID,omitempty"` // first valid user id of the key's owner; empty for sigstore
 	Created     time.Time `json:"created,omitzero"` // when the signature was made, by its own words; may be zero for sigstore
@@ -369,8 +369,8 @@ func (s *search) try(c Candidate) (done bool) {
 	return len(open) == 0
 }
 
-// failed takes note of a failure. One past the limit takes the place of the last
-// that tells less.
+// failed records a failure. One past the limit takes the place of the last that
+// tells less.
 func (s *search) failed(c Candidate, ring string, err error) {
 	a := Attempt{
 		Store: c.Store, Location: c.Location, Number: c.Number,

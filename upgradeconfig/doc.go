@@ -11,13 +11,13 @@
 //
 // # Policies
 //
-// Users do not write that object. They tell a [Provider] when to upgrade, and
-// the cluster asks the provider: OpenShift Cluster Manager (package ocm), or
-// anything else that implements two methods, for instance a Git repository with
-// policies in files ([GitDir]). A policy counts unless it is pending, completed or
-// cancelled ([Policy.Counts]); of those that count, the one that is due next
-// becomes the UpgradeConfig ([Policy.Compare]). With [Local] the object is its own
-// policy, for clusters where an administrator does write it.
+// Users do not write that object. They tell a [Provider] when to upgrade, and the
+// cluster asks the provider: OpenShift Cluster Manager (package ocm), or anything
+// else that implements two methods, for instance a Git repository with policies in
+// files ([GitDir]). A policy counts unless it is pending, completed or cancelled
+// ([Policy.Counts]); the counting policy that is due next becomes the UpgradeConfig
+// ([Policy.Compare]). With [Local] the object is its own policy, for clusters where
+// an administrator does write it.
 //
 // # In step
 //

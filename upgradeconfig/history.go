@@ -19,8 +19,8 @@ func (s *Status) Entry(version string) (HistoryEntry, bool) {
 	return s.History[i].clone(), true
 }
 
-// maxHistory is how many entries a history keeps, as that of the
-// ClusterVersion does. maxMessage is the most bytes of a condition's message.
+// maxHistory is how many entries a history keeps, as the ClusterVersion's does.
+// maxMessage is the most bytes of a condition's message.
 const (
 	maxHistory = 100
 	maxMessage = 32 << 10

@@ -37,9 +37,8 @@ type ManagerOptions struct {
 	FirstSync time.Duration
 	// AtOnce makes the first sync without that wait.
 	AtOnce bool
-	// Interval from one sync to the next after a success; 0 means that of the
-	// ConfigMap, as it is at the start of Run, and 60 minutes where FromConfig
-	// is nil.
+	// Interval from one sync to the next after a success; 0 means the ConfigMap's,
+	// as it is at the start of Run, and 60 minutes where FromConfig is nil.
 	Interval time.Duration
 	// Backoff is the wait after failures; see there for its defaults.
 	Backoff Backoff

@@ -47,11 +47,11 @@ type Policy struct {
 // It is a damaged answer.
 var ErrNoVersion = errors.New("it names no version")
 
-// Counts says whether a policy makes an UpgradeConfig, and if not, why not. It
-// does unless its state, in any letter case, is pending, completed or cancelled.
-// States that are not known count, as do empty ones. The error is [ErrNoVersion] if
-// the policy names neither a version nor an image, unless it is an automatic one
-// that is pending, as that of a cluster that is up to date.
+// Counts says whether a policy makes an UpgradeConfig, and if not, why not. It does
+// unless its state, in any letter case, is pending, completed or cancelled. States
+// that are not known count, as do empty ones. The error is [ErrNoVersion] if the
+// policy names neither a version nor an image, unless it is an automatic one that
+// is pending, as for a cluster that is up to date.
 func (p Policy) Counts() (ok bool, why string, err error) {
 	state := strings.ToLower(p.State)
 	if p.Spec.Desired.Version == "" && p.Spec.Desired.Image == "" && !(p.Automatic && state == "pending") {

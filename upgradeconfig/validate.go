@@ -29,8 +29,7 @@ type Validity struct {
 	Message string
 	// Findings are all that is wrong, the one that decided first.
 	Findings []*Finding
-	// Version is the desired one: that of the image if that is known, else
-	// that of the spec.
+	// Version is the desired one: the image's if it is known, else the spec's.
 	Version string
 }
 
@@ -70,8 +69,8 @@ type ValidateOptions struct {
 	// ClusterVersion if it is a [graph.Upstreamer]. Nil means a
 	// [graph.Client], that is the public service.
 	Graph graph.Source
-	// Architecture of the cluster as the update service names it; empty means
-	// that of the program. Where the ClusterVersion says Multi, that counts.
+	// Architecture of the cluster as the update service names it; empty means the
+	// program's. Where the ClusterVersion says Multi, that counts.
 	Architecture string
 	// ReleaseVersion reads the version of a release image from its registry:
 	// label io.openshift.release. Nil: images are judged by their pull spec

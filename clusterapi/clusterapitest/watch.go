@@ -61,7 +61,7 @@ func testWatch(t *testing.T, s *suite) {
 	})
 }
 
-// testWatchChanges: every change is told, once and in order.
+// testWatchChanges: every change arrives, once and in order.
 func testWatchChanges(t *testing.T, s *suite, watcher clusterapi.Watcher) {
 	t.Run("Sequence", func(t *testing.T) {
 		label := map[string]string{"watch": s.id}

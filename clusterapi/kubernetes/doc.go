@@ -27,12 +27,12 @@
 // do every few minutes; after the server has forgotten that place (410 Gone) it
 // lists again and yields what has changed.
 //
-// A fault of the network or of the server interrupts a watch that has been
-// Synced, but does not end it. It does end every other verb, and the caller
-// decides, except that a request that the server refuses together with a time
-// to wait (Retry-After) is sent again after it, up to ten times. Evictions are
-// the exception: a refusal is the answer there. No call has a deadline but that
-// of its context, and every call ends with its context.
+// A fault of the network or of the server interrupts a watch that has been Synced,
+// but does not end it. It does end every other verb, and the caller decides, except
+// that a request that the server refuses together with a time to wait (Retry-After)
+// is sent again after it, up to ten times. Evictions are the exception: a refusal
+// is the answer there. No call has a deadline but its context's, and every call
+// ends with its context.
 //
 // An answer must be what was asked for: the object of that kind, name and
 // namespace, a list of items of that kind, namespace and labels, an event of
@@ -47,10 +47,10 @@
 // included, answers with the object that would have been stored or with its
 // refusal, and stores nothing. So it is each write that is tried, not their
 // sequence: an object in a namespace, or of a kind, that an earlier write would
-// have made is refused. The resourceVersion of an answer is that of the object
-// as it is, and empty for a new one, whose UID is made up. A webhook that has
-// side effects and does not say that it leaves them out makes the server refuse
-// the write. The permissions needed are those of the write.
+// have made is refused. The resourceVersion of an answer is the present object's,
+// and empty for a new one, whose UID is made up. A webhook that has side effects
+// and does not say that it leaves them out makes the server refuse the write. The
+// permissions needed are those of the write.
 //
 // # Kinds
 //

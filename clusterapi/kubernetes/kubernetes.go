@@ -29,8 +29,8 @@ type Options struct {
 	// PageSize is the number of objects that one request of a list asks for; 0
 	// means 500.
 	PageSize int64
-	// UserAgent names the program to the API server; empty means that of the
-	// configuration, and client-go's default where that has none.
+	// UserAgent names the program to the API server; empty means the
+	// configuration's, and client-go's default where that has none.
 	UserAgent string
 	// Logger gets the warnings that an API server sends along with its answers,
 	// and the faults that watches recover from; nil means no logging.
@@ -209,7 +209,7 @@ func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, opts cl
 	return out, err
 }
 
-// list returns the size of what it got in bytes, too.
+// list also returns the size of the answer in bytes.
 func (c *Cluster) list(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (out *unstructured.UnstructuredList, size int64, err error) {
 	b := newBudget("List", c.o.Limits.List)
 	err = c.on(within(ctx, b), gvk, func(ctx context.Context, k kind) error {

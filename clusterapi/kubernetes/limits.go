@@ -60,8 +60,8 @@ func (b *budget) exceeded() error {
 	return fmt.Errorf("%w: it exceeds Limits.%s, which is %d bytes", ErrTooLarge, b.name, b.max)
 }
 
-// budgetKey is that of the budget of a request in its context. Without one,
-// an answer may have Limits.Object.
+// budgetKey is the key of a request's budget in its context. Without one, an answer
+// may have Limits.Object.
 type budgetKey struct{}
 
 // limiter bounds the bodies of answers.

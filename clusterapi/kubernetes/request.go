@@ -49,7 +49,7 @@ func params(r *rest.Request, options runtime.Object) *rest.Request {
 	return r.SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// with gives a request a JSON body; that of a patch has its own type.
+// with gives a request a JSON body; a patch's has its own type.
 func with(r *rest.Request, body []byte) *rest.Request {
 	return r.SetHeader("Content-Type", "application/json").Body(body)
 }

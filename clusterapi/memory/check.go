@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// checks are copies of what is shared, from before anybody saw it.
+// checks are copies of shared objects, from before anybody saw it.
 type checks struct {
 	mu     sync.Mutex
 	shared []checked
@@ -30,8 +30,8 @@ func (c *Cluster) checked(o *clusterapi.Object) *clusterapi.Object {
 	return o
 }
 
-// CheckShared returns an error that names what somebody changed of the objects
-// that the cluster has stored and shares, or of what [clusterapi.As] made of
+// CheckShared returns an error that names what somebody changed of the objects that
+// the cluster has stored and shares, or of the values that [clusterapi.As] made of
 // them. It is nil where nothing was changed, and without [Options].CheckShared.
 // Call it when all who use the cluster have come to rest.
 func (c *Cluster) CheckShared() error {

@@ -22,7 +22,7 @@ import (
 type customRules struct {
 	tree   map[string]any
 	root   *spec.Schema            // of the whole, without what its fields say
-	fields map[string]*spec.Schema // of what is not metadata
+	fields map[string]*spec.Schema // of all but metadata
 }
 
 func newCustomRules(tree map[string]any) (*customRules, error) {

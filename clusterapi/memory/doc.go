@@ -4,10 +4,10 @@
 //
 // # What it does
 //
-// Server-side apply is that of the API server itself
-// (k8s.io/apimachinery/pkg/util/managedfields), so lists with keys merge
-// element by element, fields have owners, and a field that the schema lacks is
-// refused with an error that names it. Where the schema comes from:
+// Server-side apply is the API server's own
+// (k8s.io/apimachinery/pkg/util/managedfields), so lists with keys merge element by
+// element, fields have owners, and a field that the schema lacks is refused with an
+// error that names it. Where the schema comes from:
 //
 //   - kinds of k8s.io/api: a schema generated from their Go types, embedded in
 //     the package;
@@ -86,8 +86,8 @@
 //     fork goes, by the same rules, when its kind is read. An owner of a kind
 //     that has not been read counts as there.
 //
-// [Cluster.Follow] and Watch do not tell of what is read: it has been there all
-// along.
+// [Cluster.Follow] and Watch do not report what is read from Base: it has been
+// there all along.
 //
 // # What it does not do
 //

@@ -278,9 +278,9 @@ func (c *Cluster) ownDefinition(gk schema.GroupKind) bool {
 	return c.crds[gk] != nil && (!c.fork.defined[gk] || c.fork.ended[gk])
 }
 
-// adopt stores the objects of a kind as they are, as Load does, and does to
-// them what the fork has done before it knew them. Nobody is told that they are
-// there: they have been all along.
+// adopt stores the objects of a kind as they are, as Load does, and does to them
+// what the fork has done before it knew them. No watch reports them as added: they
+// have been all along.
 func (c *Cluster) adopt(gk schema.GroupKind, list []*unstructured.Unstructured, partial error) error {
 	c.mu.Lock()
 	c.fork.served[gk] = partial == nil || len(list) > 0
@@ -341,8 +341,8 @@ func (c *Cluster) definitionOf(r ref, e *entry) *definition {
 	return readDefinition(e.obj)
 }
 
-// passRevision makes new resourceVersions greater than that of an object of the
-// base, and new UIDs others than its.
+// passRevision makes new resourceVersions greater than those of the base's objects,
+// and new UIDs others than its.
 func (c *Cluster) passRevision(obj *unstructured.Unstructured) {
 	if n, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64); err == nil && n < maxRevision {
 		c.revision = max(c.revision, n)

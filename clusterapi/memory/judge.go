@@ -75,9 +75,9 @@ var rulesOf = map[schema.GroupKind]rules{
 	definitionKind: {valid: validDefinition, update: updatedDefinition},
 }
 
-// judge says why the API server would refuse to store obj in place of old (nil
-// for none). Of what was stored already, nothing is judged: it may have come
-// from Load. subresource is the one that is written.
+// judge says why the API server would refuse to store obj in place of old (nil for
+// none). Fields that were stored already are not judged: it may have come from
+// Load. subresource is the one that is written.
 func (k *kind) judge(old, obj *unstructured.Unstructured, statusOnly bool) error {
 	var errs field.ErrorList
 	if !statusOnly {

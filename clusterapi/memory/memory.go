@@ -17,11 +17,10 @@ import (
 
 // Options are the options of [New]. The zero value works.
 type Options struct {
-	// Clock gives creation times and those in managedFields; nil means the
-	// real one. Nothing waits on it. Where it is also a
-	// clock.WithDelayedExecution (as the real one, and that of a virtual
-	// driver), EstablishAfter takes effect by its AfterFunc, else with the
-	// next verb.
+	// Clock gives creation times and those in managedFields; nil means the real
+	// one. Nothing waits on it. Where it is also a clock.WithDelayedExecution (as
+	// the real one and a virtual driver's are), EstablishAfter takes effect by its
+	// AfterFunc, else with the next verb.
 	Clock clock.PassiveClock
 
 	// Lenient accepts what an API server refuses: kinds that neither

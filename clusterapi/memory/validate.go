@@ -41,7 +41,7 @@ func validateClusterVersion(old, new *unstructured.Unstructured) error {
 	return apierrors.NewInvalid(gvk.GroupKind(), new.GetName(), errs)
 }
 
-// changed tells whether a field differs from that of the old object.
+// changed reports whether a field differs from the old object's.
 func changed(old, new *unstructured.Unstructured, fields ...string) bool {
 	if old == nil {
 		return true

@@ -73,10 +73,10 @@ func clockOf(ctx context.Context) clock.WithTicker {
 	return clock.RealClock{}
 }
 
-// Await calls f and returns what it returns, but no later than when ctx ends:
-// then f is left to itself, and the error is that of ctx. It is for code of
-// others that may not heed its context. A panic, or a runtime.Goexit, is an
-// error. A virtual driver waits for f in any case.
+// Await calls f and returns what it returns, but no later than when ctx ends: then
+// f is left to itself, and the error is ctx's. It is for code of others that may
+// not heed its context. A panic, or a runtime.Goexit, is an error. A virtual driver
+// waits for f in any case.
 func Await[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
 	if virtualOf(ctx) != nil {
 		err = panics.Isolate(func() (err error) {

@@ -58,11 +58,11 @@
 //
 // # Virtual time
 //
-// A [Virtual] driver has a heap of what is due: looks at keys, changes on their
-// way to a watch, results of jobs. It takes one after another, and time jumps to
-// the next. Nothing waits: a job runs at once and counts what it sleeps, and its
-// results come that much later; the timers of a [Clock] panic, but for AfterFunc.
-// A panic in Observe passes through, so that a rehearsal does not hide it.
+// A [Virtual] driver has a heap of due items: looks at keys, changes on their way
+// to a watch, results of jobs. It takes one after another, and time jumps to the
+// next. Nothing waits: a job runs at once and counts what it sleeps, and its
+// results come that much later; the timers of a [Clock] panic, but for AfterFunc. A
+// panic in Observe passes through, so that a rehearsal does not hide it.
 //
 // Its [Faults] strike the processes, not the cluster: calls that fail before or
 // after they took effect, conflicts, stale reads, late, double and merged events,

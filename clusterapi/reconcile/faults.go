@@ -128,7 +128,7 @@ func (f *faults) of(c call) draws {
 // number draws a number in [0, 1) for a purpose.
 func (d draws) number(what string) float64 { return unit(mix(d.base, hash(what))) }
 
-// hit draws whether the fault of a name takes place, and takes note if so.
+// hit draws whether the fault of a name takes place, and records it if so.
 func (d draws) hit(what string, rate float64) bool {
 	if rate <= 0 || d.number(what) >= rate {
 		return false

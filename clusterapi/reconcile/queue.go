@@ -11,7 +11,7 @@ type queue struct {
 	order uint64
 	// draw draws the order of items of the same time; nil keeps the order of put.
 	draw func() uint64
-	// depth is that of the item that runs; see [item].
+	// depth is the depth of the item that runs; see [item].
 	depth int
 	// changed is called after each put. nil is not called.
 	changed func()

@@ -80,7 +80,7 @@ type stored struct {
 type subscriber struct {
 	c       *controller
 	watch   Watch
-	initial bool // one of those that the reconciler waits for
+	initial bool // a watch that the reconciler waits for
 	ended   bool // the dispatcher's
 	on      *source
 	view    *view

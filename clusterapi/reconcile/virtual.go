@@ -53,7 +53,8 @@ type VirtualOptions struct {
 	// CallTimeout is the time that a call which [Faults].Slow strikes takes in
 	// a job; zero means 30 seconds, [Never] none. See [WithCallTimeout].
 	CallTimeout time.Duration
-	// Resync is that of [Options]: zero means 10 minutes, and with [Never] there is one look at all keys.
+	// Resync is as in [Options]: zero means 10 minutes, and with [Never] there is one look
+	// at all keys.
 	Resync time.Duration
 	// Logger logs what Observe gets; nil logs nothing.
 	Logger *slog.Logger

@@ -27,7 +27,7 @@ func (h *life) job(j, _ *job) {
 			}
 			waiting = append(waiting, r)
 			v.at(v.Now().Add(*elapsed), func() {
-				// Their order stays, whatever the order of what is due.
+				// Their order stays, whatever the order of due items.
 				first := waiting[0]
 				waiting = waiting[1:]
 				j.c.post(first)

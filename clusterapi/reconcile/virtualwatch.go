@@ -177,7 +177,7 @@ func (w *stream) post(d *delivery, delay time.Duration) {
 		if w.h.core.ended || len(w.late) == 0 || !w.followed() {
 			return
 		}
-		// The order of events stays, whatever the order of what is due.
+		// The order of events stays, whatever the order of due items.
 		first := w.late[0]
 		w.late = w.late[1:]
 		w.arrive(first)

@@ -34,9 +34,9 @@
 // what the entries of each phase have in common. The first lanes in trouble stay, since they
 // are what is looked for.
 //
-// The order of Entries changes none of these forms but JSON, which keeps it. Names and
-// texts may hold anything: what a terminal or XML could take for more than text
-// is replaced or escaped.
+// The order of Entries changes no form but JSON, which keeps it. Names and texts may
+// hold anything: what a terminal or XML could take for more than text is replaced or
+// escaped.
 //
 // Values without methods of their own are plain data: safe to read from many
 // goroutines at a time, not to change while others read.

@@ -71,7 +71,7 @@ func count(n int, thing, things string) string {
 	return fmt.Sprintf("%d %s", n, things)
 }
 
-// headline says from when to when the timeline goes, and of what it is made.
+// headline gives the start, the end and the contents of the timeline.
 func (t *Timeline) headline(l *layout) string {
 	if len(t.Entries) == 0 && t.Omitted == 0 {
 		return "no entries"

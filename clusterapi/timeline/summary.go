@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// foldedPhases is how many phases of a fold are told apart. Those past them are one.
+// foldedPhases is how many phases of a fold are distinguished. Those past them are
+// one.
 const foldedPhases = 20
 
 // summarize adds a row to a folded group for each phase of the fold: from its first

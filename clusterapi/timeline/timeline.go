@@ -52,7 +52,7 @@ type Lane struct {
 	Name string
 }
 
-// String is the name after that of the group.
+// String is the name after the group's.
 func (l Lane) String() string {
 	if l.Group == "" || l.Name == "" {
 		return l.Group + l.Name

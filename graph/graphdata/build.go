@@ -26,7 +26,7 @@ type BuildOptions struct {
 	// DropCycles removes the edges of a cycle that lead to a lower version, rather
 	// than failing.
 	DropCycles bool
-	// Image returns the pull spec to serve, e.g. that of a mirror; nil takes
+	// Image returns the pull spec to serve, such as a mirror's; nil takes
 	// Release.Image. It is called once for each node.
 	Image func(Release) string
 	// MaxNodes is how many nodes there may be, those without a release included;

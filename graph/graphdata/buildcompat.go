@@ -29,8 +29,8 @@ import (
 //   - Conditional updates are served whose versions contain the architecture
 //     anywhere, even where no node is ("64").
 //
-// Where the service's result depends on chance, it is that of files in the order
-// of their names, and of nodes in theirs. Not even Compat serves two nodes with one
+// Where the service's result depends on chance, files are taken in the order of
+// their names, and nodes in theirs. Not even Compat serves two nodes with one
 // version, which package graph does not know, nor does it use an expression that
 // means something else in Go. What the options DropMismatched and DropCycles leave
 // out is left out.

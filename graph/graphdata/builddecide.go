@@ -12,7 +12,7 @@ import (
 // removal is what removes the updates to a node.
 type removal struct {
 	all            bool
-	previous, next []int32     // metadata of the node, and of these, remove them
+	previous, next []int32     // metadata of the node; remove them
 	own            *matcher    // expression of metadata; nil: there is none
 	drops          []*edgeRule // of the tree
 	joined         *matcher    // under Compat: all expressions as one, which decides

@@ -25,7 +25,7 @@ type node struct {
 	metadata map[string]string // nil: an abstract node, which only others name
 }
 
-// base is a version as edges name it: their build is that of who names them.
+// base is a version as edges name it: their build is the naming release's.
 type base struct {
 	text string
 	ok   bool

@@ -70,7 +70,7 @@ func (f *file) beside() *file {
 	return &file{loader: &quiet, name: f.name}
 }
 
-// adopt reports the faults of what beside returned, as warnings.
+// adopt reports the faults that beside returned, as warnings.
 func (f *file) adopt(extra *file) {
 	if extra.loader == f.loader {
 		return

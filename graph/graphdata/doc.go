@@ -80,11 +80,11 @@
 // [Layout] of images, the [Stored] graph of a builder. [Collect] reads several.
 //
 // A [Snapshot] is the result for all channels and architectures; [Snapshot.Graph]
-// is that of one of each, as package graph knows it, and [Snapshot.Why] says
-// for one update who declares it and which file and line removes it or makes it
-// conditional. Equal input gives equal
-// bytes: nodes are in the order of versions, edges in that of nodes, risks in that
-// of their names.
+// returns one channel's for one architecture, as package graph knows it, and
+// [Snapshot.Why] says for one update who declares it and which file and line
+// removes it or makes it conditional. Equal input gives equal bytes: nodes are in
+// the order of versions, edges in the order of nodes, risks in the order of their
+// names.
 //
 // Package maintain compares snapshots and checks trees.
 //
@@ -108,7 +108,7 @@
 //	levels of nested YAML              16          -                                     error
 //	bytes of a regular expression      1,024       -                                     error
 //
-// Errors of limits are a [*LimitError], that of Load within its [*LoadError]. Of
+// Errors of limits are a [*LimitError], which Load wraps in its [*LoadError]. Of
 // the images in a [Layout], manifests may have 4 MiB, the metadata of a release 256
 // KiB, layers 4 GiB compressed; past that an image is an error of it alone. All of
 // its images together may have 512 MiB of manifests and configurations, and 64 GiB

@@ -25,9 +25,9 @@ import (
 // down to the first one that holds release metadata; an image without any is not a release,
 // and passed over.
 //
-// The architecture is that of the image's configuration. An index of one image is a
-// release for that one's platform, an index of several is one for "multi", whose
-// metadata are those of the last image.
+// The architecture is the one in the image's configuration. An index of one image
+// is a release for that one's platform, an index of several is one for "multi",
+// whose metadata are those of the last image.
 type Layout struct {
 	// FS is the layout's directory, or a tar file by [OpenLayout].
 	FS fs.FS
@@ -44,14 +44,15 @@ type Layout struct {
 
 // OpenLayout reads the names in a tar file, not compressed, of a size in bytes, for
 // Layout.FS. Its files are read where they lie, so r stays in use. The error is
-// that of r, or says what is wrong with the tar file.
+// r's, or reports what is wrong with the tar file.
 func OpenLayout(r io.ReaderAt, size int64) (fs.FS, error) {
 	return oci.OpenTar(r, size, oci.Limits{})
 }
 
 // Releases implements [ReleaseSource]. An image that cannot be read, does not have
-// the digest by which it is named, or has metadata that are wrong, is an error of
-// it alone. That of an image with which a limit on all images is passed is the last.
+// the digest by which it is named, or has metadata that are wrong, is an error of it
+// alone. The error of an image with which a limit on all images is passed is the
+// last.
 func (l Layout) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
 		fail := func(err error) { yield(Release{Source: l.Name}, err) }
@@ -170,7 +171,7 @@ func (in images) release(ctx context.Context, d oci.Descriptor) (Release, error)
 	return in.one(ctx, m, arch)
 }
 
-// one reads an image. An architecture that is not known yet is that of its
+// one reads an image. An architecture that is not known yet is the one in its
 // configuration.
 func (in images) one(ctx context.Context, image oci.Manifest, arch string) (Release, error) {
 	r, err := in.layers(ctx, image.Layers)

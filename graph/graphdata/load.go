@@ -32,8 +32,8 @@ type LoadOptions struct {
 // as [OpenArchive] does, or files in memory. Files are read one after another, in
 // the order of their names.
 //
-// The error is a [*LoadError] with every problem that was found, or that of ctx.
-// Under Compat only what keeps an update service from building a graph is one: a
+// The error is a [*LoadError] with every problem that was found, or ctx's. Under
+// Compat only what keeps an update service from building a graph is one: a
 // directory, version or raw/metadata.json that is missing or cannot be read.
 func Load(ctx context.Context, fsys fs.FS, opts LoadOptions) (*Tree, error) {
 	if err := options.NonNegative(opts); err != nil {
@@ -100,9 +100,9 @@ func (l *loader) load() error {
 	return nil
 }
 
-// directory reads the files of a directory, not of those below it. In a required
-// one, an entry that is not read is an error: a blocked edge that nobody reads
-// leaves its updates open.
+// directory reads the files of a directory, not of directories below it. In a
+// required one, an entry that is not read is an error: a blocked edge that nobody
+// reads leaves its updates open.
 func (l *loader) directory(dir string, required bool, load func(name string) error) error {
 	entries, err := fs.ReadDir(l.fsys, dir)
 	if errors.Is(err, fs.ErrNotExist) && !required {
@@ -168,9 +168,8 @@ func (l *loader) count() error {
 	return l.ctx.Err()
 }
 
-// read returns the content of a file. The error is that of a limit of the file,
-// or of the file system. It is fatal if it is that of the context or of a limit of
-// the tree.
+// read returns the content of a file. The error is a limit of the file, or the file
+// system's. It is fatal if it is the context's or a limit of the tree.
 func (l *loader) read(name string) (text []byte, fatal, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return nil, err, nil

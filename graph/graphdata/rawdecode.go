@@ -30,12 +30,12 @@ type RawOptions struct {
 	MaxEdges int
 }
 
-// DecodeRaw reads a graph as a builder serves it: not that of a channel, which has
-// a schema version and which package graph reads.
+// DecodeRaw reads a graph as a builder serves it: not a channel's, which has a
+// schema version and which package graph reads.
 //
 // The error names the element that is missing, of another type, an unknown field of
 // the graph, a version twice or an index out of range; it is a [*CycleError], a
-// [*LimitError] or that of r.
+// [*LimitError] or r's.
 func DecodeRaw(r io.Reader, o RawOptions) (*RawGraph, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ type Release struct {
 	// Arch is a Go architecture, or "multi". Empty: version and metadata stay as
 	// they are.
 	Arch string `json:"arch,omitempty"`
-	// Image is the pull spec, Digest that of the image; empty if it is not known.
+	// Image is the pull spec, Digest the image's; empty if it is not known.
 	Image  string `json:"image,omitempty"`
 	Digest string `json:"digest,omitempty"`
 	// Previous and Next are the versions that may update to the release, and that

@@ -27,14 +27,14 @@ type ReleaseSource interface {
 	Releases(ctx context.Context) iter.Seq2[Release, error]
 }
 
-// The limits of what sources read.
+// The limits on what sources read.
 const (
 	maxReleases = 200_000
 	maxLine     = 1 << 20
 )
 
 // Collect returns the releases of all sources, in their order, and a problem for
-// each that could not be read. The error is that of ctx, or a [*LimitError].
+// each that could not be read. The error is ctx's, or a [*LimitError].
 func Collect(ctx context.Context, sources ...ReleaseSource) ([]Release, []Problem, error) {
 	var releases []Release
 	var problems []Problem

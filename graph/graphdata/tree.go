@@ -65,7 +65,7 @@ type BlockedEdge struct {
 	// File is its path in the tree, Line where its expression begins, from 1.
 	File string
 	Line int
-	// To is the target; with a build, that of one architecture.
+	// To is the target; with a build, one architecture's.
 	To string
 	// From is a regular expression, which [CompileFrom] compiles. It is searched
 	// for in the version of a source with its architecture: "4.1.18+amd64".

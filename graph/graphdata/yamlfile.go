@@ -261,8 +261,8 @@ func (f *file) text(n *yaml.Node, field string) (text string, ok bool) {
 	return n.Value, true
 }
 
-// words returns a text for people or programs: a strict Load wants one that is
-// not empty, and warns of what other readers of YAML take for something else.
+// words returns a text for people or programs: a strict Load wants one that is not
+// empty, and warns of text that other readers of YAML take for something else.
 func (f *file) words(n *yaml.Node, field string) (text string, ok bool) {
 	text, ok = f.text(n, field)
 	switch {

@@ -49,11 +49,10 @@ type PlanChannel struct {
 }
 
 // ControlPlaneOnly plans the update of a control plane over the minors in between: with
-// as few releases of these as possible, else the best by the order [Shortest]. The
-// intermediate releases are those that can go on to the target, which the
-// newest often cannot. Errors: ErrNotControlPlaneOnly; else those of
-// [Network.ShortestPath], where the sources of a [*NoPathError] are what can
-// reach the target by such a plan.
+// as few of their releases as possible, else the best by the order [Shortest]. The
+// intermediate releases are those that can go on to the target, which the newest often
+// cannot. Errors: ErrNotControlPlaneOnly; else those of [Network.ShortestPath], where
+// the sources of a [*NoPathError] are what can reach the target by such a plan.
 func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (*ControlPlaneOnlyPlan, error) {
 	s, start, err := n.search(from, to, Shortest, o.Policy)
 	if err != nil {

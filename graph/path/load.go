@@ -22,7 +22,7 @@ type LoadOptions struct {
 	// Channels to read; required for folders and services. A file whose name
 	// tells no channel holds the first of them.
 	Channels []string
-	// Arch is the architecture; empty means that of a file's name, else amd64.
+	// Arch is the architecture; empty means the one in a file's name, else amd64.
 	Arch string
 	// Client asks services; its Upstream must be empty. Nil means one without
 	// options, whose idle connections end by themselves.
@@ -33,8 +33,8 @@ type LoadOptions struct {
 
 // Load reads the graphs at places: files, named <channel>_<arch>.json,
 // <arch>-<channel>.json or <channel>.json; folders of such files; addresses of
-// update services. All that cannot be read is told in one error, which names the
-// places and wraps those of [graph.Decode] and [graph.Client].
+// update services. One error names all places that cannot be read, and wraps those
+// of [graph.Decode] and [graph.Client].
 func Load(ctx context.Context, places []string, o LoadOptions) ([]ChannelGraph, error) {
 	var all []ChannelGraph
 	var errs []error

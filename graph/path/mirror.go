@@ -106,7 +106,7 @@ const graphDataArchive = "https://api.openshift.com/api/upgrades_info/graph-data
 // want has its way. Networks differ in architecture, as those of [ByArchitecture].
 //
 // The errors are a [*WantError] for each want without a way, joined; two networks
-// of one architecture; or that of the context. There is no plan then.
+// of one architecture; or the context's. There is no plan then.
 func Mirror(ctx context.Context, networks []*Network, wants []Want) (*MirrorPlan, error) {
 	byArch := map[string]*mirrorNetwork{}
 	var order []*mirrorNetwork

@@ -17,8 +17,8 @@ type Path struct {
 	Releases []configv1.Release `json:"releases"`
 	// Hops are the updates, one less than the releases.
 	Hops []Hop `json:"hops"`
-	// NotRecommended and Unknown count the hops of these recommendations,
-	// whether their risks are accepted or not.
+	// NotRecommended and Unknown count the hops with these recommendations, whether
+	// their risks are accepted or not.
 	NotRecommended int `json:"notRecommended"`
 	Unknown        int `json:"unknown"`
 	// Switches is how often the channel must be changed.
@@ -51,8 +51,8 @@ type Hop struct {
 	// Channels are those whose graphs hold the edge, the newest first.
 	Channels []string `json:"channels"`
 	// Channel is the one of Channels to be in, chosen such that there are few
-	// changes. Switch says that it is another than that of the hop before, or
-	// than the cluster's own.
+	// changes. Switch reports that it differs from the hop before, or from the
+	// cluster's own.
 	Channel string `json:"channel"`
 	Switch  bool   `json:"switch,omitempty"`
 	// Conditional says that the edge has risks, or should have.

@@ -94,7 +94,7 @@ func (b *body) compressed() (text []byte, length []string, made bool) {
 	return b.gzip, b.gzLength, made
 }
 
-// entry returns that of a pair.
+// entry returns the entry of a pair.
 func (c *content) entry(p pair) *entry {
 	if e := c.entries[p]; e != nil {
 		return e

@@ -73,7 +73,7 @@ var (
 )
 
 // empty answers with a status and nothing else. Caches may keep a 404 or 405 unless
-// they are told not to.
+// a header forbids it.
 func empty(w http.ResponseWriter, code int) {
 	if code >= http.StatusBadRequest {
 		w.Header()["Cache-Control"] = noStore

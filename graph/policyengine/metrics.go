@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// metricPrefix is that of the existing service's engine.
+// metricPrefix is the prefix of the existing service's engine.
 const metricPrefix = "cincinnati_pe_"
 
 // families are the metrics, in the order in which they are written.

@@ -30,11 +30,11 @@ type Grapher interface {
 	Arches() []string
 }
 
-// Metrics is told what happens, besides what [Handler.Samples] counts. It is called
-// by several goroutines at a time.
+// Metrics receives what happens, besides what [Handler.Samples] counts. It is
+// called by several goroutines at a time.
 type Metrics interface {
-	// Request is called when a request has been answered. Path is one of those that
-	// the handler serves, and "" for any other; kind is that of an error, else "".
+	// Request is called when a request has been answered. Path is a path that the
+	// handler serves, and "" for any other; kind is an error's, else "".
 	Request(path string, code int, kind string, d time.Duration)
 	// Snapshot is called when a graph has been set.
 	Snapshot(revision string, nodes int, at time.Time)
@@ -68,7 +68,7 @@ type Options struct {
 	// AllowOrigin is the only origin whose scripts may read answers; empty means
 	// that any may, and what is no origin, as "none", that none may.
 	AllowOrigin string
-	// Metrics is told of requests and graphs; nil: nobody is.
+	// Metrics receives requests and graphs; nil disables it.
 	Metrics Metrics
 	// Logger gets failures and changes of the graph. It never gets a query, which
 	// holds the ID of a cluster. nil: nobody does.

@@ -79,9 +79,9 @@ func (r *Refresher) Process() reconcile.Process {
 	}}
 }
 
-// Refresh loads and sets the graph now, besides what Run does: for a signal, or a
-// change that a program has noticed. The error is that of the load, or of ctx or its
-// end after Timeout; then the graph stays. Of two loads at a time the one that began last counts.
+// Refresh loads and sets the graph now, besides what Run does: for a signal, or a change
+// that a program has noticed. The error is the load's, or ctx's, or its end after Timeout;
+// then the graph stays. Of two loads at a time the one that began last counts.
 func (r *Refresher) Refresh(ctx context.Context) error {
 	ctx, cancel := reconcile.WithTimeout(reconcile.WithClock(ctx, r.o.Clock), r.o.Timeout)
 	defer cancel()
@@ -170,7 +170,7 @@ func (r *refreshing) Reconcile(_ context.Context, q reconcile.Request) (reconcil
 	}}}, nil
 }
 
-// ended decides when to load again, and tells of the load.
+// ended decides when to load again, and reports the load.
 func (r *refreshing) ended(q reconcile.Request, value any, err error) {
 	failures := r.failures
 	if err != nil {

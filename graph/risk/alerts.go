@@ -69,11 +69,11 @@ func (a *AlertRisks) Stale() error {
 
 const noRunbookURL = "https://github.com/openshift/runbooks/tree/master/alerts?runbook=notfound"
 
-// OfAlerts makes risks of alerts, sorted by name: of those that are
-// critical, that slow drains or the redistribution of workloads, or that say
-// themselves that they are to be looked at before an update. Pending ones and
-// those without a name are left out. Alerts of one name are one risk. Names that a
-// risk cannot have are left to [Merge] to refuse.
+// OfAlerts makes risks of alerts, sorted by name: of alerts that are critical, that
+// slow drains or the redistribution of workloads, or that say themselves that they
+// are to be looked at before an update. Pending ones and those without a name are
+// left out. Alerts of one name are one risk. Names that a risk cannot have are left
+// to [Merge] to refuse.
 func OfAlerts(firing []clusterapi.Alert) []configv1.ConditionalUpdateRisk {
 	var risks []configv1.ConditionalUpdateRisk
 	var messages [][]string

@@ -1,7 +1,7 @@
 package risk
 
 // What [Evaluator].Compat changes, and nothing else:
-//   - risks of one name share a verdict, that of the highest version
+//   - risks of one name share the verdict of the highest version
 //   - an update without risks is recommended, and so is one whose rules are all of
 //     unknown types
 //   - what a ClusterVersion cannot hold stays

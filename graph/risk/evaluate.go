@@ -35,9 +35,8 @@ type Evaluator struct {
 	// RiskNames, which the API has only with the feature gate
 	// ClusterUpdateAcceptRisks.
 	RiskConditions bool
-	// ByName gives risks of one name one verdict, that of the definition of
-	// the highest version, though their contents differ. By default each
-	// content has its own.
+	// ByName gives risks of one name one verdict, by the definition of the highest
+	// version, though their contents differ. By default each content has its own.
 	ByName bool
 	// MaxBytes bounds the lists together, in bytes of JSON and with what
 	// [ConditionalUpdateRisks] makes of them; zero means 1 MiB. Longer lists get

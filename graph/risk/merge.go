@@ -35,8 +35,8 @@ type Set struct {
 // apply to targets of a greater minor or major version. It must be as safe for
 // concurrent use as the source that it is.
 type Targeter interface {
-	// Targets returns the risks with the versions, of those given, that each
-	// applies to. Errors are as those of [RiskSource].
+	// Targets returns the risks with the given versions that each applies to.
+	// Errors are as those of [RiskSource].
 	Targets(ctx context.Context, versions []string) (Set, error)
 }
 

@@ -46,22 +46,22 @@ const (
 //
 // Redirects are not followed, so that the token stays with its server.
 type Prometheus struct {
-	// URL is where /api/v1 is; empty means that of Thanos
-	// in the cluster: https://thanos-querier.openshift-monitoring.svc.cluster.local:9091.
+	// URL is where /api/v1 is; empty means Thanos in the cluster:
+	// https://thanos-querier.openshift-monitoring.svc.cluster.local:9091.
 	URL string
 	// Token is the bearer token. Empty means that TokenFile has it, which is
 	// read for each request since it is rotated; NoToken sends none.
 	Token     string
-	TokenFile string // empty means that of the pod's service account
+	TokenFile string // empty means the pod's service account
 	NoToken   bool
 	// RootCAs are the trusted authorities; nil means those in CAFile, and
 	// SystemCAs those of the system.
 	RootCAs   *x509.CertPool
-	CAFile    string // empty means that of the cluster's Services
+	CAFile    string // empty means the authority of the cluster's Services
 	SystemCAs bool
-	// Address finds the host and port to connect to, such as the cluster IP
-	// and port of a Service; the certificate is still that of URL's host. Nil
-	// resolves URL's host by DNS.
+	// Address finds the host and port to connect to, such as the cluster IP and
+	// port of a Service; the certificate must still be for URL's host. Nil resolves
+	// URL's host by DNS.
 	Address func(ctx context.Context) (string, error)
 	// Transport sends the requests; nil means one of its own, with RootCAs
 	// and Address, which are ignored otherwise.

@@ -10,7 +10,7 @@ import (
 type releaseList struct {
 	releases []configv1.Release
 	removed  []bool
-	at       map[string][]int // image → places of those that are not removed
+	at       map[string][]int // image → places of nodes that are not removed
 }
 
 func newReleaseList(releases []configv1.Release) *releaseList {

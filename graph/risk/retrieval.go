@@ -34,8 +34,7 @@ type Wanted struct {
 	Upstream string
 	// Channel is spec.channel.
 	Channel string
-	// Architecture is the desired one: that of spec.desiredUpdate, else the
-	// current one.
+	// Architecture is spec.desiredUpdate's, else the current one.
 	Architecture string
 	// Version is what the cluster reconciles now. Once that changes, the lists
 	// are about another release. Empty where the caller looks after that.

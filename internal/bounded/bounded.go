@@ -83,15 +83,15 @@ func Quote[T string | []byte](text T) string {
 	return strconv.Quote(Text(string(text), MaxQuoted))
 }
 
-// MaxErrors is how many bytes the text of [Errors] has, and MaxError that of one
-// of its errors.
+// MaxErrors is how many bytes the text of [Errors] has, and MaxError the text of
+// one of its errors.
 const (
 	MaxErrors = 32 << 10
 	MaxError  = 4 << 10
 )
 
-// Errors joins errors about outside input as errors.Join does. Its text is that of
-// the first ones, with a note of how many more there are.
+// Errors joins errors about outside input as errors.Join does. Its text is the
+// first ones', with a note of how many more there are.
 func Errors(errs ...error) error {
 	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
 	switch {

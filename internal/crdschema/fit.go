@@ -155,7 +155,7 @@ func limitOf(tree map[string]any, name string) int64 {
 // other text that is cut would name something else.
 var prose = map[string]bool{"message": true, "acceptedRisks": true}
 
-// Fit returns what of a value a server accepts that has the schema: without the
+// Fit returns the part of a value that a server with the schema accepts: without the
 // fields that the schema lacks, and without values that it refuses. The value is not
 // changed, and shares what stays. ok is false if the rest is refused as well.
 //

@@ -30,7 +30,7 @@ func pod(o object) {
 	o.each("initContainers", own)
 }
 
-// podSpec fills in that of a Pod or of a template.
+// podSpec fills in the spec of a Pod or of a template.
 func podSpec(o object) {
 	o.set("restartPolicy", "Always")
 	o.set("dnsPolicy", "ClusterFirst")
@@ -89,7 +89,7 @@ func reference(o object) {
 	o.in("resourceFieldRef", func(o object) { o.set("divisor", "0") })
 }
 
-// pullPolicy is that of an image: Always only for the tag latest, which one
+// pullPolicy is the default for an image: Always only for the tag latest, which one
 // without a tag and digest has.
 func pullPolicy(image string) string {
 	name, _, digest := strings.Cut(image, "@")

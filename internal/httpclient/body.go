@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
-// readBody appends the body to buf. That of another status than 2xx is cut at
+// readBody appends the body to buf. The body of another status than 2xx is cut at
 // MaxErrorBody, too.
 func (c *Client) readBody(resp *http.Response, buf []byte) ([]byte, error) {
 	most := c.o.MaxBody

@@ -48,9 +48,8 @@ type Options struct {
 	// DropQuery names the query parameters that must not follow a redirect to
 	// another host.
 	DropQuery []string
-	// SameOrigin refuses redirects to another scheme, host or port, and those
-	// that would turn a request into a GET, whose answer would pass for that of
-	// the request.
+	// SameOrigin refuses redirects to another scheme, host or port, and those that
+	// would turn a request into a GET, whose answer would pass for the request's.
 	SameOrigin bool
 	// NoDecompression asks for the body as it is stored and never undoes a
 	// Content-Encoding.
@@ -135,10 +134,9 @@ func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Resp
 //
 // Errors: [*RequestError] when nothing was sent because the request cannot be
 // built; [*TimeoutError]; [*limit.LimitError] when the body or the redirects pass
-// their limit; [*BodyError] (which may hold one of these) when the status had been
-// received; the transport's [*url.Error] otherwise, whose URL has neither user nor
-// query. The context's error is
-// found by errors.Is in each.
+// their limit; [*BodyError] (which may hold a limit's error) when the status had
+// been received; the transport's [*url.Error] otherwise, whose URL has neither user
+// nor query. The context's error is found by errors.Is in each.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)

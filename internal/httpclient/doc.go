@@ -2,10 +2,10 @@
 // trust: the update service, signature stores, metrics endpoints, the cluster
 // manager.
 //
-// Go's http.Client follows a redirect from https to http, sends the address of
-// the page before (query included) as Referer to the next host, reads bodies
-// without a limit and undoes gzip on the way, so that a small answer fills the
-// memory. A [Client] bounds all of these:
+// Go's http.Client follows a redirect from https to http, sends the address of the
+// page before (query included) as Referer to the next host, reads bodies without a
+// limit and undoes gzip on the way, so that a small answer fills the memory. A
+// [Client] bounds them all:
 //
 //   - the time of a whole exchange, body and redirects included;
 //   - the size of the body, counted after decompression;
@@ -15,7 +15,7 @@
 //     [Options.DropQuery] names.
 //
 // The environment (HTTP_PROXY and friends) is never consulted: a program that wants a
-// proxy passes one, e.g. that of [Proxy].
+// proxy passes one, such as [Proxy].
 //
 // [Client.DoRetry] sends a request again that failed for the moment, after the
 // time that the server asks for, if it does.
@@ -29,7 +29,7 @@
 //	header of an answer      256 KiB  -                     error, of our own transport
 //	redirects                5        Options.MaxRedirects  error
 //
-// Passing a limit is a [*limit.LimitError], that of time a [*TimeoutError]; a broken
-// body is a [*BodyError]. A
-// status other than 2xx is not an error: callers know what 304 or 404 means to them.
+// Passing a limit is a [*limit.LimitError], the limit of time a [*TimeoutError]; a
+// broken body is a [*BodyError]. A status other than 2xx is not an error: callers
+// know what 304 or 404 means to them.
 package httpclient

@@ -109,7 +109,7 @@ func isTransient(resp *Response, err error) bool {
 	return !timedOut && Broken(err)
 }
 
-// Broken reports whether an error is that of a connection that broke.
+// Broken reports whether an error comes from a connection that broke.
 func Broken(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "EOF") || strings.Contains(text, "connection reset by peer") || strings.Contains(text, "PROTOCOL_ERROR")

@@ -45,7 +45,7 @@ func (l Limit) Check(n int64) error {
 
 // Usage is what an input holds.
 type Usage struct {
-	Bytes   int64 // of its text, and of what is kept of it
+	Bytes   int64 // of its text, and of the memory kept for it
 	Values  int64 // maps, lists and what they hold
 	Entries int64 // files, documents or objects
 	Depth   int64 // levels of maps and lists

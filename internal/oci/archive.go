@@ -13,7 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
-// archives are the names of those that oc-mirror writes.
+// archives are the names of oc-mirror's archives.
 const archives = "mirror_*.tar"
 
 // archive is a tar file. open opens it each time that something in it is read.

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
-// maxReason bounds, in bytes, what of a cause gets into texts.
+// maxReason bounds, in bytes, how much of a cause gets into texts.
 const maxReason = 1 << 10
 
 // Decode reads JSON whose keys are spelt exactly and occur once. Keys that are

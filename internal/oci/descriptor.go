@@ -54,7 +54,7 @@ type DigestError struct {
 	// Want is the digest of the descriptor, WantSize its size in bytes.
 	Want     string
 	WantSize int64
-	// Got is the digest of what was read, GotSize its size in bytes. Of a blob
+	// Got is the digest of the bytes read, GotSize its size in bytes. Of a blob
 	// that is too large only one byte more than WantSize is read.
 	Got     string
 	GotSize int64

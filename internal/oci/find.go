@@ -9,7 +9,7 @@ import (
 
 // Want says which image is wanted.
 type Want struct {
-	// Digest is that of an index or of an image.
+	// Digest is an index's or an image's.
 	Digest string
 	// Platform chooses from an index. It does not matter for an image that is
 	// wanted by its own digest.

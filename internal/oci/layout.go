@@ -37,7 +37,7 @@ type form interface {
 	paths(repository, kind, digest string) []string
 }
 
-// OpenLayout opens images that lie in a file system in one of these forms:
+// OpenLayout opens images that lie in a file system in a form of this list:
 //
 //   - an OCI image layout: oci-layout, index.json and blobs,
 //   - v2/<repository>/{manifests,blobs}/<digest>, from oc adm release mirror --to-dir
@@ -46,7 +46,7 @@ type form interface {
 //   - mirror_NNNNNN.tar, archives of oc-mirror, which belong together.
 //
 // name is what errors call it. Errors are those of reading, [*limit.LimitError], and
-// that there are no images of these forms.
+// that there are no images of any form.
 func OpenLayout(fsys fs.FS, name string, limits Limits) (*Layout, error) {
 	limits, err := limits.complete()
 	if err != nil {
@@ -222,7 +222,7 @@ func (l *Layout) decode(name string, to any) error {
 func (index) paths(_, _, digest string) []string { return []string{BlobPath(digest)} }
 
 const (
-	// mirrorRoot is the folder of what oc adm release mirror and oc image mirror write.
+	// mirrorRoot is the folder that oc adm release mirror and oc image mirror write to.
 	mirrorRoot = "v2"
 	// storageRoot is the folder in which registries keep what they hold.
 	storageRoot = "docker/registry/v2"

@@ -14,7 +14,7 @@ type Limits struct {
 	// ManifestSize is the largest index, manifest or configuration, in bytes;
 	// 0: 4 MiB.
 	ManifestSize int64
-	// ManifestsSize is the largest size of those that one search reads, all
+	// ManifestsSize is the largest size of the manifests that one search reads, all
 	// together, in bytes; 0: 64 MiB.
 	ManifestsSize int64
 	// Manifests is how many entries of indexes one search looks at; 0: 10,000.

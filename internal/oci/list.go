@@ -10,7 +10,7 @@ import (
 // List returns all indexes and images that a layout names, and those in the
 // indexes, each index before what it holds. An index that cannot be read is listed
 // without what it holds: mirrors may hold parts. Errors are [*limit.LimitError],
-// that of the context, and those of the layout's own index.
+// the context's, and those of the layout's own index.
 func List(ctx context.Context, l *Layout, limits Limits) ([]Descriptor, error) {
 	b, err := NewBudget(limits)
 	if err != nil {

@@ -12,7 +12,7 @@ type Platform struct {
 	OS string `json:"os"`
 	// Architecture is the processor as Go names it, such as amd64.
 	Architecture string `json:"architecture"`
-	// Variant is that of the processor, such as v8.
+	// Variant is the processor's, such as v8.
 	Variant string `json:"variant,omitempty"`
 }
 

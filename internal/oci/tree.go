@@ -124,7 +124,7 @@ func (t *tree) add(name string, n *node, h *tar.Header) error {
 	return t.put(name, n)
 }
 
-// put puts n in the place of what has its name.
+// put puts n in the place of the entry with its name.
 func (t *tree) put(name string, n *node) error {
 	dir, base := path.Split(name)
 	if err := t.keep(int64(len(base) + len(n.target))); err != nil {

@@ -7,7 +7,7 @@ import (
 
 // The names of whiteouts.
 const (
-	whiteout       = ".wh."     // before the name of what is removed
+	whiteout       = ".wh."     // before the name of the removed entry
 	whiteoutAll    = ".wh..opq" // after that: removes all that lower layers have beside it
 	whiteoutSystem = ".wh."     // after that: of file systems that make layers; no file
 )

@@ -43,9 +43,9 @@ func (m Minor) Above(o Minor) bool {
 	return m.Major > o.Major || m.Major == o.Major && m.Minor > o.Minor
 }
 
-// Skips reports whether a minor version lies between two: one of those known,
-// since no arithmetic tells what follows the last minor of a major, or by number
-// within a major.
+// Skips reports whether a minor version lies between two: a known one, since no
+// arithmetic tells what follows the last minor of a major, or by number within a
+// major.
 func Skips(known []Minor, from, to Minor) bool {
 	if from.Major == to.Major && to.Minor > from.Minor+1 {
 		return true

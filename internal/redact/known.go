@@ -9,11 +9,11 @@ import (
 	"unicode"
 )
 
-// With returns a redactor that hides these credentials, too, wherever they stand:
-// a server may repeat the header of a request in its answer. They are found as
-// they are, without padding, escaped for a URL, decoded, and as the password of
-// what they decode to. A short password, or a short credential decoded or without
-// padding, is not: ordinary words contain it.
+// With returns a redactor that hides these credentials, too, wherever they stand: a
+// server may repeat the header of a request in its answer. They are found as they
+// are, without padding, escaped for a URL, decoded, and as the password that they
+// decode to. A short password, or a short credential decoded or without padding, is
+// not: ordinary words contain it.
 func (r *Redactor) With(secrets ...string) *Redactor {
 	var all []string
 	for _, s := range secrets {

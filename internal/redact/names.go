@@ -20,8 +20,8 @@ var parts = []string{"pass", "pw", "psk", "auth", "jwt", "netrc", "pgpass"}
 
 var separators = strings.NewReplacer("-", "", "_", "", ".", "", "/", "", " ", "")
 
-// references end the keys of what only tells where a credential is, or how long
-// it lives.
+// references end the keys of values that only tell where a credential is, or how
+// long it lives.
 var references = []string{
 	"name", "names", "namespace", "ref", "refs", "reference", "file", "files", "filename", "path", "paths", "dir", "directory",
 	"url", "endpoint", "type", "timeout", "expiry", "ttl", "enabled", "required", "policy",

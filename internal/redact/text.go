@@ -17,7 +17,7 @@ import (
 // tokens, and what is assigned to a name that looks like a credential's.
 func (r *Redactor) Text(s string) string { return walker{r: r}.prose(s) }
 
-// Text is that of a Redactor without a key.
+// Text is Redactor.Text without a key.
 func Text(s string) string { return new(Redactor).Text(s) }
 
 // Error returns err, or, if its text has credentials, an error that has the text
@@ -34,7 +34,7 @@ func (r *Redactor) Error(err error) error {
 	return &hiddenError{shown, err}
 }
 
-// Error is that of a Redactor without a key.
+// Error is Redactor.Error without a key.
 func Error(err error) error { return new(Redactor).Error(err) }
 
 // hiddenError has no Unwrap, so that nobody prints what is hidden.
@@ -143,7 +143,7 @@ func (r *Redactor) URL(s string) string {
 	return walker{r: r}.link(s)
 }
 
-// URL is that of a Redactor without a key.
+// URL is Redactor.URL without a key.
 func URL(s string) string { return new(Redactor).URL(s) }
 
 func (w walker) link(s string) string {
@@ -400,7 +400,7 @@ func isKubeconfig(s string) bool {
 // maxDecoded bounds, in bytes, what is decoded to look for credentials.
 const maxDecoded = 1 << 20
 
-// encodes reports a text in base64, perhaps of what gzip compressed, that holds
+// encodes reports a text in base64, perhaps compressed by gzip, that holds
 // credentials.
 func (w walker) encodes(s string) bool {
 	const shortest = 16

@@ -25,7 +25,7 @@ func (r *Redactor) Recorded(object map[string]any) map[string]any {
 // walker walks through an object.
 type walker struct {
 	r *Redactor
-	// typed keeps the types of what is hidden.
+	// typed keeps the types of hidden values.
 	typed bool
 	// anchors leaves words behind the # of a URL, by which objects refer to a part
 	// of a page.
@@ -153,7 +153,7 @@ func harmless(header map[string]any) bool {
 	return false
 }
 
-// value returns a value without credentials; name is that of the field or key.
+// value returns a value without credentials; name is the field's or key's.
 func (w walker) value(name string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -43,9 +43,9 @@ func Open(fsys fs.FS, name string) (fs.File, error) {
 	return f, nil
 }
 
-// Mode returns the mode of a file, or of what a link leads to, without opening it:
-// zero, as if it were a regular file, if fsys has neither Stat nor Lstat. The file
-// system of [fs.Sub] has no Stat: there, a link out of it is an error.
+// Mode returns the mode of a file, or of a link's target, without opening it: zero,
+// as if it were a regular file, if fsys has neither Stat nor Lstat. The file system
+// of [fs.Sub] has no Stat: there, a link out of it is an error.
 func Mode(fsys fs.FS, name string) (mode fs.FileMode, err error) {
 	switch fsys := fsys.(type) {
 	case fs.StatFS:

@@ -20,12 +20,12 @@ import (
 // use.
 type Scanner struct {
 	Data []byte
-	// Pos is the place in Data of what comes next.
+	// Pos is the place in Data of the next byte.
 	Pos int
 	// MaxKeys is the largest number of keys of an object; zero means any.
 	MaxKeys int
-	// Spend is told how many bytes of memory reading takes, and its error ends
-	// the reading; nil means no count.
+	// Spend receives how many bytes of memory reading takes, and its error ends the
+	// reading; nil means no count.
 	Spend func(bytes int) error
 
 	depth int

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The most bytes and levels of a name. The first is that of systems; more levels
+// The most bytes and levels of a name. The first is the systems' own; more levels
 // than the second have only names that were made to cost time.
 const (
 	MaxName   = 4096

@@ -57,7 +57,7 @@ var cell = strings.NewReplacer("\t", " ", "\v", " ", "\xff", "\uFFFD")
 func (t Table) Row(texts ...string) {
 	for i, text := range texts {
 		if i > 0 {
-			io.WriteString(t.w, "\t") // an error is that of Flush
+			io.WriteString(t.w, "\t") // an error is Flush's
 		}
 		cell.WriteString(t.w, text)
 	}

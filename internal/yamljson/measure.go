@@ -115,8 +115,8 @@ func utf8Valid[T string | []byte](text T) bool {
 	return true
 }
 
-// endsToken reports whether the character at i may be a blank, the end of a
-// line, or that of the text.
+// endsToken reports whether the character at i may be a blank, the end of a line,
+// or of the text.
 func endsToken[T string | []byte](text T, i int) bool {
 	return i >= len(text) || text[i] <= ' ' || text[i] >= utf8.RuneSelf
 }

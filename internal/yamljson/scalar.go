@@ -135,8 +135,8 @@ func appendBreaks(buf []byte, breaks int) []byte {
 	return buf
 }
 
-// quoted reads a quoted scalar; pos is at its first quote, then behind its
-// second. If it has several lines, lineStart is that of its last.
+// quoted reads a quoted scalar; pos is at its first quote, then behind its second.
+// If it has several lines, lineStart is the start of its last.
 func (d *Decoder) quoted() (string, bool) {
 	s := d.s
 	quote := s[d.pos]
@@ -304,8 +304,8 @@ func (d *Decoder) blockScalar(indent int) (int32, bool) {
 	if increment > 0 {
 		column = max(indent, 0) + increment
 	}
-	// As libyaml has it, the first lines' longest indentation counts, also that
-	// of lines with nothing but blanks.
+	// As libyaml has it, the first lines' longest indentation counts, also in lines
+	// with nothing but blanks.
 	var breaks int
 	if column == 0 {
 		longest := 0

@@ -14,7 +14,7 @@
 // # What is read
 //
 // [Open] and [FromFS] read, in place and without unpacking it, what lies in a
-// directory in one of these forms:
+// directory in a form of this list:
 //
 //	oci-layout, index.json, blobs           an OCI image layout
 //	v2/<repository>/{manifests,blobs}       oc adm release mirror --to-dir, oc image mirror file://
@@ -28,12 +28,12 @@
 //
 // # What is believed
 //
-// The digest in the pull spec of the wanted release, and nothing else. It is that
-// of an index, from which Options.Platform chooses, or that of an image. What has
-// another digest is refused. The index names its images by digest and size, the
-// image its layers, and each is compared with its name before anything is made of
-// it; what came of layers that turn out to be others is dropped. Names of
-// repositories and tags do not matter: a mirror has others.
+// The digest in the pull spec of the wanted release, and nothing else. It is an
+// index's, from which Options.Platform chooses, or an image's. What has another
+// digest is refused. The index names its images by digest and size, the image its
+// layers, and each is compared with its name before anything is made of it; what
+// came of layers that turn out to be others is dropped. Names of repositories and
+// tags do not matter: a mirror has others.
 //
 // # What comes of it
 //

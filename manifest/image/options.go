@@ -11,8 +11,8 @@ type Options struct {
 	// Name is what errors call the source. Empty: the place where it was
 	// opened, else "image source".
 	Name string
-	// Platform chooses from an index. It does not matter where the wanted digest
-	// is that of one image. Zero: the index must have only one image.
+	// Platform chooses from an index. It does not matter where the wanted digest is
+	// one image's. Zero: the index must have only one image.
 	Platform Platform
 	// Limits bound what is read; zero fields have defaults.
 	Limits Limits

@@ -95,8 +95,8 @@ func asStored(spec map[string]any) map[string]any {
 	return cloneMap(defaults.Fill(u).Object["spec"])
 }
 
-// clientConfig returns a copy of what says how the conversion webhook is reached,
-// put in the place of the original.
+// clientConfig returns a copy of the conversion webhook's client configuration, put
+// in the place of the original.
 func clientConfig(conversion map[string]any) (map[string]any, bool) {
 	webhook, ok := conversion["webhook"].(map[string]any)
 	if !ok {

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// generic is for all kinds without a rule of their own: a difference in what
-// stands beside the metadata has all of the manifest's top-level keys written, and
-// its labels, annotations and owners take the place of those that are there. A
-// difference in metadata alone does not count.
+// generic is for all kinds without a rule of their own: a difference in what stands
+// beside the metadata has all of the manifest's top-level keys written, and its
+// labels, annotations and owners take the place of the present ones. A difference
+// in metadata alone does not count.
 func generic(existing, required *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
 	_, wanted, err := metadataOf(existing, required)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podDefaults adds to the defaults of a pod template: a port of the host is that of
-// the container under hostNetwork, and a security context without anything is none.
+// podDefaults adds to the defaults of a pod template: a port of the host is the
+// container's under hostNetwork, and a security context without anything is none.
 func podDefaults(p *corev1.PodSpec) {
 	for _, list := range [][]corev1.Container{p.InitContainers, p.Containers} {
 		for i := range list {

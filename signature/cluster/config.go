@@ -95,7 +95,7 @@ func FromManifests(manifests []ConfigSource, o ConfigOptions) (signature.Verifie
 	return c.Verifier(o)
 }
 
-// Verifier returns a verifier for the configuration. Its error is that of [signature.New].
+// Verifier returns a verifier for the configuration. Its error is as from [signature.New].
 func (c *Config) Verifier(o ConfigOptions) (*signature.OpenPGP, error) {
 	v := o.Options
 	v.Keyrings = append(slices.Clone(v.Keyrings), c.Keyrings...)

@@ -40,12 +40,12 @@ const (
 	readTimeout = 30 * time.Second
 )
 
-// ConfigMapStore reads signatures from the ConfigMaps of a cluster that mirror
-// tools and administrators of disconnected clusters put there: binaryData, under
-// keys <algo>-<hash>-<number>. Maps are read in the order of their names, keys in
-// that of their numbers, which need not begin at 1. A list that fails is a
-// failure like any other, and so is a field below zero: the next store is asked. It is safe for concurrent
-// use if Reader is.
+// ConfigMapStore reads signatures from the ConfigMaps of a cluster that mirror tools and
+// administrators of disconnected clusters put there: binaryData, under keys
+// <algo>-<hash>-<number>. Maps are read in the order of their names, keys in the order of
+// their numbers, which need not begin at 1. A list that fails is a failure like any other,
+// and so is a field below zero: the next store is asked. It is safe for concurrent use if
+// Reader is.
 type ConfigMapStore struct {
 	Reader clusterapi.Reader
 	// MaxSignatures is how many signatures for one digest are taken; zero means 64.

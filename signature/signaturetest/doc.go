@@ -1,7 +1,7 @@
-// Package signaturetest makes keys and signed messages for tests of programs
-// that verify releases, in every shape that has been published: with signature
-// packets of version 3 and 4, compressed and not, over text and binary data, in
-// one piece and in parts. Libraries no longer write some of these.
+// Package signaturetest makes keys and signed messages for tests of programs that
+// verify releases, in every shape that has been published: with signature packets
+// of version 3 and 4, compressed and not, over text and binary data, in one piece
+// and in parts. Libraries no longer write some forms.
 //
 //	key, err := signaturetest.NewKey(signaturetest.KeyOptions{})
 //	message, err := key.SignRelease("sha256:…", "quay.io/a/b:1", signaturetest.Shape{Version: 3, Compressed: true})

@@ -304,7 +304,7 @@ func (k *Key) sign(version int, typ byte, h crypto.Hash, at time.Time, subs []by
 	case *rsa.PrivateKey:
 		raw, err := rsa.SignPKCS1v15(nil, s, h, sum)
 		if err != nil {
-			panic(err) // a key of 1024 bits or more signs any of these hashes
+			panic(err) // a key of 1024 bits or more signs any hash below
 		}
 		values = integer(raw)
 	}

@@ -19,8 +19,8 @@ type Server struct {
 	Signatures map[string][][]byte
 	// Delay is how long each answer takes.
 	Delay time.Duration
-	// Status is answered for the signatures with these numbers, from 1, in
-	// place of what is there.
+	// Status is answered for the signatures with these numbers, from 1, in place of
+	// the present ones.
 	Status map[int]int
 	// Endless serves bodies without an end for every number.
 	Endless bool
@@ -99,7 +99,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// zeros has no end but that of its context.
+// zeros ends only with its context.
 type zeros struct{ ctx context.Context }
 
 func (z zeros) Read(p []byte) (int, error) {

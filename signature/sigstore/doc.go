@@ -13,11 +13,11 @@
 //	    "identity": {"docker-reference": "quay.io/openshift-release-dev/ocp-release:4.21.1-x86_64"}},
 //	 "optional": null}
 //
-// Payloads are the layers of an OCI image with the tag sha256-<hash>.sig
-// in the image's repository; each layer's annotation holds the signature. A [Source]
-// finds them: that of [OpenSource] in an OCI image layout or a mirror on disk, that of
-// [FromStore] in a registry, [MemorySource] in memory. The index of a
-// multi-architecture image and each of its images have their own.
+// Payloads are the layers of an OCI image with the tag sha256-<hash>.sig in the
+// image's repository; each layer's annotation holds the signature. A [Source] finds
+// them: [OpenSource] in an OCI image layout or a mirror on disk, [FromStore] in a
+// registry, [MemorySource] in memory. The index of a multi-architecture image and each
+// of its images have their own.
 //
 // # What counts
 //

@@ -18,16 +18,16 @@ import (
 // Store holds signatures as images: its methods Manifest and Blob open one of a
 // repository, by digest or, a manifest, by tag. The stores of
 // github.com/clusterupdate/clusterupdate/manifest/image/registry are such. One that
-// also has a method Referrers, of the signature of Blob, is asked for the index of what
-// refers to an image. It must be safe for concurrent use.
+// also has a method Referrers, of the signature of Blob, is asked for the index of the
+// manifests that refer to an image. It must be safe for concurrent use.
 type Store = oci.Store
 
 // FromStore returns the signatures that lie in a repository of a store, such as
-// quay.io/openshift-release-dev/ocp-release, without tag and digest. That of an image in
-// use may be a mirror; the policy compares the name that was signed. Signatures that
-// newer versions of cosign attach as referrers are reported as [*OtherError]: container
-// runtimes do not read them. A repository that is not one, and a negative limit, are
-// errors.
+// quay.io/openshift-release-dev/ocp-release, without tag and digest. The repository of
+// an image in use may be a mirror; the policy compares the name that was signed.
+// Signatures that newer versions of cosign attach as referrers are reported as
+// [*OtherError]: container runtimes do not read them. A repository that is not one, and
+// a negative limit, are errors.
 func FromStore(s Store, repository string, l Limits) (Source, error) {
 	ref, err := parseReference(repository)
 	if err == nil && (ref.tag != "" || ref.digest != "") {

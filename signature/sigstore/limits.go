@@ -37,8 +37,8 @@ const (
 	// maxAttempts bounds what is taken of a source.
 	maxAttempts = 1024
 
-	// maxWord and maxReason bound, in bytes, what of names and of causes gets
-	// into texts; maxReasons all of them.
+	// maxWord and maxReason bound, in bytes, how much of names and causes gets into
+	// texts; maxReasons all of them.
 	maxWord    = 512
 	maxReason  = 1 << 10
 	maxReasons = 1536

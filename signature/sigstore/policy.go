@@ -29,7 +29,7 @@ import (
 type Policy struct {
 	// Name is what errors and results call the policy.
 	Name string
-	// Namespace is that of an ImagePolicy; empty for a ClusterImagePolicy.
+	// Namespace is the ImagePolicy's; empty for a ClusterImagePolicy.
 	Namespace string
 	// Scopes are the images that it governs: see [Policies]. They play no part
 	// in Verify.
@@ -46,8 +46,8 @@ type Policy struct {
 	// Identity compares names.
 	Identity Identity
 	// Release says, beside Identity, under which names a release must have been
-	// signed; zero means that any will do. Version wants a verifier that is
-	// told of the release's version: see [signature.ReleaseVerifier].
+	// signed; zero means that any will do. Version wants a verifier that takes the
+	// release's version: see [signature.ReleaseVerifier].
 	Release signature.Identity
 	// Clock tells the time, for PKI and of each attempt; nil means the real
 	// one.

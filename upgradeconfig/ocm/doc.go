@@ -44,11 +44,10 @@
 // # Secrets
 //
 // The cluster's pull secret authenticates requests: header "Authorization:
-// AccessToken UUID:TOKEN", with the token of cloud.openshift.com unchanged. It
-// goes to the configured server alone, and is cut out of what servers answer
-// before that gets into an error, an event or the log. An embedder
-// with another way to authenticate passes a transport that does it:
-// [Options.Transport].
+// AccessToken UUID:TOKEN", with the token of cloud.openshift.com unchanged. It goes
+// to the configured server alone, and is cut out of servers' answers before they
+// get into an error, an event or the log. An embedder with another way to
+// authenticate passes a transport that does it: [Options.Transport].
 //
 // # The agent
 //

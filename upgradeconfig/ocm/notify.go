@@ -124,8 +124,8 @@ func stateOf(value, description string) (upgradeconfig.State, error) {
 	return state, nil
 }
 
-// setState changes the state of a policy. That of a hosted control plane is a
-// field of the policy.
+// setState changes the state of a policy. The state of a hosted control plane's
+// policy is a field of the policy.
 func (p *Provider) setState(ctx context.Context, c *connection, cl *cluster, pol policy, value, description string) error {
 	path, err := p.policyPath(cl, pol)
 	if err != nil {

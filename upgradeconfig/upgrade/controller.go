@@ -43,8 +43,8 @@ type Options struct {
 	Notifier upgradeconfig.Notifier
 
 	// FromConfig reads TimeOut, DelayTrigger, PreHealthCheck, ServiceLogs and
-	// Validate.Cincinnati from the operator's ConfigMap, again for
-	// each pass, instead of taking those of these options. There, what is absent is zero.
+	// Validate.Cincinnati from the operator's ConfigMap, again for each pass, instead of
+	// taking the ones in the options. There, what is absent is zero.
 	FromConfig bool
 	// TimeOut is how long an upgrade may take to commence before it fails, if
 	// it is of type OSD; 0 means 120 minutes, [reconcile.Never] that it does
@@ -275,5 +275,5 @@ func (l logNotifier) Notify(ctx context.Context, n upgradeconfig.Notification) e
 	return nil
 }
 
-// kind is that of an UpgradeConfig.
+// kind is the kind UpgradeConfig.
 var kind = (*upgradeconfig.UpgradeConfig)(nil).APIKind()

@@ -49,7 +49,7 @@ type ForcedDrain struct {
 
 	// FromConfig takes TimeOut, ExpectedDrainTime and IgnoredNamespaces from key
 	// nodeDrain of the operator's ConfigMap, each time; what that does not name has
-	// its default. Namespace is that of the ConfigMap; empty means
+	// its default. Namespace is the ConfigMap's; empty means
 	// [upgradeconfig.DefaultNamespace].
 	FromConfig bool
 	Namespace  string

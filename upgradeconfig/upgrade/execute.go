@@ -212,9 +212,9 @@ func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) (req
 	return err
 }
 
-// workers says whether all pools but that of the control plane have their new
-// configuration, and helps with nodes that cannot be drained. It does not wait
-// for paused pools: somebody updates them later.
+// workers says whether all pools but the control plane's have their new
+// configuration, and helps with nodes that cannot be drained. It does not wait for
+// paused pools: somebody updates them later.
 func (p *pass) workers(ctx context.Context) (bool, error) {
 	pools, err := clusterapi.ReadAll[mcfgv1.MachineConfigPool](ctx, p.c.o.API, clusterapi.ListOptions{})
 	if err != nil && !meta.IsNoMatchError(err) {

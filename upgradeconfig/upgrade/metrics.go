@@ -92,7 +92,7 @@ func (m *Metrics) Observe(e clusterapi.Event) {
 		case t == upgradeconfig.WorkerNodesUpgraded && done:
 			m.set(metricWorkersCompleted, timed, unix(e.Time))
 		case t == upgradeconfig.WorkerNodesUpgraded && d.Condition.StartTime != nil:
-			m.set(metricWorkersStarted, timed, unix(d.Condition.StartTime.Time)) // not that of a later look at it
+			m.set(metricWorkersStarted, timed, unix(d.Condition.StartTime.Time)) // not the time of a later look at it
 		}
 	}
 }

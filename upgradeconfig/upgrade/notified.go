@@ -163,7 +163,7 @@ func isStepLog(s upgradeconfig.State) bool {
 	return false
 }
 
-// notifyDue sends what earlier passes have left, and tells of a delay. Service
+// notifyDue sends what earlier passes have left, and notifies of a delay. Service
 // logs of health checks are left to the step that knows what to write into them.
 func (p *pass) notifyDue(ctx context.Context, delayed bool) error {
 	due := slices.DeleteFunc(slices.Clone(p.record.Due), func(s upgradeconfig.State) bool { return s.ServiceLog() && !isStepLog(s) })
@@ -223,12 +223,12 @@ func (p *pass) log(err error) {
 	}
 }
 
-// Uninstall removes what a [Controller] keeps in a cluster for itself, after the
-// last one has ended: an annotation of the UpgradeConfigs of all namespaces.
-// Spec and status stay; the managed-upgrade operator uses them too. Where an
-// object cannot be changed it continues with the others; its error joins all
-// errors. That of the ClusterVersion about open capacity and windows is removed by a Controller that has closed what it
-// speaks of, and is an error as long as it is there. A cluster that does not serve
+// Uninstall removes what a [Controller] keeps in a cluster for itself, after the last one
+// has ended: an annotation of the UpgradeConfigs of all namespaces. Spec and status stay;
+// the managed-upgrade operator uses them too. Where an object cannot be changed it
+// continues with the others; its error joins all errors. The annotation of the
+// ClusterVersion about open capacity and windows is removed by a Controller that has closed
+// what it speaks of, and is an error as long as it is there. A cluster that does not serve
 // the kinds has nothing to remove.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 	var errs []error

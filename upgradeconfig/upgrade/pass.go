@@ -31,7 +31,7 @@ type pass struct {
 	cv       *configv1.ClusterVersion
 	record   record // as it is stored
 	waitsFor string // what the step under way waits for
-	left     error  // what of another upgrade is not closed yet
+	left     error  // the capacity and windows of another upgrade that are not closed yet
 }
 
 func (p *pass) run(ctx context.Context) (Progress, error) {

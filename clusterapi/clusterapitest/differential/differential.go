@@ -50,9 +50,9 @@ type Difference struct {
 	Verb string
 	// Kind is the name of a kind of [Kinds].
 	Kind string
-	// Field is the path of what differs, such as "spec.replicas", "spec.ports[0].name" or
-	// `metadata.labels["a.b/c"]`. "error" is the class of the error and
-	// "error.causes" the fields that an Invalid error names.
+	// Field is the path of the difference, such as "spec.replicas", "spec.ports[0].name"
+	// or `metadata.labels["a.b/c"]`. "error" is the class of the error and "error.causes"
+	// the fields that an Invalid error names.
 	//
 	// "metadata.resourceVersion" is "new", "moved" or "same", compared with
 	// what the backend said of the object before. A field that somebody owns

@@ -49,7 +49,7 @@ type choices struct {
 
 func (c choices) path() []string { return split(c.Path) }
 
-// readFile returns the kinds, the custom ones in a group, and the definitions of these.
+// readFile returns the kinds, the custom ones in a group, and their definitions.
 func readFile(group string) ([]*kind, []map[string]any) {
 	var f file
 	if err := probe.Parse(strings.ReplaceAll(kindsFile, "GROUP", group), &f); err != nil {

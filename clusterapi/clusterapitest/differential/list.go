@@ -112,8 +112,8 @@ func (r *run) final(i int) []found {
 	return out
 }
 
-// addDefinitionStatus adds what of a definition's status does not depend on
-// when its controllers came to it.
+// addDefinitionStatus adds the part of a definition's status that does not depend
+// on when its controllers came to it.
 func (f fields) addDefinitionStatus(r *run, u *unstructured.Unstructured) {
 	if u.GetDeletionTimestamp() != nil {
 		return

@@ -154,7 +154,7 @@ func (r *run) endWatch(side *side, w *sideWatch) (fields, []fields) {
 	return f, objects
 }
 
-// mark creates the object that a watch must tell of after all others.
+// mark creates the object that a watch must report after all others.
 func (r *run) mark(side *side, w *sideWatch) error {
 	s := w.step
 	s.name = w.marker

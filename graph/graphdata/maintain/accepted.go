@@ -23,8 +23,8 @@ const (
 )
 
 // ReadAccepted reads a file of accepted findings: one a line as [AcceptedLine] writes
-// it, empty lines, and comments that begin with #. The error is that of the reader, or
-// a [*graphdata.LimitError] for more than 1 MiB.
+// it, empty lines, and comments that begin with #. The error is the reader's, or a
+// [*graphdata.LimitError] for more than 1 MiB.
 func ReadAccepted(r io.Reader) (Accepted, error) {
 	var a Accepted
 	text, err := io.ReadAll(io.LimitReader(r, maxAcceptedBytes+1))

@@ -11,7 +11,7 @@ import (
 
 // String tells the changes, one a line: releases, risks, then updates, those that
 // change alike together. It is empty if there are none. Of metadata it names the
-// keys alone, and not that of the channels.
+// keys alone, and not the channels'.
 func (c *Changes) String() string {
 	var s strings.Builder
 	releases := newGroups()

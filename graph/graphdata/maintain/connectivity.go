@@ -84,8 +84,8 @@ func minorOf(c graph.Channel) openshift.Minor {
 	return openshift.Minor{Major: c.Major, Minor: c.Minor}
 }
 
-// between reports whether a candidate channel is one after a minor, up to that of
-// a channel.
+// between reports whether a candidate channel is one after a minor, up to a
+// channel's.
 func between(candidate graph.Channel, from openshift.Minor, channel graph.Channel) bool {
 	m := minorOf(candidate)
 	return m.Above(from) && !m.Above(minorOf(channel))

@@ -13,10 +13,9 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Diff returns what makes the graph of one snapshot that of another: releases,
-// their channels, updates and risks, for all channels and architectures. What is
-// never served, as updates between channels, does not count. A nil snapshot is
-// empty.
+// Diff returns what turns the graph of one snapshot into another's: releases, their
+// channels, updates and risks, for all channels and architectures. What is never
+// served, as updates between channels, does not count. A nil snapshot is empty.
 func Diff(a, b *graphdata.Snapshot) *Changes {
 	d := newDiffer(a, b)
 	for at := range d.nodes {

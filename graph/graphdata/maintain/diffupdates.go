@@ -37,7 +37,7 @@ func (d *differ) updates(t int, was, is []int32) {
 	}
 }
 
-// update tells of an update that may be served otherwise, by what happens to it in
+// update reports an update that may be served otherwise, by what happens to it in
 // which channels.
 func (d *differ) update(from, to *unionNode, offers [2]int32) {
 	for _, arch := range from.arches {

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
-// Extend proposes the blocked edges that a new release needs: copies of those of
-// its predecessor that it does not fix, and that nobody wrote for it yet. The
+// Extend proposes the blocked edges that a new release needs: copies of its
+// predecessor's that it does not fix, and that nobody wrote for it yet. The
 // predecessor is the highest version below it of its minor in any channel. The
 // copies have names of files that the tree does not have, and no lines; they are
 // sorted by the name of the risk, those of drops by their file.

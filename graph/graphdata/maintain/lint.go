@@ -32,7 +32,7 @@ type LintOptions struct {
 // Lint reports what [graphdata.Load] accepts and the maintainers of a tree do not, together
 // with the problems of the tree, sorted by file, line and column. An error is what the
 // maintainers' own checks refuse, a warning what they let pass or only warn of. The tree
-// may be that of a [graphdata.LoadError]: rules that need what could not be read find
+// may come from a [graphdata.LoadError]: rules that need what could not be read find
 // nothing then.
 //
 // With a snapshot that was built from the tree, expressions are compared with the
@@ -102,7 +102,7 @@ var rules = []rule{
 	{"channel-twice", false, (*linter).channelTwice},
 	// A release is in a channel, but not in the one that comes before it.
 	{"promotion-order", false, (*linter).promotionOrder},
-	// The name of a channel's file is not that of the channel.
+	// The name of a channel's file differs from the channel's.
 	{"channel-file-name", true, (*linter).channelFileName},
 	// The name of a public channel has no hyphen, which crashes an update service that exists.
 	{"channel-name", true, (*linter).channelName},

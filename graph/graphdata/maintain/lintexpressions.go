@@ -143,7 +143,7 @@ func (l *linter) fromWithinNumber() {
 		if x == nil || err != nil || x.within == nil || !x.within.LessThan(to) {
 			continue
 		}
-		if _, v := otherMinor(b.From, x); v == nil { // else it is told already
+		if _, v := otherMinor(b.From, x); v == nil { // else it is reported already
 			l.edge(b, "from", "%s ends within a number of %s, which [+] would exclude", bounded.Quote(b.From), x.within)
 		}
 	}

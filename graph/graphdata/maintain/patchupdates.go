@@ -11,8 +11,8 @@ import (
 
 // patchConcerns says which versions of the highest minor of a channel have no
 // unconditional update within the channel, by node. The highest version needs none,
-// nor do pre-releases. Where a version leads only to one that is told about, that
-// is enough.
+// nor do pre-releases. A version that leads only to a reported one needs no finding
+// of its own.
 func (c *connectivity) patchConcerns(channel graphdata.Channel) map[int32]string {
 	in := c.members(channel.Versions)
 	highest := -1

@@ -76,7 +76,7 @@ func checkRedirect(req *http.Request, _ []*http.Request) error {
 }
 
 // isPrivate reports whether a host is an address that only this machine or its
-// network has, such as that of a cloud's metadata service.
+// network has, such as a cloud's metadata service's.
 func isPrivate(host string) bool {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {

@@ -104,7 +104,7 @@ func (s *session) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.accept != "" {
 		req.Header.Set("Accept", r.accept)
 	}
-	req.Header.Set("Accept-Encoding", "identity") // offsets and digests are those of what is stored
+	req.Header.Set("Accept-Encoding", "identity") // offsets and digests are those of the stored bytes
 	if r.offset > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", r.offset))
 	}
@@ -143,8 +143,8 @@ func (a asking) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// plainError makes an error of what a client returns, without URLs, whose queries
-// can hold secrets, and with bounded texts.
+// plainError makes an error of a client's error, without URLs, whose queries can
+// hold secrets, and with bounded texts.
 func plainError(err error) error {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		var texts []string

@@ -22,14 +22,14 @@ import (
 // concurrent use. Make one with [NewStore].
 type Store struct {
 	keychain  authn.Keychain
-	mirrors   []name.Repository // instead of that of pull specs
+	mirrors   []name.Repository // instead of the pull specs'
 	plain     bool
 	retries   int
 	transport http.RoundTripper
 	own       *http.Transport // may be nil
 
 	mu       sync.Mutex
-	sessions map[string]*session // by repository, of those that have been asked
+	sessions map[string]*session // by repository, once asked
 }
 
 var (
@@ -77,8 +77,8 @@ func (s *Store) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	return &body{ctx: ctx, store: s, repository: repository, request: r, from: f}, nil
 }
 
-// Referrers opens the index of what refers to the image with a digest, such as
-// signatures. The errors are those of Manifest.
+// Referrers opens the index of the manifests that refer to the image with a digest,
+// such as signatures. The errors are those of Manifest.
 func (s *Store) Referrers(ctx context.Context, repository, digest string) (io.ReadCloser, error) {
 	return s.open(ctx, repository, request{what: "referrers", reference: digest, accept: oci.TypeIndex})
 }

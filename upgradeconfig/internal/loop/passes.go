@@ -86,7 +86,7 @@ func (p *Passes) Observe(log *slog.Logger, observer func(clusterapi.Event), e cl
 	}
 }
 
-// withoutEvictions makes a cluster of what the options ask for.
+// withoutEvictions makes a cluster as the options ask for.
 type withoutEvictions struct{ clusterapi.ReadWriter }
 
 func (withoutEvictions) Evict(context.Context, types.NamespacedName, clusterapi.EvictOptions) error {

@@ -16,7 +16,7 @@ import (
 // maxBody is the largest request that is read.
 const maxBody = 1 << 20
 
-// ServeHTTP answers a request, or fails as it was told to.
+// ServeHTTP answers a request, or fails as its faults demand.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	if err != nil {

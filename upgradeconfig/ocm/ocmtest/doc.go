@@ -1,6 +1,6 @@
 // Package ocmtest is an OpenShift Cluster Manager for tests: a [Server] with
-// clusters, their upgrade policies and states, in memory, that fails when it is
-// told to. It speaks the parts of the wire format that concern upgrades:
+// clusters, their upgrade policies and states, in memory, that fails on demand. It
+// speaks the parts of the wire format that concern upgrades:
 //
 //	GET   /api/clusters_mgmt/v1/clusters?search=external_id = 'UUID'
 //	GET   /api/clusters_mgmt/v1/clusters/ID
@@ -26,7 +26,7 @@
 // say something else, and those that are lost after the request had its effect.
 // [Server.Requests] and [Server.ServiceLogs] say what came.
 //
-// The wire format is that of the public API, https://api.openshift.com. Policies
-// do not run by themselves here: the test changes their states. Plain data is
-// safe for concurrent use as long as nobody changes it.
+// The wire format is the public API's, https://api.openshift.com. Policies do not
+// run by themselves here: the test changes their states. Plain data is safe for
+// concurrent use as long as nobody changes it.
 package ocmtest

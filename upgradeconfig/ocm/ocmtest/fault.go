@@ -22,8 +22,8 @@ type Fault struct {
 
 	// Delay before the answer, or until the client goes.
 	Delay time.Duration
-	// Status of the answer; zero means 200 with a Body, and else that of the
-	// regular answer. With a Status and no Body, the body is an OCM error.
+	// Status of the answer; zero means 200 with a Body, and else the regular
+	// answer's. With a Status and no Body, the body is an OCM error.
 	Status int
 	// Header is added to the answer's, such as Retry-After or Location. Values
 	// go before those of the regular answer.

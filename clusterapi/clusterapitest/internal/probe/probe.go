@@ -217,7 +217,7 @@ func IsTrue(u *unstructured.Unstructured, condition string) bool {
 	return false
 }
 
-// At returns a copy of what is at a path of fields, nil for nothing.
+// At returns a copy of the value at a path of fields, nil for nothing.
 func At(u *unstructured.Unstructured, path ...string) any {
 	v, _, _ := unstructured.NestedFieldCopy(u.Object, path...)
 	return v

@@ -58,9 +58,9 @@ func Same(u *unstructured.Unstructured, gvk schema.GroupVersionKind, key types.N
 	return nil
 }
 
-// selected returns an error unless an item of a list, or an object of a watch,
-// is one of those that were asked for. An item that does not say its kind is
-// of that of its list, and gets it.
+// selected returns an error unless an item of a list, or an object of a watch, is
+// one that was asked for. An item that does not say its kind has the kind of its
+// list's items, and gets it.
 func selected(u *unstructured.Unstructured, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) error {
 	if u.Object == nil {
 		return wrongAnswer("a list of %s has an item that is not an object", gvk.Kind)

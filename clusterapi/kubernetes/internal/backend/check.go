@@ -16,7 +16,7 @@ func BadRequest(format string, args ...any) error {
 	return apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 }
 
-// CheckName refuses what would be another path than that of an object.
+// CheckName refuses what would be another path than an object's.
 func CheckName(what, name string) error {
 	if name == "" {
 		return BadRequest("%s: a name is required", what)
@@ -27,8 +27,8 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// CheckNamespace refuses what would be another path than that of a namespace,
-// where one is given.
+// CheckNamespace refuses what would be another path than a namespace's, where one
+// is given.
 func CheckNamespace(what, namespace string) error {
 	if problems := rest.IsValidPathSegmentName(namespace); namespace != "" && len(problems) > 0 {
 		return BadRequest("%s: the namespace %q %s", what, namespace, problems[0])

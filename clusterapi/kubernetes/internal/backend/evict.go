@@ -27,7 +27,7 @@ func Eviction(pod types.NamespacedName, opts clusterapi.EvictOptions) (*policyv1
 	return out, CheckName("Pod", pod.Name)
 }
 
-// Deletion returns what a server is told of a deletion.
+// Deletion returns the options of a deletion as a server takes them.
 func Deletion(opts clusterapi.DeleteOptions) *metav1.DeleteOptions {
 	propagation := cmp.Or(opts.Propagation, metav1.DeletePropagationBackground)
 	out := &metav1.DeleteOptions{PropagationPolicy: &propagation, GracePeriodSeconds: opts.GracePeriodSeconds}

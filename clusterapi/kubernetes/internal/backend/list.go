@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Selection is what of opts the server selects by.
+// Selection is the part of opts that the server selects by.
 func Selection(opts clusterapi.ListOptions) metav1.ListOptions {
 	var out metav1.ListOptions
 	if opts.Labels != nil {
@@ -29,10 +29,10 @@ func Selection(opts clusterapi.ListOptions) metav1.ListOptions {
 	return out
 }
 
-// Pages gets all pages of a list by a function that gets one, checks that each
-// item is one of those that were asked for, and sorts them. All pages are of
-// one state of the cluster, which the server keeps for some minutes; where it
-// has given that up before the last page, the list is got again in one piece.
+// Pages gets all pages of a list by a function that gets one, checks that each item
+// was asked for, and sorts them. All pages are of one state of the cluster, which
+// the server keeps for some minutes; where it has given that up before the last
+// page, the list is got again in one piece.
 func Pages(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, size int64, get func(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error)) (*unstructured.UnstructuredList, error) {
 	request := Selection(opts)
 	request.Limit = size

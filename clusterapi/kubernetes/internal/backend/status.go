@@ -7,7 +7,7 @@ import (
 )
 
 // StatusPatch returns the JSON patch (RFC 6902) that replaces the status of an
-// object, and nothing else, where its resourceVersion still is that of obj.
+// object, and nothing else, where its resourceVersion still is obj's.
 //
 // A merge patch would not do: it cannot write a null, which some fields of a
 // status are. The resourceVersion is not tested but written, since an API

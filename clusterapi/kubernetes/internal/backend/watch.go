@@ -26,7 +26,7 @@ import (
 // its limit.
 var ErrTooLarge = errors.New("the server's answer is too large")
 
-// ErrClosed is the error of what is used after it has been closed.
+// ErrClosed is the error of a watch that is used after it has been closed.
 var ErrClosed = errors.New("the cluster's client is closed")
 
 // Source is where a watch gets its objects.

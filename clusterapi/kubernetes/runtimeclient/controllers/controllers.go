@@ -28,8 +28,8 @@ import (
 
 // Options are the options of [Add]. The zero value works.
 type Options struct {
-	// Driver are the options of reconcile.Run, but for Dispatch, which is set
-	// here. Its API is that of [API] by default.
+	// Driver are the options of reconcile.Run, but for Dispatch, which is set here.
+	// Its API is as from [API] by default.
 	Driver reconcile.Options
 	// Direct are kinds that are not to come from the Manager's cache: large
 	// ones, of which reconcilers keep little.

@@ -49,8 +49,8 @@ func (p *pauses) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// tooLong reports whether there was a pause that was too long. A suspended
-// machine stops the monotonic clock, so that of the wall counts, too.
+// tooLong reports whether there was a pause that was too long. A suspended machine
+// stops the monotonic clock, so the wall clock counts, too.
 func (p *pauses) tooLong() bool {
 	if p.limit == 0 {
 		return false
