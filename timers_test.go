@@ -38,7 +38,7 @@ var clocked = map[string]string{
 var engines = []string{
 	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/simtest",
 	"manifest/image/registry",
-	"mcp/rollout/internal/actiontest", "signature/signaturetest", "upgradeconfig/ocm/ocmtest",
+	"mcp/hosts/internal/actiontest", "signature/signaturetest", "upgradeconfig/ocm/ocmtest",
 }
 
 // TestTimersAreTheEngines: what goes on in time is driven by package reconcile.

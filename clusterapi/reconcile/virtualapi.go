@@ -213,7 +213,12 @@ func (a *virtualAPI) Evict(ctx context.Context, pod types.NamespacedName, opts c
 // past remembers for a while how objects were before they changed.
 type past struct {
 	before map[pastKey]pastState
-	order  []pastKey
+	order  []pastChange // of all changes, also of objects that changed again
+}
+
+type pastChange struct {
+	key pastKey
+	at  time.Time
 }
 
 type pastKey struct {
@@ -232,18 +237,17 @@ func (s *past) add(c clusterapi.Change, now time.Time) {
 	}
 	k := pastKey{c.Object().Kind().GroupKind(), c.Object().Key()}
 	s.before[k] = pastState{c.Old, now}
-	s.order = append(s.order, k)
+	s.order = append(s.order, pastChange{k, now})
 }
 
 // prune forgets what is too long ago to be read.
 func (s *past) prune(v *Virtual) {
 	limit := v.Now().Add(-staleBy)
-	for len(s.order) > 0 {
-		state, ok := s.before[s.order[0]]
-		if ok && !state.at.Before(limit) {
-			return
+	for len(s.order) > 0 && s.order[0].at.Before(limit) {
+		key := s.order[0].key
+		if s.before[key].at.Before(limit) {
+			delete(s.before, key)
 		}
-		delete(s.before, s.order[0])
 		s.order = s.order[1:]
 	}
 }

@@ -44,11 +44,6 @@ var rooms = map[string][]string{
 	"signature/sigstore":            {"signature"},
 	"mcp":                           nil,
 	"mcp/rollout":                   {"mcp"},
-	"mcp/rollout/nodeaction":        {"mcp/plan"},
-	"mcp/rollout/rhel":              {"mcp/rollout/nodeaction"},
-	"mcp/rollout/bootloader":        {"mcp/rollout/nodeaction"},
-	"mcp/rollout/vmhardware":        {"mcp/rollout/nodeaction"},
-	"mcp/rollout/sshhost":           {"mcp/rollout/nodeaction"},
 	"mcp/plan":                      {"mcp", "mcp/rollout"},
 	"olm":                           {"olm/api"},
 	"olm/api":                       nil,
@@ -79,7 +74,7 @@ var rooms = map[string][]string{
 }
 
 // runtimes are what the core must stay free of.
-var runtimes = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
+var runtimes = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "golang.org/x/crypto/ssh", "github.com/vmware/govmomi"}
 
 func TestImportsRunDownward(t *testing.T) {
 	seen := map[string]bool{}

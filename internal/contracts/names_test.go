@@ -31,10 +31,9 @@ var keptNames = map[string]string{
 	"manifest/image/registry/OpenSource": "a program gives it to the options of a package",
 
 	// An optional ability, found by type assertion.
-	"clusterapi/reconcile/Lister":        "an optional ability, found by type assertion",
-	"graph/risk/Targeter":                "an optional ability, found by type assertion",
-	"preconditions/Described":            "an optional ability, found by type assertion",
-	"mcp/rollout/nodeaction/IsPermanent": "an optional ability, found by type assertion",
+	"clusterapi/reconcile/Lister": "an optional ability, found by type assertion",
+	"graph/risk/Targeter":         "an optional ability, found by type assertion",
+	"preconditions/Described":     "an optional ability, found by type assertion",
 
 	// An error that programs switch on.
 	"olm/install/Refusal":                  "an error that programs switch on",
@@ -65,10 +64,10 @@ var keptNames = map[string]string{
 	"mcp/Alerts":                            "metrics that a program serves",
 
 	// Who stops using the library removes its marks with it.
-	"mcp/plan/Uninstall":               "who stops using the library removes its marks with it",
-	"mcp/rollout/Uninstall":            "who stops using the library removes its marks with it",
-	"mcp/rollout/nodeaction/Uninstall": "who stops using the library removes its marks with it",
-	"upgradeconfig/upgrade/Uninstall":  "who stops using the library removes its marks with it",
+	"mcp/plan/Uninstall":              "who stops using the library removes its marks with it",
+	"mcp/rollout/Uninstall":           "who stops using the library removes its marks with it",
+	"mcp/hosts/Uninstall":             "who stops using the library removes its marks with it",
+	"upgradeconfig/upgrade/Uninstall": "who stops using the library removes its marks with it",
 
 	// A backend or a client of somebody else is made or proven with it.
 	"clusterapi/NewTransport":                                "a backend or a client of somebody else is made or proven with it",
@@ -122,7 +121,7 @@ var keptNames = map[string]string{
 	"preconditions/remedy/Preflight":         "what mends a finding",
 
 	// An action of hosts that a person carries out.
-	"mcp/rollout/nodeaction/Confirm": "an action of hosts that a person carries out",
+	"mcp/hosts/Confirm": "an action of hosts that a person carries out",
 }
 
 // TestNamesAreUsed: a top level name is exported if another package, a nested

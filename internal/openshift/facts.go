@@ -1,5 +1,7 @@
 package openshift
 
+import "strings"
+
 // The last minor version of OpenShift 4 that has a successor of another major version, and
 // what stands on both sides of the change: 4.23 stands beside 5.0, of the same code.
 var (
@@ -125,4 +127,15 @@ func (m Minor) KubeletSkew() uint64 {
 // Linux from packages, which OpenShift 4.19 ends.
 func (m Minor) PackageBased() bool {
 	return !m.Above(Minor{4, 18})
+}
+
+// PackageRHEL reports whether the OS image of a node is Red Hat Enterprise Linux made of
+// packages and not CoreOS, and its version as in 8.6.
+func PackageRHEL(osImage string) (version string, is bool) {
+	rest, ok := strings.CutPrefix(osImage, "Red Hat Enterprise Linux ")
+	if !ok || strings.HasPrefix(rest, "CoreOS") {
+		return "", false
+	}
+	version, _, _ = strings.Cut(strings.TrimPrefix(rest, "Server "), " ")
+	return version, true
 }

@@ -111,20 +111,16 @@ func examplePlans(t testing.TB) map[string]plan.Plan {
 	p, w, err = plan.PlanControlPlaneOnly(clusterOf(3), plan.ControlPlaneOnlyOptions{ID: "eus", Versions: []string{version1, version2}, Operators: true, Hooks: []string{"storage"}, Check: "preconditions"})
 	add("control-plane-only", p, w, err)
 
-	p, w, err = plan.PlanRHEL(rhelCluster(), plan.RHELOptions{ID: "hosts", Update: "playbook", PreCordon: "before", PostUpgrade: "after"})
-	add("rhel", p, w, err)
-
-	p, w, err = plan.PlanVSphereHardware(clusterOf(1), plan.VSphereHardwareOptions{ID: "hardware", ShutDown: "shut-down", PowerOn: "power-on", Template: true})
-	add("vsphere", p, w, err)
+	out["rhel"] = hostPlan(t, "rhel")
+	out["vsphere"] = hostPlan(t, "vsphere")
 	return out
 }
 
-func rhelCluster() plan.Cluster {
-	c := clusterAt("4.18.7", "v1.31.2", 1)
-	for i := range 2 {
-		c.Nodes = append(c.Nodes, mcptest.Worker(fmt.Sprint("r", i), osImage("Red Hat Enterprise Linux 8.8 (Ootpa)")))
-	}
-	return c
+// hostPlan is a plan that a builder of module mcp/hosts has made.
+func hostPlan(t testing.TB, name string) plan.Plan {
+	t.Helper()
+	text := checktest.Get(os.ReadFile(filepath.Join("testdata", "plans", name+".json")))(t)
+	return checktest.Get(plan.Decode(text))(t)
 }
 
 // What the builders make, as JSON and for people.
@@ -257,8 +253,7 @@ func TestBuilderProblems(t *testing.T) {
 	windows := problemsOf(plan.PlanWindows, three, plan.WindowsOptions{ID: "c", Version: version1, NodeTime: time.Minute,
 		Windows: []plan.Window{{Start: start, Duration: 2 * time.Hour}}})
 	control := problemsOf(plan.PlanControlPlaneOnly, three, plan.ControlPlaneOnlyOptions{ID: "c", Versions: []string{version1, version2}})
-	rhel := problemsOf(plan.PlanRHEL, rhelCluster, plan.RHELOptions{ID: "c", Update: "u"})
-	vsphere := problemsOf(plan.PlanVSphereHardware, func() plan.Cluster { return clusterOf(1) }, plan.VSphereHardwareOptions{ID: "c"})
+	nodes := problemsOf(plan.PlanNodes, three, custom("c", plan.Step{ID: "cordon", Kind: plan.Cordon, Args: plan.Args{Node: "w000"}}))
 	for _, tt := range []struct {
 		name           string
 		build          func() ([]string, error)
@@ -375,23 +370,14 @@ func TestBuilderProblems(t *testing.T) {
 		{"control plane alone", control(func(c *plan.Cluster, o *plan.ControlPlaneOnlyOptions) { c.Pools = c.Pools[:1] }),
 			[]string{"there is no pool besides those of the control plane that could be paused"}, nil},
 
-		{"RHEL", rhel(func(c *plan.Cluster, o *plan.RHELOptions) {
-			osImage("Red Hat Enterprise Linux Server 7.9 (Maipo)")(&c.Nodes[4])
-			osImage("Red Hat Enterprise Linux 8.4 (Ootpa)")(&c.Nodes[5])
-			mcptest.Condition(corev1.NodeReady, corev1.ConditionFalse)(&c.Nodes[5])
-			o.Nodes, o.Update = []string{"r0", "r1", "w000", "gone", "r0"}, ""
-		}), []string{"the action that updates a node is needed", "node r0 runs Red Hat Enterprise Linux 7.9: it is to be replaced", "node r1 runs Red Hat Enterprise Linux 8.4: 8.6 or later is needed",
-			"node r1 is not available: ", `node w000 runs "", not Red Hat Enterprise Linux`, "node gone does not exist", "node r0 comes twice"}, nil},
-		{"RHEL at 4.19", rhel(func(c *plan.Cluster, o *plan.RHELOptions) { c.Version.Status.History[0].Version = "4.19.1" }),
-			[]string{"the cluster is at 4.19.1: OpenShift 4.19 and later do not support compute nodes that run Red Hat Enterprise Linux, replace them"}, nil},
-		{"no RHEL", rhel(func(c *plan.Cluster, o *plan.RHELOptions) { c.Nodes = c.Nodes[:4] }), []string{"no node runs Red Hat Enterprise Linux"}, nil},
-		{"vSphere", vsphere(func(c *plan.Cluster, o *plan.VSphereHardwareOptions) {
-			c.Nodes[0].Spec.ProviderID, c.Nodes[1].Spec.ProviderID = "vsphere://x", "aws:///y"
-			mcptest.Cordoned(&c.Nodes[0])
-		}), []string{"node m1 is not on vSphere: its provider's ID is aws:///y"}, []string{"node m0 is cordoned already, and stays so"}},
-		{"vSphere, an action for all and one for a part", vsphere(func(_ *plan.Cluster, o *plan.VSphereHardwareOptions) { o.Action, o.PowerOn = "hardware", "power-on" }),
-			[]string{"action hardware shuts down, upgrades and powers on: other actions for that do not go with it"}, nil},
-		{"vSphere without nodes", vsphere(func(c *plan.Cluster, o *plan.VSphereHardwareOptions) { c.Nodes = nil }), []string{"the cluster has no nodes"}, nil},
+		{"nodes", nodes(func(c *plan.Cluster, p *plan.Plan) {
+			mcptest.Cordoned(&c.Nodes[3])
+			mcptest.Condition(corev1.NodeReady, corev1.ConditionFalse)(&c.Nodes[4])
+			p.Steps = append(p.Steps, plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}},
+				plan.Step{ID: "gone", Kind: plan.Cordon, Args: plan.Args{Node: "gone"}})
+		}), []string{"node w001 is not available: ", "node gone does not exist"}, []string{"node w000 is cordoned already, and stays so"}},
+		{"nodes, a step without an action", nodes(func(_ *plan.Cluster, p *plan.Plan) { p.Steps = append(p.Steps, plan.Step{ID: "hook", Kind: plan.Hook}) }),
+			[]string{"steps[1] (hook): args.action is missing"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			warnings, err := tt.build()
@@ -459,8 +445,8 @@ func TestDrainsAreJudged(t *testing.T) {
 			_, warnings, err := plan.PlanControlPlaneOnly(c, plan.ControlPlaneOnlyOptions{ID: "c", Versions: []string{version1, version2}})
 			return warnings, err
 		},
-		"hardware": func(c plan.Cluster) ([]string, error) {
-			_, warnings, err := plan.PlanVSphereHardware(c, plan.VSphereHardwareOptions{ID: "c"})
+		"nodes": func(c plan.Cluster) ([]string, error) {
+			_, warnings, err := plan.PlanNodes(c, custom("c", plan.Step{ID: "drain", Kind: plan.Drain, Args: plan.Args{Node: "w001"}}))
 			return warnings, err
 		},
 	} {

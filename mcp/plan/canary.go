@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
@@ -138,7 +139,7 @@ func (x *canary) validate() {
 		}
 	}
 	for _, n := range x.nodes[x.o.Pool] {
-		if v, is := isRHEL(n.Node); is {
+		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is {
 			x.add("node %s runs Red Hat Enterprise Linux %s: machine config pools do not update it", n.Name, v)
 		}
 	}

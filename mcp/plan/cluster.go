@@ -230,18 +230,6 @@ func expiry(c mcfgv1.CertExpiry) string {
 	return c.Expiry.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// isRHEL reports whether a node runs Red Hat Enterprise Linux and not CoreOS, and
-// which version.
-func isRHEL(n *corev1.Node) (version string, is bool) {
-	rest, ok := strings.CutPrefix(n.Status.NodeInfo.OSImage, "Red Hat Enterprise Linux ")
-	if !ok || strings.HasPrefix(rest, "CoreOS") {
-		return "", false
-	}
-	rest = strings.TrimPrefix(rest, "Server ")
-	version, _, _ = strings.Cut(rest, " ")
-	return version, true
-}
-
 // namesOf are the names of nodes.
 func namesOf(nodes []*member) []string {
 	out := make([]string, len(nodes))

@@ -178,7 +178,7 @@ func (b *builder) newestKubelet() (newest uint64) {
 func (b *builder) packages(to openshift.Minor) {
 	for _, pool := range b.poolNames() {
 		for _, n := range b.nodes[pool] {
-			v, is := isRHEL(n.Node)
+			v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage)
 			switch {
 			case is && !to.PackageBased():
 				b.add("node %s runs Red Hat Enterprise Linux %s: OpenShift 4.19 and later do not support that, replace it first", n.Name, v)

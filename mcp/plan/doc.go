@@ -1,11 +1,11 @@
 // Package plan has planned rollouts as data: canary pools, maintenance windows,
-// updates of the control plane alone, RHEL hosts, virtual hardware.
+// updates of the control plane alone, nodes that are taken out of service.
 //
 // A [Plan] is a list of steps, pure JSON, that is printed ([WriteText]), kept in
 // a file ([Encode], [Decode]), edited by hand and then run. Builders make plans of
 // the documented procedures for a cluster as it is, and return all that speaks
-// against it: [PlanCanary], [PlanWindows], [PlanControlPlaneOnly], [PlanRHEL],
-// [PlanVSphereHardware]. A [Runner] brings the cluster from step to step. It works
+// against it: [PlanCanary], [PlanWindows], [PlanControlPlaneOnly].
+// [PlanNodes] completes steps that a program has written for nodes. A [Runner] brings the cluster from step to step. It works
 // beside a cluster's own machine-config controller and beside package rollout alike: it
 // pauses, labels and waits, and never tells a node what to reach.
 //
@@ -42,8 +42,8 @@
 // What is not Kubernetes, or another package's, is an [Action] that the program
 // supplies under the name that the step gives: UpdateOperators brings OLM's operators
 // along, gates and hooks are the caller's, such as the checks of package
-// preconditions/preflight. What is done to RHEL hosts, virtual hardware and boot loaders
-// is made an action by package mcp/rollout/nodeaction. The actions "window", "approval",
+// preconditions/preflight. The module mcp/hosts has plans and actions for RHEL hosts,
+// virtual hardware and boot loaders. The actions "window", "approval",
 // "health" and "UpdateCluster" are built in: the last requests the update in the
 // ClusterVersion, and waits while the cluster does not offer it yet or is not ready for
 // one ([Options].Update has what else it may request).
@@ -91,8 +91,7 @@
 //	text of an event          8 KiB    -      says how many bytes are left out
 //	items of a report's list  100      -      says how many are left out
 //
-// Sources: the OpenShift documentation on performing canary rollouts, on
-// control-plane-only updates, on clusters with RHEL compute machines and on
-// updating hardware on nodes on vSphere, https://docs.openshift.com/; and the
+// Sources: the OpenShift documentation on performing canary rollouts and on
+// control-plane-only updates, https://docs.openshift.com/; and the
 // machine-config operator, https://github.com/openshift/machine-config-operator.
 package plan

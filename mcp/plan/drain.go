@@ -79,47 +79,87 @@ func (x *pass) warnOnce(t clusterapi.EventType, s *Step, text string, err error)
 	x.emit(t, EventData{Step: s.ID, Kind: s.Kind, Node: s.Args.Node, Warning: true}, text, err)
 }
 
-// lookAtCordon makes a node unschedulable when its pool may lose it. It is done if the node
-// is unschedulable, or does not exist: then it is nil.
+// cordon is what a runner knows of a node that it cordons.
+type cordon struct {
+	// fresh is set until a look after the write has found that the pool may lose the node.
+	fresh bool
+	// next is when to cordon a node again that was put back.
+	next time.Time
+}
+
+// putBackAtMost is the longest wait, drawn at random, before a node that was put back is
+// cordoned again: of two plans that contend for one place, one comes first.
+const putBackAtMost = 30 * time.Second
+
+// lookAtCordon makes a node unschedulable when its pool may lose it. Another plan may have
+// found the same place at the same time: each looks again after its write, and puts the
+// node back if too many are down. It is done if the node is unschedulable, or does not
+// exist: then it is nil.
 func (x *pass) lookAtCordon(i int, name string) (look, *corev1.Node, error) {
 	n, err := x.v.node(name)
 	if err != nil {
 		return look{}, nil, err
 	}
-	if n == nil || n.Spec.Unschedulable {
+	c := x.cordons[name]
+	if n == nil || n.Spec.Unschedulable && !c.fresh {
 		return look{done: true}, n, nil
 	}
-	l := look{why: fmt.Sprintf("node %s is schedulable", name)}
 	pool, full, err := x.v.full(n)
-	if err != nil || full != "" {
-		l.why = full
-		l.wait = []string{pool}
-		return l, n, err
+	if err != nil {
+		return look{}, n, err
 	}
+	l := look{why: full, wait: []string{pool}}
+	switch {
+	case n.Spec.Unschedulable && full == "":
+		delete(x.cordons, name)
+		return look{done: true}, n, nil
+	case n.Spec.Unschedulable:
+		next := x.now.Add(pace + time.Duration(x.rand.Int64N(int64(putBackAtMost))))
+		l.change, err = x.setUnschedulable(i, name, nil, cordon{next: next})
+	case full == "" && x.now.Before(c.next):
+		l.why = fmt.Sprintf("node %s was put back", name)
+		l.at = c.next
+	case full == "":
+		l = look{why: fmt.Sprintf("node %s is schedulable", name)}
+		l.change, err = x.setUnschedulable(i, name, true, cordon{fresh: true})
+	}
+	return l, n, err
+}
+
+// setUnschedulable returns what writes the field of a node and notes what follows from
+// it; nil if the node does not exist any more.
+func (x *pass) setUnschedulable(i int, name string, value any, c cordon) (func() error, error) {
 	u, m, err := x.marked(nodeKind, name)
 	if err != nil || u == nil {
-		return l, n, err
+		return nil, err
 	}
-	l.change = func() error { return x.update(i, u, m, []field{{pathUnschedulable, true}}) }
-	return l, n, nil
+	return func() error {
+		err := x.update(i, u, m, []field{{pathUnschedulable, value}})
+		if err == nil || c.fresh { // it may have been written all the same
+			x.cordons[name] = c
+		}
+		return err
+	}, nil
 }
 
 // lookAtFirstCordon is the step that cordons a node.
 func (x *pass) lookAtFirstCordon(i int, s *Step) (look, error) {
 	l, err := x.lookAtFields(i, s)
-	if err != nil || l.change == nil {
+	if err != nil || l.change == nil && !l.ours {
 		return l, err
 	}
-	cordon, _, err := x.lookAtCordon(i, s.Args.Node)
-	l.change = cordon.change
-	l.why = cordon.why
-	l.wait = cordon.wait
-	return l, err
+	if l.done { // also if another runner wrote it
+		x.cordons[s.Args.Node] = cordon{fresh: true}
+	}
+	c, _, err := x.lookAtCordon(i, s.Args.Node)
+	c.writes = l.writes
+	c.ours = l.ours
+	return c, err
 }
 
-// full returns a node's pool and why it may not lose the node now: as many of its nodes are
-// down already as its maxUnavailable allows, whoever took them down. A node that is down
-// itself is lost already.
+// full returns a node's pool and why it may not lose the node: as many other nodes are
+// down as its maxUnavailable allows, whoever took them down. A node that is down itself,
+// cordoned or not, is lost already.
 func (v *view) full(n *corev1.Node) (pool, why string, err error) {
 	member, err := v.membership()
 	if err != nil {
@@ -127,7 +167,9 @@ func (v *view) full(n *corev1.Node) (pool, why string, err error) {
 	}
 	pool = member.Of(n.Labels).Primary
 	p, err := v.pool(pool)
-	if err != nil || p == nil || mcp.NodeStateOf(n).Unavailable() {
+	state := mcp.NodeStateOf(n)
+	state.Unschedulable = false
+	if err != nil || p == nil || state.Unavailable() {
 		return pool, "", err
 	}
 	nodes, err := v.nodesOf(pool)
@@ -140,7 +182,7 @@ func (v *view) full(n *corev1.Node) (pool, why string, err error) {
 	}
 	var down []string
 	for _, other := range nodes {
-		if mcp.NodeStateOf(other).Unavailable() {
+		if other.Name != n.Name && mcp.NodeStateOf(other).Unavailable() {
 			down = append(down, other.Name)
 		}
 	}

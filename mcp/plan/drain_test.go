@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -269,5 +270,54 @@ func TestUncordonedDuringAction(t *testing.T) {
 			n := checktest.Get(clusterapi.Get[corev1.Node](w.context(), w.memory, clusterapi.Key("", "w0")))(t)
 			checktest.Equal(t, false, n.Spec.Unschedulable, "unschedulable in the end")
 		})
+	}
+}
+
+// Two plans find the place of one node at the same time, since what they read is old. The
+// one that sees both cordoned puts its node back, and both plans finish.
+func TestCordonIsPutBack(t *testing.T) {
+	puts := 0
+	for seed := range uint64(40) {
+		nodes := []corev1.Node{mcptest.Worker("w0"), mcptest.Worker("w1")}
+		pool := resting("worker")
+		w := alone(t, &nodes[0], &nodes[1], &pool)
+		w.Close()
+		w.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: w.memory, Clock: w.clock, Seed: seed, Order: reconcile.Random,
+			Faults: reconcile.Faults{Stale: 0.7, Late: 0.7, Until: time.Hour}})
+		act := plan.ActionFunc(func(_ context.Context, c plan.Call) (plan.Outcome, error) {
+			return plan.Outcome{Done: c.Now.Sub(c.Started) > 3*time.Minute}, nil
+		})
+		var runners []*plan.Runner
+		for i := range nodes {
+			p := held(nodes[i].Name, true)
+			p.ID = fmt.Sprint("p", i)
+			runners = append(runners, w.start(p.ID, plan.Options{Plan: p, Actions: map[string]plan.Action{"act": act}}))
+		}
+		var both time.Time // since when both are cordoned
+		was := map[string]bool{}
+		checktest.OK(t, w.RunWhile(time.Hour, func() bool {
+			down := 0
+			for _, n := range checktest.Get(clusterapi.List[corev1.Node](w.context(), w.memory, clusterapi.ListOptions{}))(t) {
+				if n.Spec.Unschedulable {
+					down++
+				} else if was[n.Name] && w.clock.Now().Sub(mcptest.Epoch) < 3*time.Minute {
+					puts++
+				}
+				was[n.Name] = n.Spec.Unschedulable
+			}
+			switch {
+			case down < 2:
+				both = time.Time{}
+			case both.IsZero():
+				both = w.clock.Now()
+			case w.clock.Now().Sub(both) > 5*time.Second:
+				t.Fatalf("seed %d: both nodes are cordoned\n%s", seed, strings.Join(w.log, "\n"))
+			}
+			return runners[0].Progress().State != plan.StateFinished || runners[1].Progress().State != plan.StateFinished
+		}))
+		w.Close()
+	}
+	if puts == 0 {
+		t.Error("no seed puts a node back")
 	}
 }

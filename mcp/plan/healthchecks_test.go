@@ -44,7 +44,7 @@ func TestHealthChecks(t *testing.T) {
 		checktest.Same(t, []string{"active"}, c.HealthChecks)
 		state := clusterOf(2)
 		state.HealthChecks = c.HealthChecks
-		built, _, err := plan.PlanVSphereHardware(state, plan.VSphereHardwareOptions{ID: "p"})
+		built, _, err := plan.PlanNodes(state, custom("p", manual("by-hand")))
 		checktest.OK(t, err)
 		first, last := built.Steps[0], built.Steps[len(built.Steps)-1]
 		checktest.Equal(t, "pause-health-checks resume-health-checks", first.ID+" "+last.ID, "steps")

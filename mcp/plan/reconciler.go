@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -35,6 +36,7 @@ type reconciler struct {
 
 	calls     map[string]*call
 	drains    map[string]*drainState // by step
+	cordons   map[string]cordon      // by node
 	releases  map[string]string
 	pools     *reconcile.Objects
 	allPools  *reconcile.Index     // by ""
@@ -52,7 +54,7 @@ func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 	pools := new(reconcile.Objects)
 	all := pools.Index(func(*clusterapi.Object) []string { return []string{""} })
 	return &reconciler{Runner: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
-		calls: map[string]*call{}, drains: map[string]*drainState{}, releases: map[string]string{}, pools: pools, allPools: all,
+		calls: map[string]*call{}, drains: map[string]*drainState{}, cordons: map[string]cordon{}, releases: map[string]string{}, pools: pools, allPools: all,
 		moved: map[string]time.Time{}, lingering: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
 }
 
@@ -139,7 +141,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	// All that this look does has ended before another runner may take over.
 	ctx, cancel := reconcile.WithTimeout(reconcile.WithCallTimeout(ctx, callTimeout), callTimeout)
 	defer cancel()
-	p := &pass{reconciler: x, v: x.newView(ctx), ctx: ctx, now: r.Now}
+	p := &pass{reconciler: x, v: x.newView(ctx), ctx: ctx, now: r.Now, rand: r.Rand}
 	if x.holder == "" {
 		x.holder = x.o.Holder
 		if x.holder == "" {
@@ -182,4 +184,6 @@ type pass struct {
 	v   *view
 	ctx context.Context
 	now time.Time
+	// rand is for this look alone.
+	rand *rand.Rand
 }

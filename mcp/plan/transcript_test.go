@@ -149,7 +149,7 @@ func TestTranscriptRHEL(t *testing.T) {
 	for _, name := range []string{"worker-0", "worker-1"} {
 		modifyNode(w, name, func(n *corev1.Node) { n.Status.NodeInfo.OSImage = "Red Hat Enterprise Linux 8.8 (Ootpa)" })
 	}
-	p, warnings, err := plan.PlanRHEL(w.state(), plan.RHELOptions{ID: "hosts", Update: "playbook", PreCordon: "pre-cordon", PreUpgrade: "pre-upgrade", PreUncordon: "pre-uncordon", PostUpgrade: "post-upgrade"})
+	p, warnings, err := plan.PlanNodes(w.state(), hostPlan(t, "rhel-hooks"))
 	checktest.OK(t, err)
 	fails := true
 	ok := func(_ context.Context, c plan.Call) (plan.Outcome, error) {
@@ -182,7 +182,7 @@ func TestTranscriptRHEL(t *testing.T) {
 // action does.
 func TestTranscriptVSphereHardware(t *testing.T) {
 	w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 2}}, workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
-	p, warnings, err := plan.PlanVSphereHardware(w.state(), plan.VSphereHardwareOptions{ID: "hardware", Nodes: []string{"master-0", "worker-0"}, ShutDown: "vm", Upgrade: "vm", Template: true})
+	p, warnings, err := plan.PlanNodes(w.state(), hostPlan(t, "vsphere-nodes"))
 	checktest.OK(t, err)
 	vm := plan.ActionFunc(func(_ context.Context, c plan.Call) (plan.Outcome, error) {
 		up := corev1.ConditionFalse

@@ -1,0 +1,12 @@
+// Package action makes actions of plans from what is done to one node step by step.
+//
+// An [Action] keeps nothing in memory. [New] makes it an action of a plan, and records on
+// the node how far it is.
+//
+// [RunDetached] and [Reboot] are for actions that run commands on hosts.
+//
+// # Limits
+//
+//	limit                          default  field  past it
+//	progress of an action          4 KiB    -      fails the step
+package action
