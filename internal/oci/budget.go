@@ -2,6 +2,7 @@ package oci
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -74,6 +75,16 @@ func (b *Budget) Config(ctx context.Context, r Repository, d Descriptor, to any)
 		return err
 	}
 	return Decode(data, to)
+}
+
+// Resolve returns the digest of what has a tag, which nothing verifies. Errors are
+// those of Manifest.
+func (b *Budget) Resolve(ctx context.Context, r Repository, tag string) (string, error) {
+	data, err := r.Tagged(ctx, tag, b.limits.manifestSize(), &b.manifests)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(data)), nil
 }
 
 // Exhausted reports whether nothing is left: further images cannot be read either.

@@ -103,18 +103,40 @@ func (l *Layout) Tagged(tag string) ([]Descriptor, error) {
 }
 
 // Manifest implements [Store]. The repository hints at where to look first.
-func (l *Layout) Manifest(ctx context.Context, repository, reference string) (io.ReadCloser, error) {
+func (l *Layout) Manifest(_ context.Context, repository, reference string) (io.ReadCloser, error) {
 	if CheckDigest(reference) == nil {
 		return l.open(repository, "manifests", reference)
 	}
-	tagged, err := l.Tagged(reference)
-	if err == nil && len(tagged) == 0 {
-		err = &fs.PathError{Op: "open", Path: bounded.Quote(reference), Err: fs.ErrNotExist}
-	}
+	digest, err := l.tag(repository, reference)
 	if err != nil {
 		return nil, err
 	}
-	return l.Manifest(ctx, repository, tagged[0].Digest)
+	return l.open(repository, "manifests", digest)
+}
+
+// tag returns the digest that a tag has in a repository, or in the only place that has
+// the tag: the names of a mirror's repositories may be others.
+func (l *Layout) tag(repository, tag string) (string, error) {
+	tagged, err := l.Tagged(tag)
+	if err != nil {
+		return "", err
+	}
+	digests := map[string]bool{}
+	for _, d := range tagged {
+		name := strings.TrimSuffix(d.Annotations[RefName], ":"+tag)
+		if name == repository || strings.HasSuffix(repository, "/"+name) {
+			return d.Digest, nil
+		}
+		digests[d.Digest] = true
+	}
+	switch len(digests) {
+	case 0:
+		return "", &fs.PathError{Op: "open", Path: bounded.Quote(tag), Err: fs.ErrNotExist}
+	case 1:
+		return tagged[0].Digest, nil
+	}
+	return "", fmt.Errorf("%d images have the tag %s, none in repository %s",
+		len(digests), bounded.Quote(tag), bounded.Quote(repository))
 }
 
 // Blob implements [Store].

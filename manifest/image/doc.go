@@ -11,6 +11,9 @@
 //	...
 //	p, err := manifest.Load(ctx, fsys, manifest.LoadOptions{})
 //
+// [Source.Image] finds any image, such as a catalog or a bundle of operators, and has its
+// labels and files.
+//
 // # What is read
 //
 // [Open] and [FromFS] read, in place and without unpacking it, what lies in a

@@ -225,6 +225,49 @@ func TestStore(t *testing.T) {
 	checktest.ErrorIs(t, errors.ErrUnsupported, checktest.Err(src.List(t.Context())))
 }
 
+// Of an image its labels are known before its files are read; a tag leads to it.
+func TestImage(t *testing.T) {
+	l := ocitest.NewLayout()
+	files := l.Layer(ocitest.File("configs/a.yaml", "a"), ocitest.File("other/b", "b"))
+	labels := map[string]string{"where": "configs"}
+	labelled := l.Labelled(labels, files)
+	bare := l.JSON(oci.TypeManifest, oci.Manifest{MediaType: oci.TypeManifest, Layers: []oci.Descriptor{files}})
+	index := l.Index(labelled)
+	l.Write(ocitest.Named(index, "org/index:v1"), ocitest.Named(bare, "org/bare:v1"), ocitest.Named(bare, "org/bare:v2"))
+	src := opened(t)(image.FromFS(l.FS, image.Options{}))
+	for _, tt := range []struct {
+		spec, want string
+		labels     map[string]string
+		err        string
+	}{
+		{spec: "r.example/org/index:v1", want: labelled.Digest, labels: labels},
+		{spec: "r.example/org/index@" + index.Digest, want: labelled.Digest, labels: labels},
+		{spec: "r.example/org/bare:v1", want: bare.Digest},
+		{spec: "mirror.example/elsewhere:v2", want: bare.Digest},
+		{spec: "mirror.example/elsewhere:v1", err: `2 images have the tag "v1", none in repository "mirror.example/elsewhere"`},
+		{spec: "r.example/org/index:v3", err: "file does not exist"},
+		{spec: "r.example/org/index", err: "neither a digest nor a tag"},
+		{spec: "R", err: "must be lowercase"},
+	} {
+		spec, err := src.Resolve(t.Context(), tt.spec)
+		if tt.err != "" {
+			checktest.ErrorHas(t, tt.err, err)
+			continue
+		}
+		checktest.OK(t, err)
+		found := checktest.Get(src.Image(t.Context(), spec))(t)
+		checktest.SameIn(t, tt.spec, []any{tt.want, tt.labels}, []any{found.Digest, found.Labels})
+		fsys := checktest.Get(found.Files(t.Context(), "configs"))(t)
+		checktest.Equal(t, "a", string(checktest.Get(fs.ReadFile(fsys, "configs/a.yaml"))(t)), "%s", tt.spec)
+		checktest.ErrorIs(t, fs.ErrNotExist, checktest.Err(fs.Stat(fsys, "other")))
+	}
+	checktest.ErrorHas(t, "no digest by which", checktest.Err(src.Image(t.Context(), "r.example/org/index:v1")))
+	l.FS[oci.BlobPath(l.JSON("", map[string]any{"config": map[string]any{"Labels": labels}}).Digest)].Data = []byte("{}")
+	checktest.ErrorHas(t, "unable to read the configuration", checktest.Err(src.Image(t.Context(), "r.example/org/index@"+index.Digest)))
+	small := opened(t)(image.FromFS(l.FS, image.Options{Limits: image.Limits{ManifestSize: 10}}))
+	checktest.ErrorHas(t, "ManifestSize", checktest.Err(small.Resolve(t.Context(), "r.example/org/index:v1")))
+}
+
 func TestList(t *testing.T) {
 	l := ocitest.NewLayout()
 	amd, arm, plain := releaseImage(l, "linux/amd64", "1.0.0"), releaseImage(l, "linux/arm64/v8", "1.0.0"), releaseImage(l, "", "1.0.1")

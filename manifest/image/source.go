@@ -3,15 +3,11 @@ package image
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/internal/bounded"
-	"github.com/clusterupdate/clusterupdate/internal/imageref"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -81,21 +77,9 @@ func (s *Source) Close() error {
 // [*NotFoundError], [*PlatformError], [*DigestError] and [*LimitError], and those
 // of reading. Each call reads the image again.
 func (s *Source) Payload(ctx context.Context, r configv1.Release) (fs.FS, error) {
-	ref, err := imageref.Parse(r.Image)
-	if err == nil && ref.Digest == "" {
-		err = errors.New("it has no digest by which the image could be verified")
-	}
+	i, _, err := s.find(ctx, r.Image)
 	if err != nil {
-		return nil, fmt.Errorf("pull spec %s: %w", bounded.Quote(r.Image), err)
+		return nil, err
 	}
-	in := oci.Repository{Store: s.store, Name: ref.Name}
-	m, err := oci.Find(ctx, in, oci.Want{Digest: ref.Digest, Platform: s.o.Platform}, s.o.Limits)
-	var fsys fs.FS
-	if err == nil {
-		fsys, err = oci.Unpack(ctx, in, m.Layers, payloadDirs, s.o.Limits)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", s.name, ref.Digest, err)
-	}
-	return fsys, nil
+	return i.Files(ctx, payloadDirs...)
 }

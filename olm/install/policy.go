@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
+	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
 // Refusal is the error of an InstallPlan that holds what is not carried out.
@@ -104,7 +105,7 @@ func stepObject(plan *olmapi.InstallPlan, s *olmapi.Step) (*unstructured.Unstruc
 			Plan: planName(plan), Operator: s.Resolving, Object: object, Rule: rule, Text: fmt.Sprintf(text, args...),
 		}
 	}
-	u, err := decodeObject([]byte(s.Resource.Manifest))
+	u, err := objects.Decode([]byte(s.Resource.Manifest))
 	if err != nil {
 		return nil, refuse(nil, ruleManifest, "%v", err)
 	}

@@ -223,7 +223,7 @@ func bundleObjects(b *olm.Bundle) ([]*unstructured.Unstructured, error) {
 		if err := json.Unmarshal(p.Value, &value); err != nil {
 			return nil, fmt.Errorf("bundle %s: property %d (%s): %w", b.Name, i, p.Type, err)
 		}
-		u, err := decodeObject(value.Data)
+		u, err := objects.Decode(value.Data)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: property %d (%s): %w", b.Name, i, p.Type, err)
 		}

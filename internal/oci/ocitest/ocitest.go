@@ -127,14 +127,23 @@ func (l *Layout) Layer(entries ...Entry) oci.Descriptor {
 // Image adds an image for a platform os/architecture/variant, which may be
 // empty.
 func (l *Layout) Image(platform string, layers ...oci.Descriptor) oci.Descriptor {
-	config := l.Blob("application/vnd.oci.image.config.v1+json", []byte(`{"created":"`+platform+`"}`))
-	d := l.JSON(oci.TypeManifest, oci.Manifest{MediaType: oci.TypeManifest, Config: &config, Layers: layers})
+	d := l.image(map[string]any{"created": platform}, layers)
 	if platform != "" {
 		p, err := oci.ParsePlatform(platform)
 		check(err)
 		d.Platform = &p
 	}
 	return d
+}
+
+// Labelled adds an image whose configuration has labels.
+func (l *Layout) Labelled(labels map[string]string, layers ...oci.Descriptor) oci.Descriptor {
+	return l.image(map[string]any{"config": map[string]any{"Labels": labels}}, layers)
+}
+
+func (l *Layout) image(configuration map[string]any, layers []oci.Descriptor) oci.Descriptor {
+	config := l.JSON("application/vnd.oci.image.config.v1+json", configuration)
+	return l.JSON(oci.TypeManifest, oci.Manifest{MediaType: oci.TypeManifest, Config: &config, Layers: layers})
 }
 
 // Index adds an index.

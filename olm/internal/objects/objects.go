@@ -1,4 +1,4 @@
-// Package objects selects the objects of a namespace from a list.
+// Package objects reads the objects of bundles, and selects those of a namespace from a list.
 package objects
 
 import (

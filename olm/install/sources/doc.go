@@ -1,0 +1,61 @@
+// Package sources reads what package install installs: catalogs out of gRPC registries
+// and images, and bundles out of images.
+//
+// [NewRegistry] asks the registry of a CatalogSource, as OLM does. [NewImage] reads a
+// file-based catalog out of its image, so that no registry has to run. Both return a
+// [Catalog], which is an olm.Catalog. An [Unpacker] reads bundle images, in the place of
+// OLM's unpack jobs.
+//
+// Images come from an image.Source: registries, image layouts, mirrors on disk.
+//
+//	images, err := registry.New(registry.Options{Keychain: authn.DefaultKeychain})
+//	...
+//	index, err := sources.NewImage(sources.ImageOptions{Source: images, Image: "registry.example/index:v4.19"})
+//	...
+//	unpacker, err := sources.NewUnpacker(sources.UnpackerOptions{Source: images})
+//	...
+//	controller, err := install.New(install.Options{
+//		API:             cluster,
+//		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key: index}},
+//		Unpacker:        unpacker,
+//		Execute:         true,
+//	})
+//
+// # What is believed
+//
+// Manifests, configurations and layers are compared with their digests. Which digest a tag
+// has is what the registry says: catalogs are named by tags, bundles are only if
+// UnpackerOptions.Tags allows it. A gRPC registry is believed as it is: by its address, or
+// by its certificate with RegistryOptions.TLS.
+//
+// # Bundles
+//
+// A bundle is of the format registry+v1, as labels of the image or
+// metadata/annotations.yaml say, and the two must not differ. Its objects are the files of
+// one directory, manifests unless they name another one; of a file the first document, as
+// OLM has it. A file that is not called .yaml, .yml or .json and holds no object, such as a
+// README, is left out. The only ClusterServiceVersion is the one that the catalog names.
+//
+// # Limits
+//
+//	limit                              default    field                             past it
+//	bundles in all channels            1,000,000  RegistryOptions.MaxBundles        error
+//	bytes of a message of a registry   4 MiB      RegistryOptions.MaxMessageBytes   error
+//	bytes of all of its bundles        512 MiB    RegistryOptions.MaxBytes          error
+//	memory of a property               256 MiB    -                                 error
+//	files of a bundle                  1,000      UnpackerOptions.MaxFiles          error
+//	memory of all objects of a bundle  256 MiB    -                                 error
+//	bytes of bundles that are kept     64 MiB     UnpackerOptions.MaxKept           reads them again
+//	failures that are kept             1,000      -                                 forgets them
+//
+// Those of images are the limits of package image, those of catalogs in images the limits
+// of package catalog.
+//
+// # Concurrent use
+//
+// A [Catalog] and an [Unpacker] are safe for concurrent use. Options are plain data: safe
+// for concurrent use while nobody changes them.
+//
+// Source: operator-framework/operator-registry, pkg/api and pkg/lib/bundle;
+// operator-framework/operator-lifecycle-manager, pkg/controller/registry.
+package sources
