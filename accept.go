@@ -24,8 +24,8 @@ func (p *planner) accept() {
 	reason := "the cluster is at it"
 	switch h := p.o.cv.Status.History; {
 	case len(h) == 0 && a.key.target.origin == running:
-		if n := len(p.o.operators); n > 0 && !p.o.operators.are(w.release.Version) {
-			p.wait(stepAccept, w.release, "operators report something else: "+p.o.operators.String())
+		if n := len(p.o.operators); n > 0 && !p.o.operators.are(w.loaded.release.Version) {
+			p.wait(stepAccept, w.loaded.release, "operators report something else: "+p.o.operators.String())
 			return
 		} else if w.found = n > 0; w.found {
 			reason = "operators report it, and the history was lost"
@@ -35,13 +35,13 @@ func (p *planner) accept() {
 		p.accepts = true
 	case len(h) == 0 && a.key.target.origin == requested:
 		reason, p.accepts = "it was requested, and the history was lost", true
-	case clusterversion.SameRelease(&h[0], w.release):
+	case clusterversion.SameRelease(&h[0], w.loaded.release):
 	case a.key.target.origin == requested:
 		reason, p.accepts = "it was requested, and all checks passed", true
 	case p.d.installing:
 		reason, p.accepts = "Options.Own says that the cluster runs it", true
 	default:
-		p.wait(stepAccept, w.release, "nobody asked for it")
+		p.wait(stepAccept, w.loaded.release, "nobody asked for it")
 		return
 	}
 	step := stepApply
@@ -67,8 +67,8 @@ func (p *planner) refresh() {
 }
 
 func (p *planner) replace(step string, w *syncWork, reason string) {
-	p.do(Action{Step: step, Release: w.release, Reason: reason, adopt: w})
-	p.mem.adopt(w, &p.o.cv.Status, p.set.o.architecture(w.release))
+	p.do(Action{Step: step, Release: w.loaded.release, Reason: reason, adopt: w})
+	p.mem.adopt(w, &p.o.cv.Status, p.set.o.architecture(w.loaded.release))
 }
 
 func (p *planner) newWork(release *loaded, force bool) *syncWork {
@@ -85,7 +85,7 @@ func (p *planner) capabilities(g gates, implicit, has []string) manifest.Capabil
 		known.Insert(string(c))
 	}
 	if p.mem.work.sync != nil {
-		known.Insert(p.mem.work.sync.capabilities...)
+		known.Insert(p.mem.work.sync.loaded.capabilities...)
 	}
 	stay := sets.New(p.set.o.EnabledCapabilities...).Insert(implicit...)
 	for _, c := range p.o.cv.Status.Capabilities.EnabledCapabilities {

@@ -124,10 +124,10 @@ func (a *applier) begin(q reconcile.Request, start *passStart, cv *configv1.Clus
 		}
 	}
 	w, o := &a.work, &a.process.o
-	tasks := w.sync.payload.Tasks()
+	tasks := w.sync.loaded.payload.Tasks()
 	p := &pass{sync: w.sync, start: w.report, began: q.Now, limit: passLimit(start.state, a.process.interval(q))}
 	p.raw = passReport{
-		Version: p.sync.release.Version, Image: p.sync.release.Image, Hash: p.sync.payload.Hash, Total: len(tasks),
+		Version: p.sync.loaded.release.Version, Image: p.sync.loaded.release.Image, Hash: p.sync.loaded.payload.Hash, Total: len(tasks),
 		Reconciling: start.state == runlevel.Reconciling, Initial: start.state == runlevel.Initializing,
 		LastProgress: w.report.LastProgress,
 	}
@@ -147,7 +147,7 @@ func (a *applier) begin(q reconcile.Request, start *passStart, cv *configv1.Clus
 	}
 	p.run = run
 	o.Logger.Debug("a pass begins",
-		"release", versionText(p.sync.release), "state", start.state, "attempt", start.attempt+1)
+		"release", versionText(p.sync.loaded.release), "state", start.state, "attempt", start.attempt+1)
 	w.pass, w.begun, w.applied = true, q.Now, w.sync.loaded
 	a.process.accepts.Forget() // somebody may have changed it since the last pass
 	a.setCurrent(p)
@@ -186,7 +186,7 @@ func (a *applier) observe(p *pass, e clusterapi.Event) {
 	}
 	if p.shows(&e, at) {
 		task := clusterapi.Event{Type: EventTask, Time: e.Time, Message: e.Message, Err: e.Err}
-		a.process.emit(task, EventData{Release: p.sync.release, Pass: &e})
+		a.process.emit(task, EventData{Release: p.sync.loaded.release, Pass: &e})
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -308,7 +308,7 @@ func (a *applier) passEnded(q reconcile.Request, p *pass) {
 		w.attempt++
 		w.failures++
 		w.nextPass = q.Now.Add(passDelay(w.failures, interval, q.Rand.Float64()))
-		a.report(q.Now, p.sync.release)
+		a.report(q.Now, p.sync.loaded.release)
 	} else {
 		w.reported = ""
 		next.Failure, next.Completed, next.Initial, next.Reconciling = res.Report, p.start.Completed+1, false, true
@@ -322,8 +322,8 @@ func (a *applier) passEnded(q reconcile.Request, p *pass) {
 	}
 	p.report, p.start = w.report, w.report
 	if err == nil && !p.raw.Reconciling {
-		done := clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.release)}
-		a.process.emit(done, EventData{Release: p.sync.release})
+		done := clusterapi.Event{Type: EventCompleted, Time: q.Now, Message: "Done applying " + versionText(p.sync.loaded.release)}
+		a.process.emit(done, EventData{Release: p.sync.loaded.release})
 	}
 }
 

@@ -27,7 +27,7 @@ type passStart struct {
 
 // syncWork is what passes apply.
 type syncWork struct {
-	*loaded
+	loaded    *loaded
 	owner     types.UID // of the ClusterVersion
 	force     bool
 	overrides []configv1.ComponentOverride
@@ -43,7 +43,7 @@ func (w *syncWork) same(o *syncWork) bool {
 }
 
 func (w *syncWork) filter() manifest.Filter {
-	return manifest.Filter{Gates: w.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
+	return manifest.Filter{Gates: w.loaded.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
 }
 
 // work is what passes apply, and what they came to. It is a cache, about one entry of
@@ -66,6 +66,19 @@ type work struct {
 	applied  *loaded   // of which a pass has begun
 }
 
+// release is what passes apply; zero without any.
+func (w *work) release() configv1.Release {
+	if w.sync == nil {
+		return configv1.Release{}
+	}
+	return w.sync.loaded.release
+}
+
+// rests reports whether the last pass found the cluster to be as wanted.
+func (w *work) rests() bool {
+	return w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil
+}
+
 // adopt makes o what passes apply. Other work than before begins with a pass of its
 // own.
 func (w *work) adopt(o *syncWork, status *configv1.ClusterVersionStatus) {
@@ -78,10 +91,10 @@ func (w *work) adopt(o *syncWork, status *configv1.ClusterVersionStatus) {
 	} else {
 		next.awaits, next.failing = w.awaits, w.failing
 	}
-	if w.report.Image != o.release.Image {
-		next.report = passReport{Version: o.release.Version, Image: o.release.Image, LastProgress: w.report.LastProgress}
+	if w.report.Image != o.loaded.release.Image {
+		next.report = passReport{Version: o.loaded.release.Version, Image: o.loaded.release.Image, LastProgress: w.report.LastProgress}
 	}
-	state := next.state(status, o.release.Image)
+	state := next.state(status, o.loaded.release.Image)
 	if o.found {
 		state = runlevel.Reconciling
 	}
@@ -110,7 +123,7 @@ func (p *planner) apply() {
 	if w.sync == nil {
 		return
 	}
-	release := w.sync.release
+	release := w.sync.loaded.release
 	switch {
 	case len(h) == 0 || !clusterversion.SameRelease(&h[0], release):
 		p.wait(stepApply, release, "it is not what the history says")

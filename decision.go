@@ -113,7 +113,7 @@ type memory struct {
 // adopt makes w what passes apply.
 func (m *memory) adopt(w *syncWork, status *configv1.ClusterVersionStatus, architecture string) {
 	if m.work.sync == nil || m.work.sync.loaded != w.loaded {
-		m.loads.accepted = loadedMessage(w.release, architecture)
+		m.loads.accepted = loadedMessage(w.loaded.release, architecture)
 	}
 	m.loads.take(w.loaded)
 	m.work.adopt(w, status)
@@ -140,7 +140,7 @@ func (m *memory) causes(cv *configv1.ClusterVersion, hooks []clusterversion.Hook
 		}
 	}
 	if m.blocked() {
-		failures = append(failures, Cause{Subject: releaseSubject(w.sync.release), Message: m.loads.checks.blocked, Since: m.loads.checks.since})
+		failures = append(failures, Cause{Subject: releaseSubject(w.sync.loaded.release), Message: m.loads.checks.blocked, Since: m.loads.checks.since})
 	}
 	return awaits, failures
 }

@@ -7,7 +7,8 @@
 // and counts as unset), decides, writes the status on condition that nobody else
 // has meanwhile, and does what was decided. A decision is a pure function of what
 // was read; [Updater.Explain] returns the last one, with what the update waits for
-// and what failed. Its steps, each in a file of its own, are:
+// and what failed. In the sources, read.go has the reads, decision.go the decision and
+// write.go the writes; the steps, each in a file of its own, are:
 //
 //   - fetch: ask the update service which updates there are, where that is due
 //     (package graph).

@@ -62,7 +62,7 @@ func (w *payloadWatches) want(work *syncWork) []reconcile.Watch {
 		w.series = &watchSeries{}
 	}
 	w.of, w.list = work, nil
-	for _, kind := range w.tracker.Watch(work.payload.Tasks(), work.filter()) {
+	for _, kind := range w.tracker.Watch(work.loaded.payload.Tasks(), work.filter()) {
 		w.list = append(w.list, w.watch(kind))
 	}
 	return w.list

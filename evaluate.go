@@ -11,8 +11,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
@@ -207,4 +211,92 @@ func publishUpdates(s *configv1.ClusterVersionStatus, in statusInput, set func(c
 		s.ConditionalUpdateRisks = risk.ConditionalUpdateRisks(conditional)
 	}
 	set(configv1.RetrievedUpdates, l.Condition.Status, l.Condition.Reason, l.Condition.Message)
+}
+
+// clusterRisks answers the reads of the sources of risks in the cluster from
+// what was read before, and with any ClusterVersion.
+type clusterRisks struct {
+	answers map[read]answer
+	version *clusterapi.Object
+}
+
+type read struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName // empty: all of the kind
+}
+
+type answer struct {
+	objects []*clusterapi.Object
+	err     error
+}
+
+// readRisks reads what the sources of risks look at. A read that fails is an
+// answer too: the sources say what it means.
+func readRisks(ctx context.Context, api clusterapi.Reader) clusterRisks {
+	r := clusterRisks{answers: make(map[read]answer)}
+	operators, err := clusterapi.ListShared(ctx, api, operatorKind, clusterapi.ListOptions{})
+	r.answers[read{gvk: operatorKind}] = answer{operators, err}
+	for _, key := range []types.NamespacedName{adminGates, adminAcks} {
+		o, err := clusterapi.GetShared(ctx, api, configMapKind, key)
+		r.answers[read{configMapKind, key}] = answer{[]*clusterapi.Object{o}, err}
+	}
+	return r
+}
+
+// upgradeable computes the condition Upgradeable of a ClusterVersion, and the risks
+// behind it.
+func (r clusterRisks) upgradeable(cv *configv1.ClusterVersion, own string, deletions []string, style preconditions.ReasonStyle) preconditions.Upgradeability {
+	versions := risk.TargetVersions(cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates)
+	asked := *cv // without the long lists, at which no source looks
+	asked.ManagedFields, asked.Status.History, asked.Status.AvailableUpdates, asked.Status.ConditionalUpdates = nil, nil, nil, nil
+	u, err := clusterapi.ToUnstructured(&asked)
+	if err != nil {
+		return preconditions.Upgradeability{} // it was read from one
+	}
+	r.version = clusterapi.NewObject(u)
+	sources := preconditions.Sources(preconditions.RiskOptions{Reader: r, OwnVersion: own, Deletions: func() []string { return deletions }})
+	return preconditions.Upgradeable(context.Background(), sources, versions, style, nil)
+}
+
+// GetShared implements [clusterapi.Shared].
+func (r clusterRisks) GetShared(_ context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, error) {
+	if gvk == versionKind && key == clusterVersionKey {
+		return r.version, nil
+	}
+	a, ok := r.answers[read{gvk, key}]
+	if !ok {
+		return nil, fmt.Errorf("%s %s was not read", gvk.Kind, key)
+	}
+	return a.objects[0], a.err
+}
+
+// ListShared implements [clusterapi.Shared].
+func (r clusterRisks) ListShared(_ context.Context, gvk schema.GroupVersionKind, _ clusterapi.ListOptions) ([]*clusterapi.Object, error) {
+	a, ok := r.answers[read{gvk: gvk}]
+	if !ok {
+		return nil, fmt.Errorf("%s were not read", gvk.Kind)
+	}
+	return a.objects, a.err
+}
+
+// Get implements [clusterapi.Reader].
+func (r clusterRisks) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	o, err := r.GetShared(ctx, gvk, key)
+	if err != nil {
+		return nil, err
+	}
+	return o.Unstructured().DeepCopy(), nil
+}
+
+// List implements [clusterapi.Reader].
+func (r clusterRisks) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+	objects, err := r.ListShared(ctx, gvk, opts)
+	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
+		return nil, err
+	}
+	list := &unstructured.UnstructuredList{}
+	for _, o := range objects {
+		list.Items = append(list.Items, *o.Unstructured().DeepCopy())
+	}
+	return list, err
 }

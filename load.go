@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -178,7 +178,7 @@ func (p *planner) begin(r *loadRequest) {
 // applies reports whether passes apply a release as it would be loaded now.
 func (p *planner) applies(r *loadRequest) bool {
 	w := p.mem.work.sync
-	return w != nil && w.release.Image == r.release.Image && w.gates.key() == r.gates.key()
+	return w != nil && w.loaded.release.Image == r.release.Image && w.loaded.gates.key() == r.gates.key()
 }
 
 // refused reports whether r failed not long ago.
@@ -205,7 +205,7 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	}
 	r.key = attemptKey{p.d.target(release, from), p.o.cv.UID, p.o.cv.Generation}
 	if p.mem.work.sync != nil {
-		r.previous = p.mem.work.sync.payload
+		r.previous = p.mem.work.sync.loaded.payload
 	}
 	if from == requested && p.d.gates.acceptRisks {
 		r.accepted = p.mem.updates.acceptedOf(release.Image)
@@ -420,4 +420,83 @@ func (l *loader) discard(ctx context.Context, r configv1.Release) {
 	if d, ok := l.process.o.Payloads.(manifest.Discarder); ok {
 		l.process.log("the payload could not be discarded", panics.Isolate(func() error { return d.Discard(ctx, r) }))
 	}
+}
+
+// Step is a step of loading a release, as the reason of the condition
+// ReleaseAccepted names it.
+type Step string
+
+// The steps of loading a release, in their order.
+const (
+	RetrievePayload      Step = "RetrievePayload"
+	LoadPayload          Step = "LoadPayload"
+	VerifyPayloadVersion Step = "VerifyPayloadVersion"
+	PreconditionChecks   Step = "PreconditionChecks"
+	PayloadLoaded        Step = "PayloadLoaded"
+)
+
+// Reasons of a [LoadError] that users know from the operator.
+const (
+	ReasonVerificationFailed = "ImageVerificationFailed"
+	ReasonRetrievalFailed    = "UpdatePayloadRetrievalFailed"
+	ReasonPreconditionFailed = "UpgradePreconditionCheckFailed"
+)
+
+// LoadError says at which step a release could not be accepted, and why. The
+// cluster stays with what it ran.
+type LoadError struct {
+	Step    Step
+	Release configv1.Release
+	// Reason is a machine-readable cause where there is one.
+	Reason string
+	// Message is that of the condition ReleaseAccepted.
+	Message string
+	Err     error
+}
+
+// Error is Message.
+func (e *LoadError) Error() string { return e.Message }
+
+// Unwrap returns Err.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// failed words the end of a load, and tells of it unless it was called off.
+func (l *loader) failed(ctx context.Context, step Step, event clusterapi.EventType, r configv1.Release, reason string, err error) *LoadError {
+	e := l.failure(step, r, reason, err)
+	if ctx.Err() != nil {
+		return e
+	}
+	message := e.Message
+	if step == RetrievePayload { // the event tells what the condition leaves out
+		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
+	}
+	l.process.emit(clusterapi.Event{Type: event, Message: message, Err: err}, EventData{Release: r})
+	return e
+}
+
+func (l *loader) failure(step Step, r configv1.Release, reason string, err error) *LoadError {
+	e := &LoadError{Step: step, Release: r, Reason: reason, Err: err}
+	switch step {
+	case RetrievePayload:
+		e.Message = fmt.Sprintf("Retrieving payload failed %s failure=%v", quoted(r), err)
+	case LoadPayload:
+		e.Message = fmt.Sprintf("Loading payload failed %s failure=%v", quoted(r), err)
+	case VerifyPayloadVersion:
+		e.Message = fmt.Sprintf("Verifying payload failed %s failure=%v", quoted(r), err)
+	default:
+		e.Message = fmt.Sprintf("Preconditions failed for payload loaded %s: %v", quoted(r), err)
+	}
+	return e
+}
+
+func loadedMessage(r configv1.Release, architecture string) string {
+	return fmt.Sprintf("Payload loaded %s architecture=%q", quoted(r), architecture)
+}
+
+func manifestReason(err error) string {
+	var m *manifest.Error
+	if errors.As(err, &m) {
+		return m.Reason
+	}
+	return ""
 }

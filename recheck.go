@@ -45,21 +45,21 @@ type recheckID struct {
 // release, and reports whether the pass has to wait for them. A process that
 // goes on with an update does not: it cannot know that nothing was applied.
 func (p *planner) unchecked(w *syncWork) bool {
-	if w.origin != requested || p.mem.work.applied == w.loaded {
+	if w.loaded.origin != requested || p.mem.work.applied == w.loaded {
 		return false
 	}
 	c := p.mem.loads.checks
 	if c.of != w.loaded {
-		c = recheck{of: w.loaded, passed: w.checked}
+		c = recheck{of: w.loaded, passed: w.loaded.checked}
 	}
 	switch {
 	case !p.now.After(c.passed.Add(checksHold)):
 		return false
 	case c.blocked != "" && p.later(c.retry, p.longestWait()):
-		p.waitUntil(stepApply, w.release, c.retry, c.blocked)
+		p.waitUntil(stepApply, w.loaded.release, c.retry, c.blocked)
 	default:
-		r := loadRequest{cv: p.o.cv, own: p.d.own, now: p.now, gates: w.gates, force: w.force, release: w.release}
-		p.do(Action{Step: stepApply, Release: w.release, Reason: fmt.Sprintf("the checks ran more than %s ago: they run again before anything is applied", checksHold),
+		r := loadRequest{cv: p.o.cv, own: p.d.own, now: p.now, gates: w.loaded.gates, force: w.force, release: w.loaded.release}
+		p.do(Action{Step: stepApply, Release: w.loaded.release, Reason: fmt.Sprintf("the checks ran more than %s ago: they run again before anything is applied", checksHold),
 			recheck: &recheckCall{recheckID{w.loaded, c.failures, c.passed}, r}})
 	}
 	return true

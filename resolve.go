@@ -66,7 +66,7 @@ func intentOf(o object, m memory, set settings) intent {
 	}
 	var applied configv1.Release
 	if m.work.sync != nil {
-		applied = m.work.sync.release
+		applied = m.work.sync.loaded.release
 	}
 	d.base = graph.FillRelease(graph.FillRelease(d.base, applied, nil), cv.Status.Desired, nil)
 
