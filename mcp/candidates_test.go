@@ -78,20 +78,6 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-func TestOrder(t *testing.T) {
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.AtMost(9))),
-		mcptest.Worker("none-old", mcptest.Age(99)), mcptest.Worker("none-b"), mcptest.Worker("none-a"),
-		mcptest.Worker("z2-old", mcptest.Zone("z2"), mcptest.Age(5)), mcptest.Worker("z1-young", mcptest.Zone("z1")), mcptest.Worker("z1-old", mcptest.Zone("z1"), mcptest.Age(1)),
-		mcptest.Worker("empty", mcptest.Zone("")))
-	sel := mcp.Candidates(in, "worker")
-	want := []string{"empty", "z1-old", "z1-young", "z2-old", "none-old", "none-a", "none-b"}
-	checktest.Same(t, want, sel.Nodes)
-	checktest.Same(t, []string{"", "z1", "z1", "z2", "", "", ""}, sel.Zones)
-	if len(sel.Warnings) != 1 {
-		t.Errorf("warnings = %q", sel.Warnings)
-	}
-}
-
 // The numbers of capacity and order on one small pool.
 func TestCapacityAndOrder(t *testing.T) {
 	nodes := []corev1.Node{
@@ -371,14 +357,6 @@ func TestExplain(t *testing.T) {
 	var c *mcp.PoolConflictError
 	if _, a, ok := s.Node("twice"); !ok || !errors.As(a.Err, &c) || c.Node != "twice" {
 		t.Errorf("%+v", a)
-	}
-}
-
-func TestCompatNegativeMaxUnavailable(t *testing.T) {
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", mcptest.AtMost(-1))), mcptest.Worker("a"))
-	in.Options.Compat = true
-	if sel := mcp.Candidates(in, "worker"); sel.Err != nil || sel.Capacity != 0 || len(sel.Nodes) > 0 || sel.MaxUnavailable != -1 {
-		t.Errorf("%+v", sel)
 	}
 }
 

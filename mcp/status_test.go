@@ -138,23 +138,6 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-func TestDegradedTexts(t *testing.T) {
-	for _, tt := range []struct{ message, reason, want string }{
-		{"", "", ""},
-		{"m", "", `Node k is reporting: "m"`},
-		{"", "r", `Node k is reporting: "r"`},
-		{"m with r", "r", `Node k is reporting: "m with r"`},
-		{"m", "r", `Node k is reporting: "m; r"`},
-	} {
-		in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("k", mcptest.State("Unreconcilable"), mcptest.Reason(tt.reason)))
-		in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcptest.Mcn("k", mcptest.Says("NodeDegraded", tt.message))}
-		c := mcptest.ConditionOf(mcp.PoolStatus(in, "worker"), "NodeDegraded")
-		if c.Message != tt.want || c.Reason != "1 nodes are reporting degraded status on sync" {
-			t.Errorf("%q, %q: %+v", tt.message, tt.reason, c)
-		}
-	}
-}
-
 // A condition stays small whatever how many nodes have to say, and says what
 // is missing.
 func TestDegradedTextsAreBounded(t *testing.T) {
@@ -200,45 +183,6 @@ func TestDegradedTextsAreBounded(t *testing.T) {
 	}
 }
 
-func TestImageModeCounts(t *testing.T) {
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")),
-		mcptest.Updated(mcptest.Worker("a")), mcptest.Updated(mcptest.Worker("b")), mcptest.Updated(mcptest.Worker("c")), mcptest.Worker("d"), mcptest.Worker("e"))
-	other := mcptest.Mcn("c", mcptest.Says("Updated", ""))
-	other.Status.ConfigVersion.Desired = "O"
-	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{
-		mcptest.Mcn("a", mcptest.Says("Updated", "")), mcptest.Mcn("b", mcptest.Says("NodeDegraded", "x"), mcptest.Says("Updated", "")), other,
-		mcptest.Mcn("d", mcptest.Says("Updated", ""), mcptest.Says("NodeDegraded", "")), mcptest.Mcn("gone", mcptest.Says("Updated", "")),
-	}
-	in.Options.ImageModeStatusReporting = true
-	st := mcp.PoolStatus(in, "worker")
-	if st.UpdatedMachineCount != 2 || st.DegradedMachineCount != 1 || st.ReadyMachineCount != 3 {
-		t.Errorf("%s", mcptest.Brief(st))
-	}
-}
-
-func TestPoolSynchronizers(t *testing.T) {
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Updated(mcptest.Worker("a")), mcptest.Updated(mcptest.Worker("b")), mcptest.Worker("c", mcptest.Cordoned))
-	pinned := func(current, desired int32) mcfgv1.MachineConfigNode {
-		m := mcptest.Mcn("b", mcptest.Says("Resumed", ""))
-		m.Status.PinnedImageSets = []mcfgv1.MachineConfigNodeStatusPinnedImageSet{{Name: "s", CurrentGeneration: current, DesiredGeneration: desired}}
-		return m
-	}
-	in.MachineConfigNodes = []mcfgv1.MachineConfigNode{mcptest.Mcn("a", mcptest.Says("Updated", "")), pinned(1, 2), mcptest.Mcn("c")} // c has not said anything yet
-	if st := mcp.PoolStatus(in, "worker"); st.PoolSynchronizersStatus != nil {
-		t.Errorf("%+v", st.PoolSynchronizersStatus)
-	}
-	in.Options.PoolSynchronizers = true
-	for _, tt := range []struct {
-		m    mcfgv1.MachineConfigNode
-		want int64
-	}{{pinned(1, 2), 1}, {pinned(2, 2), 2}, {pinned(0, 0), 1}} {
-		in.MachineConfigNodes[1] = tt.m
-		want := []mcfgv1.PoolSynchronizerStatus{{PoolSynchronizerType: mcfgv1.PinnedImageSets,
-			MachineCount: 3, ReadyMachineCount: 2, AvailableMachineCount: 2, UnavailableMachineCount: 1, UpdatedMachineCount: tt.want}}
-		checktest.Same(t, want, mcp.PoolStatus(in, "worker").PoolSynchronizersStatus)
-	}
-}
-
 func TestCertificates(t *testing.T) {
 	at := metav1.NewTime(mcptest.Epoch)
 	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
@@ -247,125 +191,6 @@ func TestCertificates(t *testing.T) {
 		{BundleFile: "KubeAPIServerServingCAData", Subject: "s", NotAfter: &at}, {BundleFile: "RootCAData", Subject: "t"}}
 	want := []mcfgv1.CertExpiry{{Bundle: "KubeAPIServerServingCAData", Subject: "s", Expiry: &at}}
 	checktest.Same(t, want, mcp.PoolStatus(in, "worker").CertExpirys)
-}
-
-func TestConditionsMove(t *testing.T) {
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Worker("a"))
-	first := mcp.PoolStatus(in, "worker")
-	in.Nodes[0] = mcptest.Updated(in.Nodes[0])
-	s := mcp.NewState(in.Objects, in.Options)
-	later := s.Status("worker", first, mcptest.Epoch.Add(time.Minute))
-	var order []string
-	for _, c := range later.Conditions {
-		moved := ""
-		if !c.LastTransitionTime.Time.Equal(mcptest.Epoch) {
-			moved = " moved"
-		}
-		order = append(order, string(c.Type)+moved)
-	}
-	checktest.Same(t, []string{"NodeDegraded", "Degraded", "Updated moved", "Updating moved"}, order)
-	// Another message alone moves the condition, not its time.
-	p := mcptest.Pool("worker", "N2", mcptest.Paused)
-	s.Apply(mcp.Change{Object: &p})
-	one := s.Status("worker", later, mcptest.Epoch.Add(2*time.Minute))
-	p.Spec.Configuration.Name = "N3"
-	s.Apply(mcp.Change{Object: &p})
-	two := s.Status("worker", one, mcptest.Epoch.Add(3*time.Minute))
-	c := mcptest.ConditionOf(two, "Updating")
-	if c.Message != "Pool is paused; will not update to MachineConfig N3" || !c.LastTransitionTime.Time.Equal(mcptest.Epoch.Add(time.Minute)) {
-		t.Errorf("%+v", c)
-	}
-	if two.Conditions[len(two.Conditions)-1].Type != "Updating" {
-		t.Errorf("%s", mcptest.Brief(two))
-	}
-}
-
-func TestLayeredStatus(t *testing.T) {
-	type row struct {
-		conditions              []string
-		updating, paused, image string // Updating, Updating when paused, ImageBuildDegraded
-	}
-	const none = " "
-	for _, tt := range []row{
-		{nil, "True Pool is waiting for a new OS image build to start (mosc: mosc)",
-			"True Pool is paused; waiting for a new OS image build to start (mosc: mosc)", none},
-		{[]string{"Prepared"}, "True Pool is waiting for OS image build to start (mosb: mosb)",
-			"True Pool is paused; OS image build has been prepared but will not rollout (mosb: mosb)", "False New build started"},
-		{[]string{"Building"}, "True Pool is waiting for OS image build to complete (mosb: mosb)",
-			"True Pool is paused; OS image build in progress (mosb: mosb)", "False New build started"},
-		{[]string{"Succeeded"}, "True Pool is waiting for nodes to apply OS image (mosb: mosb)",
-			"False Pool is paused; OS image build completed successfully (mosb: mosb)", "False Build completed successfully"},
-		{[]string{"Failed"}, "False Pool update stopped due to OS image build failure (mosb: mosb)",
-			"False Pool is paused; OS image build failed (mosb: mosb)", none},
-		{[]string{"Interrupted"}, "False Pool update stopped due to OS image build being interrupted (mosb: mosb)",
-			"False Pool is paused; OS image build was interrupted (mosb: mosb)", none},
-		{[]string{""}, "True Pool is waiting for OS image build to start (mosb: mosb)",
-			"True Pool is paused; OS image build has been created but not yet started (mosb: mosb)", none},
-	} {
-		for _, isPaused := range []bool{false, true} {
-			for _, compat := range []bool{false, true} {
-				in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.Paused = isPaused })), mcptest.Worker("a"))
-				in.Options.Compat = compat
-				mcptest.Layered(&in, "i", tt.conditions...)
-				want := tt.updating
-				if isPaused {
-					want = tt.paused
-				}
-				st := mcp.PoolStatus(in, "worker")
-				c := mcptest.ConditionOf(st, "Updating")
-				if got := string(c.Status) + " " + c.Message; got != want {
-					t.Errorf("%v, paused %v: %s, want %s", tt.conditions, isPaused, got, want)
-				}
-				c = mcptest.ConditionOf(st, "ImageBuildDegraded")
-				if got := string(c.Status) + " " + c.Message; got != tt.image {
-					t.Errorf("%v: ImageBuildDegraded %q", tt.conditions, got)
-				}
-				again := mcp.NewState(in.Objects, in.Options).Status("worker", st, mcptest.Epoch.Add(time.Hour))
-				if !compat && !cmp.Equal(st, again) {
-					t.Errorf("%v, paused %v: not idempotent: %s", tt.conditions, isPaused, cmp.Diff(st, again))
-				}
-			}
-		}
-	}
-	images := mcptest.Annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")), mcptest.Updated(mcptest.Worker("a", images)))
-	mcptest.Layered(&in, "i", "Succeeded")
-	checkStatus(t, in, "worker", `
-		1 updated 1 ready 1 unavailable 0 degraded 0 N
-		Updated=True All nodes are updated with MachineConfig N / Image i
-		Updating=False
-		NodeDegraded=False
-		ImageBuildDegraded=False (BuildSuccess) Build completed successfully
-		Degraded=False`)
-	in.Nodes = append(in.Nodes, mcptest.Worker("b", mcptest.State("Degraded"), mcptest.Reason("r")))
-	checkStatus(t, in, "worker", `
-		2 updated 1 ready 1 unavailable 1 degraded 1
-		Updated=False
-		Updating=False Pool update paused due to degraded condition
-		NodeDegraded=True (1 nodes are reporting degraded status on sync) Node b is reporting: "r"
-		ImageBuildDegraded=False (BuildSuccess) Build completed successfully
-		Degraded=True Node b is reporting: "r"`)
-}
-
-func TestImageBuildDegradedClears(t *testing.T) {
-	was := func(p *mcfgv1.MachineConfigPool) {
-		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{{Type: "ImageBuildDegraded", Status: isTrue, Reason: "x"}}
-	}
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N", was)))
-	c := mcptest.ConditionOf(mcp.PoolStatus(in, "worker"), "ImageBuildDegraded")
-	if c.Status != isFalse || c.Reason != "NoLayeredObjects" || c.Message != "No layered pool objects found, clearing stale build degraded condition" {
-		t.Errorf("%+v", c)
-	}
-	mcptest.Layered(&in, "")
-	c = mcptest.ConditionOf(mcp.PoolStatus(in, "worker"), "ImageBuildDegraded")
-	if c.Status != isFalse || c.Reason != "BuildPending" || c.Message != "MachineOSConfig updated/created, waiting for MachineOSBuild" {
-		t.Errorf("%+v", c)
-	}
-	mcptest.Layered(&in, "", "Failed")
-	st := mcp.PoolStatus(in, "worker")
-	if c := mcptest.ConditionOf(st, "Degraded"); c.Status != isTrue || c.Message != "Custom OS image build failed" {
-		t.Errorf("%s", mcptest.Brief(st))
-	}
 }
 
 func TestLayeredCandidates(t *testing.T) {
