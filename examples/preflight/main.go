@@ -38,6 +38,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 func main() { program.Main(command()) }
@@ -101,7 +102,7 @@ func (o *options) check() (policy preconditions.Policy, plan preconditions.Plan,
 	}
 	for _, allow := range o.allow {
 		name, why, ok := strings.Cut(allow, "=")
-		known := slices.ContainsFunc(preconditions.Default(), func(c preconditions.Check) bool { return c.Name() == name })
+		known := slices.ContainsFunc(rules.Default(rules.Options{}), func(c preconditions.Check) bool { return c.Name() == name })
 		if !ok || why == "" || !known {
 			return policy, plan, program.Usagef("-allow %s: not the name of a check, =, and why", allow)
 		}

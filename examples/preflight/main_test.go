@@ -10,7 +10,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
-	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -58,7 +58,7 @@ func TestFormats(t *testing.T) {
 		Transition struct{ Current, Target string }
 		Results    []struct{ Check, State string }
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Transition.Target != "4.21.1" || len(report.Results) != len(preconditions.Default()) {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || report.Transition.Target != "4.21.1" || len(report.Results) != len(rules.Default(rules.Options{})) {
 		t.Errorf("%v: %.300s", err, out)
 	}
 	if _, out, _ = run(t, "-o", "markdown"); !strings.HasPrefix(out, "# Update from 4.20.3 to 4.21.1\n\n**Nothing blocks the update:") {
@@ -74,7 +74,7 @@ func TestRecorded(t *testing.T) {
 	checktest.Has(t, out, "Blocking:\n  ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable: ",
 		"  AdminAcks NotCollected: ", "\nThe update is blocked: ")
 	var allow []string
-	for _, c := range preconditions.Default() {
+	for _, c := range rules.Default(rules.Options{}) {
 		allow = append(allow, "-allow", c.Name()+"=a test")
 	}
 	code, out, _ = run(t, append(allow, "-strict", "-dump", dir, "-to", "4.15.0")...)
@@ -102,7 +102,7 @@ func TestStrict(t *testing.T) {
 		t.Errorf("-strict: exit %d", code)
 	}
 	args := []string{"-strict", "-dump", dir, "-to", "4.18.6"}
-	for _, c := range preconditions.Default() {
+	for _, c := range rules.Default(rules.Options{}) {
 		if c.Name() != "Channel" {
 			args = append(args, "-allow", c.Name()+"=a test")
 		}
