@@ -3,6 +3,7 @@ package clusterupdate
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -26,14 +27,15 @@ type decider struct {
 	loader    *loader
 	applier   *applier
 
-	cv        *configv1.ClusterVersion // as last read or written; shared
-	entry     entry                    // of its history
-	d         intent                   // of it
-	hooks     hookAnswers              // what the hooks said
-	hookCalls []int                    // of each hook that have ended
-	asked     *configv1.Update         // by automatic mode, last
-	ended     []func(now time.Time, q reconcile.Request)
-	active    bool // a ClusterOperator got further
+	cv         *configv1.ClusterVersion // as last read or written; shared
+	entry      entry                    // of its history
+	d          intent                   // of it
+	hooks      hookAnswers              // what the hooks said
+	hookCalls  []int                    // of each hook that have ended
+	asked      *configv1.Update         // by automatic mode, last
+	preflights preflights
+	ended      []func(now time.Time, q reconcile.Request)
+	active     bool // a ClusterOperator got further
 }
 
 func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
@@ -50,7 +52,7 @@ func newDecider(u *Updater, api clusterapi.ClusterAPI) *decider {
 func (r *decider) memory() memory {
 	return memory{
 		updates: r.retriever.updates, loads: r.loader.loads, work: r.applier.work,
-		hooks: r.hooks, asked: r.asked, hookCalls: r.hookCalls,
+		hooks: r.hooks, asked: r.asked, hookCalls: r.hookCalls, preflights: r.preflights,
 	}
 }
 
@@ -77,6 +79,9 @@ func (r *decider) Watches() []reconcile.Watch {
 				return nil // somebody else, or what was written here
 			}
 			r.reader.forget()
+			if key != clusterVersionKey {
+				r.preflights.changed()
+			}
 			return now
 		}
 	}
@@ -88,7 +93,11 @@ func (r *decider) Watches() []reconcile.Watch {
 			if old != nil && new != nil {
 				before, _ := clusterapi.As[configv1.ClusterOperator](old)
 				after, _ := clusterapi.As[configv1.ClusterOperator](new)
-				r.active = r.active || before != nil && after != nil && stateOf(before) != stateOf(after)
+				moved := before != nil && after != nil && stateOf(before) != stateOf(after)
+				r.active = r.active || moved
+				if moved {
+					r.preflights.changed()
+				}
 			}
 			return now
 		}},
@@ -109,8 +118,8 @@ func (r *decider) Watches() []reconcile.Watch {
 
 // operatorState is what of a ClusterOperator may let an update go on.
 type operatorState struct {
-	version             string
-	available, degraded configv1.ConditionStatus
+	version                          string
+	available, degraded, upgradeable configv1.ConditionStatus
 }
 
 func stateOf(co *configv1.ClusterOperator) (s operatorState) {
@@ -125,6 +134,8 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 			s.available = c.Status
 		case configv1.OperatorDegraded:
 			s.degraded = c.Status
+		case configv1.OperatorUpgradeable:
+			s.upgradeable = c.Status
 		}
 	}
 	return s
@@ -163,6 +174,7 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	m := r.memory()
 	r.d = intentOf(*o, m, set)
 	r.loader.loads.ask(r.d.target(r.d.want, r.d.origin), r.d.target(r.d.base, r.d.baseOrigin), m.work.release())
+	r.preflights.asked = r.d.preflightKey(o.cv.UID)
 	m = r.memory()
 	status, actions := plan(q.Now, *o, r.d, m, set)
 	r.explainer.decided(q.Now, &r.d, actions)
@@ -191,6 +203,9 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 		return reconcile.Result{}, o.lost
 	}
 	watches := a.watches.want(a.watched(&r.cv.Status))
+	if r.d.resolution.Preflight.Image != "" {
+		watches = append(slices.Clone(watches), r.poolWatch())
+	}
 	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: watches}, nil
 }
 
@@ -240,6 +255,7 @@ func (r *decider) write(ctx context.Context, now time.Time, status configv1.Clus
 		r.reader.forget()
 	}
 	r.cv, r.entry = stored, entryOf(stored)
+	r.preflights.stale = false
 	return nil
 }
 
@@ -264,7 +280,9 @@ func (r *decider) flush(ctx context.Context) {
 	m := r.memory()
 	m.work.report = p.reported()
 	in := newStatusInput(r.process.o.Clock.Now(), r.cv, r.d, &m, &settings{o: &r.process.o})
-	r.writer.flush(ctx, r.cv, nextStatus(r.cv.Status, in))
+	status := nextStatus(r.cv.Status, in)
+	m.preflights.show(&status, in.now.Time, r.cv, &r.d, false)
+	r.writer.flush(ctx, r.cv, status)
 }
 
 // look is what a look leads to.
@@ -297,10 +315,11 @@ func (r *decider) follow(e entry) {
 }
 
 // forgetRelease drops what is kept about the release that the cluster was at, with the
-// verifier that its payload configures.
+// verifier that its payload configures and what preflights found.
 func (r *decider) forgetRelease() {
 	r.applier.forget()
 	r.loader.trust.forget()
+	r.preflights = preflights{stale: true}
 }
 
 // act does what an action says.
@@ -318,6 +337,8 @@ func (r *decider) act(ctx context.Context, q reconcile.Request, o *object, a *Ac
 		next.jobs = append(next.jobs, r.loader.recheckJob(a.recheck, func(decision preconditions.Decision, err error) {
 			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) { r.rechecked(a.recheck.id, decision, err, now, q) })
 		}))
+	case a.preflight != nil:
+		next.jobs = append(next.jobs, r.preflightJob(a.preflight))
 	case a.load != nil:
 		next.jobs = append(next.jobs, r.loader.job(a.load, func(out *loaded, refusal *LoadError) {
 			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {

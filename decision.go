@@ -13,16 +13,17 @@ import (
 
 // The steps of an update, in their order. Each has a file of its own.
 const (
-	stepFetch    = "fetch"
-	stepEvaluate = "evaluate"
-	stepResolve  = "resolve"
-	stepLoad     = "load"
-	stepAccept   = "accept"
-	stepApply    = "apply"
-	stepComplete = "complete"
+	stepFetch     = "fetch"
+	stepEvaluate  = "evaluate"
+	stepResolve   = "resolve"
+	stepPreflight = "preflight"
+	stepLoad      = "load"
+	stepAccept    = "accept"
+	stepApply     = "apply"
+	stepComplete  = "complete"
 )
 
-var steps = []string{stepFetch, stepEvaluate, stepResolve, stepLoad, stepAccept, stepApply, stepComplete}
+var steps = []string{stepFetch, stepEvaluate, stepResolve, stepPreflight, stepLoad, stepAccept, stepApply, stepComplete}
 
 // Decision is what an [Updater] decided at one time.
 type Decision struct {
@@ -51,8 +52,8 @@ type Cause struct {
 
 // Action is a step that an [Updater] takes, or will take.
 type Action struct {
-	// Step is fetch, evaluate, resolve, load, accept, apply or complete: see
-	// the package's documentation.
+	// Step is fetch, evaluate, resolve, preflight, load, accept, apply or complete:
+	// see the package's documentation.
 	Step string `json:"step"`
 	// Release is what it is about, as far as it is about one.
 	Release configv1.Release `json:"release,omitzero"`
@@ -64,14 +65,15 @@ type Action struct {
 	// Waits says that nothing is done yet.
 	Waits bool `json:"waits,omitempty"`
 
-	fetch   *retrieval       // to run
-	load    *loadRequest     // to run
-	ask     *configv1.Update // for which to ask
-	adopt   *syncWork        // to apply from now on
-	pass    *passStart       // to begin
-	resume  bool             // what a pass waits for is looked at
-	hook    *hookCall        // to make
-	recheck *recheckCall     // to run
+	fetch     *retrieval       // to run
+	load      *loadRequest     // to run
+	ask       *configv1.Update // for which to ask
+	adopt     *syncWork        // to apply from now on
+	pass      *passStart       // to begin
+	resume    bool             // what a pass waits for is looked at
+	hook      *hookCall        // to make
+	recheck   *recheckCall     // to run
+	preflight *preflightCall   // to run
 }
 
 // object is the ClusterVersion as it was read, and what else of the cluster a
@@ -101,11 +103,12 @@ type settings struct {
 // It is about one entry of the history and one request. Where either has moved, for
 // whatever reason, it is dropped before anything else happens.
 type memory struct {
-	updates availableUpdates
-	loads   loads
-	work    work
-	hooks   hookAnswers
-	asked   *configv1.Update // by automatic mode, last
+	updates    availableUpdates
+	loads      loads
+	work       work
+	hooks      hookAnswers
+	preflights preflights
+	asked      *configv1.Update // by automatic mode, last
 
 	hookCalls []int // calls of each hook that have ended
 }
@@ -169,7 +172,9 @@ func plan(now time.Time, o object, d intent, m memory, set settings) (configv1.C
 	p.accept()
 	p.complete()
 	p.status, p.risks = p.judge()
+	p.mem.preflights.show(&p.status, now, o.cv, &p.d, p.accepts)
 	p.resolve()
+	p.preflight()
 	p.fetch()
 	p.hooks()
 	p.apply()

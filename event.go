@@ -12,6 +12,7 @@ import (
 // its image where the version is not known; Data is always an [*EventData].
 const (
 	EventRetrievedUpdates           clusterapi.EventType = "RetrievedUpdates"           // the graph failed to answer, or answered otherwise than before
+	EventPreflight                  clusterapi.EventType = "Preflight"                  // the check of Release begins, or has ended; Message says with what
 	EventUpdateRequested            clusterapi.EventType = "UpdateRequested"            // automatic mode asks for Release
 	EventRequestIgnored             clusterapi.EventType = "RequestIgnored"             // the request changes nothing; Message says why
 	EventRetrievePayload            clusterapi.EventType = "RetrievePayload"            // retrieval begins, or goes on unverified

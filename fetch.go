@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -85,7 +86,9 @@ func (p *planner) retrieval() *retrieval {
 	}
 	j.plan = j.updates.Plan(j.wanted, p.set.interval, p.now)
 	if j.updates.Attempted.IsZero() {
-		j.updates.Remembered = p.o.cv.Status.ConditionalUpdates
+		before := p.o.cv.Status.DeepCopy()
+		clusterversion.RemovePreflights(before)
+		j.updates.Remembered = before.ConditionalUpdates
 	}
 	return j
 }

@@ -343,7 +343,7 @@ func (x *hell) judgeEntry(was *unstructured.Unstructured, old []configv1.UpdateH
 		return
 	}
 	u := typed(was).Spec.DesiredUpdate
-	if len(clusterversion.NotUnderstood(was)) > 0 {
+	if len(clusterversion.NotUnderstood(was)) > 0 || u != nil && u.Mode != "" {
 		u = nil
 	}
 	asked := u != nil && (u.Image == entry.Image || u.Image == "" && u.Version == entry.Version)

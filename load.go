@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
@@ -30,8 +31,9 @@ type loadRequest struct {
 	force    bool
 	gates    gates
 	cv       *configv1.ClusterVersion
-	restored bool // cv is not as the cluster has it: see [reported.restored]
+	restored bool // cv is not as the cluster has it: see [reported.restored] and [planner.withoutPreflights]
 	own      configv1.Release
+	found    *clusterversion.Preflight                // by a preflight of the release; nil: none blocks
 	caps     func(has []string) manifest.Capabilities // as they are, in a release that has some
 	accepted []string                                 // risks of the release that were accepted
 	previous *manifest.Payload                        // what the cluster reconciles now; nil: not read yet
@@ -195,13 +197,16 @@ func (p *planner) refused(last *attempt, r *loadRequest) bool {
 // is at was accepted before.
 func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	r := &loadRequest{
-		release: release, origin: from, force: from == requested && p.d.resolution.Force,
-		verify: from == requested,
+		release: release, origin: from, force: from != running && from != resumed && p.d.resolution.Force,
+		verify: from != running && from != resumed,
 		gates:  p.d.gates, cv: p.o.cv, own: p.d.own, now: p.now,
 		caps: func(has []string) manifest.Capabilities { return p.capabilities(p.d.gates, nil, has) },
 	}
 	if p.d.lost != nil {
 		r.cv, r.restored = p.o.operators.restored(p.o.cv), true
+	}
+	if p.d.lost == nil && len(clusterversion.Preflights(&r.cv.Status)) > 0 {
+		r.cv, r.restored = p.withoutPreflights(), true
 	}
 	r.key = attemptKey{p.d.target(release, from), p.o.cv.UID, p.o.cv.Generation}
 	if p.mem.work.sync != nil {
@@ -209,6 +214,7 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	}
 	if from == requested && p.d.gates.acceptRisks {
 		r.accepted = p.mem.updates.acceptedOf(release.Image)
+		r.found = preflightOf(p.o.cv, release)
 	}
 	return r
 }
@@ -264,29 +270,28 @@ func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.J
 	}
 }
 
-// load retrieves, verifies and checks a release. It writes nothing. When ctx
-// ends, what it returns means nothing.
-func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
-	out := &loaded{origin: r.origin, gates: r.gates, checked: r.now}
+// open retrieves, verifies and reads a release; notes are why it is a risk to go on with
+// one that is not verified. It writes nothing. When ctx ends, what it returns means nothing.
+func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes []string, refusal *LoadError) {
+	out = &loaded{origin: r.origin, gates: r.gates, checked: r.now}
 	l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: "Retrieving and verifying payload " + quoted(r.release)}, EventData{Release: r.release})
 
 	retrieval, cancel := reconcile.WithTimeout(ctx, l.process.o.RetrieveTimeout)
 	defer cancel()
-	var risks []string
 	if r.verify {
 		note, err := l.verify(retrieval, r, out)
 		if err != nil {
-			return nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+			return nil, nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
 		}
 		if note != "" {
-			risks = append(risks, note)
+			notes = append(notes, note)
 			l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: note}, EventData{Release: r.release})
 		}
 	}
 	fsys, err := l.payload(retrieval, r.release)
 	if err != nil {
-		return nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
+		return nil, nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
@@ -294,25 +299,35 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 	payload, err := l.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
 		l.discard(ctx, r.release)
-		return nil, l.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
+		return nil, nil, l.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
 	}
 	out.payload, out.release = payload, graph.FillRelease(payload.Release, r.release, nil)
 	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
 		l.discard(ctx, r.release)
-		return nil, l.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
+		return nil, nil, l.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
 	note, err := l.checkVersion(r, out)
 	if err != nil {
 		l.discard(ctx, r.release)
-		return nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+		return nil, nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
 			fmt.Errorf("The update cannot be verified: %w", err))
 	}
 	if note != "" {
-		risks = append(risks, note)
+		notes = append(notes, note)
 	}
+	return out, notes, nil
+}
 
+// load retrieves, verifies and checks a release. It writes nothing. When ctx
+// ends, what it returns means nothing.
+func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError) {
+	out, risks, refusal := l.open(ctx, r)
+	if refusal != nil {
+		return nil, refusal
+	}
+	payload := out.payload
 	if r.origin == requested {
 		if _, err := l.runningPayload(ctx, r); err != nil {
 			l.process.log("the running release's payload cannot be read: it is not compared with the requested one", err)
@@ -326,14 +341,24 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 				l.discard(ctx, r.release)
 			}
 			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
-		case decision.AcceptedRisks != "":
+		}
+		if note := openRisks(r, out.release); note != "" && !r.force {
+			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(note))
+		} else if note != "" {
+			risks = append(risks, note)
+		}
+		if decision.AcceptedRisks != "" {
 			risks = append(risks, decision.AcceptedRisks)
 			l.process.emit(clusterapi.Event{Type: EventPreconditionWarn,
 				Message: fmt.Sprintf("precondition warning for payload loaded %s: %s", quoted(out.release), decision.AcceptedRisks)}, EventData{Release: out.release})
 		}
 		l.process.emit(clusterapi.Event{Type: EventPreconditionsPassed, Message: "preconditions passed for payload loaded " + quoted(out.release)}, EventData{Release: out.release})
 	}
-	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, r.accepted)
+	accepted := r.accepted
+	if r.found != nil && !r.force {
+		accepted = slices.Concat(accepted, r.found.Risks())
+	}
+	out.acceptedRisks = risk.AcceptedNote(joinLines(risks), r.release.Image, accepted)
 	out.capabilities, out.implicit = payload.Capabilities(), l.implicit(r, payload)
 	l.process.emit(clusterapi.Event{Type: EventPayloadLoaded, Message: loadedMessage(out.release, l.process.o.architecture(out.release))}, EventData{Release: out.release})
 	return out, nil
@@ -379,14 +404,20 @@ func (l *loader) decode(ctx context.Context, fsys fs.FS, r configv1.Release, g g
 	return manifest.Load(ctx, fsys, manifest.LoadOptions{Image: r.Image, Filter: filter})
 }
 
-func (l *loader) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
-	t := preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
-	in := &preconditions.Input{Reader: l.process.o.API, Transition: t, TargetPayload: payload, Now: r.now}
+// input is what checks judge a release by.
+func (l *loader) input(r *loadRequest, payload *manifest.Payload) *preconditions.Input {
+	in := &preconditions.Input{
+		Reader: l.process.o.API, TargetPayload: payload, CurrentPayload: r.previous, Now: r.now, Alerts: l.process.o.Alerts,
+	}
 	if r.restored {
 		in.Reader = restoredReader{l.process.o.API, r.cv}
 	}
-	in.CurrentPayload = r.previous
-	report, err := preconditions.Run(ctx, l.process.o.Checks, in, preconditions.Options{})
+	in.Transition = preconditions.NewTransition(r.cv, payload.Release, r.force, preconditions.Full)
+	return in
+}
+
+func (l *loader) precheck(ctx context.Context, r *loadRequest, payload *manifest.Payload) (preconditions.Decision, error) {
+	report, err := preconditions.Run(ctx, l.process.o.Checks, l.input(r, payload), preconditions.Options{})
 	if err != nil {
 		return preconditions.Decision{}, err
 	}

@@ -58,6 +58,12 @@ type Options struct {
 	// Bypasses set checks aside, each for one image.
 	Bypasses []preconditions.Bypass
 
+	// PreflightPreview adds what it finds to a preflight: what the update from one payload
+	// to another would change, say. from is nil if it cannot be read. Its error, and its
+	// panic, are findings too. Nil: the checks of [preconditions.Default], and Checks, are
+	// all that a preflight looks at.
+	PreflightPreview func(ctx context.Context, from, to *manifest.Payload) ([]preconditions.Finding, error)
+
 	// Own is the release that the cluster runs, for as long as the history of
 	// the ClusterVersion has none that was completed: from then on the newest
 	// one that was. Zero: the newest entry; without any, the initial release

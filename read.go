@@ -121,7 +121,7 @@ func (r *reader) cannotSay() bool {
 
 func requestsImage(o *object) bool {
 	u := o.cv.Spec.DesiredUpdate
-	return u != nil && u.Image != "" && len(o.notUnderstood) == 0
+	return u != nil && u.Mode == "" && u.Image != "" && len(o.notUnderstood) == 0
 }
 
 // own returns the release that the cluster runs when nothing is asked for. An

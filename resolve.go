@@ -16,9 +16,10 @@ import (
 type origin string
 
 const (
-	running   origin = "running"   // the cluster runs it already
-	resumed   origin = "resumed"   // an update to it had been accepted before
-	requested origin = "requested" // somebody asks for it
+	running     origin = "running"   // the cluster runs it already
+	resumed     origin = "resumed"   // an update to it had been accepted before
+	requested   origin = "requested" // somebody asks for it
+	preflighted origin = "preflight" // somebody asks to check it
 )
 
 // intent is what a ClusterVersion asks for.
@@ -121,7 +122,7 @@ func (p *planner) resolve() {
 		p.wait(stepResolve, configv1.Release{}, why)
 	}
 	cv, w := p.o.cv, &p.mem.work
-	if !p.set.o.Auto || len(p.o.notUnderstood) > 0 || p.d.installing || w.sync == nil || !w.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
+	if !p.set.o.Auto || p.d.resolution.Row == clusterversion.RowPreflight || len(p.o.notUnderstood) > 0 || p.d.installing || w.sync == nil || !w.report.Reconciling || cv.Status.History[0].State != configv1.CompletedUpdate {
 		return
 	}
 	if u := cv.Spec.DesiredUpdate; u != nil && p.d.resolution.Outcome != clusterversion.OwnRelease && !equality.Semantic.DeepEqual(u, p.mem.asked) {

@@ -52,6 +52,7 @@ func newStatusInput(now time.Time, cv *configv1.ClusterVersion, d intent, m *mem
 // it says; old is not changed.
 func nextStatus(old configv1.ClusterVersionStatus, in statusInput) configv1.ClusterVersionStatus {
 	s := *old.DeepCopy()
+	clusterversion.RemovePreflights(&s)
 	s.ObservedGeneration = in.generation
 	conds := &s.Conditions
 	set := func(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) {

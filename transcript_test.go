@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 
@@ -59,13 +60,17 @@ import (
 //
 // The commands:
 //
-//	cluster [version=V] [workers=N] [shop=N] [budget=N] [gate=G] [empty] [hook] [health]
-//	    makes a cluster at rest at version V (default 4.20.3), or with "empty"
+//	cluster [version=V] [workers=N] [shop=N] [budget=N] [gate=G] [empty] [slow] [hook] [health]
+//	    makes a cluster at rest at version V (default 4.20.3), with "slow" one whose
+//	    preflights take two minutes, or with "empty"
 //	    one that nothing has been installed on; with so many pods of a
 //	    shop, a budget that keeps some of them, a feature gate enabled,
 //	    a hook of the updater, and MachineHealthChecks that it pauses
-//	request V [force] [image] [multi] [accept=RISK]
-//	    asks for a version; with "image" by its image alone
+//	request V [force] [image] [multi] [preflight] [accept=RISK]
+//	    asks for a version; with "image" by its image alone; with "preflight" for its
+//	    check
+//	clear                              takes the request of a preflight back
+//	upgrade                            shows what oc adm upgrade shows
 //	withdraw                           takes the request back
 //	advance D                          lets so much time pass
 //	until WHAT [limit=D]               runs until WHAT is so: completed, refused,
@@ -113,6 +118,7 @@ type scenario struct {
 	waits      map[string]string // what was last said of a ClusterOperator
 	levels     map[string]string // told to be done, and of which release by whom
 	updates    string            // what was last said of them
+	slow       bool              // previews take two minutes
 	follows    bool              // only the status is told
 	told       map[string]string // of the status, last
 }
@@ -248,6 +254,19 @@ func (s *scenario) do(d *datadriven.TestData) error {
 			return err
 		}
 		return status.WriteText(&s.out, &s.out, view.StatusText{Waits: true})
+	case "clear":
+		return s.submit(clusterversion.ClearPreflight{})
+	case "upgrade":
+		summary, err := view.Summarize(s.version())
+		if err != nil {
+			return err
+		}
+		var out bytes.Buffer
+		if err := summary.WriteText(&out, &out, view.SummaryText{IncludeNotRecommended: true}); err != nil {
+			return err
+		}
+		s.list(strings.Split(strings.TrimRight(out.String(), "\n"), "\n")...)
+		return nil
 	case "history", "conditions", "nodes", "pools", "explain":
 		return s.show(d.Cmd)
 	default:
@@ -273,7 +292,7 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 	if d.HasArg("hook") {
 		s.hook.how = "done"
 	}
-	s.health = nil
+	s.health, s.slow = nil, d.HasArg("slow")
 	s.conditions, s.waits, s.levels = map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{}, map[string]string{}, map[string]string{}
 	s.start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := reconcile.NewClock(s.start)
@@ -332,12 +351,20 @@ func (s *scenario) newCluster(d *datadriven.TestData) error {
 
 // argOf is the value of an argument "name=value", empty where there is none.
 func argOf(d *datadriven.TestData, name string) string {
-	for _, a := range d.CmdArgs {
-		if a.Key == name && len(a.Vals) > 0 {
-			return a.Vals[0]
-		}
+	if all := argsOf(d, name); len(all) > 0 {
+		return all[0]
 	}
 	return ""
+}
+
+// argsOf are the values of an argument "name=value" or "name=(value, value)".
+func argsOf(d *datadriven.TestData, name string) []string {
+	for _, a := range d.CmdArgs {
+		if a.Key == name {
+			return a.Vals
+		}
+	}
+	return nil
 }
 
 // enable turns on a feature gate in all releases.
@@ -413,6 +440,7 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
 		Hooks: hooks, Tracker: clocks,
 		Interval: 3 * time.Minute, Observe: func(e clusterapi.Event) { s.event(name, e) },
+		PreflightPreview: s.preview,
 	})
 	if err != nil {
 		return err
@@ -422,6 +450,20 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 	s.updater = u
 	s.Add(p)
 	return nil
+}
+
+// preview is the updater's preview of a preflight: on a slow cluster it takes its time, and
+// finds an API that goes.
+func (s *scenario) preview(ctx context.Context, _, to *manifest.Payload) ([]preconditions.Finding, error) {
+	if !s.slow {
+		return nil, nil
+	}
+	if err := reconcile.Sleep(ctx, 2*time.Minute); err != nil {
+		return nil, err
+	}
+	return []preconditions.Finding{{
+		Severity: preconditions.Warning, Reason: "RemovedAPI", Message: "flowschemas of v1beta3 are used, which the target version does not serve.",
+	}}, nil
 }
 
 // follow tells how the status changes.
@@ -521,8 +563,15 @@ func (s *scenario) modify(f func(*configv1.ClusterVersion) error) error {
 func (s *scenario) request(d *datadriven.TestData) error {
 	version := d.CmdArgs[0].Key
 	u := &configv1.Update{Version: version, Force: d.HasArg("force")}
-	if risk := argOf(d, "accept"); risk != "" {
-		u.AcceptRisks = []configv1.AcceptRisk{{Name: risk}}
+	for _, risk := range argsOf(d, "accept") {
+		u.AcceptRisks = append(u.AcceptRisks, configv1.AcceptRisk{Name: risk})
+	}
+	if d.HasArg("preflight") {
+		r := clusterversion.PreflightRequest{To: version}
+		if d.HasArg("image") {
+			r = clusterversion.PreflightRequest{ToImage: s.release(version, false).Image}
+		}
+		return s.submit(r)
 	}
 	switch {
 	case d.HasArg("multi"):
@@ -531,6 +580,13 @@ func (s *scenario) request(d *datadriven.TestData) error {
 		u.Image, u.Version = s.release(version, false).Image, ""
 	}
 	return s.modify(func(cv *configv1.ClusterVersion) error { cv.Spec.DesiredUpdate = u; return nil })
+}
+
+// submit carries out a request and prints what it answers.
+func (s *scenario) submit(r clusterversion.Request) error {
+	answer, err := clusterversion.Submit(context.Background(), s.cluster, r)
+	s.list(strings.TrimSpace(answer.Out + answer.Err))
+	return err
 }
 
 // set lays YAML onto an object.

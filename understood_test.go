@@ -60,7 +60,6 @@ func TestNotUnderstood(t *testing.T) {
 		fields map[string]any
 		fault  string
 	}{
-		"preflight":            {map[string]any{"mode": "Preflight"}, "spec.desiredUpdate.mode: Forbidden: not supported yet"},
 		"another mode":         {map[string]any{"mode": "Other"}, "spec.desiredUpdate.mode: " + unknown},
 		"unknown field":        {map[string]any{"window": "tonight"}, "spec.desiredUpdate.window: " + unknown},
 		"unknown architecture": {map[string]any{"architecture": "arm64"}, "spec.desiredUpdate.architecture: " + unknown},
@@ -121,7 +120,7 @@ func TestNotUnderstoodInMidUpdate(t *testing.T) {
 				s.hold["dns"] = true
 				s.request(s.T, configv1.Update{Version: sample.ToVersion})
 				s.syncs(2)
-				api.fields = map[string]any{"mode": "Preflight"}
+				api.fields = map[string]any{"mode": "Other"}
 				s.request(s.T, configv1.Update{Image: image, Force: true})
 				s.syncs(2)
 				if restart {

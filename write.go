@@ -79,7 +79,9 @@ type milestone struct {
 	load                 *LoadError
 	accepted             string
 	evaluations, faults  int
-	waits, failed        int  // of the hooks
+	waits, failed        int // of the hooks
+	preflight            preflightKey
+	preflights           int  // that have ended
 	news                 bool // something is accepted, complete or being loaded
 }
 
@@ -95,6 +97,7 @@ func (m *memory) milestone(
 	if m.work.sync != nil {
 		e.image = m.work.sync.loaded.release.Image
 	}
+	e.preflight, e.preflights = m.preflights.asked, m.preflights.changes
 	trouble := m.hookTrouble(cv.UID, cv.Status.History, hooks)
 	e.waits, e.failed = len(trouble.waits), len(trouble.failed)
 	e.news = slices.ContainsFunc(actions, func(a Action) bool {

@@ -18,7 +18,6 @@ import (
 
 const (
 	notUnderstood = "not understood by this version"
-	notSupported  = "not supported yet"
 
 	maxFaults    = 10  // of one request
 	maxFieldName = 100 // bytes
@@ -52,11 +51,7 @@ func NotUnderstood(cv *unstructured.Unstructured) field.ErrorList {
 		}
 		faults = append(faults, field.Forbidden(path.Child(printable(name)), notUnderstood))
 	}
-	switch u.Mode {
-	case "":
-	case configv1.UpdateModePreflight:
-		faults = append(faults, field.Forbidden(path.Child("mode"), notSupported))
-	default:
+	if u.Mode != "" && u.Mode != configv1.UpdateModePreflight {
 		faults = append(faults, field.Forbidden(path.Child("mode"), notUnderstood))
 	}
 	if u.Architecture != "" && u.Architecture != configv1.ClusterVersionArchitectureMulti {

@@ -43,6 +43,7 @@ const (
 	RowAtRisk     Row = "AtRisk"     // the version has known issues, which are accepted
 	RowNotFound   Row = "NotFound"   // no list that counts has the version
 	RowInstalling Row = "Installing" // nothing was ever completed: what is asked for waits
+	RowPreflight  Row = "Preflight"  // a release is to be checked, and no update is requested
 	RowNoHistory  Row = "NoHistory"  // the history was lost, and begins again with what the cluster runs
 )
 
@@ -68,6 +69,9 @@ type Resolution struct {
 	// Resolved, else the base.
 	Release configv1.Release `json:"release"`
 	Force   bool             `json:"force,omitempty"`
+	// Preflight is the release that a request of mode Preflight asks to check; zero if
+	// there is none, or if Why says that it is not found. Force then is about the checks.
+	Preflight configv1.Release `json:"preflight,omitzero"`
 	// Why explains an outcome other than Resolved and UnderWay to an administrator; empty
 	// where there is nothing to explain.
 	Why string `json:"why,omitempty"`
@@ -123,6 +127,8 @@ func resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o 
 		return stay
 	case u == nil:
 		return stay
+	case u.Mode == configv1.UpdateModePreflight:
+		return preflight(cv, base, o)
 	case u.Image != "":
 		return resolved(cv, base, u.Version, u.Image, u.Force, RowImage)
 	}
@@ -163,6 +169,26 @@ func resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o 
 		stay.Why = notRecommended(cv, version)
 	}
 	return stay
+}
+
+// preflight answers a request to check a release: the cluster stays with what it is at. The
+// release is found as that of an update is, recommended or not.
+func preflight(cv *configv1.ClusterVersion, base configv1.Release, o ResolveOptions) Resolution {
+	asks, u := *cv, *cv.Spec.DesiredUpdate
+	u.Mode = ""
+	SetDesired(&asks, u)
+	o.Conditional, o.History = true, true
+	found := resolve(&asks, base, false, o)
+	r := Resolution{Outcome: OwnRelease, Row: RowPreflight, Release: base, Force: found.Force}
+	switch found.Outcome {
+	case Resolved:
+		r.Preflight = found.Release
+	case NotFound:
+		r.Why = found.Why
+	default:
+		r.Why = "the cluster is at the release that is to be checked"
+	}
+	return r
 }
 
 // resolved completes a release with what the available updates say about its image.

@@ -98,6 +98,13 @@ func fitStatus(
 		}
 		delete(asked, c.Release.Image)
 	}
+	if slices.ContainsFunc(status.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool {
+		return asked[c.Release.Image] != nil && slices.ContainsFunc(c.Risks, isPreflight)
+	}) { // an update stays available whether or not what a preflight found can be shown
+		status = *status.DeepCopy()
+		RemovePreflights(&status)
+		return fitStatus(ctx, api, accepts, cv, status)
+	}
 	isLeft := func(r configv1.Release) bool { return asked[r.Image] != nil }
 	s.AvailableUpdates = slices.DeleteFunc(s.AvailableUpdates, isLeft)
 	return s, nil

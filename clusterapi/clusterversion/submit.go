@@ -16,8 +16,9 @@ import (
 
 // Request is something that an administrator asks of a ClusterVersion, with the
 // decisions and the words of oc adm upgrade and its commands: [UpdateRequest],
-// [ChannelRequest], [UpstreamRequest], [RollbackRequest] and [AcceptRequest]. Requests
-// are plain data, safe for concurrent use.
+// [ChannelRequest], [UpstreamRequest], [RollbackRequest] and [AcceptRequest]; and those of
+// a preflight, [PreflightRequest] and [ClearPreflight]. Requests are plain data, safe for
+// concurrent use.
 type Request interface {
 	// Edit decides about the request and returns what becomes of a
 	// ClusterVersion, which it does not change. It is pure. A nil ClusterVersion
@@ -57,6 +58,7 @@ const (
 	RefusedRequested      = "AlreadyRequested"    // the same was requested before
 	RefusedChannel        = "UnknownChannel"      // the channel is not one of the release
 	RefusedRollback       = "RollbackUnsupported" // there is nothing to roll back to
+	RefusedMode           = "ModeUnsupported"     // the cluster does not know the mode Preflight
 	RefusedPreconditions  = "Preconditions"       // checks block the update
 	RefusedHosted         = "HostedControlPlane"  // the cluster is updated elsewhere: see ErrHostedControlPlane
 )
@@ -106,6 +108,10 @@ func SubmitIf(ctx context.Context, api clusterapi.ReadWriter, r Request, allow f
 		var err error
 		out, err = r.Edit(cv)
 		if err != nil || out.ClusterVersion == nil {
+			return false, err
+		}
+		if err := refuseMode(ctx, api, out.ClusterVersion.Spec.DesiredUpdate); err != nil {
+			out.ClusterVersion = nil
 			return false, err
 		}
 		if err := allow(cv, out.ClusterVersion); err != nil {

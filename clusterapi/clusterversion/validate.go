@@ -2,6 +2,7 @@ package clusterversion
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -61,7 +62,7 @@ func validateDesiredUpdate(cv *configv1.ClusterVersion, acceptRisks bool) *field
 	if u.Image != "" {
 		return nil
 	}
-	switch n := matchingPayloads(cv, u.Version); {
+	switch n := matchingPayloads(cv, u.Version, u.Mode == configv1.UpdateModePreflight); {
 	case n == 0:
 		return field.Invalid(path.Child("version"), u.Version, "when image is empty the update must be an available update")
 	case n > 1:
@@ -71,10 +72,16 @@ func validateDesiredUpdate(cv *configv1.ClusterVersion, acceptRisks bool) *field
 }
 
 // matchingPayloads counts the images that a bare version may mean: each entry
-// of the available updates counts, and where there is none, the history counts
-// once.
-func matchingPayloads(cv *configv1.ClusterVersion, version string) int {
+// of the available updates counts, and of the conditional ones if the version is only
+// checked; if there is none, the history counts once.
+func matchingPayloads(cv *configv1.ClusterVersion, version string, preflight bool) int {
 	n := 0
+	for i := range cv.Status.ConditionalUpdates {
+		c := &cv.Status.ConditionalUpdates[i]
+		if preflight && c.Release.Version == version && c.Release.Image != "" && !isAvailable(cv, c.Release) {
+			n++
+		}
+	}
 	for _, r := range cv.Status.AvailableUpdates {
 		if r.Version == version && r.Image != "" {
 			n++
@@ -84,6 +91,13 @@ func matchingPayloads(cv *configv1.ClusterVersion, version string) int {
 		return 1
 	}
 	return n
+}
+
+// isAvailable reports whether a release, of that version and image, is an available update.
+func isAvailable(cv *configv1.ClusterVersion, r configv1.Release) bool {
+	return slices.ContainsFunc(cv.Status.AvailableUpdates, func(a configv1.Release) bool {
+		return a.Version == r.Version && a.Image == r.Image
+	})
 }
 
 // historyImage returns the image of the newest history entry of a version.

@@ -13,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/alerts"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
@@ -35,6 +36,8 @@ type Status struct {
 	Health []Insight `json:"health"`
 	// Waits is what the update waits on, one chain for each cause.
 	Waits []Chain `json:"waits"`
+	// Preflights are the checks of releases that were requested, with what they found.
+	Preflights []clusterversion.Preflight `json:"preflights,omitempty"`
 	// Unknown is what the status does not know, since it could not be read.
 	Unknown []Unknown `json:"unknown,omitempty"`
 	// Assumed are the kinds of which a recording is assumed to have all objects.
@@ -88,7 +91,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Now: now, Started: known(started), Pools: pools, Health: []Insight{}}
+	s := &Status{Now: now, Started: known(started), Pools: pools, Health: []Insight{}, Preflights: clusterversion.Preflights(&cv.Status)}
 	if s.Started != nil {
 		s.UpdatingFor.Duration = now.Sub(started).Round(time.Second)
 	}
@@ -241,6 +244,7 @@ func (s *Status) writeSections(w *text.Writer, o StatusText) {
 		if o.Waits {
 			writeWaits(w, s)
 		}
+		writePreflights(w, s.Preflights)
 		return
 	}
 	writeControlPlane(w, s.ControlPlane, s.Now, o)
@@ -263,6 +267,7 @@ func (s *Status) writeSections(w *text.Writer, o StatusText) {
 		writeWaits(w, s)
 	}
 	writeHealth(w, s, o)
+	writePreflights(w, s.Preflights)
 }
 
 // unknownNodes says why not all nodes are known, "" where they are.
@@ -293,6 +298,9 @@ func (s *Status) String() string {
 	}
 	if more := len(s.Waits) - 1; more > 0 {
 		fmt.Fprintf(&b, " (and %d more)", more)
+	}
+	if line := preflightLine(s.Preflights); line != "" {
+		b.WriteString("; " + line)
 	}
 	return b.String()
 }

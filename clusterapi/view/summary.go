@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
@@ -30,6 +31,8 @@ type Summary struct {
 	// Undecided is the first status of Recommended, in the order of the
 	// ClusterVersion, that is neither True nor False. It is nil without one.
 	Undecided *string `json:"undecided,omitempty"`
+	// Preflights are the checks of releases that were requested, with what they found.
+	Preflights []clusterversion.Preflight `json:"preflights,omitempty"`
 }
 
 // Summarize computes the summary of a cluster's updates. It fails without a
@@ -49,6 +52,7 @@ func Summarize(cv *configv1.ClusterVersion) (*Summary, error) {
 		Channel:          channelOf(cv),
 		Updates:          []Release{},
 		NotRecommended:   []Release{},
+		Preflights:       clusterversion.Preflights(&cv.Status),
 	}
 	for i := range cv.Status.AvailableUpdates {
 		s.Updates = append(s.Updates, releaseOf(&cv.Status.AvailableUpdates[i]))
@@ -85,6 +89,7 @@ func (s *Summary) WriteText(out, errOut io.Writer, o SummaryText) error {
 	s.Channel.write(w, "Upstream")
 	s.writeUpdates(w, warn, o.Docs418)
 	s.writeNotRecommended(w, o)
+	writePreflights(w, s.Preflights)
 	return text.Written(w, warn)
 }
 

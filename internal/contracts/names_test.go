@@ -41,6 +41,7 @@ var keptNames = map[string]string{
 	"clusterapi/clusterversion/RefusedByTag":          "a reason of a RefusedError",
 	"clusterapi/clusterversion/RefusedChannel":        "a reason of a RefusedError",
 	"clusterapi/clusterversion/RefusedHosted":         "a reason of a RefusedError",
+	"clusterapi/clusterversion/RefusedMode":           "a reason of a RefusedError",
 	"clusterapi/clusterversion/RefusedNoVersion":      "a reason of a RefusedError",
 	"clusterapi/clusterversion/RefusedNotRecommended": "a reason of a RefusedError",
 	"clusterapi/clusterversion/RefusedRequested":      "a reason of a RefusedError",
@@ -48,10 +49,12 @@ var keptNames = map[string]string{
 	"clusterapi/clusterversion/RefusedUsage":          "a reason of a RefusedError",
 
 	// A request of oc adm upgrade.
-	"clusterapi/clusterversion/AcceptRequest":   "a request of oc adm upgrade",
-	"clusterapi/clusterversion/ChannelRequest":  "a request of oc adm upgrade",
-	"clusterapi/clusterversion/UpstreamRequest": "a request of oc adm upgrade",
-	"preconditions/preflight/Submit":            "a request of oc adm upgrade",
+	"clusterapi/clusterversion/AcceptRequest":    "a request of oc adm upgrade",
+	"clusterapi/clusterversion/ChannelRequest":   "a request of oc adm upgrade",
+	"clusterapi/clusterversion/UpstreamRequest":  "a request of oc adm upgrade",
+	"clusterapi/clusterversion/PreflightRequest": "a request of oc adm upgrade",
+	"clusterapi/clusterversion/ClearPreflight":   "a request of oc adm upgrade",
+	"preconditions/preflight/Submit":             "a request of oc adm upgrade",
 
 	// Metrics that a program serves.
 	"clusterapi/clusterversion/ReadMetrics": "metrics that a program serves",

@@ -1,0 +1,418 @@
+package clusterupdate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/panics"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// The times between the ends of two preflights of one release, while it is requested.
+const (
+	preflightAtMost  = 10 * time.Minute // even if what the checks look at has changed
+	preflightAtLeast = time.Hour
+)
+
+// preflightKey is what a preflight is about.
+type preflightKey struct {
+	uid            types.UID // of the ClusterVersion
+	image, version string
+	force          bool
+}
+
+// preflightRun is what is known of the preflights of one release.
+type preflightRun struct {
+	ended   time.Time
+	changed bool // what the checks look at, since then
+	failed  bool
+}
+
+// preflights is what is remembered of preflights. What they found is in the ClusterVersion.
+type preflights struct {
+	runs     map[preflightKey]preflightRun
+	key      preflightKey              // of found
+	found    *clusterversion.Preflight // by the last run; nil: it is in the ClusterVersion
+	progress string                    // of the run under way
+	asked    preflightKey              // in the last look
+	changes  int                       // that have ended
+	stale    bool                      // what the ClusterVersion has was found at another release
+}
+
+// preflightCall is a preflight to run.
+type preflightCall struct {
+	key     preflightKey
+	request loadRequest
+}
+
+// preflightID tells runs apart.
+type preflightID struct {
+	key   preflightKey
+	ended time.Time // the run before
+}
+
+// preflight checks the release that a request of the mode Preflight names, where that is
+// due. Nothing of the release becomes part of the history or is applied.
+func (p *planner) preflight() {
+	target := p.d.resolution.Preflight
+	if target.Image == "" {
+		return
+	}
+	if why := p.d.busy(p.status.History); why != "" {
+		p.wait(stepPreflight, target, why)
+		return
+	}
+	r := p.request(target, preflighted)
+	key := p.d.preflightKey(p.o.cv.UID)
+	run, ran := p.mem.preflights.runs[key]
+	due, why := run.ended.Add(preflightAtLeast), "the release was checked"
+	if run.changed || run.failed {
+		due = run.ended.Add(preflightAtMost)
+	}
+	if ran && p.later(due, preflightAtLeast) {
+		p.waitUntil(stepPreflight, target, due, why)
+		return
+	}
+	p.do(Action{Step: stepPreflight, Release: target, Reason: "a check of the release is requested", preflight: &preflightCall{key, *r}})
+}
+
+// preflightKey is that of the release that d asks to check.
+func (d *intent) preflightKey(uid types.UID) preflightKey {
+	r := &d.resolution
+	return preflightKey{uid, r.Preflight.Image, r.Preflight.Version, r.Force}
+}
+
+// withoutPreflights is the ClusterVersion without what preflights found, and with the
+// updates as they were retrieved: checks do not find the risks of a preflight again.
+func (p *planner) withoutPreflights() *configv1.ClusterVersion {
+	cv := p.o.cv.DeepCopy()
+	clusterversion.RemovePreflights(&cv.Status)
+	if available, conditional, ok := p.mem.updates.answer(cv.Spec, p.d.gates.architecture); ok {
+		cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = available, conditional
+	}
+	return cv
+}
+
+// busy says why no release can be checked while a cluster has a history; empty: one can be.
+func (d *intent) busy(h []configv1.UpdateHistory) string {
+	switch {
+	case d.lost != nil || len(h) == 0:
+		return "the check waits until it is known what the cluster runs"
+	case d.installing:
+		return "the check waits until the cluster is installed"
+	case h[0].State != configv1.CompletedUpdate:
+		return fmt.Sprintf("the check waits until the update to %s is complete", h[0].Version)
+	}
+	return ""
+}
+
+// show adds to the next status of cv what preflights found, and how far the one is that is
+// requested. What the ClusterVersion has of earlier ones stays, unless it is void.
+func (m *preflights) show(s *configv1.ClusterVersionStatus, now time.Time, cv *configv1.ClusterVersion, d *intent, void bool) {
+	var found []clusterversion.Preflight
+	for _, p := range clusterversion.Preflights(&cv.Status) {
+		if p.State != clusterversion.PreflightRunning && !void && !m.stale && p.Release.Image != s.Desired.Image {
+			found = append(found, p)
+		}
+	}
+	if current := m.current(d, cv.UID, s.History); current != nil {
+		to := current.Release
+		found = slices.DeleteFunc(found, func(p clusterversion.Preflight) bool {
+			return p.Release.Image == to.Image || to.Version != "" && p.Release.Version == to.Version
+		})
+		found = append(found, *current)
+	}
+	clusterversion.ShowPreflights(s, found, clusterversion.PreflightDisplay{
+		Before: &cv.Status, Blocks: d.gates.acceptRisks, Accepted: acceptedRisks(cv, d.gates), Now: metav1.NewTime(now),
+	})
+}
+
+// current is what is known here of the preflight that is requested; nil: no more than the
+// ClusterVersion has.
+func (m *preflights) current(d *intent, uid types.UID, h []configv1.UpdateHistory) *clusterversion.Preflight {
+	target, key := d.resolution.Preflight, d.preflightKey(uid)
+	if target.Image == "" {
+		return nil
+	}
+	if m.found != nil && m.key == key {
+		return m.found
+	}
+	running := &clusterversion.Preflight{Release: target, State: clusterversion.PreflightRunning, Message: m.progress}
+	if why := d.busy(h); why != "" {
+		running.Message = why
+		return running
+	}
+	if _, ran := m.runs[key]; ran {
+		return nil
+	}
+	return running
+}
+
+// ended takes note of what a preflight found.
+func (p *preflights) ended(key preflightKey, found *clusterversion.Preflight, now time.Time) {
+	if p.runs == nil {
+		p.runs = make(map[preflightKey]preflightRun)
+	}
+	p.runs[key] = preflightRun{ended: now, failed: found.State == clusterversion.PreflightFailed}
+	p.key, p.found, p.progress = key, found, ""
+	p.changes++
+}
+
+// changed takes note that something has changed that checks look at.
+func (p *preflights) changed() {
+	for key, run := range p.runs {
+		run.changed = true
+		p.runs[key] = run
+	}
+}
+
+// preflightJob checks a release while decisions go on. done gets what was found.
+func (r *decider) preflightJob(call *preflightCall) reconcile.Job {
+	run := r.preflights.runs[call.key]
+	return reconcile.Job{
+		ID: preflightID{call.key, run.ended},
+		Run: func(ctx context.Context, report func(any)) (any, error) {
+			return r.loader.preflight(ctx, &call.request, report), nil
+		},
+		Report: func(text any) []reconcile.Wake {
+			r.ended = append(r.ended, func(time.Time, reconcile.Request) { r.preflights.progress, _ = text.(string) })
+			return []reconcile.Wake{{Key: decideKey, After: r.process.o.StatusInterval}}
+		},
+		Done: func(out any, err error) []reconcile.Wake {
+			found, ok := out.(*clusterversion.Preflight)
+			if !ok {
+				found = failedPreflight(call.request.release, err)
+			}
+			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) {
+				r.preflights.ended(call.key, found, now)
+				e := clusterapi.Event{Type: EventPreflight, Time: now, Message: preflightText(found)}
+				r.process.emit(e, EventData{Release: found.Release})
+			})
+			return []reconcile.Wake{{Key: decideKey}, {Reconciler: saverName, Key: signaturesKey}}
+		},
+	}
+}
+
+var poolKind = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool"}
+
+// poolWatch watches the machine config pools, which many checks look at.
+func (r *decider) poolWatch() reconcile.Watch {
+	return reconcile.Watch{GVK: poolKind, Changed: func(_ time.Time, old, _ *clusterapi.Object) []reconcile.Wake {
+		if old == nil {
+			return nil // it is listed
+		}
+		r.preflights.changed()
+		return []reconcile.Wake{{Key: decideKey, After: r.process.o.StatusInterval}}
+	}}
+}
+
+// preflightText is what an event says of a preflight that has ended.
+func preflightText(p *clusterversion.Preflight) string {
+	text := "the check of " + versionText(p.Release)
+	switch {
+	case p.State == clusterversion.PreflightFailed:
+		text += " failed"
+	case len(p.Findings) == 0:
+		return text + " found nothing against an update"
+	}
+	return fmt.Sprintf("%s: %s", text, strings.Join(p.Risks(), ", "))
+}
+
+func failedPreflight(r configv1.Release, err error) *clusterversion.Preflight {
+	f := clusterversion.PreflightFinding{Name: clusterversion.PreflightIncomplete, Message: err.Error()}
+	return &clusterversion.Preflight{
+		Release: r, State: clusterversion.PreflightFailed, Findings: []clusterversion.PreflightFinding{f},
+	}
+}
+
+// preflight retrieves, verifies, loads and checks a release as [loader.load] does, and
+// judges it by all checks. It writes nothing. report gets how far it is.
+func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)) *clusterversion.Preflight {
+	l.process.emit(clusterapi.Event{Type: EventPreflight, Message: "checking " + quoted(r.release)}, EventData{Release: r.release})
+	var out *loaded
+	var notes []string
+	var refusal *LoadError
+	fault := panics.Isolate(func() error {
+		out, notes, refusal = l.open(ctx, r)
+		return nil
+	})
+	switch {
+	case fault != nil:
+		return failedPreflight(r.release, fault)
+	case refusal != nil:
+		return failedPreflight(r.release, refusal)
+	}
+	found := &preflightFindings{}
+	for _, note := range notes {
+		found.add("ReleaseNotVerified", note, "")
+	}
+	if _, err := l.runningPayload(ctx, r); err != nil {
+		l.process.log("the running release's payload cannot be read: it is not compared with the one to check", err)
+	}
+	checked, err := l.checkAll(ctx, r, out.payload, report)
+	if err != nil {
+		found.add(clusterversion.PreflightIncomplete, err.Error(), "")
+	}
+	found.addResults(checked.Results)
+	if ask := l.process.o.PreflightPreview; ask != nil {
+		l.preview(ctx, ask, r.previous, out.payload, found)
+	}
+	p := &clusterversion.Preflight{Release: out.release, State: clusterversion.PreflightCompleted, Findings: found.all}
+	if slices.ContainsFunc(p.Findings, func(f clusterversion.PreflightFinding) bool { return f.Name == clusterversion.PreflightIncomplete }) {
+		p.State = clusterversion.PreflightFailed
+	}
+	return p
+}
+
+// checkAll runs all checks on a release.
+func (l *loader) checkAll(ctx context.Context, r *loadRequest, payload *manifest.Payload, report func(any)) (preconditions.Decision, error) {
+	in := l.input(r, payload)
+	all := preconditions.Default()
+	for _, c := range l.process.o.Checks {
+		if !slices.ContainsFunc(all, func(d preconditions.Check) bool { return d.Name() == c.Name() }) {
+			all = append(all, c)
+		}
+	}
+	total := 0
+	for _, c := range all {
+		if c.Applies(in.Transition) {
+			total++
+		}
+	}
+	done := new(atomic.Int64)
+	for i, c := range all {
+		all[i] = countedCheck{Check: c, count: func() {
+			n := int(done.Add(1))
+			report(fmt.Sprintf("%d of %d checks done, %d remaining", n, total, total-n))
+		}}
+	}
+	result, err := preconditions.Run(ctx, all, in, preconditions.Options{})
+	if err != nil {
+		return preconditions.Decision{}, err
+	}
+	return result.Decide(preconditions.Policy{Bypasses: l.process.o.Bypasses}), nil
+}
+
+// countedCheck is a check that counts when it is done.
+type countedCheck struct {
+	preconditions.Check
+	count func()
+}
+
+// Run implements [preconditions.Check].
+func (c countedCheck) Run(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	defer c.count()
+	return c.Check.Run(ctx, in)
+}
+
+// previewFunc is that of [Options].
+type previewFunc = func(ctx context.Context, from, to *manifest.Payload) ([]preconditions.Finding, error)
+
+// preview adds what the preview of the embedder finds.
+func (l *loader) preview(ctx context.Context, ask previewFunc, from, to *manifest.Payload, found *preflightFindings) {
+	var risks []preconditions.Finding
+	err := panics.Isolate(func() (err error) {
+		risks, err = ask(ctx, from, to)
+		return err
+	})
+	for _, f := range risks {
+		found.addFinding("Preview", f)
+	}
+	if err != nil {
+		found.add("Preview"+clusterversion.PreflightUnknown, err.Error(), "")
+	}
+}
+
+// preflightFindings collects findings, each name and each message once.
+type preflightFindings struct {
+	all []clusterversion.PreflightFinding
+}
+
+// add adds a finding. Findings of one name become one.
+func (p *preflightFindings) add(name, message, url string) {
+	for i := range p.all {
+		f := &p.all[i]
+		switch {
+		case f.Message == message:
+			return
+		case f.Name == name:
+			f.Message += "\n" + message
+			return
+		}
+	}
+	p.all = append(p.all, clusterversion.PreflightFinding{Name: name, Message: message, URL: url})
+}
+
+func (p *preflightFindings) addFinding(check string, f preconditions.Finding) {
+	url := ""
+	if strings.HasPrefix(f.Source, "https://") && !strings.ContainsAny(f.Source, " ,") {
+		url = f.Source
+	}
+	message := f.Message
+	if f.Remedy != "" {
+		message += " " + f.Remedy
+	}
+	p.add(check+f.Reason, message, url)
+}
+
+// addResults adds what checks found. What a check could not decide is a finding too, and a
+// check that broke makes the preflight incomplete.
+func (p *preflightFindings) addResults(results []preconditions.Result) {
+	for _, r := range results {
+		findings := r.Findings
+		switch broke, ok := errors.AsType[*preconditions.PanicError](r.Err); {
+		case r.State != preconditions.Failed && r.State != preconditions.Unknown:
+			continue
+		case ok:
+			p.add(clusterversion.PreflightIncomplete, fmt.Sprintf("the check %s broke: %v", r.Check, broke), "")
+			findings = findings[:len(findings)-1]
+		case r.Err != nil: // the last finding says so
+			last := findings[len(findings)-1]
+			p.add(r.Check+clusterversion.PreflightUnknown, last.Message, "")
+			findings = findings[:len(findings)-1]
+		}
+		for _, f := range findings {
+			if f.Severity > preconditions.Info && f.ToldBy == "" {
+				p.addFinding(r.Check, f)
+			}
+		}
+	}
+}
+
+// preflightOf is what a preflight of a release found, nil if nothing.
+func preflightOf(cv *configv1.ClusterVersion, release configv1.Release) *clusterversion.Preflight {
+	for _, p := range clusterversion.Preflights(&cv.Status) {
+		if p.Release.Image == release.Image && len(p.Findings) > 0 {
+			return &p
+		}
+	}
+	return nil
+}
+
+// openRisks says which risks that a preflight found in an update are not accepted;
+// empty: none.
+func openRisks(r *loadRequest, release configv1.Release) string {
+	if r.found == nil {
+		return ""
+	}
+	accepted := acceptedRisks(r.cv, r.gates)
+	open := slices.DeleteFunc(r.found.Risks(), func(name string) bool { return slices.Contains(accepted, name) })
+	if len(open) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the preflight of %s found risks that are not accepted: %s", versionText(release), strings.Join(open, ", "))
+}
