@@ -34,14 +34,14 @@ func tooLarge(what string) error {
 }
 
 // Encode writes a plan as JSON, indented, with a newline at the end. Lists of more than 50
-// nodes become ranges, as in worker-{0-99}. It fails
-// where the plan is not valid ([Plan.Validate]), with all that is wrong, and with
-// a [*LimitError] where it is too large to be recorded.
+// nodes become ranges, as in worker-{0-99}, and steps that repeat for more than 50 nodes are
+// written once. It fails if the plan is not valid ([Plan.Validate]), with all that is wrong,
+// and with a [*LimitError] if it is too large to be recorded.
 func Encode(p Plan) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	folded, err := p.mapNodes(foldNodes)
+	folded, err := p.fold()
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +76,11 @@ func Decode(data []byte) (Plan, error) {
 	if err := checkFormat("plan", head.Version, Format); err != nil {
 		return Plan{}, err
 	}
-	var p Plan
-	if err := limit.JSON(data, &p); err != nil {
+	var j jsonPlan
+	if err := limit.JSON(data, &j); err != nil {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}
-	faults, err := kjson.UnmarshalStrict(data, &p)
+	faults, err := kjson.UnmarshalStrict(data, &j)
 	if err != nil {
 		return Plan{}, unfit(data, err)
 	}
@@ -88,9 +88,9 @@ func Decode(data []byte) (Plan, error) {
 	for _, f := range faults {
 		errs = append(errs, fmt.Errorf("plan: %w", f))
 	}
-	p, err = p.mapNodes(new(unfolder).unfold)
+	p, err := j.unfold()
 	if err != nil {
-		return Plan{}, fmt.Errorf("plan: %w", err)
+		return Plan{}, bounded.Errors(append(errs, fmt.Errorf("plan: %w", err))...)
 	}
 	if err := bounded.Errors(append(errs, p.Validate())...); err != nil {
 		return Plan{}, err
@@ -106,7 +106,7 @@ func unfit(data []byte, err error) error {
 		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
 		return fmt.Errorf("plan: %w (line %d, column %d)", err, line, column)
 	}
-	errs := misfits(nil, "", data, reflect.TypeFor[Plan]())
+	errs := misfits(nil, "", data, reflect.TypeFor[jsonPlan]())
 	if len(errs) == 0 {
 		errs = append(errs, err)
 	}
@@ -119,6 +119,9 @@ func unfit(data []byte, err error) error {
 // misfits appends the values of a JSON text that do not fit a type, each with where
 // it is. A decoder tells of the first one, without the step that it is in.
 func misfits(errs []error, where string, text []byte, t reflect.Type) []error {
+	if len(errs) >= maxFaults {
+		return errs // more than anybody reads
+	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -129,10 +132,13 @@ func misfits(errs []error, where string, text []byte, t reflect.Type) []error {
 		switch {
 		case t.Kind() == reflect.Struct && json.Unmarshal(text, &fields) == nil:
 			var id string
-			if json.Unmarshal(fields["id"], &id) == nil && where != "" && stepID.MatchString(id) {
+			if json.Unmarshal(fields["id"], &id) == nil && where != "" && stepID.MatchString(id) && !strings.HasSuffix(where, ")") {
 				where += " (" + id + ")"
 			}
 			for i := range t.NumField() {
+				if t.Field(i).Anonymous {
+					errs = misfits(errs, where, text, t.Field(i).Type)
+				}
 				name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 				if value, there := fields[name]; there {
 					errs = misfits(errs, strings.TrimPrefix(where+"."+name, "."), value, t.Field(i).Type)

@@ -53,6 +53,9 @@ func TestDecodeErrors(t *testing.T) {
 		{"version", step(`{"id": "a", "kind": "UpdateCluster", "args": {"version": "next"}}`), []string{`version "next"`}},
 		{"checks", step(`{"id": "a", "kind": "CheckAll", "needs": [{"kind": "ClusterAt"}], "done": {"kind": "Well"}, "args": {"checks": [{"kind": "PoolsPaused", "nodes": ["n"]}]}}`), []string{
 			"args.checks[0]: nodes has no meaning for PoolsPaused", "args.checks[0]: pools is missing", "needs[0]: version is missing", `done: kind "Well" is not known`}},
+		{"neither a step nor steps that repeat", step(`{"each": ["n"], "steps": []}`), []string{"steps[0]: it has neither the fields of a step nor each and steps alone"}},
+		{"both", step(`{"id": "a", "each": ["n"], "steps": [{"id": "b", "kind": "Drain"}]}`), []string{"steps[0]: it has neither the fields of a step nor each and steps alone"}},
+		{"what does not fit in steps that repeat", step(`{"each": ["n"], "steps": [{"id": "a", "kind": "Drain", "timeout": "soon"}]}`), []string{"plan: steps[0].steps[0] (a).timeout: time: invalid duration"}},
 		{"time", step(`{"id": "a", "kind": "Drain", "timeout": "-1s", "onFailure": "Retry", "args": {"node": "n"}}`), []string{"timeout is negative: -1s", `onFailure "Retry" is neither Stop nor Continue`}},
 		{"secret", step(`{"id": "a", "kind": "ApplyObject", "args": {"object": {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "uid": "u"}, "status": {}}}}`), []string{
 			"a Secret has no place in a plan", "status is not written by a plan", "metadata.uid is not written by a plan"}},

@@ -11,7 +11,9 @@
 //
 // # Steps
 //
-// Steps run strictly one after another. Each kind takes these arguments, the
+// Steps run strictly one after another. Steps that repeat for nodes may be written once, as
+// [Encode] writes them for more than 50: {"each": ["worker-{0-99}"], "steps": [...]} has
+// them done to one node after the other, whose name stands for {node}. Each kind takes these arguments, the
 // optional ones in brackets:
 //
 //	CheckAll           checks, [action, parameters]
@@ -87,6 +89,7 @@
 //	limit                     default  field  past it
 //	size of a plan            900 KiB  -      error, LimitError
 //	nodes in ranges           100,000  -      error, LimitError
+//	steps that repeat         100,000  -      error, LimitError
 //	size of a record          900 KiB  -      error, LimitError; the runner stops
 //	text of an event          8 KiB    -      says how many bytes are left out
 //	items of a report's list  100      -      says how many are left out

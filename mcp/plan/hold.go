@@ -66,6 +66,9 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 		}
 		p = &x.rec.Progress
 	}
+	if err := x.rec.unfold(x.plan.Steps); err != nil {
+		return false, res, x.finish(err)
+	}
 	if x.closed() {
 		return false, res, x.finish(x.verdict())
 	}
@@ -149,7 +152,7 @@ func (x *pass) resumes() bool { return x.o.Resume && x.o.Stop == nil && !x.resum
 // store writes the record with the time of now.
 func (x *pass) store() error {
 	x.rec.Progress.Renewed = x.now.UTC()
-	if err := x.rec.store(x.ctx, x.api); err != nil {
+	if err := x.rec.store(x.ctx, x.api, x.plan.Steps); err != nil {
 		if errors.As(err, new(*LimitError)) {
 			return x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, err))
 		}

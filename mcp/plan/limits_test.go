@@ -62,6 +62,17 @@ func TestLimits(t *testing.T) {
 			}
 			return 0
 		}},
+		{Limit: "steps that repeat", Default: 100_000, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
+			for nodes, passes := range map[string]bool{"w-{0-49999}": true, "w-{0-50000}": false} {
+				_, err := plan.Decode(fmt.Appendf(nil, `{"version": 1, "id": "p", "kind": "Custom", "steps": [{"each": [%q], "steps": [
+					{"id": "a-{node}", "kind": "Cordon", "args": {"node": "{node}"}}, {"id": "b-{node}", "kind": "Uncordon", "args": {"node": "{node}"}}]}]}`, nodes))
+				size := new(plan.LimitError)
+				if passes && err != nil || !passes && (!errors.As(err, &size) || size.Max != 100_000) {
+					t.Errorf("%s: %v", nodes, err)
+				}
+			}
+			return 0
+		}},
 		{Limit: "size of a record", Default: 921600, Bytes: 256 << 20, Run: func(t *testing.T) int64 {
 			p := manuals(850 << 10)
 			for i := range 20 { // what fails is recorded, and is cut

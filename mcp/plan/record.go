@@ -67,7 +67,8 @@ type Progress struct {
 	Report *Report `json:"report,omitempty"`
 }
 
-// StepProgress is how far a step has come.
+// StepProgress is how far a step has come. In a plan of more than 500 steps, one that is
+// over keeps its State alone, once the plan has put back what the step changed.
 type StepProgress struct {
 	State    string    `json:"state"` // Pending, Running, Done, Failed or Skipped
 	Started  time.Time `json:"started,omitzero"`
@@ -86,13 +87,15 @@ func (s StepProgress) over(step *Step) bool {
 	return s.State == stepDone || s.State == stepSkipped || s.State == stepFailed && !step.stops()
 }
 
-// recordFormat is the version of a record's format.
-const recordFormat = 1
+// recordFormat is the newest version of a record's format. A record that does not have
+// finished steps in runs is of version 1.
+const recordFormat = 2
 
 // The keys of a record, and the label of its ConfigMap.
 const (
 	keyPlan      = "plan"
 	keyProgress  = "progress"
+	keyFinished  = "finished"
 	keyConfirmed = "confirmed"
 )
 
@@ -101,6 +104,7 @@ type record struct {
 	object    *unstructured.Unstructured
 	data      map[string]string
 	Progress  Progress
+	finished  string // steps that Progress lacks, in runs
 	confirmed map[string]bool
 }
 
@@ -114,7 +118,7 @@ func newRecord(namespace, id string, plan []byte) *record {
 	u.SetName(recordName(id))
 	u.SetLabels(map[string]string{annotationPlan: id})
 	return &record{object: u, data: map[string]string{keyPlan: string(plan)},
-		Progress: Progress{Version: recordFormat, Hash: hash(plan), State: StateRunning, Steps: map[string]StepProgress{}}}
+		Progress: Progress{Version: 1, Hash: hash(plan), State: StateRunning, Steps: map[string]StepProgress{}}}
 }
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -161,6 +165,7 @@ func decodeRecord(u *unstructured.Unstructured) (*record, error) {
 	if r.Progress.Steps == nil {
 		r.Progress.Steps = map[string]StepProgress{}
 	}
+	r.finished = data[keyFinished]
 	r.confirmed, err = decodeConfirmed(data[keyConfirmed])
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s/%s, key %s: %w", u.GetNamespace(), u.GetName(), keyConfirmed, err)
@@ -169,13 +174,24 @@ func decodeRecord(u *unstructured.Unstructured) (*record, error) {
 }
 
 // store writes the record, on condition that it is stored as it was read, or
-// creates it. On success r is what is stored.
-func (r *record) store(ctx context.Context, api clusterapi.Writer) error {
-	text, err := json.Marshal(r.Progress)
+// creates it. On success r is what is stored. steps are those of the plan.
+func (r *record) store(ctx context.Context, api clusterapi.Writer, steps []Step) error {
+	p := r.Progress
+	finished := r.finished
+	if finished == "" && len(steps) > longPlan {
+		p.Steps, finished = foldFinished(p.Steps, steps)
+	}
+	p.Version = 1
+	data := maps.Clone(r.data)
+	delete(data, keyFinished)
+	if finished != "" {
+		p.Version = recordFormat
+		data[keyFinished] = finished
+	}
+	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	data := maps.Clone(r.data)
 	data[keyProgress] = string(text)
 	size := 0
 	for k, v := range data {
@@ -220,6 +236,9 @@ func Load(ctx context.Context, api clusterapi.Reader, namespace, id string) (Pla
 		return Plan{}, Progress{}, err
 	}
 	p, err := r.plan()
+	if err == nil {
+		err = r.unfold(p.Steps)
+	}
 	return p, r.Progress, err
 }
 
@@ -230,10 +249,18 @@ func namespaceOr(namespace string) string {
 	return namespace
 }
 
-// confirmed is the value of the key of that name.
+// confirmedSteps is the value of the key "confirmed".
 type confirmedSteps struct {
 	Version int      `json:"version"`
 	Steps   []string `json:"steps"`
+}
+
+// confirmedFormat is the version of the format of confirmedSteps.
+const confirmedFormat = 1
+
+func encodeConfirmed(steps map[string]bool) (string, error) {
+	text, err := json.Marshal(confirmedSteps{confirmedFormat, slices.Sorted(maps.Keys(steps))})
+	return string(text), err
 }
 
 func decodeConfirmed(text string) (map[string]bool, error) {
@@ -244,7 +271,7 @@ func decodeConfirmed(text string) (map[string]bool, error) {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return nil, err
 	}
-	if err := checkFormat("the list", c.Version, recordFormat); err != nil {
+	if err := checkFormat("the list", c.Version, confirmedFormat); err != nil {
 		return nil, err
 	}
 	out := make(map[string]bool, len(c.Steps))
@@ -276,8 +303,7 @@ func Confirm(ctx context.Context, api clusterapi.ReadWriter, namespace, id, step
 			have = map[string]bool{}
 		}
 		have[step] = true
-		text, err := json.Marshal(confirmedSteps{recordFormat, slices.Sorted(maps.Keys(have))})
-		c.Data[keyConfirmed] = string(text)
+		c.Data[keyConfirmed], err = encodeConfirmed(have)
 		return err
 	})
 	return err

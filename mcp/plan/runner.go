@@ -222,7 +222,7 @@ func (x *reconciler) release(ctx context.Context) error {
 			return nil
 		}
 		rec.Progress.Holder = ""
-		if err := rec.store(ctx, x.o.API); !apierrors.IsConflict(err) {
+		if err := rec.store(ctx, x.o.API, nil); !apierrors.IsConflict(err) {
 			return err
 		}
 	}

@@ -306,14 +306,14 @@ func TestPlanChanged(t *testing.T) {
 	if _, _, err := plan.Load(w.context(), w.cluster, "", "p"); !errors.Is(err, plan.ErrPlanChanged) {
 		t.Errorf("an edited plan: %v", err)
 	}
-	edit(func(c *corev1.ConfigMap) { c.Data["progress"] = `{"version": 2, "steps": []}` })
-	if _, _, err := plan.Load(w.context(), w.cluster, "", "p"); err == nil || !strings.Contains(err.Error(), "key progress: the record has format version 2; this program reads versions up to 1") {
+	edit(func(c *corev1.ConfigMap) { c.Data["progress"] = `{"version": 3, "steps": []}` })
+	if _, _, err := plan.Load(w.context(), w.cluster, "", "p"); err == nil || !strings.Contains(err.Error(), "key progress: the record has format version 3; this program reads versions up to 2") {
 		t.Errorf("a newer record: %v", err)
 	}
 	w.log, w.events = nil, nil
 	w.start("newer", plan.Options{Plan: p, TakeOver: true})
 	w.pass(t, time.Minute)
-	if !w.has(plan.EventError, "the record has format version 2", nil) {
+	if !w.has(plan.EventError, "the record has format version 3", nil) {
 		t.Errorf("%q", w.log)
 	}
 	if _, _, err := plan.Load(w.context(), w.cluster, "", "none"); !apierrors.IsNotFound(err) {

@@ -287,6 +287,9 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 		sp.Started = sp.Finished
 	}
 	x.rec.Progress.Steps[s.ID] = sp
+	if err := x.rec.shorten(x.plan.Steps, s); err != nil {
+		return err
+	}
 	delete(x.calls, s.ID)
 	delete(x.drains, s.ID)
 	if err := x.store(); err != nil || x.over {

@@ -89,11 +89,11 @@ func (s *Step) validate(f *faults) {
 	}
 	given := s.Args.given()
 	for _, name := range t.must {
-		if !given[name] {
+		if !slices.Contains(given, name) {
 			f.add("args.%s is missing", name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range given {
 		if !slices.Contains(t.must, name) && !slices.Contains(t.may, name) {
 			f.add("args.%s has no meaning for %s", name, s.Kind)
 		}
@@ -119,17 +119,35 @@ func (s *Step) validate(f *faults) {
 	}
 }
 
-// given are the names of the arguments that are there.
-func (a *Args) given() map[string]bool {
-	out := map[string]bool{}
-	for name, is := range map[string]bool{
-		"pool": a.Pool != "", "pools": len(a.Pools) > 0, "node": a.Node != "", "nodes": len(a.Nodes) > 0, "paused": a.Paused != nil,
-		"maxUnavailable": a.MaxUnavailable != nil, "roles": len(a.Roles) > 0, "add": len(a.Add) > 0, "remove": len(a.Remove) > 0,
-		"channel": a.Channel != "", "version": a.Version != "", "image": a.Image != "", "action": a.Action != "",
-		"parameters": len(a.Parameters) > 0, "checks": len(a.Checks) > 0, "text": a.Text != "", "until": a.Until != nil, "unfinished": a.Unfinished, "object": len(a.Object) > 0,
+// given are the names of the arguments that are there, sorted.
+func (a *Args) given() []string {
+	var out []string
+	for _, arg := range [...]struct {
+		name  string
+		given bool
+	}{
+		{"action", a.Action != ""},
+		{"add", len(a.Add) > 0},
+		{"channel", a.Channel != ""},
+		{"checks", len(a.Checks) > 0},
+		{"image", a.Image != ""},
+		{"maxUnavailable", a.MaxUnavailable != nil},
+		{"node", a.Node != ""},
+		{"nodes", len(a.Nodes) > 0},
+		{"object", len(a.Object) > 0},
+		{"parameters", len(a.Parameters) > 0},
+		{"paused", a.Paused != nil},
+		{"pool", a.Pool != ""},
+		{"pools", len(a.Pools) > 0},
+		{"remove", len(a.Remove) > 0},
+		{"roles", len(a.Roles) > 0},
+		{"text", a.Text != ""},
+		{"unfinished", a.Unfinished},
+		{"until", a.Until != nil},
+		{"version", a.Version != ""},
 	} {
-		if is {
-			out[name] = true
+		if arg.given {
+			out = append(out, arg.name)
 		}
 	}
 	return out
