@@ -68,7 +68,8 @@ func randomCase(r *rand.Rand) mcp.Snapshot {
 		in.Options.Order.Last = []string{"n0", "n2"}
 	}
 	if name == "worker" && d.once(3) {
-		progress := [][]string{nil, {"Succeeded"}, {"Succeeded"}, {"Building"}, {"Failed"}, {"Prepared"}, {"Interrupted"}, {""}}
+		progress := [][]string{nil, {"Succeeded"}, {"Succeeded"}, {"Building"}, {"Failed"}, {"Prepared"}, {"Interrupted"},
+			{""}}
 		mcptest.Layered(&in, d.pick("", "i", "i", "h"), progress[d.IntN(len(progress))]...)
 	}
 	d.nodes(&in, "n", name, d.IntN(7))
@@ -116,11 +117,12 @@ func (d dice) pool(name string) mcfgv1.MachineConfigPool {
 		return p
 	}
 	p.Status.Configuration.Name = "O"
+	at := metav1.NewTime(mcptest.Epoch.Add(-time.Hour))
 	for _, t := range []mcfgv1.MachineConfigPoolConditionType{"RenderDegraded", "PinnedImageSetsDegraded", "NodeDegraded",
 		"ImageBuildDegraded", "Degraded", "Updated", "Updating"} {
 		if d.once(3) {
 			p.Status.Conditions = append(p.Status.Conditions, mcfgv1.MachineConfigPoolCondition{Type: t,
-				Status: corev1.ConditionStatus(d.pick("True", "False")), LastTransitionTime: metav1.NewTime(mcptest.Epoch.Add(-time.Hour))})
+				Status: corev1.ConditionStatus(d.pick("True", "False")), LastTransitionTime: at})
 		}
 	}
 	return p
@@ -420,8 +422,8 @@ func (m *model) status() mcfgv1.MachineConfigPoolStatus {
 }
 
 // store writes a condition as the controller does, at the time of the snapshot.
-func store(st *mcfgv1.MachineConfigPoolStatus, t mcfgv1.MachineConfigPoolConditionType, status, reason, message string) {
-	c := mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionStatus(status), Reason: reason, Message: message,
+func store(st *mcfgv1.MachineConfigPoolStatus, t mcfgv1.MachineConfigPoolConditionType, status, reason, text string) {
+	c := mcfgv1.MachineConfigPoolCondition{Type: t, Status: corev1.ConditionStatus(status), Reason: reason, Message: text,
 		LastTransitionTime: metav1.NewTime(mcptest.Epoch)}
 	for i, old := range st.Conditions {
 		if old.Type != t {
@@ -537,8 +539,8 @@ type selected struct {
 }
 
 func briefSelection(s mcp.Selection) selected {
-	out := selected{Block: s.Block.Kind, Target: s.Target, Limit: s.MaxUnavailable, Capacity: s.Capacity, Ready: s.Candidates, Held: s.Held,
-		Nodes: s.Nodes, Zones: s.Zones, Deferred: s.Deferred}
+	out := selected{Block: s.Block.Kind, Target: s.Target, Limit: s.MaxUnavailable, Capacity: s.Capacity,
+		Ready: s.Candidates, Held: s.Held, Nodes: s.Nodes, Zones: s.Zones, Deferred: s.Deferred}
 	for _, b := range s.Boots {
 		out.Booted = append(out.Booted, fmt.Sprint(b.Node, " ", b.Pool, " ", b.Labels))
 	}
@@ -568,7 +570,8 @@ func (m *model) block() mcp.BlockKind {
 }
 
 func (m *model) withArbiter() bool {
-	return m.in.ControllerConfig != nil && m.in.ControllerConfig.Spec.Infra.Status.ControlPlaneTopology == "HighlyAvailableArbiter"
+	c := m.in.ControllerConfig
+	return c != nil && c.Spec.Infra.Status.ControlPlaneTopology == "HighlyAvailableArbiter"
 }
 
 // other is the model of another pool; nil if there is none.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,19 @@ func New(o Options) (*Cluster, error) {
 			c.faults.set(workloadPart(w.namespace(), w.Name), w.Fault)
 		}
 	}
-	c.Expect(o.Release)
 	if o.Objects != nil {
+		o.Release.KubeVersion = cmp.Or(o.Release.KubeVersion, recordedKubeVersion(o.Objects))
+		if o.Release.KubeVersion == "" {
+			o.Release.KubeVersion, _ = o.Release.kubeVersion() // its nodes keep theirs
+		}
+		c.expect(o.Release)
 		if err := c.Load(withOwnUIDs(o.Objects)...); err != nil {
 			return nil, fmt.Errorf("simulation: %w", err)
 		}
 		return c, nil
+	}
+	if err := c.Expect(o.Release); err != nil {
+		return nil, fmt.Errorf("simulation: %w", err)
 	}
 	if err := c.build(internal(context.Background()), o); err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
@@ -108,8 +116,21 @@ func (c *Cluster) Shares(r clusterapi.Reader) bool { return r == clusterapi.Read
 // Expect tells the cluster about a release that it may be updated to, or back
 // to: an operator goes to a release when its workloads have the form that the
 // release gives them. Call it before or during Run. A release of the same
-// version and image replaces the earlier one.
-func (c *Cluster) Expect(r Release) {
+// version and image replaces the earlier one. It fails if the Kubernetes version of
+// the release is not known.
+func (c *Cluster) Expect(r Release) error {
+	if r.KubeVersion == "" {
+		version, err := r.kubeVersion()
+		if err != nil {
+			return err
+		}
+		r.KubeVersion = version
+	}
+	c.expect(r)
+	return nil
+}
+
+func (c *Cluster) expect(r Release) {
 	next := newRelease(r)
 	c.mu.Lock()
 	kept := c.releases[:0:0]
@@ -155,9 +176,6 @@ func newRelease(r Release) *release {
 	}
 	if r.OSImage == "" {
 		r.OSImage = imageOf("os", r.Version)
-	}
-	if r.KubeVersion == "" {
-		r.KubeVersion = kubeVersionOf(r.Version)
 	}
 	p := &release{Release: r, operators: make(map[string]*operator, len(r.Operators))}
 	position := make(map[string]int, len(r.Manifests))

@@ -177,3 +177,49 @@ func TestAtRestNothingIsWritten(t *testing.T) {
 		t.Errorf("a day at rest changed objects: before\n%s\nafter\n%s", before, after)
 	}
 }
+
+// Kubelets have the version that the release names, or its API server, or that of its minor version.
+func TestKubeVersion(t *testing.T) {
+	apiServer := func(version string) *configv1.ClusterOperator {
+		o := &configv1.ClusterOperator{}
+		o.Name = "kube-apiserver"
+		o.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: "5.1.0"}, {Name: "kube-apiserver", Version: version}}
+		return o
+	}
+	for _, tt := range []struct {
+		version, set, reported, recorded string
+		kubelet, fails                   string
+	}{
+		{version: "4.22.3", kubelet: "v1.35.0"},
+		{version: "5.0.0-rc.1", kubelet: "v1.36.0"},
+		{version: "4.20.3", reported: "1.33.7", kubelet: "v1.33.7"},
+		{version: "4.20.3", reported: "4.20.3-kubernetes", kubelet: "v1.33.0"},
+		{version: "5.1.0", reported: "1.37.2", kubelet: "v1.37.2"},
+		{version: "5.1.0", set: "v1.38.1", reported: "1.37.2", kubelet: "v1.38.1"},
+		{version: "5.1.0", recorded: "1.37.4"},
+		{version: "5.1.0", recorded: "?"}, // nodes keep what they have
+		{version: "5.1.0", fails: "release 5.1.0: set KubeVersion: the Kubernetes of OpenShift 5.1 is not known"},
+		{version: "next", fails: "release next: set KubeVersion, or a version of OpenShift: "},
+	} {
+		r := release(tt.version, "dns", "kube-apiserver")
+		r.KubeVersion = tt.set
+		if tt.reported != "" {
+			r.Operators[1].Versions = apiServer(tt.reported).Status.Versions
+		}
+		o := simulation.Options{Release: r}
+		if tt.recorded != "" {
+			o.Objects = []*unstructured.Unstructured{checktest.Get(clusterapi.ToUnstructured(apiServer(tt.recorded)))(t)}
+		}
+		c, err := simulation.New(o)
+		if tt.fails != "" {
+			checktest.ErrorHas(t, tt.fails, err)
+			continue
+		}
+		checktest.OK(t, err)
+		if tt.recorded == "" {
+			n := get[corev1.Node](t, c, "", "worker-0")
+			checktest.Equal(t, tt.kubelet, n.Status.NodeInfo.KubeletVersion, "%+v", tt)
+		}
+		checktest.ErrorHas(t, "release 5.2.0: set KubeVersion", c.Expect(simulation.Release{Version: "5.2.0"}))
+	}
+}

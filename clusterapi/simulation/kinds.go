@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -73,15 +74,53 @@ func imageOf(name, version string) string {
 	return fmt.Sprintf("registry.example/simulated/%s@sha256:%s", name, digest(name+" "+version))
 }
 
-// kubeVersionOf returns the Kubernetes version of an OpenShift release; v1.0.0 if it is not
-// known.
-func kubeVersionOf(version string) string {
-	v, err := versions.Parse(version)
-	if err != nil {
-		return "v1.0.0"
+// kubeVersion returns the version of a release's kubelets: what its API server reports, else the
+// first of its minor version.
+func (r *Release) kubeVersion() (string, error) {
+	for _, o := range r.Operators {
+		if version := kubeVersionOf(o.Name, o.Versions); version != "" {
+			return version, nil
+		}
 	}
-	minor, _ := openshift.MinorOf(v).Kubernetes()
-	return fmt.Sprintf("v1.%d.0", minor)
+	v, err := versions.Parse(r.Version)
+	if err != nil {
+		return "", fmt.Errorf("release %s: set KubeVersion, or a version of OpenShift: %w", r.Version, err)
+	}
+	minor, known := openshift.MinorOf(v).Kubernetes()
+	if !known {
+		return "", fmt.Errorf("release %s: set KubeVersion: the Kubernetes of OpenShift %s is not known",
+			r.Version, openshift.MinorOf(v))
+	}
+	return fmt.Sprintf("v1.%d.0", minor), nil
+}
+
+// kubeVersionOf returns the version of kubelets that go with an operator's versions; "" if they do
+// not name that of the API server.
+func kubeVersionOf(operator string, operands []configv1.OperandVersion) string {
+	const apiServer = "kube-apiserver"
+	for _, v := range operands {
+		if operator == apiServer && v.Name == apiServer && strings.HasPrefix(v.Version, "1.") {
+			return "v" + v.Version
+		}
+	}
+	return ""
+}
+
+// recordedKubeVersion is kubeVersionOf the operators among the objects of a cluster.
+func recordedKubeVersion(objects []*unstructured.Unstructured) string {
+	for _, u := range objects {
+		if u.GroupVersionKind().GroupKind() != kindClusterOperator.GroupKind() {
+			continue
+		}
+		o, err := clusterapi.FromUnstructured[configv1.ClusterOperator](u)
+		if err != nil {
+			continue
+		}
+		if version := kubeVersionOf(o.Name, o.Status.Versions); version != "" {
+			return version
+		}
+	}
+	return ""
 }
 
 // condition finds a condition of a ClusterOperator, nil if absent.

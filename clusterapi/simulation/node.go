@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -399,7 +400,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 			setNodeReady(s, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status", metav1.NewTime(d.now))
 			s.NodeInfo.BootID = nextBootID(d.node.Name, bootID)
 			if release != nil {
-				s.NodeInfo.KubeletVersion = release.KubeVersion
+				s.NodeInfo.KubeletVersion = cmp.Or(release.KubeVersion, s.NodeInfo.KubeletVersion)
 				s.NodeInfo.OSImage = osName(release)
 			}
 		}

@@ -74,8 +74,10 @@ type Release struct {
 	// Image is its pull spec; empty means one that is made up from Version.
 	Image string
 	// KubeVersion is what kubelets report once they run the release's
-	// operating system, for instance v1.33.5; empty means the first one of the
-	// release's minor version, v1.33.0 of 4.20, or v1.0.0 if that is not known.
+	// operating system, for instance v1.33.5; empty means what operator
+	// kube-apiserver of the release, or of the cluster's Objects, reports of the API
+	// server, else the first one of the release's minor version, v1.33.0 of 4.20. A
+	// release of which neither is known needs it.
 	KubeVersion string
 	// OSImage is the pull spec of the operating system that machine config
 	// pools roll out; empty means one that is made up from Version.

@@ -212,6 +212,10 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 	if err != nil {
 		return l, err
 	}
+	member, err := x.v.membership()
+	if err != nil {
+		return l, err
+	}
 	byName := make(map[string]*corev1.Node, len(nodes))
 	for _, n := range nodes {
 		byName[n.Name] = n
@@ -220,18 +224,15 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 	var late []string
 	for _, name := range s.Args.Nodes {
 		n := byName[name]
-		if n == nil {
-			if key := "gone " + name; !x.told[key] {
-				x.told[key] = true
-				d := EventData{Step: s.ID, Kind: s.Kind, Node: name, Warning: true}
-				x.emit(EventNodeGone, d, fmt.Sprintf("node %s does not exist", name), nil)
-			}
-			continue
-		}
-		if hasLabels(n, s) {
+		switch {
+		case n == nil:
+			x.leaveOut(s, name, fmt.Sprintf("node %s does not exist", name))
+		case s.elsewhere(n.Labels, member) != "":
+			x.leaveOut(s, name, fmt.Sprintf("node %s is in pool %s by now", name, s.elsewhere(n.Labels, member)))
+		case hasLabels(n, s):
 			moved = append(moved, n)
 			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
-		} else {
+		default:
 			late = append(late, name)
 		}
 	}
@@ -243,7 +244,7 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 				if err != nil {
 					return err
 				}
-				if u == nil {
+				if u == nil || s.elsewhere(u.GetLabels(), member) != "" {
 					continue
 				}
 				if fields := due(u, fields); len(fields) > 0 {
@@ -260,6 +261,35 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 	l.why, err = x.arrived(s.Args.Pool, moved)
 	l.done = l.why == "" && err == nil
 	return l, err
+}
+
+// leaveOut reports once that a step passes over one of its nodes.
+func (x *pass) leaveOut(s *Step, node, text string) {
+	key := "left out " + node
+	if x.told[key] {
+		return
+	}
+	x.told[key] = true
+	d := EventData{Step: s.ID, Kind: s.Kind, Node: node, Warning: true}
+	x.emit(EventNodeGone, d, text, nil)
+}
+
+// elsewhere returns the pool that keeps a node from being moved, as somebody has put the node
+// there since the plan was made: with the labels of the step the node would be in two custom
+// pools, or in that one. It is empty if there is none.
+func (s *Step) elsewhere(labels map[string]string, member *mcp.Membership) string {
+	moved := maps.Clone(labels)
+	maps.Copy(moved, s.Args.Add)
+	for _, k := range s.Args.Remove {
+		delete(moved, k)
+	}
+	now, then := member.Of(labels), member.Of(moved)
+	custom := now.Primary != mcp.PoolWorker && now.Primary != mcp.PoolMaster
+	stays := then.Err != nil || then.Primary == now.Primary
+	if now.Err != nil || now.Primary == s.Args.Pool || !custom || !stays { // the step may end such an error
+		return ""
+	}
+	return now.Primary
 }
 
 func hasLabels(n *corev1.Node, s *Step) bool {

@@ -84,15 +84,46 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Nodes that need no drain are done at once.
-func TestDrainNotRequired(t *testing.T) {
-	single := mcptest.Worker("w0", mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologySingleReplica))
-	w := alone(t, &single, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}, pod("web", ""))
-	defer w.Close()
-	r := w.start("runner", plan.Options{Plan: custom("p", plan.Step{ID: "a", Kind: plan.Drain, Args: plan.Args{Node: "w0"}}, plan.Step{ID: "b", Kind: plan.Drain, Args: plan.Args{Node: "gone"}})})
-	w.pass(t, time.Minute)
-	if r.Progress().State != plan.StateFinished {
-		t.Errorf("%s: %q", r.Progress().State, w.log)
+// What needs no drain is done at once. Steps about a node that somebody has deleted since the plan
+// was made are left out, and so is a node that somebody has moved to another pool.
+func TestNodesWithoutSteps(t *testing.T) {
+	role := mcp.LabelNodeRolePrefix + "blue"
+	gone := plan.Args{Node: "gone"}
+	for _, tt := range []struct {
+		name string
+		step plan.Step
+		text string
+	}{
+		{"a single node", plan.Step{Kind: plan.Drain, Args: plan.Args{Node: "w0"}}, ""},
+		{"drain", plan.Step{Kind: plan.Drain, Args: gone}, "node gone does not exist"},
+		{"cordon", plan.Step{Kind: plan.Cordon, Args: gone}, "node gone does not exist"},
+		{"uncordon", plan.Step{Kind: plan.Uncordon, Args: gone}, "node gone does not exist"},
+		{"hook", plan.Step{Kind: plan.Hook, Args: plan.Args{Node: "gone", Action: "hook"}}, "node gone does not exist"},
+		{"label", plan.Step{Kind: plan.LabelNodes,
+			Args: plan.Args{Pool: "blue", Nodes: []string{"i0"}, Add: map[string]string{role: ""}}},
+			"node i0 is in pool infra by now"},
+		{"unlabel", plan.Step{Kind: plan.LabelNodes,
+			Args: plan.Args{Pool: "worker", Nodes: []string{"i0"}, Remove: []string{role}}},
+			"node i0 is in pool infra by now"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			single := mcptest.Worker("w0", mcptest.Annotate(mcp.AnnotationControlPlaneTopology, mcp.TopologySingleReplica))
+			infra := mcptest.Node("i0", "infra", "O")
+			worker, other, blue := resting("worker"), resting("infra"), resting("blue")
+			worker.Status.MachineCount, other.Status.MachineCount = 1, 1
+			w := alone(t, &single, &infra, &worker, &other, &blue,
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "app"}}, pod("web", ""))
+			defer w.Close()
+			tt.step.ID = "a"
+			hook := hookIs(func(context.Context, plan.Call) (plan.Outcome, error) { panic("called") })
+			r := w.start("runner", plan.Options{Plan: custom("p", tt.step), Actions: hook})
+			w.pass(t, 2*time.Minute)
+			if r.Progress().State != plan.StateFinished || tt.text != "" && !w.has(plan.EventNodeGone, tt.text, nil) {
+				t.Errorf("%s: %q", r.Progress().State, w.log)
+			}
+			n := checktest.Get(clusterapi.Get[corev1.Node](w.context(), w.memory, clusterapi.Key("", "i0")))(t)
+			checktest.Same(t, infra.Labels, n.Labels)
+		})
 	}
 }
 

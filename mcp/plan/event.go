@@ -16,7 +16,8 @@ const (
 	EventWaiting clusterapi.EventType = "Waiting"
 	// EventDrainBlocked: a pod may not be evicted now.
 	EventDrainBlocked clusterapi.EventType = "DrainBlocked"
-	// EventNodeGone: a node of the plan does not exist, and is left out.
+	// EventNodeGone: a node of the plan does not exist, or somebody has moved it to another
+	// pool since the plan was made; it is left out.
 	EventNodeGone clusterapi.EventType = "NodeGone"
 	// EventHeld: another runner has the plan; Holder names it.
 	EventHeld clusterapi.EventType = "Held"

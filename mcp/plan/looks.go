@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
@@ -113,26 +116,47 @@ func (x *pass) lookAtPools(s *Step) (look, error) {
 	return look{done: len(wrong) == 0, why: strings.Join(wrong, "; "), wait: s.Args.Pools}, nil
 }
 
-// mustExist fails a step where something has not been there for a minute: a
-// reading may be old.
+// mustExist fails a step where something has not been there for a minute.
 func (x *pass) mustExist(what string, there func() (bool, error)) error {
 	is, err := there()
-	if err != nil {
-		return err
+	if err == nil && x.absent(what, is) {
+		return failf("%s does not exist", what)
 	}
-	if is {
+	return err
+}
+
+// absent reports whether something has not been there for a minute: a reading may be old.
+func (x *pass) absent(what string, there bool) bool {
+	if there {
 		delete(x.missing, what)
-		return nil
+		return false
 	}
 	since, known := x.missing[what]
 	if !known || x.now.Before(since) {
 		x.missing[what] = x.now
-		return nil
+		return false
 	}
-	if x.now.Sub(since) >= time.Minute {
-		return failf("%s does not exist", what)
+	return x.now.Sub(since) >= time.Minute
+}
+
+// lookForNode finds out whether the node that a step is about exists. Without it the step is
+// left out: somebody deleted the node.
+func (x *pass) lookForNode(s *Step) (look, error) {
+	if s.Args.Node == "" {
+		return look{done: true}, nil
 	}
-	return nil
+	_, err := clusterapi.GetShared(x.ctx, x.api, nodeKind, clusterapi.Key("", s.Args.Node))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return look{}, err
+	}
+	l := look{done: err == nil}
+	if !l.done {
+		l.why = fmt.Sprintf("node %s does not exist", s.Args.Node)
+	}
+	if x.absent(nodeKind.Kind+"/"+s.Args.Node, l.done) {
+		l.skipped = l.why
+	}
+	return l, nil
 }
 
 // lookAtNewPool creates a pool.

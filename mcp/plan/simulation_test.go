@@ -1,10 +1,10 @@
 package plan_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/chaos"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
@@ -39,11 +40,12 @@ type simulated struct {
 	runners  []*plan.Runner
 	stopped  plan.StopMode
 	resumed  int
-	paused   map[string]time.Time // pools, since when
-	desired  map[string]string    // of nodes
-	place    map[string]string
+	admin    *chaos.Administrator
+	judge    *chaos.Judge
+	paused   map[string]bool // pools
 	mayPause map[string]bool // pools that the plan names
 	steps    map[string]string
+	acts     int
 	fault    error
 }
 
@@ -70,7 +72,8 @@ func simulate(seed uint64, runners int, f reconcile.Faults) *simulated {
 		f.Processes = append(f.Processes, fmt.Sprint("runner ", i))
 	}
 	f.Processes = append(f.Processes, "stopper", "again 1", "again 2", "again 3")
-	s := &simulated{rand: r, paused: map[string]time.Time{}, desired: map[string]string{}, place: map[string]string{}, steps: map[string]string{}, mayPause: map[string]bool{}}
+	s := &simulated{rand: r, paused: map[string]bool{"kept": true},
+		steps: map[string]string{}, mayPause: map[string]bool{}}
 	s.world = newWorld(worldOptions{seed: seed, random: seed%2 == 0, check: seed%10 == 1, calls: f, faults: faults,
 		pools:     []simulation.Pool{{Nodes: 5, MaxUnavailable: &two}, {Name: "infra", Nodes: 2}, {Name: "kept", Nodes: 1, Paused: true}},
 		workloads: []simulation.Workload{web, {Name: "agent", DaemonSet: true}}})
@@ -78,7 +81,9 @@ func simulate(seed uint64, runners int, f reconcile.Faults) *simulated {
 		panic(err)
 	}
 	s.cursor = s.cluster.Follow()
-	s.paused["kept"] = s.Now()
+	s.judge = chaos.NewJudge(s.Now, s.cluster)
+	s.admin = &chaos.Administrator{Cluster: s.cluster, Clock: s.clock, Judge: s.judge,
+		Pools: map[string]int{"worker": 2, "infra": 1}, Moves: []string{"worker", "infra"}, For: faultsFor, Only: f.Only}
 	s.build(seed)
 	for _, step := range s.plan.Steps {
 		for _, p := range append(step.Args.Pools, step.Args.Pool) {
@@ -92,6 +97,11 @@ func simulate(seed uint64, runners int, f reconcile.Faults) *simulated {
 	if seed%2 == 1 {
 		s.clock.AfterFunc(time.Duration(1+r.IntN(90))*time.Minute, s.stop)
 	}
+	// Who unpauses a pool that waits ends a control plane's way over several minor versions.
+	s.admin.Pauses = s.to != version2
+	if seed%3 != 0 {
+		s.admin.Start(rand.New(rand.NewPCG(seed, 8)))
+	}
 	return s
 }
 
@@ -99,14 +109,18 @@ func simulate(seed uint64, runners int, f reconcile.Faults) *simulated {
 func (s *simulated) build(seed uint64) {
 	s.to = version1
 	var err error
-	switch c := s.state(); seed / 2 % 4 {
+	switch c := s.state(); seed / 2 % 5 {
 	case 0:
 		s.plan, _, err = plan.PlanCanary(c, plan.CanaryOptions{ID: "simulated", Version: version1, Sizes: []int{1, 2, 2}, MaxUnavailable: 1 + int(seed%2)})
 	case 1:
 		s.plan, _, err = plan.PlanCanary(c, plan.CanaryOptions{ID: "simulated", Version: version1, Pool: "infra", Sizes: []int{1}})
 	case 2:
 		s.to = version2
-		s.plan, _, err = plan.PlanControlPlaneOnly(c, plan.ControlPlaneOnlyOptions{ID: "simulated", Versions: []string{version1, version2}, Channel: "eus-4.22", AtOnce: seed%8 > 4})
+		s.plan, _, err = plan.PlanControlPlaneOnly(c, plan.ControlPlaneOnlyOptions{ID: "simulated",
+			Versions: []string{version1, version2}, Channel: "eus-4.22", AtOnce: seed%4 > 1})
+	case 3:
+		s.to = version0
+		s.plan = s.hosts()
 	default:
 		at := s.Now().Add(10 * time.Minute)
 		var windows []plan.Window
@@ -120,7 +134,32 @@ func (s *simulated) build(seed uint64) {
 	}
 }
 
+// hosts is a plan that does something to one node after another.
+func (s *simulated) hosts() plan.Plan {
+	p := plan.Plan{Version: plan.Format, ID: "simulated", Kind: "Custom"}
+	for _, node := range []string{"worker-0", "infra-0", "worker-1", "worker-2"} {
+		args := plan.Args{Node: node}
+		p.Steps = append(p.Steps, plan.Step{ID: "cordon-" + node, Kind: plan.Cordon, Args: args},
+			plan.Step{ID: "drain-" + node, Kind: plan.Drain, Args: args},
+			plan.Step{ID: "hook-" + node, Kind: plan.Hook, Args: plan.Args{Node: node, Action: "hook"}},
+			plan.Step{ID: "uncordon-" + node, Kind: plan.Uncordon, Args: args})
+	}
+	return p
+}
+
+func (s *simulated) actions() map[string]plan.Action {
+	return map[string]plan.Action{"UpdateCluster": plan.ActionFunc(updateCluster), "hook": plan.ActionFunc(s.act)}
+}
+
+// act is done to a node in several calls.
+func (s *simulated) act(_ context.Context, c plan.Call) (plan.Outcome, error) {
+	s.judge.Act(c.Step.Args.Node, true)
+	s.acts++
+	return plan.Outcome{Done: s.acts%4 == 0, After: time.Minute}, nil
+}
+
 func (s *simulated) run(name string, o plan.Options) {
+	o.Actions = s.actions()
 	s.runners = append(s.runners, s.start(name, o))
 }
 
@@ -157,22 +196,27 @@ func (s *simulated) resume() {
 	}
 	s.resumed++
 	name := fmt.Sprint("again ", s.resumed)
-	s.clock.AfterFunc(30*time.Minute, func() { s.run(name, plan.Options{Plan: s.plan, Resume: true}) })
-	s.runners = append(s.runners, must(plan.New(plan.Options{Plan: s.plan, Actions: actions}))) // stands for the pause
+	s.clock.AfterFunc(30*time.Minute, func() {
+		if s.stopped != "" {
+			s.Stop("stopper") // which would stop the plan again after a crash
+		}
+		s.run(name, plan.Options{Plan: s.plan, Resume: true})
+	})
+	s.runners = append(s.runners, must(plan.New(plan.Options{Plan: s.plan, Actions: s.actions()}))) // stands for the pause
 }
 
 func (s *simulated) wrong(format string, args ...any) {
 	if s.fault == nil {
-		s.fault = fmt.Errorf("after %s: %s", s.Now().Sub(mcptest.Epoch), fmt.Sprintf(format, args...))
+		s.fault = fmt.Errorf("after %s: %w", s.Now().Sub(mcptest.Epoch), fmt.Errorf(format, args...))
 	}
 }
-
-// grace is how long the rollout and the daemons may not have seen a change.
-const grace = time.Minute
 
 // look checks each change of the cluster.
 func (s *simulated) look() {
 	for c, ok := s.cursor.Next(); ok; c, ok = s.cursor.Next() {
+		if err := s.judge.Observe(c); err != nil {
+			s.wrong("%w", err)
+		}
 		switch c.Object().Kind().Kind {
 		case "MachineConfigPool":
 			if c.New == nil {
@@ -180,16 +224,10 @@ func (s *simulated) look() {
 				continue
 			}
 			p := must(clusterapi.As[mcfgv1.MachineConfigPool](c.New))
-			_, was := s.paused[p.Name]
-			switch {
-			case p.Spec.Paused && !was:
-				s.paused[p.Name] = s.Now()
-				if !s.mayPause[p.Name] && c.Old != nil {
-					s.wrong("pool %s was paused", p.Name)
-				}
-			case !p.Spec.Paused && was:
-				delete(s.paused, p.Name)
+			if p.Spec.Paused && !s.paused[p.Name] && !s.mayPause[p.Name] && c.Old != nil && !s.admin.Touched("pool "+p.Name) {
+				s.wrong("pool %s was paused", p.Name)
 			}
+			s.paused[p.Name] = p.Spec.Paused
 			if p.Name == "kept" && !p.Spec.Paused {
 				s.wrong("pool %s was unpaused, and the plan did not pause it", p.Name)
 			}
@@ -217,25 +255,11 @@ func (s *simulated) judgeDeletion(old *clusterapi.Object) {
 	}
 }
 
-// judgeNode: a node of a paused pool is not targeted, and none is ever in two
-// custom pools, or none.
+// judgeNode: no node is ever in two custom pools.
 func (s *simulated) judgeNode(n *corev1.Node) {
-	var roles []string
-	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
-		if role, ok := strings.CutPrefix(k, mcp.LabelNodeRolePrefix); ok && role != "worker" && role != "control-plane" {
-			roles = append(roles, role)
-		}
-	}
-	if len(roles) > 1 {
+	if roles := chaos.PoolOf(n); strings.Contains(roles, "+") {
 		s.wrong("node %s has the roles %s", n.Name, roles)
 	}
-	pool := strings.Join(append(roles, "worker")[:1], "")
-	state := mcp.NodeStateOf(n)
-	since, paused := s.paused[pool]
-	if old := s.desired[n.Name]; old != "" && old != state.DesiredConfig && s.place[n.Name] == pool && paused && s.Now().Sub(since) > grace {
-		s.wrong("node %s was targeted while its pool %s is paused", n.Name, pool)
-	}
-	s.desired[n.Name], s.place[n.Name] = state.DesiredConfig, pool
 }
 
 // judgeRecord: what is done stays done, and steps are taken in order.
@@ -254,7 +278,8 @@ func (s *simulated) judgeRecord(c *corev1.ConfigMap) {
 		over := func(st string) bool {
 			return st == "Done" || st == "Skipped" || st == "Failed" && step.OnFailure == "Continue"
 		}
-		reopened := step.Kind == plan.SetPaused && progress.State != plan.StateRunning || s.steps[step.ID+" reopened"] != ""
+		reopened := step.Kind == plan.SetPaused && progress.State != plan.StateRunning ||
+			s.steps[step.ID+" reopened"] != "" || step.Kind == plan.Drain // of a node that somebody uncordoned before its hook was done
 		if over(was) && is != was {
 			if !reopened {
 				s.wrong("step %s was %s and is %s", step.ID, was, is)
@@ -295,10 +320,9 @@ func (s *simulated) play() error {
 
 // atEnd says what is not as it should be.
 func (s *simulated) atEnd() error {
-	after := fields(s.cluster)
-	for name := range s.before { // a node may have vanished
-		if strings.HasPrefix(name, "node ") && after[name] == "" {
-			delete(s.before, name)
+	if s.Now().Before(mcptest.Epoch.Add(faultsFor)) { // the administrator works on
+		if err := s.RunUntil(mcptest.Epoch.Add(faultsFor)); err != nil {
+			return err
 		}
 	}
 	// Nodes that are in flight end their update, each after an hour where a pod
@@ -314,12 +338,21 @@ func (s *simulated) atEnd() error {
 	if _, _, err := plan.Load(s.context(), s.cluster, "", s.plan.ID); err != nil {
 		return err
 	}
-	for name := range s.before {
-		if strings.HasPrefix(name, "node ") && fields(s.cluster)[name] == "" {
+	now := fields(s.cluster)
+	for name := range s.before { // a node may have vanished
+		if strings.HasPrefix(name, "node ") && now[name] == "" {
 			delete(s.before, name)
 		}
 	}
-	now := fields(s.cluster)
+	for name := range now {
+		// A restore leaves a pool whose nodes cannot go, as they are cordoned or their pool is paused.
+		left := "Left MachineConfigPool/" + strings.TrimPrefix(name, "pool ") + " was created: node "
+		held := s.admin.Touched("pool worker") || s.admin.Touched("pool infra") || s.admin.Cordoned()
+		if s.admin.Touched(name) || held && strings.Contains(strings.Join(s.log, "\n"), left) {
+			delete(s.before, name)
+			delete(now, name)
+		}
+	}
 	if slices.Contains(s.states(), plan.StateFinished) {
 		s.before["channel"] = now["channel"]
 		if err := s.updated(); err != nil {
@@ -372,10 +405,10 @@ func play(seed uint64, runners int, only map[string]bool) ([]string, error) {
 	s := simulate(seed, runners, f)
 	defer s.Close()
 	err := s.play()
-	return s.Faults(), err
+	return append(s.Faults(), s.admin.Changes()...), err
 }
 
-// Whatever goes wrong, a plan comes to its end, in order and without touching
+// Whatever goes wrong, and whatever an administrator does, a plan comes to its end, in order and without touching
 // what is not its own; and what a stop restores is as it was.
 func TestSimulation(t *testing.T) {
 	simtest.Test(t, 0.04, func(seed uint64, only map[string]bool) ([]string, error) { return play(seed, 1, only) })

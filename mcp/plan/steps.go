@@ -102,6 +102,8 @@ type look struct {
 	// writes says that the step is of the kind that changes fields: done at the
 	// first look, it is skipped.
 	writes bool
+	// skipped is why the step is left out; empty if it is not.
+	skipped string
 	// restart says that an earlier step is to be done again before this one continues.
 	restart bool
 	// wait names the pools whose standstill ends the step.
@@ -115,9 +117,20 @@ const pace = time.Second
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
 	sp := x.rec.Progress.Steps[s.ID]
 	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
-		return true, res, x.stepDone(s, sp, look{writes: true})
+		return true, res, x.stepDone(s, sp, look{skipped: "its window has closed"})
 	}
-	l, err := x.keepCordoned(i, s)
+	l, err := x.lookForNode(s)
+	if err == nil && l.skipped != "" {
+		x.tell(EventNodeGone, s, l.skipped, nil)
+		return true, res, x.stepDone(s, sp, l)
+	}
+	if err == nil && !l.done {
+		x.waiting(s, l.why)
+		return false, reconcile.Result{At: x.now.Add(x.o.Poll)}, nil
+	}
+	if err == nil {
+		l, err = x.keepCordoned(i, s)
+	}
 	if err == nil && l.restart {
 		return false, reconcile.Result{At: x.now.Add(pace)}, nil
 	}
@@ -279,7 +292,10 @@ func late(what, why string) error {
 // stepDone records that a step is done, or was so without it.
 func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	state, event := stepDone, EventStepDone
-	if l.writes && (sp.State != stepRunning || !l.ours) {
+	if l.skipped == "" && l.writes && (sp.State != stepRunning || !l.ours) {
+		l.skipped = "it was so without the plan"
+	}
+	if l.skipped != "" {
 		state, event = stepSkipped, EventStepSkipped
 	}
 	sp.State, sp.Finished, sp.Error = state, x.now.UTC(), ""
@@ -299,10 +315,7 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	clear(x.told)
 	text := fmt.Sprintf("step %s is done", s.ID)
 	if state == stepSkipped {
-		text = fmt.Sprintf("step %s is skipped: it was so without the plan", s.ID)
-		if s.closed(x.now) {
-			text = fmt.Sprintf("step %s is skipped: its window has closed", s.ID)
-		}
+		text = fmt.Sprintf("step %s is skipped: %s", s.ID, l.skipped)
 	}
 	x.tell(event, s, text, nil)
 	return nil
@@ -350,7 +363,7 @@ func (x *pass) waiting(s *Step, why string) {
 
 func (x *pass) tell(t clusterapi.EventType, s *Step, text string, err error) {
 	d := EventData{Step: s.ID, Kind: s.Kind, Pool: s.Args.Pool, Node: s.Args.Node,
-		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed}
+		Attempt: x.rec.Progress.Steps[s.ID].Attempts, Warning: t == EventStepFailed || t == EventNodeGone}
 	if len(s.Args.Pools) == 1 {
 		d.Pool = s.Args.Pools[0]
 	}

@@ -86,7 +86,9 @@ func (o versionOperator) Reconcile(ctx context.Context, r reconcile.Request) (re
 	newest := cv.Status.History[0]
 	if want := cv.Spec.DesiredUpdate; want != nil && want.Version != newest.Version {
 		to := machineConfig(want.Version)
-		o.cluster.Expect(to)
+		if err := o.cluster.Expect(to); err != nil {
+			return reconcile.Result{}, err
+		}
 		if _, err := o.api.Apply(ctx, to.Operators[0].Workloads[0], clusterapi.ApplyOptions{FieldManager: clusterapi.ManagerPayload}); err != nil {
 			return reconcile.Result{}, err
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/chaos"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
 
@@ -53,18 +54,11 @@ type simulated struct {
 	cluster *simulation.Cluster
 	cursor  clusterapi.Cursor
 	clock   *reconcile.Clock
-	limits  map[string]int // of unavailable nodes, by the name that a pool's nodes begin with
-	desired map[string]string
-	paused  bool
-	changed time.Time // when an administrator paused workers or lowered their limit
-	down    map[string]map[string]bool
+	admin   *chaos.Administrator
+	judge   *chaos.Judge
 	told    map[string]int
 	log     []string
 }
-
-// grace is how long a rollout may not have seen a change, while calls fail and
-// events are late.
-const grace = 2 * time.Minute
 
 // simulate prepares a cluster of 3 masters, 4 workers and 2 infra nodes, whose
 // nodes are to be updated by so many rollouts.
@@ -79,8 +73,10 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 	if err != nil {
 		panic(err)
 	}
-	s := &simulated{cluster: c, cursor: c.Follow(), clock: clock, limits: map[string]int{"master": 1, "worker": 2, "infra": 1},
-		down: map[string]map[string]bool{"master": {}, "worker": {}, "infra": {}}, told: map[string]int{}, desired: map[string]string{}}
+	judge := chaos.NewJudge(clock.Now, c)
+	s := &simulated{cluster: c, cursor: c.Follow(), clock: clock, told: map[string]int{}, judge: judge,
+		admin: &chaos.Administrator{Cluster: c, Clock: clock, Judge: judge, Pools: map[string]int{"worker": 2, "infra": 1},
+			Moves: []string{"worker", "infra"}, Pauses: true, For: time.Hour, Only: f.Only}}
 	processes := []reconcile.Process{c.Process()}
 	for i := range rollouts {
 		r, err := rollout.New(rollout.Options{Mode: rollout.Drive, OrderByBudgets: seed%4 == 1, Observe: func(e clusterapi.Event) {
@@ -111,37 +107,20 @@ func simulate(seed uint64, rollouts int, f reconcile.Faults) *simulated {
 		}
 	})
 	if seed%3 != 0 {
-		clock.AfterFunc(time.Minute, func() { s.administrate(rand.New(rand.NewPCG(seed, 7))) })
+		s.admin.Start(rand.New(rand.NewPCG(seed, 7)))
 	}
 	return s
 }
 
-// administrate pauses the workers, lets them go on, and changes how many may be
-// unavailable, at random times. After an hour all is as it was.
-func (s *simulated) administrate(r *rand.Rand) {
-	last := s.Now().Sub(mcptest.Epoch) > time.Hour
-	limit, paused := 2, false
-	if !last {
-		limit, paused = 1+r.IntN(2), r.IntN(3) == 0
-		s.clock.AfterFunc(time.Duration(1+r.IntN(10))*time.Minute, func() { s.administrate(r) })
-	}
-	if limit < s.limits["worker"] || paused && !s.paused {
-		s.changed = s.Now()
-	}
-	s.limits["worker"], s.paused = limit, paused
-	_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
-		to := intstr.FromInt32(int32(limit))
-		p.Spec.Paused, p.Spec.MaxUnavailable = paused, &to
-		return nil
-	})
-	if err != nil {
-		panic(err)
-	}
-}
+// faults are the faults and the changes by an administrator that took place.
+func (s *simulated) faults() []string { return append(s.Faults(), s.admin.Changes()...) }
 
 // look checks what must hold after each step.
 func (s *simulated) look() error {
 	for c, ok := s.cursor.Next(); ok; c, ok = s.cursor.Next() {
+		if err := s.judge.Observe(c); err != nil {
+			return err
+		}
 		if c.New == nil || c.New.Kind().Kind != "Node" {
 			continue
 		}
@@ -150,23 +129,10 @@ func (s *simulated) look() error {
 			return err
 		}
 		state := mcp.NodeStateOf(n)
-		if state.Done() && state.Unschedulable && state.LastAppliedDrain == state.DesiredDrain {
+		over := state.Done() && state.LastAppliedDrain == state.DesiredDrain
+		if over && state.Unschedulable && !s.admin.Touched("node "+n.Name) {
 			return fmt.Errorf("node %s is done and cordoned", n.Name)
 		}
-		pool, _, _ := strings.Cut(n.Name, "-")
-		known := pool != "worker" || s.Now().Sub(s.changed) > grace
-		down := s.down[pool]
-		before := len(down)
-		if delete(down, n.Name); state.Unavailable() {
-			down[n.Name] = true
-		}
-		if len(down) > 2 || len(down) > before && len(down) > s.limits[pool] && known {
-			return fmt.Errorf("%d nodes of %s are unavailable", len(down), pool)
-		}
-		if old := s.desired[n.Name]; old != "" && old != state.DesiredConfig && pool == "worker" && s.paused && known {
-			return fmt.Errorf("node %s was targeted while its pool is paused", n.Name)
-		}
-		s.desired[n.Name] = state.DesiredConfig
 	}
 	return nil
 }
@@ -205,17 +171,17 @@ func (s *simulated) atEnd() error {
 	}
 	for _, n := range nodes {
 		state := mcp.NodeStateOf(n)
-		pool, _, _ := strings.Cut(n.Name, "-")
+		pool := chaos.PoolOf(n)
 		_, since := n.Annotations["clusterupdate.github.io/drain-since"]
 		if !state.Done() || state.CurrentConfig != config[pool] || state.Unschedulable || state.UpdateTaint || since || n.Status.NodeInfo.KubeletVersion != "v1.34.0" {
 			wrong = append(wrong, fmt.Sprintf("node %s, kubelet %s: %+v", n.Name, n.Status.NodeInfo.KubeletVersion, state))
 		}
 	}
-	if len(pools) != 3 || len(nodes) != 9 {
-		wrong = append(wrong, fmt.Sprintf("%d pools, %d nodes", len(pools), len(nodes)))
+	if len(pools) != 3 {
+		wrong = append(wrong, fmt.Sprintf("%d pools", len(pools)))
 	}
 	for text, n := range s.told {
-		if n > 1 {
+		if n > 1 && !s.admin.Touched("node "+strings.Fields(text)[1]) {
 			wrong = append(wrong, fmt.Sprintf("told %d times: %s", n, text))
 		}
 	}
@@ -225,8 +191,8 @@ func (s *simulated) atEnd() error {
 	return nil
 }
 
-// Whatever goes wrong, all pools are updated in the end, and on the way there
-// are never more nodes unavailable than allowed.
+// Whatever goes wrong, and whatever an administrator does to nodes and pools, all pools are
+// updated in the end, and on the way there are never more nodes unavailable than allowed.
 func TestSimulation(t *testing.T) {
 	simtest.Test(t, 0.25, func(seed uint64, only map[string]bool) ([]string, error) {
 		s := simulate(seed, 1, reconcile.Faults{
@@ -235,9 +201,9 @@ func TestSimulation(t *testing.T) {
 		})
 		defer s.Close()
 		if err := s.run(3 * time.Hour); err != nil {
-			return s.Faults(), err
+			return s.faults(), err
 		}
-		return s.Faults(), s.atEnd()
+		return s.faults(), s.atEnd()
 	})
 }
 
@@ -247,7 +213,7 @@ func TestSimulationIsDeterministic(t *testing.T) {
 		s := simulate(seed, 1, reconcile.Faults{Before: 0.05, After: 0.05, Stale: 0.1, Late: 0.1, Crash: 0.02, Until: time.Hour})
 		defer s.Close()
 		checktest.OK(t, s.run(2*time.Hour))
-		return slices.Concat(s.log, s.Faults())
+		return slices.Concat(s.log, s.faults())
 	}
 	for _, seed := range []uint64{1, 2} {
 		if diff := cmp.Diff(run(seed), run(seed)); diff != "" {
@@ -264,9 +230,9 @@ func TestSimulationOfTwo(t *testing.T) {
 		})
 		defer s.Close()
 		if err := s.run(3 * time.Hour); err != nil {
-			return s.Faults(), err
+			return s.faults(), err
 		}
 		s.told = nil // by each
-		return s.Faults(), s.atEnd()
+		return s.faults(), s.atEnd()
 	})
 }

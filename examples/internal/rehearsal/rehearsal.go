@@ -96,7 +96,9 @@ func New(o Options) (*Rehearsal, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Cluster.Expect(next)
+	if err := r.Cluster.Expect(next); err != nil {
+		return nil, err
+	}
 	r.Graph = o.Graph
 	if r.Graph == nil {
 		updates, err := graph.DecodeBytes(o.Images.Graph(o.Channel), graph.DecodeOptions{})
