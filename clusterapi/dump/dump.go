@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type Recording struct {
 	spaces   namespaces
 	skip     map[schema.GroupKind]bool
 	problems []Problem
-	alerts   []byte
+	alerts   []clusterapi.Alert // nil: not recorded
 	now      time.Time
 }
 
@@ -34,13 +35,15 @@ var _ interface {
 	clusterapi.Shared
 } = (*Recording)(nil)
 
-// Open reads a recording: a tree that oc adm must-gather, oc adm inspect or
-// [Record] wrote, or else every YAML and JSON file of a heap of manifests. Links
-// are followed as long as they stay in the tree.
+// Open reads a recording: a tree that oc adm must-gather, oc adm inspect, the Insights
+// operator or [Record] wrote, or else every YAML and JSON file of a heap of manifests,
+// or else the only archive that is in the tree, as [OpenArchive] does. Links are
+// followed as long as they stay in the tree.
 //
 // What cannot be used is among the problems of the recording. The error is that
 // of ctx, a [*clusterapi.LimitError], a [*ClustersError], an option that is negative, a panic of
-// fsys, or one that says that nothing could be read as an object.
+// fsys, that of several archives or of one in another format, or one that says that
+// nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
@@ -49,8 +52,9 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 // their content. It reads the stream once, to its end, and keeps what Open would
 // read of the files in it. Of an archive that is cut off it has what comes before
 // the cut. What it passes over, such as logs, has to be decompressed: an archive
-// that has more than MaxBytes and 64 times its compressed size is refused. Errors
-// are those of Open; those of the stream are problems.
+// that has more than MaxBytes and 64 times its compressed size is refused, and so is
+// another format, such as .zip or .tar.xz. Other errors are those of Open; those of the
+// stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }
@@ -121,12 +125,18 @@ func (p Problem) String() string {
 // result belongs to the caller.
 func (r *Recording) Problems() []Problem { return append([]Problem(nil), r.problems...) }
 
-// Alerts returns what the cluster's Prometheus answered when it was asked for its
-// rules (/api/v1/rules) or, where that was not recorded, for its alerts
-// (/api/v1/alerts): JSON, as it was received. ok is false where neither was
-// recorded. The result belongs to the caller.
-func (r *Recording) Alerts() (raw []byte, ok bool) {
-	return append([]byte(nil), r.alerts...), r.alerts != nil
+// Firing returns the alerts that the recording has, pending ones too: those of its
+// Prometheus or, in an Insights archive, of its Alertmanager. The error is
+// [clusterapi.ErrNotCollected] if none were recorded, and that of ctx. The alerts are
+// shared and must not be changed.
+func (r *Recording) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.alerts == nil {
+		return nil, fmt.Errorf("alerts: %w", clusterapi.ErrNotCollected)
+	}
+	return slices.Clone(r.alerts), nil
 }
 
 // Time returns the time at which the recording was made, the now of all that is

@@ -3,7 +3,7 @@
 // administrator to make, and prints the checklist.
 //
 // With -dump it judges a recording, at its time: a must-gather, the folder of an oc
-// adm inspect, any heap of manifests, or a .tar or .tar.gz of one:
+// adm inspect, an Insights archive, any heap of manifests, or a .tar or .tar.gz of one:
 //
 //	go run ./examples/preflight -dump must-gather.tar.gz -to 4.19.1 -payload release/
 //
@@ -34,7 +34,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
@@ -138,10 +137,7 @@ func (o *options) recorded(ctx context.Context, stderr io.Writer) (_ clusterapi.
 	if err != nil {
 		return nil, in, err
 	}
-	in.Now, in.TargetKernel = recording.Time(), o.kernel
-	if alerts, ok := recording.Alerts(); ok {
-		in.Alerts = risk.RecordedAlerts(alerts)
-	}
+	in.TargetKernel = o.kernel
 	in.TargetPayload, err = load(ctx, o.payload)
 	if err != nil {
 		return nil, in, err
