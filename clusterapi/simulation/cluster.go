@@ -1,18 +1,16 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -30,6 +28,8 @@ type Cluster struct {
 	clock     clock.WithTicker
 	logger    *slog.Logger
 	timing    Timing
+	draw      func(Work) time.Duration
+	assumed   []string
 	faults    faults
 	running   atomic.Bool
 	begun     atomic.Bool // a behaviour has begun
@@ -65,6 +65,7 @@ func New(o Options) (*Cluster, error) {
 		clock:   o.Clock,
 		logger:  o.Logger,
 		timing:  o.Timing.withDefaults(),
+		draw:    o.Draw,
 	}
 	for name, f := range o.NodeFaults {
 		c.faults.set("node/"+name, f)
@@ -74,40 +75,14 @@ func New(o Options) (*Cluster, error) {
 			c.faults.set(workloadPart(w.namespace(), w.Name), w.Fault)
 		}
 	}
-	if o.Objects != nil {
-		o.Release.KubeVersion = cmp.Or(o.Release.KubeVersion, recordedKubeVersion(o.Objects))
-		if o.Release.KubeVersion == "" {
-			o.Release.KubeVersion, _ = o.Release.kubeVersion() // its nodes keep theirs
-		}
-		c.expect(o.Release)
-		if err := c.Load(withOwnUIDs(o.Objects)...); err != nil {
-			return nil, fmt.Errorf("simulation: %w", err)
-		}
-		return c, nil
+	fill := c.build
+	if o.Memory.Base != nil {
+		fill = c.settle
 	}
-	if err := c.Expect(o.Release); err != nil {
-		return nil, fmt.Errorf("simulation: %w", err)
-	}
-	if err := c.build(internal(context.Background()), o); err != nil {
+	if err := fill(internal(context.Background()), o); err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
 	return c, nil
-}
-
-// withOwnUIDs returns the objects, without the UIDs that an earlier one has:
-// dumps that were edited by hand hold such.
-func withOwnUIDs(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	seen := make(map[types.UID]bool, len(objects))
-	out := slices.Clone(objects)
-	for i, u := range out {
-		uid := u.GetUID()
-		if uid != "" && seen[uid] {
-			out[i] = u.DeepCopy()
-			out[i].SetUID("")
-		}
-		seen[uid] = true
-	}
-	return out
 }
 
 // Shares reports whether r is c itself; see [clusterapi.Shared].
@@ -176,6 +151,9 @@ func newRelease(r Release) *release {
 	}
 	if r.OSImage == "" {
 		r.OSImage = imageOf("os", r.Version)
+	}
+	if r.Controller == "" {
+		r.Controller = digest("machine-config-operator " + r.Version)[:40]
 	}
 	p := &release{Release: r, operators: make(map[string]*operator, len(r.Operators))}
 	position := make(map[string]int, len(r.Manifests))

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -208,7 +209,9 @@ func TestKubeVersion(t *testing.T) {
 		}
 		o := simulation.Options{Release: r}
 		if tt.recorded != "" {
-			o.Objects = []*unstructured.Unstructured{checktest.Get(clusterapi.ToUnstructured(apiServer(tt.recorded)))(t)}
+			base := memory.NewOpenShift(memory.Options{})
+			checktest.OK(t, base.Load(checktest.Get(clusterapi.ToUnstructured(apiServer(tt.recorded)))(t)))
+			o.Memory.Base = base
 		}
 		c, err := simulation.New(o)
 		if tt.fails != "" {

@@ -30,6 +30,9 @@ const (
 	annotationDisk = clusterapi.AnnotationPrefix + "simulated-disk"
 	// annotationBoot on a node that is to reboot is the boot id to leave.
 	annotationBoot = clusterapi.AnnotationPrefix + "simulated-boot"
+	// annotationRecorded on a pool of a fork is the name of its recorded config, and that
+	// by which the simulation would have called it.
+	annotationRecorded = clusterapi.AnnotationPrefix + "simulated-recorded"
 )
 
 // fieldManager owns the fields that the simulation writes.
@@ -101,23 +104,6 @@ func kubeVersionOf(operator string, operands []configv1.OperandVersion) string {
 	for _, v := range operands {
 		if operator == apiServer && v.Name == apiServer && strings.HasPrefix(v.Version, "1.") {
 			return "v" + v.Version
-		}
-	}
-	return ""
-}
-
-// recordedKubeVersion is kubeVersionOf the operators among the objects of a cluster.
-func recordedKubeVersion(objects []*unstructured.Unstructured) string {
-	for _, u := range objects {
-		if u.GroupVersionKind().GroupKind() != kindClusterOperator.GroupKind() {
-			continue
-		}
-		o, err := clusterapi.FromUnstructured[configv1.ClusterOperator](u)
-		if err != nil {
-			continue
-		}
-		if version := kubeVersionOf(o.Name, o.Status.Versions); version != "" {
-			return version
 		}
 	}
 	return ""

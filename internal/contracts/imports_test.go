@@ -67,6 +67,7 @@ var rooms = map[string][]string{
 	"clusterapi/view":               {"clusterapi", "clusterapi/clusterversion", "clusterapi/reconcile"},
 	"clusterapi/timeline":           nil,
 	"clusterapi/fieldchange":        {"clusterapi"},
+	"clusterapi/forecast":           nil, // all of them: see topFloor
 	"clusterapi/simulation":         {"clusterapi", "clusterapi/memory", "clusterapi/reconcile"},
 	"clusterapi/simulation/sample":  {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
 	"clusterapi/simulation/payload": {"clusterapi", "clusterapi/memory", "clusterapi/reconcile", "clusterapi/simulation"},
@@ -117,7 +118,9 @@ func importFault(from, imported string) string {
 	switch {
 	case top(from) == "examples" && to != "internal/simtest", to == "internal/checktest" && servesTests(from):
 		return ""
-	case top(to) == "examples" || isSimulation(to) && !isSimulation(from) || to == "internal/simtest" || isForTests(to):
+	case from == topFloor && top(to) != "examples" && !isForTests(to) && !servesTests(to):
+		return ""
+	case top(to) == "examples" || to == topFloor || isSimulation(to) && !isSimulation(from) || to == "internal/simtest" || isForTests(to):
 		return "nobody but examples and tests does"
 	case top(from) == top(to):
 		return roomFault(from, to)
@@ -146,6 +149,9 @@ var simulationImports = map[string][]string{
 	"clusterapi/simulation":         {"mcp", "olm/api"},
 	"clusterapi/simulation/payload": {"manifest"},
 }
+
+// topFloor is the package that composes all others: what an update would do.
+const topFloor = "clusterapi/forecast"
 
 // isForTests reports whether an internal package serves tests alone.
 func isForTests(p string) bool {
@@ -259,6 +265,11 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/simulation", module + "/mcp/rollout", false},
 		{"clusterapi/simulation/sample", module + "/manifest", false},
 		{"examples/update", module + "/clusterapi/simulation/sample", true},
+		{"clusterapi/forecast", module, true},
+		{"clusterapi/forecast", module + "/clusterapi/simulation", true},
+		{"clusterapi/forecast", module + "/internal/cvtest", false},
+		{"clusterapi/view", module + "/clusterapi/forecast", false},
+		{"", module + "/clusterapi/forecast", false},
 		{"newcomer", module + "/internal/release", false},
 		{"graph", "k8s.io/client-go/rest", false},
 		{"graph", "github.com/openshift/library-go/pkg/verify", false},
