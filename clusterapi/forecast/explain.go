@@ -12,6 +12,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
+// What stands among the names of checks for the update graph and for the rehearsal.
+const (
+	checkGraph     = "Graph"
+	checkRehearsal = "Rehearsal"
+)
+
 // Reasons of findings that forecasts make themselves, but for those of package path and
 // the outcomes of rehearsals.
 const (
@@ -93,9 +99,6 @@ func (f *Forecast) noPath(x *path.Explanation, severity preconditions.Severity) 
 	}
 	f.add(partPath, checkGraph, found)
 }
-
-// checkGraph stands for the update graph among the names of checks.
-const checkGraph = "Graph"
 
 // unlisted is about a cluster whose own version is not in the graph: only its own list
 // of updates can tell.

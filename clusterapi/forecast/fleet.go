@@ -53,6 +53,16 @@ func (r Row) Verdict() Verdict {
 	return r.Forecast.Verdict()
 }
 
+// Verdict is the first one that a cluster has of Blocked, Unknown, Warnings and Ready.
+func (f *FleetForecast) Verdict() Verdict {
+	verdicts := []Verdict{Blocked, Unknown, Warnings, Ready}
+	worst := len(verdicts) - 1
+	for _, row := range f.Rows {
+		worst = min(worst, slices.Index(verdicts, row.Verdict()))
+	}
+	return verdicts[worst]
+}
+
 // Fleet forecasts an update of many clusters. Releases are downloaded, loaded and verified
 // once for all of them; previews are counted and not kept. Errors are those of the
 // options, and that ctx ended; a cluster that cannot be read is a row with an error.

@@ -260,7 +260,7 @@ func (f *Forecast) rehearse(
 	unknown := preconditions.Finding{Severity: preconditions.Warning, Reason: reasonNotRehearsed}
 	if o.From == nil || o.To == nil {
 		unknown.Message = "the rehearsal needs the contents of both releases"
-		f.addUnknown(partDuration, "Rehearsal", unknown)
+		f.addUnknown(partDuration, checkRehearsal, unknown)
 		return nil
 	}
 	rehearsal, err := Rehearse(ctx, o)
@@ -269,7 +269,7 @@ func (f *Forecast) rehearse(
 	}
 	if err != nil {
 		unknown.Message = err.Error()
-		f.addUnknown(partDuration, "Rehearsal", unknown)
+		f.addUnknown(partDuration, checkRehearsal, unknown)
 		return nil
 	}
 	f.Rehearsal = rehearsal
@@ -296,14 +296,14 @@ func (f *Forecast) outcome() {
 	found := preconditions.Finding{Severity: preconditions.Blocking, Reason: string(f.Rehearsal.Outcome)}
 	found.Message = "the rehearsal does not complete"
 	if len(f.Rehearsal.Why) == 0 {
-		f.add(partDuration, "Rehearsal", found)
+		f.add(partDuration, checkRehearsal, found)
 		return
 	}
 	first := f.Rehearsal.Why[0]
 	found.Message = first.String()
 	if first.Assumed {
-		f.addUnknown(partDuration, "Rehearsal", found)
+		f.addUnknown(partDuration, checkRehearsal, found)
 		return
 	}
-	f.add(partDuration, "Rehearsal", found)
+	f.add(partDuration, checkRehearsal, found)
 }

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -30,7 +31,7 @@ const collectCommand = "oc adm inspect --all-namespaces"
 
 // TextOptions are the options of the WriteText methods.
 type TextOptions struct {
-	// Width in columns; below 80 means 80.
+	// Width in columns; zero, and anything below 80, means 80.
 	Width int
 }
 
@@ -66,6 +67,20 @@ func (f *Forecast) WriteText(w io.Writer, o TextOptions) error {
 		return err
 	}
 	return f.Rehearsal.Timeline.WriteText(w, timeline.TextOptions{Width: min(p.width, 1000)})
+}
+
+// WriteSVG draws the timeline of the rehearsal. Errors are that there is none, and that
+// of w.
+func (f *Forecast) WriteSVG(w io.Writer, o timeline.SVGOptions) error {
+	if f.Rehearsal != nil && f.Rehearsal.Timeline != nil {
+		return f.Rehearsal.Timeline.WriteSVG(w, o)
+	}
+	for _, found := range f.Findings {
+		if found.Check == checkRehearsal {
+			return fmt.Errorf("forecast: there is no rehearsal to draw: %s", found.Message)
+		}
+	}
+	return errors.New("forecast: there is no rehearsal to draw")
 }
 
 // printer writes lines that are not wider than a terminal.
@@ -162,7 +177,11 @@ func (f Finding) objectLines() []string {
 func (f *Forecast) sentence() string {
 	var counts []string
 	for _, s := range f.sections() {
-		counts = append(counts, strconv.Itoa(len(s.findings))+" "+strings.ToLower(s.title))
+		title := strings.ToLower(s.title)
+		if len(s.findings) == 1 {
+			title = strings.TrimSuffix(title, "s")
+		}
+		counts = append(counts, strconv.Itoa(len(s.findings))+" "+title)
 	}
 	if len(counts) == 0 {
 		return string(f.Verdict())

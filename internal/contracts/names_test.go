@@ -33,7 +33,6 @@ var keptNames = map[string]string{
 	// An optional ability, found by type assertion.
 	"clusterapi/reconcile/Lister":        "an optional ability, found by type assertion",
 	"graph/risk/Targeter":                "an optional ability, found by type assertion",
-	"preconditions/Described":            "an optional ability, found by type assertion",
 	"mcp/rollout/nodeaction/IsPermanent": "an optional ability, found by type assertion",
 
 	// An error that programs switch on.

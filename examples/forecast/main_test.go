@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
+)
+
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = command().Execute(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"-dump x":                            "-dump needs -to",
+		"-payload x":                         "-payload and -running go with -dump",
+		"-running x":                         "-payload and -running go with -dump",
+		"-o yaml":                            "-o yaml: not text, json, markdown or svg",
+		"-o svg":                             "it needs -rehearse",
+		"-nodes worker=1":                    "-rehearse is missing",
+		"-rehearse -1":                       "-rehearse is missing or below 0",
+		"-rehearse 1 -nodes worker":          "-nodes worker: not a pool",
+		"-rehearse 1 -max-unavailable x=0":   "-max-unavailable x=0: not a pool",
+		"-plan-to x":                         "-plan-to x: ",
+		"-plan none":                         "-plan none: not full, canary or control-plane-only",
+		"-allow Channel":                     "-allow Channel: not the name of a check",
+		"-allow Channel=":                    "-allow Channel=: not the name of a check",
+		"-allow Other=x":                     "-allow Other=x: not the name of a check",
+		"-dump x -to 4.21.1 superfluous":     "superfluous",
+		"-dump x -dump y -to 4.21.1 -o svg":  "-o svg draws the rehearsal of one cluster",
+		"-dump x -to v4.21.1":                "versions of releases have no v",
+		"-rehearse 1 -max-unavailable x=9.5": "-max-unavailable x=9.5: not a pool",
+	} {
+		code, _, stderr := run(t, strings.Fields(args)...)
+		checktest.Equal(t, 2, code, "%s: exit", args)
+		checktest.Has(t, stderr, want)
+	}
+}
+
+// The simulated cluster may be updated, though not all is known of it.
+func TestSimulated(t *testing.T) {
+	code, out, errs := run(t)
+	checktest.Equal(t, "", errs, "errors")
+	checktest.Equal(t, 0, code, "exit")
+	checktest.Has(t, out, " from 4.20.3 to 4.21.1\n", "  checks: CriticalAlerts NoSource: no source given for Alerts\n",
+		"  Delete 1: 1 ConfigMap\n")
+	code, _, _ = run(t, "-strict")
+	checktest.Equal(t, 1, code, "-strict: exit")
+}
+
+// Real clusters: what blocks is named, and set aside by name; several are a table.
+func TestRecorded(t *testing.T) {
+	data := testdata.Dir(t)
+	dir := filepath.Join(data, "clusters", "4.14.1-degraded")
+	code, out, _ := run(t, "-dump", dir, "-to", "4.15.0")
+	checktest.Equal(t, 1, code, "exit")
+	checktest.Has(t, out, "\nBlocking:\n", "  operators: ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable: ",
+		"    Also found by ClusterOperators\n", "\nTo collect: oc adm inspect --all-namespaces with each of:")
+	args := []string{"-strict", "-dump", dir, "-to", "4.15.0"}
+	for _, check := range []string{
+		"UpdateInProgress", "ClusterVersionUpgradeable", "ClusterOperators", "ClusterVersionRecommendedUpdate", "Channel", "KubeletSkew",
+	} {
+		args = append(args, "-allow", check+"=a test")
+	}
+	code, out, _ = run(t, args...)
+	checktest.Equal(t, 0, code, "all set aside: exit")
+	checktest.Has(t, out, "Bypassed: ClusterVersionUpgradeable, ")
+
+	_, out, _ = run(t, "-dump", dir, "-to", "4.15.0", "-o", "json")
+	var f struct{ Verdict, From, To string }
+	checktest.OK(t, json.Unmarshal([]byte(out), &f))
+	checktest.Equal(t, "Blocked 4.14.1 4.15.0", f.Verdict+" "+f.From+" "+f.To, "JSON")
+
+	graph := filepath.Join(t.TempDir(), "stable-4.15_amd64.json")
+	const text = `{"nodes": [{"version": "4.14.1", "payload": "a"}, {"version": "4.15.0", "payload": "b"}], "edges": [[0, 1]]}`
+	checktest.OK(t, os.WriteFile(graph, []byte(text), 0o600))
+	code, out, _ = run(t, "-dump", dir, "-dump", filepath.Join(data, "clusters", "not-upgrading"), "-to", "4.15.0", "-graph", graph,
+		"-o", "markdown")
+	checktest.Equal(t, 1, code, "fleet: exit")
+	checktest.Has(t, out, "# Update of 2 clusters to 4.15.0\n", " | 4.14.1 | 4.15.0 | Blocked | ", " | Warnings | ", "- 4.15.0\n")
+}
+
+// What cannot be read is neither yes nor no.
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	const cv = `{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","metadata":{"name":"version"},"spec":{"channel":"stable-4.18"},
+"status":{"desired":{"version":"4.18.5"},"history":[{"state":"Completed","version":"4.18.5"}]}}`
+	checktest.OK(t, os.WriteFile(filepath.Join(dir, "cv.json"), []byte(cv), 0o600))
+	for args, want := range map[string]string{
+		"-to 4.18.6 -payload absent":          "absent does not hold a release",
+		"-to 4.18.6 -running absent":          "absent does not hold a release",
+		"-to 4.18.6 -graph absent":            "absent",
+		"-to 4.18.6 -dump " + t.TempDir():     "recording",
+		"-to 4.18.6 -rehearse 1 -o svg":       "no rehearsal to draw: the rehearsal needs the contents of both releases",
+		"-to 4.18.6 -dump absent -o markdown": "absent",
+	} {
+		code, _, stderr := run(t, append([]string{"-dump", dir}, strings.Fields(args)...)...)
+		checktest.Equal(t, true, code == 3 || strings.Contains(args, "svg") && code == 1, "%s: exit %d", args, code)
+		checktest.Has(t, stderr, want)
+	}
+}
