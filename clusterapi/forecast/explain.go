@@ -32,7 +32,7 @@ const (
 )
 
 // findPath looks for the way to the version wanted: one that the policy allows, else any
-// one, which is a finding. Without any it looks for the nearest version.
+// one, which is a finding.
 func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
 	network, others := networkOf(cv, o.Networks)
 	if network == nil {
@@ -48,7 +48,7 @@ func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
 	}
 	switch {
 	case f.From == f.To:
-		f.noPath(x, preconditions.Blocking)
+		f.noPath(x)
 		return nil
 	case x.Missing == f.From:
 		f.unlisted(cv, x)
@@ -62,14 +62,13 @@ func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
 	anyWay := o.Way
 	anyWay.Edges, anyWay.Risks = path.AnyEdge, nil
 	way, err = network.ShortestPath(f.From, f.To, anyWay)
-	if err == nil {
-		f.follow(way, anyWay)
-		f.judgeHops(cv, x)
-	} else {
-		f.noPath(x, preconditions.Blocking)
+	if err != nil {
+		f.noPath(x)
+		return nil
 	}
-	f.Nearest, err = nearest(network, f.From, f.To, o.Way)
-	return err
+	f.follow(way, anyWay)
+	f.judgeHops(cv, x)
+	return nil
 }
 
 // networkOf chooses the network of the cluster's architecture; several networks of
@@ -92,8 +91,8 @@ func (f *Forecast) follow(way *path.Path, policy path.Policy) {
 }
 
 // noPath says why the graph has no path, with the words of the explanation.
-func (f *Forecast) noPath(x *path.Explanation, severity preconditions.Severity) {
-	found := preconditions.Finding{Severity: severity, Reason: x.Block, Message: x.Detail}
+func (f *Forecast) noPath(x *path.Explanation) {
+	found := preconditions.Finding{Severity: preconditions.Blocking, Reason: x.Block, Message: x.Detail}
 	if x.NoPath != nil {
 		found.Message += "; " + x.NoPath.Error()
 	}
@@ -156,23 +155,39 @@ func (f *Forecast) adviseChannel(found *preconditions.Finding) {
 	}
 }
 
-// nearest is the path to the lowest version above another one that can be reached; nil if
-// there is none.
-func nearest(n *path.Network, from, wanted string, policy path.Policy) (*path.Path, error) {
-	want, err := graph.ParseVersion(wanted)
-	if err != nil {
-		return nil, fmt.Errorf("forecast: %w", err)
+// findNearest looks for the lowest version above the one wanted that can be reached, if
+// the graph does not recommend the way there, or its release cannot be used.
+func (f *Forecast) findNearest(cv *configv1.ClusterVersion, o Options) error {
+	network, _ := networkOf(cv, o.Networks)
+	if network == nil || f.From == f.To || f.allowed(o.Way) {
+		return nil
 	}
-	reached, err := n.Reachable(from, policy)
+	if _, err := network.Release(f.From); err != nil {
+		return nil
+	}
+	want, err := graph.ParseVersion(f.To)
 	if err != nil {
-		return nil, fmt.Errorf("forecast: %w", err)
+		return fmt.Errorf("forecast: %w", err)
+	}
+	reached, err := network.Reachable(f.From, o.Way)
+	if err != nil {
+		return fmt.Errorf("forecast: %w", err)
 	}
 	for _, r := range slices.Backward(reached) { // the lowest first
 		v, err := graph.ParseVersion(r.Release.Version)
-		if err != nil || v.LessThan(want) {
-			continue
+		if err == nil && v.GreaterThan(want) {
+			f.Nearest, err = network.ShortestPath(f.From, r.Release.Version, o.Way)
+			return err
 		}
-		return n.ShortestPath(from, r.Release.Version, policy)
 	}
-	return nil, nil
+	return nil
 }
+
+// allowed reports whether a policy allows the path, and nothing blocks its target.
+func (f *Forecast) allowed(policy path.Policy) bool {
+	blocked := slices.ContainsFunc(f.WhyNot(), Finding.aboutTarget)
+	return f.Path != nil && f.policy.Edges == policy.Edges && !blocked
+}
+
+// aboutTarget reports whether another target may not have the finding.
+func (f Finding) aboutTarget() bool { return f.Part == partPath || f.Part == partRelease }

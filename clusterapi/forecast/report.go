@@ -65,7 +65,9 @@ type Forecast struct {
 	To   string `json:"to"`
 	// Path leads from From to To; nil without a graph, or if it has no path.
 	Path *path.Path `json:"path,omitempty"`
-	// Nearest leads to the lowest version above To that can be reached, if To cannot.
+	// Nearest leads to the lowest version above To that the policy lets the cluster
+	// reach, if To is not recommended or its release blocks; nil if there is none. What
+	// else blocks, blocks it too.
 	Nearest *path.Path `json:"nearest,omitempty"`
 	// Findings are what blocks, what to know and what is not known: by severity, then
 	// in the order of the parts. Each cause is there once.
@@ -155,6 +157,9 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 	}
 	f.estimate(ctx, r)
 	if err := f.rehearse(ctx, s, r, cv, next); err != nil {
+		return nil, err
+	}
+	if err := f.findNearest(cv, o); err != nil {
 		return nil, err
 	}
 	f.sort()

@@ -215,18 +215,21 @@ func (f *Forecast) sections() []section {
 	return slices.DeleteFunc(all, func(s section) bool { return len(s.findings) == 0 })
 }
 
-// pathLines are the updates of the path, or what can be reached instead.
+// pathLines are the updates of the path, and what can be reached instead.
 func (f *Forecast) pathLines() []string {
 	var lines []string
-	if f.Path != nil && len(f.WhyNot()) == 0 || f.Path != nil && f.Nearest == nil {
+	if f.Path != nil {
 		lines = hopLines(f.Path)
 	}
 	if f.Nearest == nil {
 		return lines
 	}
 	versions := f.Nearest.Versions()
-	head := "the nearest version at or above " + f.To + " that can be reached is " + versions[len(versions)-1] + ":"
-	return append(append(lines, head), hopLines(f.Nearest)...)
+	head := "the nearest version above " + f.To + " that can be reached is " + versions[len(versions)-1]
+	if slices.ContainsFunc(f.WhyNot(), func(found Finding) bool { return !found.aboutTarget() }) {
+		head += ", once the cluster does not block it"
+	}
+	return append(append(lines, head+":"), hopLines(f.Nearest)...)
 }
 
 // hopLines are the updates of a path, a line each.
