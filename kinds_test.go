@@ -25,6 +25,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/olm/install"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
 )
@@ -106,7 +107,7 @@ func TestKindsRead(t *testing.T) {
 		t.Errorf("the base changed: %s", diff)
 	}
 
-	if _, err := preconditions.Run(t.Context(), preconditions.Default(), &preconditions.Input{Reader: api, TargetPayload: to, CurrentPayload: from}, preconditions.Options{}); err != nil {
+	if _, err := preconditions.Run(t.Context(), rules.Default(rules.Options{}), &preconditions.Input{Reader: api, TargetPayload: to, CurrentPayload: from}, preconditions.Options{}); err != nil {
 		t.Error(err)
 	}
 	checktest.Good(t, checktest.Err(view.ReadStatus(t.Context(), api, view.StatusOptions{})))
@@ -121,7 +122,7 @@ func TestKindsRead(t *testing.T) {
 			known[m.GVK().GroupKind()] = true
 		}
 	}
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		for _, gvk := range c.(preconditions.Described).Rule().Reads {
 			read.kinds[gvk] = true
 		}

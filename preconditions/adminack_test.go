@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	operatorv1 "github.com/openshift/api/operator/v1"
@@ -22,9 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // richObjects are a cluster that every check has something to look at in. All is well
@@ -77,7 +77,7 @@ func richInput(r clusterapi.Reader) *preconditions.Input {
 // read once for all checks.
 func TestAllChecks(t *testing.T) {
 	r := reader(t, richObjects()...)
-	report := run(t, preconditions.Default(), richInput(r))
+	report := run(t, rules.Default(rules.Options{}), richInput(r))
 	for _, result := range report.Results {
 		if result.State != preconditions.Passed && result.State != preconditions.NotApplicable {
 			t.Errorf("%s: %s", result.Check, text(result))
@@ -99,7 +99,7 @@ func TestAllChecks(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	// The same input gives the same bytes.
-	again := run(t, preconditions.Default(), richInput(reader(t, richObjects()...)))
+	again := run(t, rules.Default(rules.Options{}), richInput(reader(t, richObjects()...)))
 	checktest.Same(t, marshal(t, report), marshal(t, again))
 }
 
@@ -111,7 +111,7 @@ func TestReadsFail(t *testing.T) {
 		// What it can find out in another way.
 		"KubeletSkew ClusterOperator": true, "Disconnected ConfigMap": true,
 	}
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		rule := c.(preconditions.Described).Rule()
 		for _, gvk := range rule.Reads {
 			for name, err := range map[string]error{
@@ -190,7 +190,7 @@ func TestOddObjects(t *testing.T) {
 					objects = append(objects, u)
 				}
 			}
-			report := run(t, preconditions.Default(), richInput(reader(t, objects...)))
+			report := run(t, rules.Default(rules.Options{}), richInput(reader(t, objects...)))
 			for _, result := range report.Results {
 				for _, f := range result.Findings {
 					if f.Reason == "CheckPanicked" {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // BenchmarkDefault runs all checks on n nodes with thirty pods each, of which every
@@ -60,7 +60,7 @@ func BenchmarkDefault(b *testing.B) {
 			r := newFreshReader(objects)
 			b.ReportAllocs()
 			for b.Loop() {
-				report := checktest.Get(preconditions.Run(context.Background(), preconditions.Default(), richInput(r),
+				report := checktest.Get(preconditions.Run(context.Background(), rules.Default(rules.Options{}), richInput(r),
 					preconditions.Options{}))(b)
 				if d := report.Decide(preconditions.Policy{}); d.Blocked {
 					b.Fatal(d.Summary)

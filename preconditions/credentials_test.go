@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	configv1 "github.com/openshift/api/config/v1"
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )

@@ -38,19 +38,18 @@
 // [AtLoad] adds ReleasePrevious and ReleaseNewer, which look at the release
 // itself, and refuses a way back from several architectures to one.
 //
-// # What the documentation asks for
+// Package preconditions/rules has these and the checks that the documentation asks an
+// administrator to make: of pools and their nodes, kubelets, disruption budgets, cloud
+// credentials, alerts, removed APIs, operators, backups, mirrors and more.
 //
-// [Documented] are the checks that the documentation asks an administrator to make:
-// of pools and their nodes, kubelets, disruption budgets and spare capacity, cloud
-// credentials, alerts, removed APIs, operators, backups, mirrors and more. [Default]
-// has all checks. A check with an option has a function of its own: [AllowUnlisted],
-// [EtcdBackup], [PlatformAlerts], [VolumeSnapshots].
+// # Rules
 //
-// Each is [Described]: its [Rule] names, as data, which steps it concerns, which
+// A check may be [Described]: its [Rule] names, as data, which steps it concerns, which
 // kinds it reads and what else it needs, how severe its findings can be, and where to
-// read about it. A finding names every object at fault, and what to do. What a check
-// found for certain counts also if it could not look at everything: of a list that
-// is known in part, two budgets that block are two budgets that block.
+// read about it. [NewCheck] makes one of a rule and a function. A finding names every
+// object at fault, and what to do. What a check found for certain counts also if it
+// could not look at everything: of a list that is known in part, two budgets that block
+// are two budgets that block.
 //
 // A [Decision] is written for people by WriteText and WriteMarkdown; [Report] is JSON.
 // Package preconditions/remedy does what makes findings go away.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 func pool(name string, paused bool, degraded ...mcfgv1.MachineConfigPoolConditionType) *mcfgv1.MachineConfigPool {
@@ -133,7 +134,7 @@ func TestDocumented(t *testing.T) {
 func TestGateMessage(t *testing.T) {
 	cv := clusterVersion("4.18.5@A")
 	r := reader(t, cv, gates(map[string]string{"ack-4.18-x": "APIs are removed."}), acks(nil))
-	result, _ := run(t, preconditions.Default(), input(r, cv, "4.19.1@T")).Result("AdminAcks")
+	result, _ := run(t, rules.Default(rules.Options{}), input(r, cv, "4.19.1@T")).Result("AdminAcks")
 	want := `Gate ack-4.18-x is open: APIs are removed. Then acknowledge with: oc -n openshift-config patch cm admin-acks --patch '{"data":{"ack-4.18-x":"true"}}' --type=merge`
 	if len(result.Findings) != 1 || result.Findings[0].Message != want {
 		t.Errorf("%+v", result.Findings)

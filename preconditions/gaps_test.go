@@ -8,14 +8,14 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // mustGather lays out parts of a recorded cluster as oc adm must-gather does.
@@ -38,7 +38,7 @@ func TestMustGatherWithGaps(t *testing.T) {
 	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), recording,
 		clusterapi.Key("", "version")))(t)
 	looked := map[string]int{}
-	for _, check := range append(preconditions.Operator(), preconditions.Documented()...) {
+	for _, check := range append(preconditions.Operator(), rules.Documented(rules.Options{})...) {
 		report := run(t, []preconditions.Check{check}, input(recording, cv, "4.15.0"))
 		for _, kind := range []string{"Node", "MachineConfigPool", "MachineConfig", "APIRequestCount", "CustomResourceDefinition", "FeatureGate", "Infrastructure"} {
 			if !slices.ContainsFunc(check.(preconditions.Described).Rule().Reads, kindIs(kind)) {
@@ -64,7 +64,7 @@ func TestAssumed(t *testing.T) {
 	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), recording,
 		clusterapi.Key("", "version")))(t)
 	var checks []preconditions.Check
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		switch c.Name() {
 		case "PoolsPaused", "KubeletSkew", "ClusterOperators":
 			checks = append(checks, c)

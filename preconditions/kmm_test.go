@@ -4,11 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 

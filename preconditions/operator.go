@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // Names of the checks that the cluster-version operator runs.
@@ -39,16 +41,25 @@ func Operator() []Check {
 
 // AtLoad returns the checks for a payload that has just been loaded: those of
 // [Operator], then ReleasePrevious and ReleaseNewer, which look at the release itself,
-// then MultiArch of [Documented], without which an image could take a cluster back from
-// several architectures to one.
+// then MultiArch, without which an image could take a cluster back from several
+// architectures to one.
 func AtLoad() []Check {
-	return append(Operator(), releasePreviousCheck(false), releaseNewerCheck(), documentedBy("MultiArch", multiArch))
+	return append(Operator(), releasePreviousCheck(false), releaseNewerCheck(), multiArchCheck())
 }
 
-// Default returns all checks of this package: those of [Operator], ReleasePrevious,
-// ReleaseNewer, then those of [Documented].
-func Default() []Check {
-	return append(append(Operator(), releasePreviousCheck(false), releaseNewerCheck()), Documented()...)
+// clusterVersionObject points at a field of the ClusterVersion.
+func clusterVersionObject(field, value string) Object {
+	return Object{GVK: gvkOf[configv1.ClusterVersion](), Name: facts.ClusterVersionName, FieldPath: field, Value: value}
+}
+
+// gvkOf returns the kind of a Go type; an unregistered one has none.
+func gvkOf[T any]() schema.GroupVersionKind {
+	gvk, _ := clusterapi.KindOf[T]()
+	return gvk
+}
+
+func hasUnmanagedOverride(cv *configv1.ClusterVersion) bool {
+	return slices.ContainsFunc(cv.Spec.Overrides, func(o configv1.ComponentOverride) bool { return o.Unmanaged })
 }
 
 func isOperatorCheck(name string) bool {
@@ -67,7 +78,7 @@ func operatorCheck(name string, decide func(cv *configv1.ClusterVersion, target 
 		Source: "cluster-version operator, precondition " + name,
 	}
 	return check{rule, func(ctx context.Context, in *Input) ([]Finding, error) {
-		cv, err := getClusterVersion(ctx, in.Reader)
+		cv, err := facts.ClusterVersion(ctx, in.Reader)
 		if cv == nil {
 			return nil, err
 		}
@@ -83,11 +94,11 @@ func operatorCheck(name string, decide func(cv *configv1.ClusterVersion, target 
 // parseBoth parses the versions that a check compares. A bad current version
 // only warns: a cluster must be able to leave it.
 func parseBoth(current, target string) (c, t *semver.Version, f *Finding) {
-	c, err := parseVersion(current)
+	c, err := facts.ParseVersion(current)
 	if err != nil {
 		return nil, nil, &Finding{Severity: Warning, Reason: "InvalidCurrentVersion", Message: err.Error()}
 	}
-	t, err = parseVersion(target)
+	t, err = facts.ParseVersion(target)
 	if err != nil {
 		return nil, nil, &Finding{Severity: Blocking, Reason: "InvalidDesiredVersion", Message: err.Error(),
 			Remedy: "ask for a release whose version is a semantic version"}
@@ -127,7 +138,7 @@ func rollback(cv *configv1.ClusterVersion, targetText string) *Finding {
 func previousVersion(cv *configv1.ClusterVersion) (*semver.Version, configv1.UpdateHistory) {
 	for _, entry := range cv.Status.History {
 		if entry.Version != cv.Status.Desired.Version || entry.Image != cv.Status.Desired.Image {
-			return versionOrNil(entry.Version), entry
+			return facts.VersionOrNil(entry.Version), entry
 		}
 	}
 	return nil, configv1.UpdateHistory{}
@@ -176,8 +187,8 @@ func giantHop(cv *configv1.ClusterVersion, targetText string) *Finding {
 // upgradeable stops updates to another minor or major version while the
 // condition Upgradeable is False. Others pass, some with a warning.
 func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
-	c := condition(cv.Status.Conditions, configv1.OperatorUpgradeable)
-	if !isFalse(c) {
+	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorUpgradeable)
+	if !facts.IsFalse(c) {
 		return nil
 	}
 	currentText := cv.Status.Desired.Version
@@ -196,7 +207,7 @@ func upgradeable(cv *configv1.ClusterVersion, targetText string) *Finding {
 			Remedy: "remove spec.overrides",
 		}
 	}
-	if same && isTrue(condition(cv.Status.Conditions, configv1.OperatorProgressing)) {
+	if same && facts.IsTrue(clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)) {
 		if step, from := stepInProgress(cv, current); step != "" {
 			return &Finding{
 				Severity: Warning, Reason: strings.ToUpper(step[:1]) + step[1:] + "VersionClusterUpdateInProgress",
@@ -220,11 +231,11 @@ const overridesPreventUpgrades = "Disabling ownership via cluster version overri
 // stepInProgress returns whether the update that is going on changes the
 // "major" or the "minor" version, and from what version; "" if neither.
 func stepInProgress(cv *configv1.ClusterVersion, current *semver.Version) (step, from string) {
-	from, ok := completedVersion(cv.Status.History)
+	from, ok := facts.CompletedVersion(cv.Status.History)
 	if n := len(cv.Status.History); !ok && n > 0 {
 		from = cv.Status.History[n-1].Version
 	}
-	completed := versionOrNil(from)
+	completed := facts.VersionOrNil(from)
 	switch {
 	case completed == nil:
 		return "", ""
@@ -267,7 +278,7 @@ func recommendedUpdate(cv *configv1.ClusterVersion, target string) *Finding {
 	if cv.Spec.Channel == "" {
 		return warn("NoChannel", "Configured channel is unset, so the recommended status of updating %s is unknown.", from)
 	}
-	retrieved := condition(cv.Status.Conditions, configv1.RetrievedUpdates)
+	retrieved := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	switch {
 	case retrieved == nil:
 		return warn("UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating %s is unknown.", from)
@@ -301,7 +312,7 @@ func judgeConditional(update configv1.ConditionalUpdate, from string, warn func(
 // recommendedRemedy names what is offered on the way to the target, and the offer that
 // comes nearest to it.
 func recommendedRemedy(cv *configv1.ClusterVersion, target string) string {
-	current, wanted := versionOrNil(cv.Status.Desired.Version), versionOrNil(target)
+	current, wanted := facts.VersionOrNil(cv.Status.Desired.Version), facts.VersionOrNil(target)
 	offers := offersOf(cv)
 	remedy := "Prefer a recommended update; there is none now"
 	if nearest := offers.nearest(current, wanted); nearest != nil {
@@ -346,7 +357,7 @@ func offersOf(cv *configv1.ClusterVersion) offers {
 	var all offers
 	seen := map[string]bool{}
 	add := func(version string, status metav1.ConditionStatus, reason string) {
-		if v := versionOrNil(version); v != nil && !seen[version] {
+		if v := facts.VersionOrNil(version); v != nil && !seen[version] {
 			seen[version] = true
 			all = append(all, offer{v, status, reason})
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 var checkTime = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -97,7 +98,7 @@ func TestCriticalAlerts(t *testing.T) {
 		{name: "others that bear on updates", target: "4.18.6@T", input: firing(alert("PodDisruptionBudgetAtLimit", "a", "warning", "firing"), alert("KubeNodeNotReady", "", "warning", "firing"), precheck),
 			want: "Failed\nWarning AlertBeforeUpdate: Alerts fire that tell of slow drains, or that ask to be looked at before an update: KubeNodeNotReady, Mine, a/PodDisruptionBudgetAtLimit"},
 	})
-	runCases(t, preconditions.PlatformAlerts(), []checkCase{
+	runCases(t, checkNamed(t, "CriticalAlerts", rules.Options{PlatformAlerts: true}), []checkCase{
 		{name: "of the platform", input: firing(alert("A", "openshift-etcd", "critical", "firing"), alert("B", "kube-system", "critical", "firing"), alert("C", "default", "critical", "firing"),
 			alert("D", "mine-openshift-x", "critical", "firing"), alert("E", "", "critical", "firing"), alert("F", "defaults", "critical", "firing")),
 			want: "Failed\nBlocking CriticalAlert: Critical alerts fire: default/C, kube-system/B, openshift-etcd/A"},
@@ -304,7 +305,7 @@ func TestEtcdBackup(t *testing.T) {
 		{name: "unreadable", fail: map[string]error{"ClusterOperator": errors.New("boom")}, want: "Failed\nWarning UnableToGetEtcdOperator: RecentBackup: Unable to get etcd operator, err=boom\nWarning UnknownError: boom"},
 		{name: "not collected, young backup", fail: map[string]error{"ClusterOperator": clusterapi.ErrNotCollected}, input: taken(time.Hour, nil), want: "Passed"},
 	})
-	runCases(t, preconditions.EtcdBackup(time.Hour), []checkCase{
+	runCases(t, checkNamed(t, "EtcdBackup", rules.Options{BackupAge: time.Hour}), []checkCase{
 		{name: "age of the caller's", objects: []any{bare}, input: taken(2*time.Hour, nil), want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 		{name: "age of the caller's, condition", objects: []any{since(2*time.Hour, "True", "R", "")}, input: now, want: "Failed\nWarning EtcdRecentBackupNotSet: RecentBackup: the newest backup of etcd, of 2026-03-04T10:00:00Z, is 2h0m0s old"},
 	})
@@ -327,14 +328,14 @@ func TestVolumeSnapshots(t *testing.T) {
 		{name: "not covered", objects: []any{claim("b", "y"), claim("a", "x"), claim("a", "z"), snapshot("a", "x", false, time.Hour), snapshot("b", "x", true, time.Hour), snapshot("a", "z", true, 24*time.Hour)}, want: bare + "a/x, a/z, b/y"},
 		{name: "from other sources", objects: []any{claim("a", "x"), object("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "a", "s", nil)}, want: bare + "a/x"},
 		{name: "no snapshots here", objects: []any{claim("a", "x")}, fail: map[string]error{"VolumeSnapshot": noKind("VolumeSnapshot")}, want: "NotApplicable\nInfo NotApplicable: the cluster has no volume snapshots"},
-		{name: "malformed", objects: []any{malformed("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "x")}, want: "Unknown\nWarning UnknownError: VolumeSnapshot x: spec: got a JSON string, want preconditions.volumeSnapshotSpec"},
+		{name: "malformed", objects: []any{malformed("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "x")}, want: "Unknown\nWarning UnknownError: VolumeSnapshot x: spec: got a JSON string, want rules.volumeSnapshotSpec"},
 	}
 	for i := range cases {
 		cases[i].input = atCheckTime
 	}
 	cases = append(cases, checkCase{name: "no time", want: "Unknown\nWarning NoSource: no source given for Now"})
 	runCases(t, checkNamed(t, "VolumeSnapshots"), cases)
-	runCases(t, preconditions.VolumeSnapshots(72*time.Hour), []checkCase{
+	runCases(t, checkNamed(t, "VolumeSnapshots", rules.Options{SnapshotAge: 72 * time.Hour}), []checkCase{
 		{name: "older", objects: []any{claim("a", "x"), snapshot("a", "x", true, 48*time.Hour)}, input: atCheckTime, want: "Passed"},
 	})
 }
@@ -359,7 +360,7 @@ func TestVSphere(t *testing.T) {
 		return func(in *preconditions.Input) { in.VSphere = vSphere{versions: &v} }
 	}
 	samples := func(all ...clusterapi.Sample) func(*preconditions.Input) {
-		return func(in *preconditions.Input) { in.VSphere = preconditions.VSphereSamples(all) }
+		return func(in *preconditions.Input) { in.VSphere = rules.VSphereSamples(all) }
 	}
 	sample := func(name, label, value string, n float64) clusterapi.Sample {
 		return clusterapi.Sample{Name: name, Labels: map[string]string{label: value}, Value: n}

@@ -3,14 +3,12 @@ package preconditions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,91 +26,6 @@ type readError struct {
 
 func (e *readError) Error() string { return e.err.Error() }
 func (e *readError) Unwrap() error { return e.err }
-
-// list reads all objects of a kind as Ts that must not be changed, sorted by
-// namespace and name. The error is for those that are not known: a check continues
-// with what there is, and returns it with what it has found. A malformed object
-// is not known; a kind that the cluster does not serve is an error that
-// meta.IsNoMatchError recognises.
-func list[T any](ctx context.Context, in *Input, opts clusterapi.ListOptions) ([]*T, error) {
-	gvk, err := clusterapi.KindOf[T]()
-	if err != nil {
-		return nil, err
-	}
-	objects, err := clusterapi.ListShared(ctx, in.Reader, gvk, opts)
-	out, malformed := decodeAll(objects, clusterapi.As[T])
-	return out, joinErrors(err, malformed)
-}
-
-// decodeAll decodes the objects that can be. The error is for the others.
-func decodeAll[T any](objects []*clusterapi.Object, decode func(*clusterapi.Object) (*T, error)) ([]*T, error) {
-	var first error
-	malformed := 0
-	out := make([]*T, 0, len(objects))
-	for _, o := range objects {
-		typed, err := decode(o)
-		if err == nil {
-			out = append(out, typed)
-			continue
-		}
-		if malformed++; first == nil {
-			first = err
-		}
-	}
-	if malformed > 1 {
-		first = fmt.Errorf("%d objects of kind %s are malformed, the first: %w", malformed, gvkOf[T]().Kind, first)
-	}
-	return out, first
-}
-
-// readOrNil reads an object that must not be changed; nil: there is none, or no such
-// kind.
-func readOrNil[T any](ctx context.Context, r clusterapi.Reader, namespace, name string) (*T, error) {
-	o, err := clusterapi.Read[T](ctx, r, clusterapi.Key(namespace, name))
-	return o, unlessMissing(err)
-}
-
-// readCluster reads the object of a kind that is called cluster; nil: there is none. A
-// kind that is not served is a [NotApplicableError].
-func readCluster[T any](ctx context.Context, in *Input, what string) (*T, error) {
-	o, err := clusterapi.Read[T](ctx, in.Reader, clusterapi.Key("", "cluster"))
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return o, optionalAPI(err, what)
-}
-
-// isMissing reports whether an object, or its kind, is not there.
-func isMissing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
-
-// unlessMissing is the error unless an object, or its kind, is not there.
-func unlessMissing(err error) error {
-	if isMissing(err) {
-		return nil
-	}
-	return err
-}
-
-// optionalAPI turns "no such API" into "not applicable".
-func optionalAPI(err error, what string) error {
-	if meta.IsNoMatchError(err) {
-		return &NotApplicableError{Why: "the cluster has no " + what}
-	}
-	return err
-}
-
-// joinErrors is errors.Join without those whose text is there already.
-func joinErrors(errs ...error) error {
-	seen := map[string]bool{}
-	var out []error
-	for _, err := range errs {
-		if err != nil && !seen[err.Error()] {
-			seen[err.Error()] = true
-			out = append(out, err)
-		}
-	}
-	return errors.Join(out...)
-}
 
 // memoReader sends each read at most once and gives every caller the same
 // answer. A read lives as long as the run, not as long as the check that was
@@ -200,6 +113,17 @@ func (m *memoReader) ListShared(ctx context.Context, gvk schema.GroupVersionKind
 
 // Shares implements the condition of [clusterapi.Shared].
 func (m *memoReader) Shares(r clusterapi.Reader) bool { return r == clusterapi.Reader(m) }
+
+// SharePods returns the decode function of the first caller, which runs once: the pods
+// of a run all are from one list. Package rules finds it by type assertion.
+func (m *memoReader) SharePods(decode func() ([]*corev1.Pod, error)) func() ([]*corev1.Pod, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.decodedPods == nil {
+		m.decodedPods = sync.OnceValues(decode)
+	}
+	return m.decodedPods
+}
 
 // wait returns the answer to key, and asks for it if it is the first.
 func (m *memoReader) wait(ctx context.Context, key readKey, ask func() ([]*clusterapi.Object, error)) ([]*clusterapi.Object, error) {

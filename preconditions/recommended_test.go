@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // checkNamed returns a check of the documentation.
-func checkNamed(t testing.TB, name string) preconditions.Check {
+func checkNamed(t testing.TB, name string, o ...rules.Options) preconditions.Check {
 	t.Helper()
-	for _, c := range preconditions.Default() {
+	for _, c := range rules.Default(append(o, rules.Options{})[0]) {
 		if c.Name() == name {
 			return c
 		}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +17,10 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // recorded opens a recording of a real cluster.
@@ -147,7 +147,7 @@ func TestRecordings(t *testing.T) {
 			if dump, ok := r.(interface{ Time() time.Time }); ok {
 				in.Now = dump.Time()
 			}
-			report := checktest.Get(preconditions.Run(t.Context(), preconditions.Default(), in,
+			report := checktest.Get(preconditions.Run(t.Context(), rules.Default(rules.Options{}), in,
 				preconditions.Options{}))(t)
 			checktest.Same(t, tt.want, listed(report))
 		})
@@ -181,7 +181,7 @@ func TestToldOnce(t *testing.T) {
 	cv := clusterVersion("4.18.5@A", channel("stable-4.19"), available("4.19.1"), history("4.18.5@A C"),
 		cond("Upgradeable", "False", "MultipleReasons", "Cluster should not be upgraded for multiple reasons:\n* APIs are removed\n* "+message))
 	r := reader(t, cv, co, pool("worker", false, "NodeDegraded"), gates(map[string]string{gate: "APIs are removed"}), acks(nil))
-	report := run(t, preconditions.Default(), input(r, cv, "4.19.1"))
+	report := run(t, rules.Default(rules.Options{}), input(r, cv, "4.19.1"))
 	repeats := []string{`"PoolsDegraded" failed because of "DegradedPool"`, `"ClusterOperators" failed because of "ClusterOperatorNotUpgradeable"`, `"AdminAcks" failed`}
 	d := report.Decide(preconditions.Policy{})
 	var b strings.Builder

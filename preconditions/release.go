@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// AllowUnlisted returns the check ReleasePrevious of [Default] and [AtLoad] as it lets
+// AllowUnlisted returns the check ReleasePrevious of [AtLoad] as it lets
 // releases pass that do not list the current version, such as hotfixes outside the graph,
 // with a note. Without Input.TargetPayload it is Unknown.
 func AllowUnlisted() Check { return releasePreviousCheck(true) }
@@ -50,7 +51,7 @@ func releasePrevious(ctx context.Context, in *Input, allowUnlisted bool) ([]Find
 	if listed(previous, current) {
 		return nil, nil
 	}
-	cv, err := getClusterVersion(ctx, in.Reader)
+	cv, err := facts.ClusterVersion(ctx, in.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -84,9 +85,9 @@ func releasePrevious(ctx context.Context, in *Input, allowUnlisted bool) ([]Find
 
 // listed compares by precedence, and as text if a version does not parse.
 func listed(previous []string, version string) bool {
-	v := versionOrNil(version)
+	v := facts.VersionOrNil(version)
 	return slices.ContainsFunc(previous, func(p string) bool {
-		pv := versionOrNil(p)
+		pv := facts.VersionOrNil(p)
 		return p == version || pv != nil && v != nil && pv.Equal(v)
 	})
 }

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 func TestReleasePrevious(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSets(t *testing.T) {
 	}{
 		"Operator": {preconditions.Operator(), "ClusterVersionRollback", "ClusterVersionRecommendedUpdate", 4},
 		"AtLoad":   {preconditions.AtLoad(), "ClusterVersionRollback", "MultiArch", 7},
-		"Default":  {preconditions.Default(), "ClusterVersionRollback", "BootLoader", 39},
+		"Default":  {rules.Default(rules.Options{}), "ClusterVersionRollback", "BootLoader", 39},
 	} {
 		if len(tt.checks) < tt.least || tt.checks[0].Name() != tt.first || tt.last != "" && tt.checks[len(tt.checks)-1].Name() != tt.last {
 			t.Errorf("%s: %d checks", name, len(tt.checks))

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // State is the outcome of one check.
@@ -143,14 +143,6 @@ func (r Result) saysUnknown(i int) bool {
 	return r.Err != nil && i == len(r.Findings)-1
 }
 
-// about says of which kind an error is, unless it does so itself.
-func about(kind string, err error) error {
-	if strings.HasPrefix(err.Error(), kind) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", kind, err)
-}
-
 // unknownFinding says what could not be found out, and why.
 func unknownFinding(err error) Finding {
 	f := Finding{Severity: Warning, Reason: reasonUnknownError, Message: err.Error()}
@@ -183,7 +175,7 @@ func unknownFinding(err error) Finding {
 	case errors.Is(err, clusterapi.ErrNotCollected):
 		f.Reason = reasonNotCollected
 		if errors.As(err, &read) {
-			f.Message = about(read.gvk.Kind, err).Error()
+			f.Message = facts.About(read.gvk.Kind, err).Error()
 		}
 	case errors.As(err, &limit):
 		f.Reason = reasonLimitExceeded

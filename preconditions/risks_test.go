@@ -7,10 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
-	"github.com/clusterupdate/clusterupdate/graph/risk"
-
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +14,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 

@@ -1,12 +1,12 @@
 package preconditions
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // Rule is what a check says of itself, as data: for permissions, for what a
@@ -42,32 +42,28 @@ func (r Rule) covers(t Transition) bool {
 	if r.ArchitectureChange && t.CurrentArchitecture == multi && t.TargetArchitecture == multi {
 		return false
 	}
-	return r.Crossing == "" || t.crosses(r.Crossing)
-}
-
-// crosses reports whether the step may lead from below a minor version to it, or
-// beyond: pre-releases of it count as it.
-func (t Transition) crosses(minor string) bool {
-	edge := versionOrNil(minor + ".0")
-	return edge != nil && (t.Current == nil || minorOf(t.Current) < minorOf(edge)) && (t.Target == nil || minorOf(t.Target) >= minorOf(edge))
+	return r.Crossing == "" || facts.Crosses(t.Current, t.Target, r.Crossing)
 }
 
 // Described is an optional ability of a [Check]: it says of itself, as data, what
-// it concerns and reads. The checks of this package have it. It must be safe for
+// it concerns and reads. The checks of this package and of preconditions/rules have it. It must be safe for
 // concurrent use.
 type Described interface {
 	// Rule returns the description; it is always the same.
 	Rule() Rule
 }
 
-// judgeFunc judges an input by a rule. Its results are those of Run of a [Check].
-type judgeFunc func(context.Context, *Input) ([]Finding, error)
-
-// check is a rule with what judges by it. Its findings come from where its rule comes
-// from.
+// check is a rule with what judges by it.
 type check struct {
 	rule  Rule
-	judge judgeFunc
+	judge func(context.Context, *Input) ([]Finding, error)
+}
+
+// NewCheck returns a check that judges by a rule; it is [Described]. The rule gives its
+// name and the steps that it applies to, and the Source of findings without one. The
+// errors of judge, which must not be nil, are those of Run of a [Check].
+func NewCheck(rule Rule, judge func(context.Context, *Input) ([]Finding, error)) Check {
+	return check{rule, judge}
 }
 
 func (c check) Name() string              { return c.rule.Name }
@@ -82,73 +78,4 @@ func (c check) Run(ctx context.Context, in *Input) ([]Finding, error) {
 		}
 	}
 	return found, err
-}
-
-// findings are what a check finds.
-type findings []Finding
-
-// add adds a finding about objects, if there are any, which it sorts. The message is
-// what it means, every object, and the remedy.
-func (f *findings) add(s Severity, reason, meaning string, objects []Object, remedy string) {
-	if len(objects) > 0 {
-		sortObjects(objects)
-		*f = append(*f, newFinding(s, reason, meaning, objects, remedy))
-	}
-}
-
-// addAt adds a finding whose message does not name its objects.
-func (f *findings) addAt(s Severity, reason, meaning, remedy string, objects ...Object) {
-	*f = append(*f, findingAt(s, reason, meaning, remedy, objects...))
-}
-
-// newFinding words a finding: what it means, every object at fault, the remedy.
-func newFinding(s Severity, reason, meaning string, objects []Object, remedy string) Finding {
-	message := meaning
-	if len(objects) > 0 {
-		names := make([]string, len(objects))
-		for i, o := range objects {
-			names[i] = o.fullName()
-			if o.Note != "" {
-				names[i] += " (" + o.Note + ")"
-			}
-		}
-		if !strings.HasSuffix(message, ".") {
-			message += ":"
-		}
-		message += " " + strings.Join(names, ", ")
-	}
-	return Finding{Severity: s, Reason: reason, Message: strings.TrimSuffix(message, ".") + ". " + remedy, Remedy: remedy, Objects: objects}
-}
-
-// findingAt is newFinding for objects that the meaning names, or that go without saying.
-func findingAt(s Severity, reason, meaning, remedy string, objects ...Object) Finding {
-	f := newFinding(s, reason, meaning, nil, remedy)
-	f.Objects = objects
-	return f
-}
-
-// fullName is the name with the namespace, if there is one.
-func (o Object) fullName() string {
-	return strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
-}
-
-// sortObjects orders objects by namespace and name; what is noted tells several
-// places of one object apart.
-func sortObjects(objects []Object) {
-	slices.SortStableFunc(objects, func(a, b Object) int {
-		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Note, b.Note))
-	})
-}
-
-// object points at an object of type T.
-func object[T any](namespace, name, field, value, note string) Object {
-	return Object{GVK: gvkOf[T](), Namespace: namespace, Name: name, FieldPath: field, Value: value, Note: note}
-}
-
-// blockMinor is the severity of what stops other minor and major versions only.
-func blockMinor(t Transition) Severity {
-	if t.leavesMinor() {
-		return Blocking
-	}
-	return Warning
 }

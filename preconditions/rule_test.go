@@ -8,13 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"pgregory.net/rapid"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // seenOfRules is what all tests together have seen of each check.
@@ -77,7 +77,7 @@ func note[K comparable](seen map[string]map[K]bool, name string, what K) {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if f := flag.Lookup("test.run"); code == 0 && f.Value.String() == "" && flag.Lookup("test.fuzz").Value.String() == "" && flag.Lookup("test.bench").Value.String() == "" {
-		for _, c := range preconditions.Documented() {
+		for _, c := range rules.Documented(rules.Options{}) {
 			rule := c.(preconditions.Described).Rule()
 			for _, s := range rule.Severities {
 				if !seenOfRules.severities[rule.Name][s] {
@@ -100,7 +100,7 @@ func TestMain(m *testing.M) {
 func TestRules(t *testing.T) {
 	fields := []string{"TargetPayload", "CurrentPayload", "TargetKernel", "Alerts", "Backups", "VSphere", "Signatures", "Now"}
 	seen := map[string]bool{}
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		described, ok := c.(preconditions.Described)
 		if !ok {
 			t.Errorf("%s does not describe itself", c.Name())
@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 	}
 	checktest.Equal(t, 34, len(seen), "checks")
 	var names []string
-	for _, c := range preconditions.Default() {
+	for _, c := range rules.Default(rules.Options{}) {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
@@ -180,7 +180,7 @@ func TestScopeUnknown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		version := rapid.StringMatching(`4\.(1[5-9]|2[0-2])\.[0-9]`)
 		current, target := version.Draw(t, "current"), version.Draw(t, "target")
-		for _, c := range preconditions.Documented() {
+		for _, c := range rules.Documented(rules.Options{}) {
 			applies := func(current, target string) bool {
 				return c.Applies(preconditions.NewTransition(clusterVersion(current), configv1.Release{Version: target}, false, preconditions.Full))
 			}
@@ -192,7 +192,7 @@ func TestScopeUnknown(t *testing.T) {
 }
 
 func TestRuleIsConstant(t *testing.T) {
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		rule := c.(preconditions.Described).Rule()
 		for i := range rule.Reads {
 			rule.Reads[i].Kind = "Changed"

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 

@@ -1,17 +1,10 @@
 package preconditions
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/Masterminds/semver/v3"
-	blang "github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
-	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // Kind says what sort of step an update is.
@@ -87,14 +80,14 @@ type Transition struct {
 // spec.desiredUpdate.force.
 func NewTransition(cv *configv1.ClusterVersion, target configv1.Release, force bool, plan Plan) Transition {
 	t := Transition{
-		Target: versionOrNil(target.Version), TargetImage: target.Image, targetText: target.Version,
+		Target: facts.VersionOrNil(target.Version), TargetImage: target.Image, targetText: target.Version,
 		TargetArchitecture: target.Architecture, Force: force, Plan: plan,
 	}
 	if cv != nil {
 		current := cv.Status.Desired
-		t.Current, t.CurrentImage, t.currentText = versionOrNil(current.Version), current.Image, current.Version
-		if text, ok := completedVersion(cv.Status.History); ok {
-			t.Completed = versionOrNil(text)
+		t.Current, t.CurrentImage, t.currentText = facts.VersionOrNil(current.Version), current.Image, current.Version
+		if text, ok := facts.CompletedVersion(cv.Status.History); ok {
+			t.Completed = facts.VersionOrNil(text)
 		}
 		t.CurrentArchitecture = current.Architecture
 	}
@@ -125,23 +118,6 @@ func kindOf(current, target *semver.Version, toMulti bool) Kind {
 	}
 }
 
-// leavesMinor reports whether the step goes, or could go as far as is known, to
-// another minor or major version and is not a rollback: the steps that an
-// Upgradeable=False condition stops.
-func (t Transition) leavesMinor() bool {
-	return t.Kind == Minor || t.Kind == Major || t.Kind == ""
-}
-
-// completedVersion returns the version of the newest Completed entry.
-func completedVersion(history []configv1.UpdateHistory) (string, bool) {
-	for _, entry := range history {
-		if entry.State == configv1.CompletedUpdate {
-			return entry.Version, true
-		}
-	}
-	return "", false
-}
-
 // targetVersion is the text of the version asked for: that of the payload
 // where there is one, since a request may name an image alone.
 func (in *Input) targetVersion() string {
@@ -157,97 +133,7 @@ func (in *Input) targetVersion() string {
 	}
 }
 
-// parseVersion parses a strict semantic version. Its errors are those of the parser
-// of the cluster-version operator, whose conditions and summaries quote them.
-//
-// Build metadata does not count in comparisons (precedence).
-func parseVersion(s string) (*semver.Version, error) {
-	if _, err := blang.Parse(s); err != nil {
-		return nil, err
-	}
-	return versions.Parse(s)
-}
-
-func versionOrNil(text string) *semver.Version {
-	v, err := parseVersion(text)
-	if err != nil {
-		return nil
-	}
-	return v
-}
-
-// minorOf is major and minor as one number, which grows with them.
-func minorOf(v *semver.Version) uint64 { return v.Major()<<32 | v.Minor()&(1<<32-1) }
-
-// minorText is major and minor, such as 4.18.
-func minorText(v *semver.Version) string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }
-
 // sameMinor reports whether two versions have the same major and minor.
 func sameMinor(a, b *semver.Version) bool {
 	return a.Major() == b.Major() && a.Minor() == b.Minor()
-}
-
-// currentVersion is the version that the cluster reconciles.
-func (in *Input) currentVersion(ctx context.Context) (*semver.Version, error) {
-	if in.Current != nil {
-		return in.Current, nil
-	}
-	cv, err := theClusterVersion(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	v, err := parseVersion(cv.Status.Desired.Version)
-	if err != nil {
-		return nil, fmt.Errorf("current version %q: %w", cv.Status.Desired.Version, err)
-	}
-	return v, nil
-}
-
-// kubernetesMinor returns the minor version of Kubernetes 1 that a release of
-// OpenShift has: by the input's table, by what is known of OpenShift's minor versions, or
-// by the release itself. payload may be nil, and a nil version is that of payload.
-func (in *Input) kubernetesMinor(v *semver.Version, payload *manifest.Payload) (uint64, bool) {
-	if v == nil && payload != nil {
-		v = versionOrNil(payload.Release.Version)
-	}
-	if v != nil {
-		if minor, ok := in.KubernetesMinors[minorText(v)]; ok {
-			return minor, true
-		}
-		if minor, known := openshift.MinorOf(v).Kubernetes(); known {
-			return minor, true
-		}
-	}
-	if payload == nil {
-		return 0, false
-	}
-	for _, m := range payload.Manifests {
-		if id := m.Identity(); id.Kind != "ClusterOperator" || id.Name != apiServerOperator {
-			continue
-		}
-		co, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object())
-		if err != nil {
-			continue
-		}
-		if minor, ok := apiServerMinor(co); ok {
-			return minor, true
-		}
-	}
-	return 0, false
-}
-
-const apiServerOperator = "kube-apiserver"
-
-// apiServerMinor returns the minor version of the API server, as its operator
-// reports or is to report it.
-func apiServerMinor(co *configv1.ClusterOperator) (uint64, bool) {
-	for _, v := range co.Status.Versions {
-		if v.Name != "kube-apiserver" {
-			continue
-		}
-		if version := versionOrNil(v.Version); version != nil && version.Major() == 1 {
-			return version.Minor(), true
-		}
-	}
-	return 0, false
 }

@@ -3,10 +3,9 @@ package preconditions_test
 import (
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // ReasonStyle says how the condition Upgradeable is worded.
@@ -377,14 +378,13 @@ func published(risks []Risk) []configv1.ConditionalUpdateRisk {
 
 // Where the documentation of a minor version explains the risks.
 const (
-	docs          = "https://docs.redhat.com/en/documentation/openshift_container_platform/"
 	conditionDocs = "updating_clusters/understanding-openshift-updates-1#understanding_clusteroperator_conditiontypes_understanding-openshift-updates"
 	deletionDocs  = "updating_clusters/understanding-openshift-updates-1#update-manifest-application_how-updates-work"
 	overrideDocs  = "config_apis/clusterversion-config-openshift-io-v1#spec-8"
 )
 
 func docsURL(v *semver.Version, page string) string {
-	return docs + minorText(v) + "/html/" + page
+	return facts.Docs + facts.MinorText(v) + "/html/" + page
 }
 
 func newRisk(name, message, url string) Risk {
@@ -398,8 +398,8 @@ func unknownRisk(source string, err error, url string) ([]Risk, error) {
 
 // updating: an update is going on.
 func (o RiskOptions) updating(ctx context.Context) ([]Risk, error) {
-	cv, err := getClusterVersion(ctx, o.Reader)
-	if err != nil || cv == nil || !isTrue(condition(cv.Status.Conditions, configv1.OperatorProgressing)) {
+	cv, err := facts.ClusterVersion(ctx, o.Reader)
+	if err != nil || cv == nil || !facts.IsTrue(clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)) {
 		return nil, err
 	}
 	return clusterVersionRisk(cv, sourceUpdating,
@@ -409,7 +409,7 @@ func (o RiskOptions) updating(ctx context.Context) ([]Risk, error) {
 // overrides: some resource of the payload is not managed. That the object
 // cannot be read is reported by updating, which reads the same one.
 func (o RiskOptions) overrides(ctx context.Context) ([]Risk, error) {
-	cv, err := getClusterVersion(ctx, o.Reader)
+	cv, err := facts.ClusterVersion(ctx, o.Reader)
 	if err != nil || cv == nil || !hasUnmanagedOverride(cv) {
 		return nil, nil
 	}
@@ -419,7 +419,7 @@ func (o RiskOptions) overrides(ctx context.Context) ([]Risk, error) {
 }
 
 func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string) ([]Risk, error) {
-	current, err := parseVersion(cv.Status.Desired.Version)
+	current, err := facts.ParseVersion(cv.Status.Desired.Version)
 	if err != nil {
 		return nil, fmt.Errorf("failed to parse current target %q to SemVer: %w", cv.Status.Desired.Version, err)
 	}
@@ -428,9 +428,9 @@ func clusterVersionRisk(cv *configv1.ClusterVersion, name, message, page string)
 
 // deletions: objects that the payload wants gone are still there.
 func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
-	own, err := parseVersion(o.OwnVersion)
+	own, err := facts.ParseVersion(o.OwnVersion)
 	if err != nil {
-		return unknownRisk(sourceDeletions, fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err), docs)
+		return unknownRisk(sourceDeletions, fmt.Errorf("Failed to parse cluster version to check resource deletion: %w", err), facts.Docs)
 	}
 	if o.Deletions == nil {
 		return nil, nil
@@ -446,12 +446,12 @@ func (o RiskOptions) deletions(context.Context) ([]Risk, error) {
 // operators: a ClusterOperator says Upgradeable=False. That counts from the first
 // moment to the last.
 func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
-	own, err := parseVersion(o.OwnVersion)
+	own, err := facts.ParseVersion(o.OwnVersion)
 	if err != nil {
-		return unknownRisk(sourceOperators, fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err), docs)
+		return unknownRisk(sourceOperators, fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err), facts.Docs)
 	}
 	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
-	if isMissing(err) {
+	if facts.IsMissing(err) {
 		return nil, nil
 	}
 	url := docsURL(own, conditionDocs)
@@ -461,7 +461,7 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 	slices.SortFunc(operators, func(a, b *configv1.ClusterOperator) int { return strings.Compare(a.Name, b.Name) })
 	var risks []Risk
 	for _, co := range operators {
-		if c := condition(co.Status.Conditions, configv1.OperatorUpgradeable); isFalse(c) {
+		if c := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorUpgradeable); facts.IsFalse(c) {
 			r := newRisk(sourceOperators+"-"+co.Name, c.Message, url)
 			r.Operator, r.OperatorReason = co.Name, c.Reason
 			risks = append(risks, r)
@@ -472,19 +472,19 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 
 // adminAcks: a gate of the own minor version is open, or cannot be judged.
 func (o RiskOptions) adminAcks(ctx context.Context) ([]Risk, error) {
-	own, err := parseVersion(o.OwnVersion)
+	own, err := facts.ParseVersion(o.OwnVersion)
 	if err != nil {
-		return unknownRisk(sourceAdminAck, fmt.Errorf("Failed to parse cluster version to check admin-acks: %w", err), docs)
+		return unknownRisk(sourceAdminAck, fmt.Errorf("Failed to parse cluster version to check admin-acks: %w", err), facts.Docs)
 	}
-	gates, acks, err := readGates(ctx, o.Reader)
+	gates, acks, err := facts.Gates(ctx, o.Reader)
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return unknownRisk(sourceAdminAck, err, docs)
+		return unknownRisk(sourceAdminAck, err, facts.Docs)
 	}
 	var risks []Risk
-	for _, g := range OpenGates(gates, acks, minorText(own)) {
+	for _, g := range OpenGates(Gates(gates), acks, facts.MinorText(own)) {
 		risks = append(risks, newRisk(sourceAdminAck+"-"+g.Key, cmp.Or(g.Problem, g.Text), g.URL))
 	}
 	return risks, nil

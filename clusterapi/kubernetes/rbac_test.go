@@ -20,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // TestPermissions applies the manifests of the README and works as their
@@ -63,7 +64,7 @@ func as(t testing.TB, s *testserver.Server, account string) clusterapi.ClusterAP
 
 func testReader(t *testing.T, api clusterapi.ClusterAPI) {
 	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version")))(t)
-	checks := slices.Concat(preconditions.Operator(), preconditions.Documented())
+	checks := slices.Concat(preconditions.Operator(), rules.Documented(rules.Options{}))
 	report := checktest.Get(preconditions.Run(t.Context(), checks, &preconditions.Input{
 		Reader: api, Now: time.Now(),
 		Transition: preconditions.NewTransition(cv, configv1.Release{Version: "4.18.15", Image: "registry.example/release@sha256:1"}, false, preconditions.Full),

@@ -15,10 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/signature"
-
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"golang.org/x/sync/errgroup"
@@ -33,11 +29,15 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
+	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/upgrade/upgradetest"
@@ -315,7 +315,7 @@ func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 	t.Helper()
 	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), api, clusterapi.Key("", "version")))(t)
 	checktest.OK(t, checktest.Err(
-		preconditions.Run(t.Context(), slices.Concat(preconditions.Operator(), preconditions.Documented()),
+		preconditions.Run(t.Context(), slices.Concat(preconditions.Operator(), rules.Documented(rules.Options{})),
 			&preconditions.Input{
 				Reader: api, Now: time.Now(),
 				Transition: preconditions.NewTransition(cv, configv1.Release{Version: to.Version, Image: to.Image}, false,
@@ -323,7 +323,7 @@ func check(t *testing.T, api clusterapi.Reader, to simulation.Release) {
 			}, preconditions.Options{})))
 	// What a simulated cluster gives no reason to read, checks say of themselves.
 	reader := api.(*recorder)
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		for _, gvk := range c.(preconditions.Described).Rule().Reads {
 			switch gvk.Kind {
 			case "ConfigMap", "Secret":

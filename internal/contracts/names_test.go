@@ -23,10 +23,7 @@ var keptNames = map[string]string{
 	"graph/SourceFunc":                   "a program gives it to the options of a package",
 	"graph/risk/Prometheus":              "a program gives it to the options of a package",
 	"preconditions/AllowUnlisted":        "a program gives it to the options of a package",
-	"preconditions/EtcdBackup":           "a program gives it to the options of a package",
-	"preconditions/PlatformAlerts":       "a program gives it to the options of a package",
-	"preconditions/VSphereSamples":       "a program gives it to the options of a package",
-	"preconditions/VolumeSnapshots":      "a program gives it to the options of a package",
+	"preconditions/rules/VSphereSamples": "a program gives it to the options of a package",
 	"manifest/image/registry/NewStore":   "a program gives it to the options of a package",
 	"manifest/image/registry/OpenSource": "a program gives it to the options of a package",
 

@@ -14,12 +14,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // Options are the options of [Run] and [Submit]. The zero
 // value works: all checks run on what the cluster itself has. It is plain data.
 type Options struct {
-	// Checks to run. Nil: [preconditions.Default].
+	// Checks to run. Nil: [rules.Default].
 	Checks []preconditions.Check
 	// Input is what checks judge by besides the cluster: payloads, alerts,
 	// backups and so on. Its Reader and Transition are set by the function. Now,
@@ -88,7 +89,7 @@ func (o *Options) run(
 	in.Transition.PlanTarget = o.PlanTarget
 	checks := o.Checks
 	if checks == nil {
-		checks = preconditions.Default()
+		checks = rules.Default(rules.Options{})
 	}
 	return preconditions.Run(ctx, checks, &in, o.Run)
 }

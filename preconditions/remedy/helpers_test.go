@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
-
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +14,11 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // faults fails or conflicts the n-th write, before or after it takes effect.
@@ -122,7 +122,7 @@ func check(t *testing.T, r clusterapi.Reader, name string, target configv1.Relea
 	if edit != nil {
 		edit(in)
 	}
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		if c.Name() != name {
 			continue
 		}

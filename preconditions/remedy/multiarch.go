@@ -9,6 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // MultiArch migrates a cluster to the release for several architectures, with its
@@ -57,7 +58,7 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 	target := configv1.Release{Version: cv.Status.Desired.Version, Architecture: multi}
 	in := &preconditions.Input{Reader: api, Transition: preconditions.NewTransition(cv, target, false, preconditions.Full)}
 	var checks []preconditions.Check
-	for _, c := range preconditions.Documented() {
+	for _, c := range rules.Documented(rules.Options{}) {
 		if c.Name() == "MultiArch" || c.Name() == "ClusterOperators" {
 			checks = append(checks, c)
 		}

@@ -38,6 +38,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 func main() {
@@ -162,7 +163,7 @@ func offered(cv *configv1.ClusterVersion) []offer {
 
 // check runs every check that can be answered through the API.
 func check(ctx context.Context, api clusterapi.Reader, cv *configv1.ClusterVersion, target configv1.Release) (preconditions.Decision, error) {
-	checks := slices.Concat(preconditions.Operator(), preconditions.Documented())
+	checks := slices.Concat(preconditions.Operator(), rules.Documented(rules.Options{}))
 	report, err := preconditions.Run(ctx, checks, &preconditions.Input{
 		Reader:     api,
 		Transition: preconditions.NewTransition(cv, target, false, preconditions.Full),

@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -18,6 +18,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/machinehealth"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
@@ -62,8 +64,8 @@ func kubeletSkewOf(kubelet string, apiServer uint64, minor openshift.Minor, step
 // kubeletSkew: no kubelet is too old for the API server that the update brings.
 // Unlike the operator's condition, of which the most severe class hides the
 // others, it judges each node.
-func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
-	current, err := in.currentVersion(ctx)
+func kubeletSkew(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	current, err := currentVersion(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +73,9 @@ func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	nodes, err := facts.List[corev1.Node](ctx, in.Reader, clusterapi.ListOptions{})
 	pools, poolsErr := poolNames(ctx, in)
-	at := map[string][]Object{}
+	at := map[string][]preconditions.Object{}
 	for _, n := range nodes {
 		version := n.Status.NodeInfo.KubeletVersion
 		o := nodeObject(n, "status.nodeInfo.kubeletVersion", version, "kubelet "+strings.TrimPrefix(version, "v"))
@@ -93,14 +95,14 @@ func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
 	server := fmt.Sprintf("the API server (1.%d)", apiServer)
 	var found findings
 	for _, class := range []struct {
-		severity             Severity
+		severity             preconditions.Severity
 		reason, one, several string
 		remedy               string
 	}{
-		{Blocking, skewUnsupported, "is too far behind " + server, "are too far behind " + server, update},
-		{Warning, skewAhead, "is ahead of " + server, "are ahead of " + server, "Wait until the control plane is updated"},
-		{Warning, skewVersionUnknown, "is not a version", "are not versions", "Look at status.nodeInfo of these nodes"},
-		{Blocking, skewUnsupportedNext, next, next, update},
+		{preconditions.Blocking, skewUnsupported, "is too far behind " + server, "are too far behind " + server, update},
+		{preconditions.Warning, skewAhead, "is ahead of " + server, "are ahead of " + server, "Wait until the control plane is updated"},
+		{preconditions.Warning, skewVersionUnknown, "is not a version", "are not versions", "Look at status.nodeInfo of these nodes"},
+		{preconditions.Blocking, skewUnsupportedNext, next, next, update},
 	} {
 		objects := at[class.reason]
 		sortObjects(objects)
@@ -110,11 +112,11 @@ func kubeletSkew(ctx context.Context, in *Input) ([]Finding, error) {
 	if len(found) == 0 {
 		poolsErr = nil
 	}
-	return found, joinErrors(err, poolsErr)
+	return found, facts.JoinErrors(err, poolsErr)
 }
 
 // skewText names up to three nodes, and counts more.
-func skewText(objects []Object, one, several string) string {
+func skewText(objects []preconditions.Object, one, several string) string {
 	names := make([]string, len(objects))
 	for i, o := range objects {
 		names[i] = o.Name
@@ -145,14 +147,14 @@ func minorSteps(current, target *semver.Version) int {
 
 // currentAPIServer returns the minor version of the API server: what its operator
 // reports, else what the current release has.
-func currentAPIServer(ctx context.Context, in *Input, current *semver.Version) (uint64, error) {
-	co, err := readOrNil[configv1.ClusterOperator](ctx, in.Reader, "", apiServerOperator)
+func currentAPIServer(ctx context.Context, in *preconditions.Input, current *semver.Version) (uint64, error) {
+	co, err := facts.ReadOrNil[configv1.ClusterOperator](ctx, in.Reader, "", apiServerOperator)
 	if co != nil {
 		if minor, ok := apiServerMinor(co); ok {
 			return minor, nil
 		}
 	}
-	if minor, ok := in.kubernetesMinor(current, in.CurrentPayload); ok {
+	if minor, ok := kubernetesMinor(in, current, in.CurrentPayload); ok {
 		return minor, nil
 	}
 	if err != nil {
@@ -163,7 +165,7 @@ func currentAPIServer(ctx context.Context, in *Input, current *semver.Version) (
 
 // poolNames returns the name of each node's pool. Without machine config pools there
 // are none.
-func poolNames(ctx context.Context, in *Input) (map[string]string, error) {
+func poolNames(ctx context.Context, in *preconditions.Input) (map[string]string, error) {
 	pools, err := readPools(ctx, in)
 	names := map[string]string{}
 	for _, p := range pools {
@@ -171,7 +173,7 @@ func poolNames(ctx context.Context, in *Input) (map[string]string, error) {
 			names[n.Name] = p.Name
 		}
 	}
-	if notApplicable := new(NotApplicableError); errors.As(err, &notApplicable) {
+	if notApplicable := new(preconditions.NotApplicableError); errors.As(err, &notApplicable) {
 		return names, nil
 	}
 	return names, err
@@ -179,9 +181,9 @@ func poolNames(ctx context.Context, in *Input) (map[string]string, error) {
 
 // rhelNodes finds nodes with package-based RHEL, which are not supported from 4.19 on.
 // Before, an administrator updates each with a playbook; those of RHEL 7 not even so.
-func rhelNodes(ctx context.Context, in *Input) ([]Finding, error) {
-	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
-	var blocking, others []Object
+func rhelNodes(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	nodes, err := facts.List[corev1.Node](ctx, in.Reader, clusterapi.ListOptions{})
+	var blocking, others []preconditions.Object
 	var unknown []string
 	for _, n := range nodes {
 		image := n.Status.NodeInfo.OSImage
@@ -190,7 +192,7 @@ func rhelNodes(ctx context.Context, in *Input) ([]Finding, error) {
 		case image == "":
 			unknown = append(unknown, n.Name)
 		case !packageRHEL(image):
-		case rhel7(n) || in.crosses("4.19"):
+		case rhel7(n) || crosses(in.Transition, "4.19"):
 			blocking = append(blocking, o)
 		default:
 			others = append(others, o)
@@ -198,12 +200,12 @@ func rhelNodes(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	if len(unknown) > 0 {
 		slices.Sort(unknown)
-		err = joinErrors(err, fmt.Errorf("the operating system of nodes is not known, since status.nodeInfo.osImage is empty: %s", strings.Join(unknown, ", ")))
+		err = facts.JoinErrors(err, fmt.Errorf("the operating system of nodes is not known, since status.nodeInfo.osImage is empty: %s", strings.Join(unknown, ", ")))
 	}
 	var found findings
-	found.add(Blocking, "PackageModeNodes", "Nodes with package-based RHEL are not supported by this release", blocking,
+	found.add(preconditions.Blocking, "PackageModeNodes", "Nodes with package-based RHEL are not supported by this release", blocking,
 		"Cordon, drain and delete each, and replace it by one with RHCOS")
-	found.add(Warning, "PackageModeNodes", "Nodes with package-based RHEL are not updated with the cluster", others,
+	found.add(preconditions.Warning, "PackageModeNodes", "Nodes with package-based RHEL are not updated with the cluster", others,
 		"Run the upgrade playbook as each turns NotReady, or replace them by nodes with RHCOS, which 4.19 requires")
 	return found, err
 }
@@ -221,12 +223,12 @@ func rhel7(n *corev1.Node) bool {
 }
 
 // singleNode: a cluster with one control plane node is down while that node is updated.
-func singleNode(ctx context.Context, in *Input) ([]Finding, error) {
+func singleNode(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	size, err := clusterSize(ctx, in)
 	if !size.single() {
 		return nil, err
 	}
-	var objects []Object
+	var objects []preconditions.Object
 	if size.singleReplica {
 		objects = append(objects, infrastructureObject("status.controlPlaneTopology", string(configv1.SingleReplicaTopologyMode)))
 	}
@@ -234,7 +236,7 @@ func singleNode(ctx context.Context, in *Input) ([]Finding, error) {
 		objects = append(objects, object[corev1.Node]("", size.node, "", "", ""))
 	}
 	var found findings
-	found.addAt(Info, "SingleNode", "The cluster has a single control plane node: it is down while that is updated, and no node is drained",
+	found.addAt(preconditions.Info, "SingleNode", "The cluster has a single control plane node: it is down while that is updated, and no node is drained",
 		"Plan the downtime; restoring a backup is not supported here", objects...)
 	return found, nil
 }
@@ -250,15 +252,15 @@ func (s size) single() bool { return s.singleReplica || s.node != "" }
 // notDrained is the error for a single-node cluster, whose nodes are not drained, added
 // ones neither.
 func (s size) notDrained() error {
-	return &NotApplicableError{Why: "the cluster has a single control plane node: no node is drained"}
+	return &preconditions.NotApplicableError{Why: "the cluster has a single control plane node: no node is drained"}
 }
 
 // clusterSize looks at the topology and at the nodes. If either is not known the error
 // tells, and what the other tells counts.
-func clusterSize(ctx context.Context, in *Input) (size, error) {
-	infrastructure, err := readInfrastructure(ctx, in)
+func clusterSize(ctx context.Context, in *preconditions.Input) (size, error) {
+	infrastructure, err := facts.Infrastructure(ctx, in.Reader)
 	s := size{singleReplica: infrastructure != nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode}
-	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	nodes, nodesErr := facts.List[corev1.Node](ctx, in.Reader, clusterapi.ListOptions{})
 	if nodesErr == nil && len(nodes) == 1 {
 		s.node = nodes[0].Name
 	}
@@ -270,28 +272,23 @@ func clusterSize(ctx context.Context, in *Input) (size, error) {
 
 // onlyNode is the name of the only node in all; empty if there are more, or it is not
 // known.
-func onlyNode(ctx context.Context, in *Input) string {
-	nodes, err := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+func onlyNode(ctx context.Context, in *preconditions.Input) string {
+	nodes, err := facts.List[corev1.Node](ctx, in.Reader, clusterapi.ListOptions{})
 	if err != nil || len(nodes) != 1 {
 		return ""
 	}
 	return nodes[0].Name
 }
 
-// readInfrastructure returns nil if there is none, or no such kind.
-func readInfrastructure(ctx context.Context, in *Input) (*configv1.Infrastructure, error) {
-	return readOrNil[configv1.Infrastructure](ctx, in.Reader, "", "cluster")
-}
-
-func infrastructureObject(field, value string) Object {
+func infrastructureObject(field, value string) preconditions.Object {
 	return object[configv1.Infrastructure]("", "cluster", field, value, "")
 }
 
 // machineHealthChecks: a node that reboots looks unhealthy for a time. A check that
 // is not paused may have it replaced.
-func machineHealthChecks(ctx context.Context, in *Input) ([]Finding, error) {
-	checks, err := list[machinev1beta1.MachineHealthCheck](ctx, in, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
-	var active []Object
+func machineHealthChecks(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	checks, err := facts.List[machinev1beta1.MachineHealthCheck](ctx, in.Reader, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
+	var active []preconditions.Object
 	for _, c := range checks {
 		if machinehealth.ActsOnReady(c) {
 			active = append(active, object[machinev1beta1.MachineHealthCheck](c.Namespace, c.Name, "metadata.annotations["+machinehealth.AnnotationPaused+"]", "", ""))
@@ -301,24 +298,24 @@ func machineHealthChecks(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, optionalAPI(err, "MachineHealthChecks")
 	}
 	if onlyNode(ctx, in) != "" {
-		return nil, &NotApplicableError{Why: "the cluster has a single node"}
+		return nil, &preconditions.NotApplicableError{Why: "the cluster has a single node"}
 	}
 	var found findings
-	found.add(Warning, "MachineHealthCheckActive", "Machine health checks may replace nodes that are being updated", active,
+	found.add(preconditions.Warning, "MachineHealthCheckActive", "Machine health checks may replace nodes that are being updated", active,
 		"Pause each for the time of the update: oc -n "+machinehealth.Namespace+" annotate mhc NAME "+machinehealth.AnnotationPaused+"=\"\"")
 	return found, err
 }
 
 // cgroupV1 finds clusters whose nodes use cgroup v1, which is gone in 4.19: the
 // machine-config operator of 4.18 does not let them leave it.
-func cgroupV1(ctx context.Context, in *Input) ([]Finding, error) {
+func cgroupV1(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	config, err := readCluster[configv1.Node](ctx, in, "configuration of nodes")
 	if config == nil || config.Spec.CgroupMode != "v1" {
 		return nil, err // the default is v2
 	}
 	o := object[configv1.Node]("", "cluster", "spec.cgroupMode", string(config.Spec.CgroupMode), "spec.cgroupMode v1")
 	var found findings
-	found.add(Blocking, "CgroupV1", "The nodes use cgroup v1, which the target does not have", []Object{o},
+	found.add(preconditions.Blocking, "CgroupV1", "The nodes use cgroup v1, which the target does not have", []preconditions.Object{o},
 		`Migrate to cgroup v2, from which there is no way back, and which reboots the nodes: oc patch nodes.config cluster --type=merge -p '{"spec":{"cgroupMode":"v2"}}'`)
 	return found, nil
 }
@@ -326,20 +323,20 @@ func cgroupV1(ctx context.Context, in *Input) ([]Finding, error) {
 // bootLoader: updates leave the boot loader as it was installed. Nodes of a
 // cluster that was installed with 4.4 or before have one that bootupd does not
 // manage before somebody has it adopt it.
-func bootLoader(ctx context.Context, in *Input) ([]Finding, error) {
+func bootLoader(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	cv, err := theClusterVersion(ctx, in)
 	if err != nil || len(cv.Status.History) == 0 {
 		return nil, err
 	}
 	oldest := len(cv.Status.History) - 1
 	text := cv.Status.History[oldest].Version
-	first, err := parseVersion(text)
+	first, err := facts.ParseVersion(text)
 	if err != nil {
 		return nil, fmt.Errorf("the oldest version of the history, %q: %w", text, err)
 	}
 	var found findings
 	if !openshift.MinorOf(first).Above(openshift.Minor{Major: 4, Minor: 4}) {
-		found.addAt(Info, "BootLoaderNotAdopted", "The cluster was installed with "+text+", so bootupd may not manage the boot loader of its nodes",
+		found.addAt(preconditions.Info, "BootLoaderNotAdopted", "The cluster was installed with "+text+", so bootupd may not manage the boot loader of its nodes",
 			"Look with: bootupctl status, on each node; then: bootupctl adopt-and-update",
 			clusterVersionObject(fmt.Sprintf("status.history[%d].version", oldest), text))
 	}
@@ -348,73 +345,73 @@ func bootLoader(ctx context.Context, in *Input) ([]Finding, error) {
 
 // kernelModules: out-of-tree kernel modules have been built and verified for the
 // kernel of the target.
-func kernelModules(ctx context.Context, in *Input) ([]Finding, error) {
-	modules, err := list[operators.KernelModule](ctx, in, clusterapi.ListOptions{})
+func kernelModules(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	modules, err := facts.List[operators.KernelModule](ctx, in.Reader, clusterapi.ListOptions{})
 	err = optionalAPI(err, "out-of-tree kernel modules")
 	if err != nil && len(modules) == 0 {
 		return nil, err
 	}
 	if len(modules) == 0 {
-		return nil, &NotApplicableError{Why: "the cluster has no out-of-tree kernel modules"}
+		return nil, &preconditions.NotApplicableError{Why: "the cluster has no out-of-tree kernel modules"}
 	}
 	var found findings
 	preflights, preflightErr := readPreflights(ctx, in)
 	mine := operators.PreflightOf(preflights, in.TargetImage, in.TargetKernel)
 	if mine == nil {
 		if preflightErr != nil {
-			return nil, joinErrors(err, preflightErr)
+			return nil, facts.JoinErrors(err, preflightErr)
 		}
 		if in.TargetKernel == "" && slices.ContainsFunc(preflights, func(p *operators.PreflightValidation) bool { return p.Spec.KernelVersion != "" }) {
-			return nil, joinErrors(err, &UnknownError{Reason: "KernelVersionUnknown", Why: "the kernel version of the target is not given, by which preflight validations are told apart here"})
+			return nil, facts.JoinErrors(err, &preconditions.UnknownError{Reason: "KernelVersionUnknown", Why: "the kernel version of the target is not given, by which preflight validations are told apart here"})
 		}
-		var objects []Object
+		var objects []preconditions.Object
 		for _, m := range modules {
 			objects = append(objects, object[operators.KernelModule](m.Namespace, m.Name, "", "", ""))
 		}
-		found.add(Warning, "PreflightNotRun", "Out-of-tree kernel modules have not been verified for the target", objects, "Verify them with:\n"+preflightManifest(in))
+		found.add(preconditions.Warning, "PreflightNotRun", "Out-of-tree kernel modules have not been verified for the target", objects, "Verify them with:\n"+preflightManifest(in))
 		return found, err
 	}
-	var failed []Object
+	var failed []preconditions.Object
 	var pending []string
 	for _, m := range modules {
 		r, ok := mine.Status.Result(m.Namespace, m.Name)
 		o := object[operators.KernelModule](m.Namespace, m.Name, "", r.Status, withText("stage "+r.Stage, r.Reason))
 		switch {
 		case !ok:
-			pending = append(pending, o.fullName()+" (not reported)")
+			pending = append(pending, fullName(o)+" (not reported)")
 		case r.State() == operators.PreflightFailed:
 			failed = append(failed, o)
 		case r.State() == operators.PreflightPending:
-			pending = append(pending, fmt.Sprintf("%s (%s, stage %s)", o.fullName(), cmp.Or(r.Status, "no status"), r.Stage))
+			pending = append(pending, fmt.Sprintf("%s (%s, stage %s)", fullName(o), cmp.Or(r.Status, "no status"), r.Stage))
 		}
 	}
 	if len(pending) > 0 {
-		err = joinErrors(err, &UnknownError{Reason: "PreflightPending", Why: fmt.Sprintf("preflight validation %s has not verified yet: %s", mine.Name, strings.Join(pending, ", "))})
+		err = facts.JoinErrors(err, &preconditions.UnknownError{Reason: "PreflightPending", Why: fmt.Sprintf("preflight validation %s has not verified yet: %s", mine.Name, strings.Join(pending, ", "))})
 	}
-	found.add(Blocking, "ModuleNotVerified", "Out-of-tree kernel modules failed to verify for the target", failed,
+	found.add(preconditions.Blocking, "ModuleNotVerified", "Out-of-tree kernel modules failed to verify for the target", failed,
 		"Correct these modules, and run the preflight validation "+mine.Name+" again")
 	if len(failed) == 0 {
-		found.addAt(Info, "PreflightDone", "Out-of-tree kernel modules are verified for the target",
-			"Delete the preflight validation after use: oc delete preflightvalidationocp "+mine.Name, Object{GVK: mine.GroupVersionKind(), Name: mine.Name})
+		found.addAt(preconditions.Info, "PreflightDone", "Out-of-tree kernel modules are verified for the target",
+			"Delete the preflight validation after use: oc delete preflightvalidationocp "+mine.Name, preconditions.Object{GVK: mine.GroupVersionKind(), Name: mine.Name})
 	}
 	return found, err
 }
 
 // readPreflights reads the preflight validations, in whichever version is served.
-func readPreflights(ctx context.Context, in *Input) ([]*operators.PreflightValidation, error) {
-	all, err := list[operators.PreflightValidation](ctx, in, clusterapi.ListOptions{})
+func readPreflights(ctx context.Context, in *preconditions.Input) ([]*operators.PreflightValidation, error) {
+	all, err := facts.List[operators.PreflightValidation](ctx, in.Reader, clusterapi.ListOptions{})
 	if !meta.IsNoMatchError(err) {
 		return all, err
 	}
-	older, err := list[operators.PreflightV1beta1](ctx, in, clusterapi.ListOptions{})
+	older, err := facts.List[operators.PreflightV1beta1](ctx, in.Reader, clusterapi.ListOptions{})
 	for _, p := range older {
 		all = append(all, &p.PreflightValidation)
 	}
-	return all, unlessMissing(err)
+	return all, facts.UnlessMissing(err)
 }
 
 // preflightManifest is what to create.
-func preflightManifest(in *Input) string {
+func preflightManifest(in *preconditions.Input) string {
 	target := "releaseImage: " + cmp.Or(in.TargetImage, "IMAGE")
 	if in.TargetKernel != "" {
 		target = "kernelVersion: " + in.TargetKernel

@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -18,6 +18,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // drains is what drains are predicted from.
@@ -27,7 +29,7 @@ type drains struct {
 	known   bool // these are all
 }
 
-func readDrains(ctx context.Context, in *Input) (drains, error) {
+func readDrains(ctx context.Context, in *preconditions.Input) (drains, error) {
 	pools, err := readPools(ctx, in)
 	if pools == nil {
 		return drains{}, err
@@ -37,9 +39,9 @@ func readDrains(ctx context.Context, in *Input) (drains, error) {
 		return drains{}, size.notDrained()
 	}
 	pods, podsErr := listPods(ctx, in)
-	budgets, budgetsErr := list[policyv1.PodDisruptionBudget](ctx, in, clusterapi.ListOptions{})
+	budgets, budgetsErr := facts.List[policyv1.PodDisruptionBudget](ctx, in.Reader, clusterapi.ListOptions{})
 	objects := mcp.DrainObjects{Pods: pods, Budgets: budgets, DaemonSets: daemonSetsOf(pods), Now: in.Now}
-	return drains{pools, objects, podsErr == nil && budgetsErr == nil}, joinErrors(err, sizeErr, podsErr, budgetsErr)
+	return drains{pools, objects, podsErr == nil && budgetsErr == nil}, facts.JoinErrors(err, sizeErr, podsErr, budgetsErr)
 }
 
 // daemonSetsOf are those that pods belong to. They exist, almost always; where one
@@ -88,7 +90,7 @@ func updateOrder(p *poolNodes, pods []*corev1.Pod) []string {
 // finds the PodDisruptionBudgets that do not let it end. Of DaemonSets it takes for
 // granted that they exist. What keeps drains of other nodes than those of the control
 // plane from ending is a Warning: it delays nodes, not the update of the cluster.
-func disruptionBudgets(ctx context.Context, in *Input) ([]Finding, error) {
+func disruptionBudgets(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	d, err := readDrains(ctx, in)
 	if d.pools == nil {
 		return nil, err
@@ -112,13 +114,13 @@ func disruptionBudgets(ctx context.Context, in *Input) ([]Finding, error) {
 			}
 		}
 	}
-	return r.findings(), joinErrors(err, r.machinesErr, r.unknown())
+	return r.findings(), facts.JoinErrors(err, r.machinesErr, r.unknown())
 }
 
 // drainReport turns predicted drains into findings.
 type drainReport struct {
 	ctx     context.Context
-	in      *Input
+	in      *preconditions.Input
 	budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget
 	entries []drainEntry
 	stale   map[string]string // budgets whose status is not known, and why
@@ -129,7 +131,7 @@ type drainReport struct {
 
 // drainEntry is what is found about one pod.
 type drainEntry struct {
-	severity   Severity
+	severity   preconditions.Severity
 	subject    drainSubject
 	pool, node string
 	pod        *mcp.PodDrain
@@ -154,26 +156,26 @@ const (
 // drainSubjects are, by subject, the severity, the reason, what it means and the remedy.
 // What is Blocking is so in the control plane alone.
 var drainSubjects = [...]struct {
-	severity                Severity
+	severity                preconditions.Severity
 	reason, meaning, remedy string
 }{
-	twoBudgets: {Blocking, "MultipleBudgets", "More than one PodDisruptionBudget selects a pod, so the API server refuses to evict it and the node is never drained",
+	twoBudgets: {preconditions.Blocking, "MultipleBudgets", "More than one PodDisruptionBudget selects a pod, so the API server refuses to evict it and the node is never drained",
 		"Merge the budgets into one, or narrow their selectors so that one selects the pod"},
-	noDisruption: {Blocking, "BudgetAllowsNoDisruption", "PodDisruptionBudgets never allow a disruption, so the nodes of their pods are never drained",
+	noDisruption: {preconditions.Blocking, "BudgetAllowsNoDisruption", "PodDisruptionBudgets never allow a disruption, so the nodes of their pods are never drained",
 		"Raise the replicas of the workload, or relax its budget: lower minAvailable or raise maxUnavailable"},
-	fixedMachine: {Blocking, "BudgetAllowsNoDisruption", "Virtual machines cannot be migrated to another node, so the nodes that they run on are never drained",
+	fixedMachine: {preconditions.Blocking, "BudgetAllowsNoDisruption", "Virtual machines cannot be migrated to another node, so the nodes that they run on are never drained",
 		"Make the virtual machine live-migratable, or stop it before its node is updated"},
-	exhausted: {Warning, "BudgetExhausted", "PodDisruptionBudgets allow no disruption now, since pods of theirs are not healthy",
+	exhausted: {preconditions.Warning, "BudgetExhausted", "PodDisruptionBudgets allow no disruption now, since pods of theirs are not healthy",
 		"Repair the unhealthy pods, or set unhealthyPodEvictionPolicy: AlwaysAllow in the budget"},
-	migrates: {Info, "VirtualMachineMigrates", "Virtual machines are migrated to other nodes when theirs are drained",
+	migrates: {preconditions.Info, "VirtualMachineMigrates", "Virtual machines are migrated to other nodes when theirs are drained",
 		"Nothing is to be done: the eviction of such a pod starts a live migration"},
-	terminating: {Info, "Terminating", "Pods should have ended, and a drain waits for them",
+	terminating: {preconditions.Info, "Terminating", "Pods should have ended, and a drain waits for them",
 		"Look at their finalizers and their kubelet: oc describe pod NAME"},
-	slow: {Info, "Slow", "Pods may take longer to end than an attempt to drain lasts, so attempts fail before one succeeds",
+	slow: {preconditions.Info, "Slow", "Pods may take longer to end than an attempt to drain lasts, so attempts fail before one succeeds",
 		"Wait, or lower their terminationGracePeriodSeconds"},
-	dataLoss: {Info, "DataLoss", "Pods lose what they keep in emptyDir volumes when they are evicted",
+	dataLoss: {preconditions.Info, "DataLoss", "Pods lose what they keep in emptyDir volumes when they are evicted",
 		"Keep what must last in persistent volumes"},
-	notRecreated: {Info, "NotRecreated", "Pods have no controller, so nobody creates them again after they are evicted",
+	notRecreated: {preconditions.Info, "NotRecreated", "Pods have no controller, so nobody creates them again after they are evicted",
 		"Create them again afterwards, or let a controller do it"},
 }
 
@@ -186,8 +188,8 @@ func (r *drainReport) addNode(pool string, d mcp.Drain) {
 		}
 		note := func(subject drainSubject, text string) {
 			severity := drainSubjects[subject].severity
-			if severity == Blocking && pool != controlPlanePool {
-				severity = Warning
+			if severity == preconditions.Blocking && pool != controlPlanePool {
+				severity = preconditions.Warning
 			}
 			r.entries = append(r.entries, drainEntry{severity: severity, subject: subject, pool: pool, node: d.Node, pod: p, text: text})
 		}
@@ -300,7 +302,7 @@ func (r *drainReport) migratable(key types.NamespacedName) (is, known bool) {
 	}
 	conditions, _, err := unstructured.NestedSlice(machine.Object, "status", "conditions")
 	if err != nil {
-		r.machinesErr = joinErrors(r.machinesErr, fmt.Errorf("VirtualMachineInstance %s: %w", key, err))
+		r.machinesErr = facts.JoinErrors(r.machinesErr, fmt.Errorf("VirtualMachineInstance %s: %w", key, err))
 		return false, false
 	}
 	for _, c := range conditions {
@@ -322,9 +324,9 @@ func (e drainEntry) compare(other drainEntry) int {
 
 // findings puts together what was found: one finding for each subject and severity,
 // which lists nodes, their budgets and the pods of these.
-func (r *drainReport) findings() []Finding {
+func (r *drainReport) findings() []preconditions.Finding {
 	slices.SortFunc(r.entries, drainEntry.compare)
-	var found []Finding
+	var found []preconditions.Finding
 	for of := range chunkBy(r.entries, func(a, b drainEntry) bool { return a.severity == b.severity && a.subject == b.subject }) {
 		found = append(found, r.finding(of))
 	}
@@ -332,11 +334,11 @@ func (r *drainReport) findings() []Finding {
 }
 
 // finding words the entries of one subject.
-func (r *drainReport) finding(entries []drainEntry) Finding {
+func (r *drainReport) finding(entries []drainEntry) preconditions.Finding {
 	subject := drainSubjects[entries[0].subject]
 	// Almost every pod may lose scratch data: the text counts those.
 	count := entries[0].subject == dataLoss || entries[0].subject == notRecreated
-	objects := make([]Object, 0, 2*len(entries))
+	objects := make([]preconditions.Object, 0, 2*len(entries))
 	var nodes []string
 	for of := range chunkBy(entries, func(a, b drainEntry) bool { return a.node == b.node }) {
 		objects = append(objects, object[corev1.Node]("", of[0].node, "", "", "pool "+of[0].pool))
@@ -360,7 +362,7 @@ func (e drainEntry) sameBudget(other drainEntry) bool {
 }
 
 // appendObjects adds the budgets of some pods, and these.
-func (r *drainReport) appendObjects(objects []Object, entries []drainEntry) []Object {
+func (r *drainReport) appendObjects(objects []preconditions.Object, entries []drainEntry) []preconditions.Object {
 	namespace, budgets := entries[0].pod.Pod.Namespace, entries[0].pod.Budgets
 	for _, name := range budgets {
 		o := object[policyv1.PodDisruptionBudget](namespace, name, "status.disruptionsAllowed", "", entries[0].text)
@@ -415,12 +417,12 @@ func chunkBy[T any](all []T, same func(a, b T) bool) iter.Seq[[]T] {
 // spareCapacity places what replaces the pods of the nodes that are drained together on
 // the other nodes, as a scheduler would: by node selectors, node affinity, taints and
 // requests. Affinity between pods, topology spread and volumes are not modelled.
-func spareCapacity(ctx context.Context, in *Input) ([]Finding, error) {
+func spareCapacity(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	d, err := readDrains(ctx, in)
 	if d.pools == nil {
 		return nil, err
 	}
-	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	nodes, nodesErr := facts.List[corev1.Node](ctx, in.Reader, clusterapi.ListOptions{})
 	if !d.known || nodesErr != nil {
 		return nil, err // what is not known changes the room either way
 	}
@@ -458,13 +460,13 @@ func addNoSpare(found *findings, p *poolNodes, limit int, pods []*corev1.Pod, vi
 	if len(homeless) == 0 {
 		return
 	}
-	var objects []Object
+	var objects []preconditions.Object
 	for node, names := range homeless {
 		slices.Sort(names)
 		objects = append(objects, object[corev1.Node]("", node, "", "", "pods "+strings.Join(names, ", ")))
 	}
 	sortObjects(objects)
-	f := newFinding(Warning, "NoSpareCapacity", fmt.Sprintf(
+	f := newFinding(preconditions.Warning, "NoSpareCapacity", fmt.Sprintf(
 		"What replaces the pods of nodes of pool %s, of which %d may be drained together, does not all fit the other schedulable nodes, by node selectors, node affinity, taints and requests. "+
 			"Affinity between pods, topology spread and volumes are not looked at, and may leave less room. The nodes", p.Name, limit),
 		objects, "Add nodes, lower requests, or lower spec.maxUnavailable of the pool")

@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -21,21 +21,23 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 )
 
 // networkPlugin: 4.17 has no OpenShiftSDN any more.
-func networkPlugin(ctx context.Context, in *Input) ([]Finding, error) {
+func networkPlugin(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	network, err := readCluster[configv1.Network](ctx, in, "Networks")
 	if err != nil {
 		return nil, err
 	}
 	if network == nil {
-		return nil, &NotApplicableError{Why: "the cluster has no Network"}
+		return nil, &preconditions.NotApplicableError{Why: "the cluster has no Network"}
 	}
-	at := func(field, value string) []Object {
-		return []Object{object[configv1.Network]("", "cluster", field, value, value)}
+	at := func(field, value string) []preconditions.Object {
+		return []preconditions.Object{object[configv1.Network]("", "cluster", field, value, value)}
 	}
 	field, plugin := "status.networkType", network.Status.NetworkType
 	if plugin == "" {
@@ -43,10 +45,10 @@ func networkPlugin(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	var found findings
 	if plugin == "OpenShiftSDN" {
-		found.add(Blocking, "OpenShiftSDN", "The network plugin is not in releases from 4.17 on", at(field, plugin), "Migrate to OVN-Kubernetes first")
+		found.add(preconditions.Blocking, "OpenShiftSDN", "The network plugin is not in releases from 4.17 on", at(field, plugin), "Migrate to OVN-Kubernetes first")
 	}
 	if m := network.Status.Migration; m != nil {
-		found.add(Warning, "NetworkMigrationInProgress", "The network is being migrated", at("status.migration", cmp.Or(m.NetworkType, "of its settings")), "Finish the migration first")
+		found.add(preconditions.Warning, "NetworkMigrationInProgress", "The network is being migrated", at("status.migration", cmp.Or(m.NetworkType, "of its settings")), "Finish the migration first")
 	}
 	return found, nil
 }
@@ -62,17 +64,17 @@ const (
 // gatewayAPI: from 4.19 on the ingress operator manages the definitions of the
 // Gateway API. It takes over those that somebody else has installed, and does not
 // support any others.
-func gatewayAPI(ctx context.Context, in *Input) ([]Finding, error) {
+func gatewayAPI(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	crds, err := clusterapi.ListShared(ctx, in.Reader, crdKind, clusterapi.ListOptions{})
 	err = optionalAPI(err, "CustomResourceDefinitions")
-	var all, odd []Object
+	var all, odd []preconditions.Object
 	for _, crd := range crds {
 		u := crd.Unstructured()
 		group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
 		if group != gatewayGroup && group != gatewayExperimentalGroup {
 			continue
 		}
-		o := Object{GVK: crdKind, Name: u.GetName()}
+		o := preconditions.Object{GVK: crdKind, Name: u.GetName()}
 		all = append(all, o)
 		o.Note = oddGateway(u.GetName(), u.GetAnnotations())
 		if o.Note != "" {
@@ -81,16 +83,16 @@ func gatewayAPI(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	var found findings
 	if len(all) > 0 {
-		acks, ackErr := clusterapi.Read[corev1.ConfigMap](ctx, in.Reader, clusterapi.Key(acksNamespace, acksName))
+		acks, ackErr := clusterapi.Read[corev1.ConfigMap](ctx, in.Reader, clusterapi.Key(facts.AcksNamespace, facts.AcksName))
 		switch {
 		case ackErr != nil && !apierrors.IsNotFound(ackErr):
-			err = joinErrors(err, ackErr)
+			err = facts.JoinErrors(err, ackErr)
 		case acks == nil || acks.Data[gatewayAck] != "true":
-			found.add(Blocking, "GatewayAPICRDs", "The cluster has definitions of the Gateway API, which the target manages itself", all,
-				"Remove them, or acknowledge that they are taken over: "+Gate{Key: gatewayAck}.Acknowledge())
+			found.add(preconditions.Blocking, "GatewayAPICRDs", "The cluster has definitions of the Gateway API, which the target manages itself", all,
+				"Remove them, or acknowledge that they are taken over: "+preconditions.Gate{Key: gatewayAck}.Acknowledge())
 		}
 	}
-	found.add(Warning, "GatewayAPICRDsDiffer",
+	found.add(preconditions.Warning, "GatewayAPICRDsDiffer",
 		fmt.Sprintf("Definitions of the Gateway API are not those of the %s channel of %s, which the target has", gatewayChannel, gatewayBundle), odd,
 		"Bring them to that release, and remove what it does not have")
 	return found, err
@@ -113,7 +115,7 @@ func oddGateway(name string, annotations map[string]string) string {
 // disconnected: the target's signature and image can be had where the cluster is, be
 // that from ConfigMaps and mirrors. Whether an image can be pulled nobody can tell
 // from here: a mirror that is configured counts.
-func disconnected(ctx context.Context, in *Input) ([]Finding, error) {
+func disconnected(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	cv, err := theClusterVersion(ctx, in)
 	if err != nil {
 		return nil, err
@@ -124,14 +126,14 @@ func disconnected(ctx context.Context, in *Input) ([]Finding, error) {
 		errs = append(errs, addRetrievable(ctx, in, &found))
 	}
 	err = addProxyFault(ctx, in, cv, &found)
-	return found, joinErrors(append([]error{err}, errs...)...)
+	return found, facts.JoinErrors(append([]error{err}, errs...)...)
 }
 
 // addRetrievable looks for the signature of the target, and for a mirror of its image.
-func addRetrievable(ctx context.Context, in *Input, found *findings) error {
+func addRetrievable(ctx context.Context, in *preconditions.Input, found *findings) error {
 	image, err := imageref.Parse(in.TargetImage)
 	if err != nil || image.Digest == "" {
-		return &UnknownError{Reason: "TargetImageUnknown", Why: fmt.Sprintf("the image of the target is not known by its digest: %q", in.TargetImage)}
+		return &preconditions.UnknownError{Reason: "TargetImageUnknown", Why: fmt.Sprintf("the image of the target is not known by its digest: %q", in.TargetImage)}
 	}
 	kept, keptErr := anySignature(ctx, &cluster.ConfigMapStore{Reader: in.Reader}, image.Digest)
 	var outside bool
@@ -145,17 +147,17 @@ func addRetrievable(ctx context.Context, in *Input, found *findings) error {
 	case keptErr != nil:
 		errs = append(errs, keptErr)
 	case in.Signatures == nil:
-		errs = append(errs, &NoSourceError{Source: "Signatures"})
+		errs = append(errs, &preconditions.NoSourceError{Source: "Signatures"})
 	default:
 		meaning := "No signature of the target is in the cluster or in a store that can be reached, so the release will not verify: " + image.Digest
 		if outsideErr != nil {
 			meaning += fmt.Sprintf(" (%v)", outsideErr)
 		}
-		found.addAt(Blocking, "SignatureNotAvailable", meaning, "Create a ConfigMap with the signature in "+cluster.ConfigMapNamespace+", as oc adm release mirror does",
+		found.addAt(preconditions.Blocking, "SignatureNotAvailable", meaning, "Create a ConfigMap with the signature in "+cluster.ConfigMapNamespace+", as oc adm release mirror does",
 			object[corev1.ConfigMap](cluster.ConfigMapNamespace, "", "", "", "label "+cluster.ConfigMapLabel))
 	}
 	if outside || in.Signatures != nil && outsideErr == nil {
-		return joinErrors(errs...) // connected: no mirror is needed
+		return facts.JoinErrors(errs...) // connected: no mirror is needed
 	}
 	mirrored, err := hasMirror(ctx, in, image.Name)
 	switch {
@@ -163,12 +165,12 @@ func addRetrievable(ctx context.Context, in *Input, found *findings) error {
 	case err != nil:
 		errs = append(errs, err)
 	case in.Signatures == nil:
-		errs = append(errs, &NoSourceError{Source: "Signatures"})
+		errs = append(errs, &preconditions.NoSourceError{Source: "Signatures"})
 	default:
-		found.addAt(Warning, "NoMirror", "No mirror is configured for the repository of the target, and no signature store can be reached: "+image.Name,
+		found.addAt(preconditions.Warning, "NoMirror", "No mirror is configured for the repository of the target, and no signature store can be reached: "+image.Name,
 			"Mirror the release, and create an ImageDigestMirrorSet for its repository", object[configv1.ImageDigestMirrorSet]("", "", "", "", image.Name))
 	}
-	return joinErrors(errs...)
+	return facts.JoinErrors(errs...)
 }
 
 // anySignature reports whether a store has a signature, which nobody verifies here.
@@ -183,26 +185,26 @@ func anySignature(ctx context.Context, s signature.Store, digest string) (bool, 
 			errs = append(errs, err)
 		}
 	}
-	return false, joinErrors(errs...)
+	return false, facts.JoinErrors(errs...)
 }
 
 // hasMirror reports whether the cluster has a mirror for a repository.
-func hasMirror(ctx context.Context, in *Input, repository string) (bool, error) {
+func hasMirror(ctx context.Context, in *preconditions.Input, repository string) (bool, error) {
 	found := false
 	look := func(source string, mirrors int) { found = found || mirrors > 0 && covers(source, repository) }
-	digests, digestsErr := list[configv1.ImageDigestMirrorSet](ctx, in, clusterapi.ListOptions{})
+	digests, digestsErr := facts.List[configv1.ImageDigestMirrorSet](ctx, in.Reader, clusterapi.ListOptions{})
 	for _, set := range digests {
 		for _, m := range set.Spec.ImageDigestMirrors {
 			look(m.Source, len(m.Mirrors))
 		}
 	}
-	tags, tagsErr := list[configv1.ImageTagMirrorSet](ctx, in, clusterapi.ListOptions{})
+	tags, tagsErr := facts.List[configv1.ImageTagMirrorSet](ctx, in.Reader, clusterapi.ListOptions{})
 	for _, set := range tags {
 		for _, m := range set.Spec.ImageTagMirrors {
 			look(m.Source, len(m.Mirrors))
 		}
 	}
-	policies, policiesErr := list[operatorv1alpha1.ImageContentSourcePolicy](ctx, in, clusterapi.ListOptions{})
+	policies, policiesErr := facts.List[operatorv1alpha1.ImageContentSourcePolicy](ctx, in.Reader, clusterapi.ListOptions{})
 	for _, p := range policies {
 		for _, m := range p.Spec.RepositoryDigestMirrors {
 			look(m.Source, len(m.Mirrors))
@@ -211,7 +213,7 @@ func hasMirror(ctx context.Context, in *Input, repository string) (bool, error) 
 	if found {
 		return true, nil
 	}
-	return false, joinErrors(slices.DeleteFunc([]error{digestsErr, tagsErr, policiesErr}, meta.IsNoMatchError)...)
+	return false, facts.JoinErrors(slices.DeleteFunc([]error{digestsErr, tagsErr, policiesErr}, meta.IsNoMatchError)...)
 }
 
 // covers reports whether a source of mirrors is for a repository: the same, a parent
@@ -226,12 +228,12 @@ func covers(source, repository string) bool {
 }
 
 // addProxyFault: the update service did not answer, and a proxy is between.
-func addProxyFault(ctx context.Context, in *Input, cv *configv1.ClusterVersion, found *findings) error {
-	c := condition(cv.Status.Conditions, configv1.RetrievedUpdates)
+func addProxyFault(ctx context.Context, in *preconditions.Input, cv *configv1.ClusterVersion, found *findings) error {
+	c := clusterapi.FindCondition(cv.Status.Conditions, configv1.RetrievedUpdates)
 	if c == nil || c.Status != configv1.ConditionFalse || c.Reason != "RemoteFailed" {
 		return nil
 	}
-	proxy, err := readOrNil[configv1.Proxy](ctx, in.Reader, "", "cluster")
+	proxy, err := facts.ReadOrNil[configv1.Proxy](ctx, in.Reader, "", "cluster")
 	if proxy == nil {
 		return err
 	}
@@ -250,7 +252,7 @@ func addProxyFault(ctx context.Context, in *Input, cv *configv1.ClusterVersion, 
 	if err != nil || through == nil {
 		return nil
 	}
-	found.addAt(Warning, "UpdateServiceNotReached", fmt.Sprintf("The update service at %s does not answer, which is asked through the proxy %s", service.Host, through.Host),
+	found.addAt(preconditions.Warning, "UpdateServiceNotReached", fmt.Sprintf("The update service at %s does not answer, which is asked through the proxy %s", service.Host, through.Host),
 		"Let the proxy through to the update service, or set noProxy for it",
 		clusterVersionObject("status.conditions", "RetrievedUpdates="+string(c.Status)+" "+c.Reason), object[configv1.Proxy]("", "cluster", "status", "", ""))
 	return nil

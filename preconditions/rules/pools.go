@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"context"
@@ -16,20 +16,22 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 const controlPlanePool = "master"
 
-func listPools(ctx context.Context, in *Input) ([]*mcfgv1.MachineConfigPool, error) {
-	pools, err := list[mcfgv1.MachineConfigPool](ctx, in, clusterapi.ListOptions{})
+func listPools(ctx context.Context, in *preconditions.Input) ([]*mcfgv1.MachineConfigPool, error) {
+	pools, err := facts.List[mcfgv1.MachineConfigPool](ctx, in.Reader, clusterapi.ListOptions{})
 	return pools, optionalAPI(err, "machine config pools")
 }
 
-func poolObject(name, field, value, note string) Object {
+func poolObject(name, field, value, note string) preconditions.Object {
 	return object[mcfgv1.MachineConfigPool]("", name, field, value, note)
 }
 
-func nodeObject(n *corev1.Node, field, value, note string) Object {
+func nodeObject(n *corev1.Node, field, value, note string) preconditions.Object {
 	return object[corev1.Node]("", n.Name, field, value, note)
 }
 
@@ -42,13 +44,13 @@ type poolNodes struct {
 
 // readPools returns the pools, by name, with their nodes. The error is for pools and
 // nodes that are not known; without machine config pools it is a
-// [NotApplicableError].
-func readPools(ctx context.Context, in *Input) ([]*poolNodes, error) {
+// [preconditions.NotApplicableError].
+func readPools(ctx context.Context, in *preconditions.Input) ([]*poolNodes, error) {
 	pools, err := listPools(ctx, in)
 	if err != nil && len(pools) == 0 {
 		return nil, err
 	}
-	nodes, nodesErr := list[corev1.Node](ctx, in, clusterapi.ListOptions{})
+	nodes, nodesErr := facts.List[corev1.Node](ctx, in.Reader, clusterapi.ListOptions{})
 	values := make([]mcfgv1.MachineConfigPool, len(pools))
 	byName := make(map[string]*poolNodes, len(pools))
 	out := make([]*poolNodes, len(pools))
@@ -68,14 +70,14 @@ func readPools(ctx context.Context, in *Input) ([]*poolNodes, error) {
 		byName[issue.Pool].known = false
 		errs = append(errs, issue.Err)
 	}
-	return out, joinErrors(errs...)
+	return out, facts.JoinErrors(errs...)
 }
 
 // poolsPaused: the nodes of a paused pool are not updated. That is a fault in
 // the control plane, and elsewhere unless it is planned.
-func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
+func poolsPaused(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	pools, err := listPools(ctx, in)
-	var controlPlane, others []Object
+	var controlPlane, others []preconditions.Object
 	for _, p := range pools {
 		o := poolObject(p.Name, "spec.paused", "true", "")
 		switch {
@@ -86,16 +88,16 @@ func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
 			others = append(others, o)
 		}
 	}
-	severity, meaning := Warning, "Pools are paused, their nodes are not updated until they are unpaused"
+	severity, meaning := preconditions.Warning, "Pools are paused, their nodes are not updated until they are unpaused"
 	switch in.Plan {
-	case Canary:
-		severity, meaning = Info, "Pools are paused, as a canary update wants it"
-	case ControlPlaneOnly:
-		severity, meaning = Info, "Pools are paused, as a control-plane-only update wants it"
+	case preconditions.Canary:
+		severity, meaning = preconditions.Info, "Pools are paused, as a canary update wants it"
+	case preconditions.ControlPlaneOnly:
+		severity, meaning = preconditions.Info, "Pools are paused, as a control-plane-only update wants it"
 		end := in.PlanTarget
 		switch {
 		case end != nil && !openshift.MinorOf(end).EUS():
-			severity = Warning
+			severity = preconditions.Warning
 			meaning = fmt.Sprintf("Pools are paused for a control-plane-only update, but %d.%d, where it ends, is not a minor version with extended update support", end.Major(), end.Minor())
 		case end == nil && in.Target != nil && !openshift.MinorOf(in.Target).EUS():
 			meaning += ", which goes on from here to a minor version with extended update support"
@@ -103,16 +105,16 @@ func poolsPaused(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	const remedy = "Unpause with: oc patch mcp NAME --type=merge -p '{\"spec\":{\"paused\":false}}'"
 	var found findings
-	found.add(Blocking, "ControlPlanePoolPaused", "The pool of the control plane is paused, its nodes would not be updated", controlPlane, remedy)
+	found.add(preconditions.Blocking, "ControlPlanePoolPaused", "The pool of the control plane is paused, its nodes would not be updated", controlPlane, remedy)
 	found.add(severity, "PoolPaused", meaning, others, remedy)
 	return found, err
 }
 
 // poolsDegraded: a pool that cannot apply its configuration now will not apply
 // the next one.
-func poolsDegraded(ctx context.Context, in *Input) ([]Finding, error) {
+func poolsDegraded(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	pools, err := listPools(ctx, in)
-	var bad []Object
+	var bad []preconditions.Object
 	for _, p := range pools {
 		for _, t := range []mcfgv1.MachineConfigPoolConditionType{mcfgv1.MachineConfigPoolDegraded, mcfgv1.MachineConfigPoolRenderDegraded, mcfgv1.MachineConfigPoolNodeDegraded} {
 			if c := poolCondition(p, t); c.Status == corev1.ConditionTrue {
@@ -147,9 +149,9 @@ func poolCondition(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolCondit
 // poolsUpdating: nodes that are still on their way to the last configuration. It
 // stops another minor version where they are of the control plane, and elsewhere
 // where the plan has the others skip a version.
-func poolsUpdating(ctx context.Context, in *Input) ([]Finding, error) {
+func poolsUpdating(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	pools, err := listPools(ctx, in)
-	var blocking, others []Object
+	var blocking, others []preconditions.Object
 	for _, p := range pools {
 		updating := poolCondition(p, mcfgv1.MachineConfigPoolUpdating).Status == corev1.ConditionTrue
 		if p.Spec.Paused || !updating && poolCondition(p, mcfgv1.MachineConfigPoolUpdated).Status == corev1.ConditionTrue {
@@ -159,7 +161,7 @@ func poolsUpdating(ctx context.Context, in *Input) ([]Finding, error) {
 		if updating {
 			o.Value = "Updating=True"
 		}
-		if in.leavesMinor() && (p.Name == controlPlanePool || in.Plan == ControlPlaneOnly) {
+		if leavesMinor(in.Transition) && (p.Name == controlPlanePool || in.Plan == preconditions.ControlPlaneOnly) {
 			blocking = append(blocking, o)
 		} else {
 			others = append(others, o)
@@ -167,14 +169,14 @@ func poolsUpdating(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	const remedy = "Wait until the pools are updated: oc get mcp"
 	var found findings
-	found.add(Blocking, "PoolUpdating", "Machine config pools are being updated, which this update has to wait for", blocking, remedy)
-	found.add(Warning, "PoolUpdating", "Machine config pools are being updated", others, remedy)
+	found.add(preconditions.Blocking, "PoolUpdating", "Machine config pools are being updated, which this update has to wait for", blocking, remedy)
+	found.add(preconditions.Warning, "PoolUpdating", "Machine config pools are being updated", others, remedy)
 	return found, err
 }
 
 // maxUnavailable: the control plane goes down one node at a time. All at once take
 // etcd and the API with them.
-func maxUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
+func maxUnavailable(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	pools, err := readPools(ctx, in)
 	var found findings
 	for _, p := range pools {
@@ -188,14 +190,14 @@ func maxUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
 		if limit <= 1 {
 			continue
 		}
-		severity := Warning
+		severity := preconditions.Warning
 		if len(p.nodes) > 1 && limit >= len(p.nodes) && p.known {
-			severity = Blocking
+			severity = preconditions.Blocking
 		}
 		value := p.Spec.MaxUnavailable.String()
 		found.add(severity, "ControlPlaneMaxUnavailable",
 			fmt.Sprintf("%d of the %d nodes of the control plane may be updated at a time", limit, len(p.nodes)),
-			[]Object{poolObject(p.Name, "spec.maxUnavailable", value, "maxUnavailable "+value)},
+			[]preconditions.Object{poolObject(p.Name, "spec.maxUnavailable", value, "maxUnavailable "+value)},
 			"Set it back to 1: oc patch mcp master --type=merge -p '{\"spec\":{\"maxUnavailable\":1}}'")
 	}
 	return found, err
@@ -204,13 +206,13 @@ func maxUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
 // nodesUnavailable finds nodes that take the place of nodes that could be updated. A
 // pool in which they take all places stands still. A node that the machine-config
 // operator is updating does not count: that is a rollout at work, which ends by itself.
-func nodesUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
+func nodesUnavailable(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	pools, err := readPools(ctx, in)
 	if pools == nil {
 		return nil, err
 	}
 	if onlyNode(ctx, in) != "" {
-		return nil, &NotApplicableError{Why: "the cluster has a single node"}
+		return nil, &preconditions.NotApplicableError{Why: "the cluster has a single node"}
 	}
 	var found findings
 	for _, p := range pools {
@@ -222,8 +224,8 @@ func nodesUnavailable(ctx context.Context, in *Input) ([]Finding, error) {
 }
 
 // unavailable judges one pool.
-func (p *poolNodes) unavailable(t Transition, found *findings) {
-	var down []Object
+func (p *poolNodes) unavailable(t preconditions.Transition, found *findings) {
+	var down []preconditions.Object
 	cordoned := false
 	for _, n := range p.nodes {
 		state := mcp.NodeStateOf(n)
@@ -232,7 +234,7 @@ func (p *poolNodes) unavailable(t Transition, found *findings) {
 			cordoned = cordoned || state.Unschedulable
 		}
 	}
-	noRoom := Warning
+	noRoom := preconditions.Warning
 	if p.Name == controlPlanePool {
 		noRoom = blockMinor(t)
 	}
@@ -252,7 +254,7 @@ func (p *poolNodes) unavailable(t Transition, found *findings) {
 			fmt.Sprintf("Not one node of pool %s would be updated: %d are unavailable, and %d may be", p.Name, len(down), limit), down, remedy)
 		return
 	}
-	found.add(Warning, "NodesUnavailable",
+	found.add(preconditions.Warning, "NodesUnavailable",
 		fmt.Sprintf("%d of %d nodes of pool %s are unavailable, of which %d may be", len(down), len(p.nodes), p.Name, limit), down, remedy)
 }
 
@@ -266,7 +268,7 @@ func inHand(s mcp.NodeState) bool {
 }
 
 // unavailableNode tells why a node is unavailable.
-func unavailableNode(n *corev1.Node, state mcp.NodeState) Object {
+func unavailableNode(n *corev1.Node, state mcp.NodeState) preconditions.Object {
 	switch {
 	case state.Ready():
 		return nodeObject(n, "metadata.annotations", "", "its machine config daemon is not done")
@@ -292,20 +294,20 @@ const (
 // machine-config operator renders no configuration for a pool that is to have both, which
 // is degraded then. Files of CRI-O in machine configs that an administrator wrote are not
 // read.
-func runc(ctx context.Context, in *Input) ([]Finding, error) {
+func runc(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	pools, err := listPools(ctx, in)
 	if err != nil && len(pools) == 0 {
 		return nil, err
 	}
-	configs, configsErr := list[mcfgv1.ContainerRuntimeConfig](ctx, in, clusterapi.ListOptions{})
-	err = joinErrors(err, unlessMissing(configsErr))
+	configs, configsErr := facts.List[mcfgv1.ContainerRuntimeConfig](ctx, in.Reader, clusterapi.ListOptions{})
+	err = facts.JoinErrors(err, facts.UnlessMissing(configsErr))
 	configured := map[string]bool{} // configs with runc; false: told by the finding about their pools
 	for _, c := range configs {
 		if runtimeOf(c) == runtimeRunc {
 			configured[c.Name] = true
 		}
 	}
-	var blocking, others []Object
+	var blocking, others []preconditions.Object
 	for _, p := range pools {
 		config, uses := runcOf(p, pools, configs)
 		if !uses {
@@ -316,7 +318,7 @@ func runc(ctx context.Context, in *Input) ([]Finding, error) {
 			by = "MachineConfig " + overrideOf(p)
 		}
 		stream, streamErr := osImageStream(ctx, in, p)
-		err = joinErrors(err, streamErr)
+		err = facts.JoinErrors(err, streamErr)
 		switch {
 		case strings.HasPrefix(stream, rhel10Stream):
 			configured[config] = false
@@ -332,8 +334,8 @@ func runc(ctx context.Context, in *Input) ([]Finding, error) {
 	}
 	var found findings
 	const remedy = "Migrate to crun: delete the MachineConfigs 00-override-NAME" + runtimeOverride + ", and set defaultRuntime: crun in ContainerRuntimeConfigs"
-	found.add(Blocking, "RuncNotAvailable", "Pools are to have RHCOS 10, which does not have the container runtime runc that they use", blocking, remedy)
-	found.add(Warning, "RuncDeprecated", "The container runtime runc is deprecated, and RHCOS 10 does not have it", others, remedy)
+	found.add(preconditions.Blocking, "RuncNotAvailable", "Pools are to have RHCOS 10, which does not have the container runtime runc that they use", blocking, remedy)
+	found.add(preconditions.Warning, "RuncDeprecated", "The container runtime runc is deprecated, and RHCOS 10 does not have it", others, remedy)
 	return found, err
 }
 
@@ -395,13 +397,13 @@ func overrideOf(p *mcfgv1.MachineConfigPool) string {
 // osImageStream is the stream that the nodes of a pool are to have: the pool's own, else
 // that of the cluster, which by default is the one of the release that installed it. Empty:
 // there is none, or it is not known.
-func osImageStream(ctx context.Context, in *Input, p *mcfgv1.MachineConfigPool) (string, error) {
+func osImageStream(ctx context.Context, in *preconditions.Input, p *mcfgv1.MachineConfigPool) (string, error) {
 	if p.Spec.OSImageStream.Name != "" {
 		return p.Spec.OSImageStream.Name, nil
 	}
 	for _, gvk := range osImageStreamKinds() {
 		o, err := clusterapi.GetShared(ctx, in.Reader, gvk, clusterapi.Key("", "cluster"))
-		if isMissing(err) {
+		if facts.IsMissing(err) {
 			continue
 		}
 		if err != nil {
@@ -413,11 +415,11 @@ func osImageStream(ctx context.Context, in *Input, p *mcfgv1.MachineConfigPool) 
 		}
 		return stream, nil
 	}
-	cv, err := getClusterVersion(ctx, in.Reader)
+	cv, err := facts.ClusterVersion(ctx, in.Reader)
 	if err != nil || cv == nil || len(cv.Status.History) == 0 {
 		return "", err
 	}
-	installed := versionOrNil(cv.Status.History[len(cv.Status.History)-1].Version)
+	installed := facts.VersionOrNil(cv.Status.History[len(cv.Status.History)-1].Version)
 	if installed != nil && installed.Major() >= 5 {
 		return rhel10Stream, nil
 	}

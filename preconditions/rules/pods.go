@@ -1,10 +1,9 @@
-package preconditions
+package rules
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,37 +14,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // listPods reads all pods, with the fields that drains and capacity hang on: clusters
 // have so many that decoding all of each would take most of a run. Results and errors
 // are those of list.
-func listPods(ctx context.Context, in *Input) ([]*corev1.Pod, error) {
+func listPods(ctx context.Context, in *preconditions.Input) ([]*corev1.Pod, error) {
 	objects, err := clusterapi.ListShared(ctx, in.Reader, gvkOf[corev1.Pod](), clusterapi.ListOptions{})
 	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
 		return nil, err
 	}
 	decode := func() ([]*corev1.Pod, error) { return decodePods(objects) }
-	if m, ok := in.Reader.(*memoReader); ok {
-		decode = m.pods(decode)
+	if run, ok := in.Reader.(podSharer); ok {
+		decode = run.SharePods(decode)
 	}
 	pods, malformed := decode()
-	return pods, joinErrors(err, malformed)
+	return pods, facts.JoinErrors(err, malformed)
 }
 
-// pods decodes the pods of a run, which all are from one list, once.
-func (m *memoReader) pods(decode func() ([]*corev1.Pod, error)) func() ([]*corev1.Pod, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.decodedPods == nil {
-		m.decodedPods = sync.OnceValues(decode)
-	}
-	return m.decodedPods
+// podSharer is the reader of a run, which keeps the pods that the first check decodes
+// for all checks.
+type podSharer interface {
+	SharePods(decode func() ([]*corev1.Pod, error)) func() ([]*corev1.Pod, error)
 }
 
 func decodePods(objects []*clusterapi.Object) ([]*corev1.Pod, error) {
 	d := podDecoder{quantities: map[string]resource.Quantity{}}
-	return decodeAll(objects, func(o *clusterapi.Object) (*corev1.Pod, error) {
+	return facts.DecodeAll(objects, func(o *clusterapi.Object) (*corev1.Pod, error) {
 		d.odd = false
 		if p := d.pod(o.Unstructured()); !d.odd {
 			return p, nil

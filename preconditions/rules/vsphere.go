@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -15,19 +15,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// VSphereSamples is a [VSphereSource] of metrics that the cluster's own vSphere
+// VSphereSamples is a [preconditions.VSphereSource] of metrics that the cluster's own vSphere
 // problem detector has: vsphere_node_hw_version_total, vsphere_vcenter_info and
 // vsphere_esxi_version_total. They do not tell which node has which hardware. Its
 // error is that of a sample whose version is missing. It is safe for concurrent use
 // as long as nobody changes the samples.
-func VSphereSamples(samples []clusterapi.Sample) VSphereSource { return vSphereSamples(samples) }
+func VSphereSamples(samples []clusterapi.Sample) preconditions.VSphereSource {
+	return vSphereSamples(samples)
+}
 
 type vSphereSamples []clusterapi.Sample
 
-func (samples vSphereSamples) Versions(context.Context) (*VSphereVersions, error) {
-	v := &VSphereVersions{Counts: map[int]int{}}
+func (samples vSphereSamples) Versions(context.Context) (*preconditions.VSphereVersions, error) {
+	v := &preconditions.VSphereVersions{Counts: map[int]int{}}
 	for _, s := range samples {
 		switch s.Name {
 		case "vsphere_node_hw_version_total":
@@ -49,19 +53,19 @@ func (samples vSphereSamples) Versions(context.Context) (*VSphereVersions, error
 const leastHardware = 15
 
 // vSphere: what is below the nodes is new enough for releases from 4.13 on.
-func vSphere(ctx context.Context, in *Input) ([]Finding, error) {
-	infrastructure, err := readInfrastructure(ctx, in)
+func vSphere(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	infrastructure, err := facts.Infrastructure(ctx, in.Reader)
 	if err != nil {
 		return nil, err
 	}
-	if platformOf(infrastructure) != configv1.VSpherePlatformType {
-		return nil, &NotApplicableError{Why: "the cluster is not on vSphere"}
+	if facts.Platform(infrastructure) != configv1.VSpherePlatformType {
+		return nil, &preconditions.NotApplicableError{Why: "the cluster is not on vSphere"}
 	}
-	if in.Target != nil && minorOf(in.Target) < minorOf(versionOrNil("4.13.0")) {
+	if in.Target != nil && facts.MinorOf(in.Target) < facts.MinorOf(facts.VersionOrNil("4.13.0")) {
 		return nil, nil
 	}
 	if in.VSphere == nil {
-		return nil, &NoSourceError{Source: "VSphere"}
+		return nil, &preconditions.NoSourceError{Source: "VSphere"}
 	}
 	v, err := in.VSphere.Versions(ctx)
 	if err != nil {
@@ -71,30 +75,18 @@ func vSphere(ctx context.Context, in *Input) ([]Finding, error) {
 		return nil, errors.New("the source of vSphere's versions knows none")
 	}
 	var found findings
-	v.addOldHardware(&found)
-	tooOld, errs := v.olderThan(func(v vSphereVersion) bool { return v.less(vSphereVersion{7, 0, 2, 0}) })
-	found.add(Blocking, "VSphereVersion", "The cluster runs on a vSphere older than 7.0 Update 2", tooOld, "Upgrade vCenter and ESXi first")
-	if len(tooOld) == 0 && (in.crosses("4.13") || in.crosses("4.14")) {
+	addOldHardware(v, &found)
+	tooOld, errs := olderThan(v, func(v vSphereVersion) bool { return v.less(vSphereVersion{7, 0, 2, 0}) })
+	found.add(preconditions.Blocking, "VSphereVersion", "The cluster runs on a vSphere older than 7.0 Update 2", tooOld, "Upgrade vCenter and ESXi first")
+	if len(tooOld) == 0 && (crosses(in.Transition, "4.13") || crosses(in.Transition, "4.14")) {
 		errs = append(errs, addMigration(ctx, in, v, &found))
 	}
-	return found, joinErrors(errs...)
-}
-
-// platformOf returns the type of the cluster's platform; empty if it is not known.
-func platformOf(i *configv1.Infrastructure) configv1.PlatformType {
-	if i == nil {
-		return ""
-	}
-	if i.Status.PlatformStatus != nil && i.Status.PlatformStatus.Type != "" {
-		return i.Status.PlatformStatus.Type
-	}
-	//lint:ignore SA1019 it is what old clusters have
-	return i.Status.Platform
+	return found, facts.JoinErrors(errs...)
 }
 
 // addOldHardware finds nodes whose virtual hardware is too old.
-func (v *VSphereVersions) addOldHardware(found *findings) {
-	var objects []Object
+func addOldHardware(v *preconditions.VSphereVersions, found *findings) {
+	var objects []preconditions.Object
 	for name, version := range v.Hardware {
 		if version < leastHardware {
 			o := object[corev1.Node]("", name, "", strconv.Itoa(version), fmt.Sprintf("vmx-%d", version))
@@ -114,21 +106,21 @@ func (v *VSphereVersions) addOldHardware(found *findings) {
 	}
 	const remedy = "Shut down these nodes one after another and upgrade their virtual hardware"
 	if len(objects) == 0 && len(counts) > 0 {
-		found.addAt(Blocking, "VSphereHardwareVersion", meaning, remedy, infrastructureObject("status.platformStatus.type", string(configv1.VSpherePlatformType)))
+		found.addAt(preconditions.Blocking, "VSphereHardwareVersion", meaning, remedy, infrastructureObject("status.platformStatus.type", string(configv1.VSpherePlatformType)))
 	}
-	found.add(Blocking, "VSphereHardwareVersion", meaning, objects, remedy)
+	found.add(preconditions.Blocking, "VSphereHardwareVersion", meaning, objects, remedy)
 }
 
 // olderThan finds the software that is too old. The errors are for versions that cannot
 // be read.
-func (v *VSphereVersions) olderThan(tooOld func(vSphereVersion) bool) (objects []Object, errs []error) {
-	for _, s := range v.software() {
+func olderThan(v *preconditions.VSphereVersions, tooOld func(vSphereVersion) bool) (objects []preconditions.Object, errs []error) {
+	for _, s := range software(v) {
 		version, err := parseVSphere(s.version)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: %w", s.kind, err))
 		case tooOld(version):
-			objects = append(objects, Object{GVK: schema.GroupVersionKind{Kind: s.kind}, Name: s.kind + " " + s.version, Value: s.version})
+			objects = append(objects, preconditions.Object{GVK: schema.GroupVersionKind{Kind: s.kind}, Name: s.kind + " " + s.version, Value: s.version})
 		}
 	}
 	return objects, errs
@@ -136,15 +128,15 @@ func (v *VSphereVersions) olderThan(tooOld func(vSphereVersion) bool) (objects [
 
 // addMigration: 4.13 and 4.14 migrate volumes of the in-tree driver, which takes a
 // vSphere that is newer still.
-func addMigration(ctx context.Context, in *Input, v *VSphereVersions, found *findings) error {
-	old, _ := v.olderThan(func(v vSphereVersion) bool {
+func addMigration(ctx context.Context, in *preconditions.Input, v *preconditions.VSphereVersions, found *findings) error {
+	old, _ := olderThan(v, func(v vSphereVersion) bool {
 		return v.less(vSphereVersion{7, 0, 3, 'L'}) || v.major == 8 && v.less(vSphereVersion{8, 0, 2, 0})
 	})
 	if len(old) == 0 {
 		return nil
 	}
-	volumes, err := list[corev1.PersistentVolume](ctx, in, clusterapi.ListOptions{})
-	var inTree []Object
+	volumes, err := facts.List[corev1.PersistentVolume](ctx, in.Reader, clusterapi.ListOptions{})
+	var inTree []preconditions.Object
 	for _, pv := range volumes {
 		if pv.Spec.VsphereVolume != nil {
 			inTree = append(inTree, object[corev1.PersistentVolume]("", pv.Name, "spec.vsphereVolume", "", ""))
@@ -155,7 +147,7 @@ func addMigration(ctx context.Context, in *Input, v *VSphereVersions, found *fin
 	}
 	sortObjects(old)
 	sortObjects(inTree)
-	*found = append(*found, newFinding(Warning, "VSphereVolumeMigration",
+	*found = append(*found, newFinding(preconditions.Warning, "VSphereVolumeMigration",
 		"Volumes of the in-tree driver are migrated, for which vSphere has to be 7.0 Update 3L, 8.0 Update 2 or later", append(old, inTree...),
 		"Upgrade vCenter and ESXi first, or acknowledge that the migration is put off"))
 	return err
@@ -164,7 +156,7 @@ func addMigration(ctx context.Context, in *Input, v *VSphereVersions, found *fin
 type vSphereSoftware struct{ kind, version string }
 
 // software is what has versions, each once.
-func (v *VSphereVersions) software() []vSphereSoftware {
+func software(v *preconditions.VSphereVersions) []vSphereSoftware {
 	var out []vSphereSoftware
 	for _, version := range v.VCenter {
 		out = append(out, vSphereSoftware{"vCenter", version})

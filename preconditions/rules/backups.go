@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -14,26 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// EtcdBackup returns the check EtcdBackup for backups of at most an age; 0: 24 hours.
-// It warns if etcd was not backed up recently. Input.Backups decides if it is given,
-// else the condition RecentBackup of ClusterOperator etcd. If neither reports anything
-// the result is Unknown.
-func EtcdBackup(maxAge time.Duration) Check { return documentedBy("EtcdBackup", etcdBackup(maxAge)) }
-
-// VolumeSnapshots returns the check VolumeSnapshots for snapshots of at most an age; 0:
-// 24 hours. It tells of volume claims without a snapshot that is ready and young. It
-// does not concern clusters without the snapshot API.
-func VolumeSnapshots(maxAge time.Duration) Check {
-	return documentedBy("VolumeSnapshots", volumeSnapshots(maxAge))
-}
-
 // since returns the time of the oldest thing that is not older than an age; 0: 24 hours.
-// Without Input.Now the error is a [NoSourceError].
-func (in *Input) since(maxAge time.Duration) (time.Time, error) {
+// Without Input.Now the error is a [preconditions.NoSourceError].
+func since(in *preconditions.Input, maxAge time.Duration) (time.Time, error) {
 	if in.Now.IsZero() {
-		return time.Time{}, &NoSourceError{Source: "Now"}
+		return time.Time{}, &preconditions.NoSourceError{Source: "Now"}
 	}
 	return in.Now.Add(-cmp.Or(maxAge, 24*time.Hour)), nil
 }
@@ -44,11 +33,14 @@ const (
 	etcdBackupRemedy      = "Back up etcd: run cluster-backup.sh on a control plane node, and keep the copy elsewhere"
 )
 
+// etcdBackup warns if etcd was not backed up recently. Input.Backups decides if it is
+// given, else the condition RecentBackup of ClusterOperator etcd. If neither reports
+// anything the result is Unknown.
 func etcdBackup(maxAge time.Duration) judgeFunc {
-	return func(ctx context.Context, in *Input) ([]Finding, error) {
-		co, err := readOrNil[configv1.ClusterOperator](ctx, in.Reader, "", "etcd")
+	return func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+		co, err := facts.ReadOrNil[configv1.ClusterOperator](ctx, in.Reader, "", "etcd")
 		if co == nil && err == nil {
-			return nil, &NotApplicableError{Why: "the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"}
+			return nil, &preconditions.NotApplicableError{Why: "the cluster has no ClusterOperator etcd: its control plane is hosted elsewhere"}
 		}
 		if in.Backups != nil {
 			latest, err := in.Backups.Latest(ctx)
@@ -66,12 +58,12 @@ func etcdBackup(maxAge time.Duration) judgeFunc {
 		if err != nil {
 			return backupFinding("UnableToGetEtcdOperator", fmt.Sprintf("Unable to get etcd operator, err=%v", err), ""), err
 		}
-		r := condition(co.Status.Conditions, conditionRecentBackup)
+		r := clusterapi.FindCondition(co.Status.Conditions, conditionRecentBackup)
 		switch {
-		case isFalse(r):
+		case facts.IsFalse(r):
 			return backupFinding(cmp.Or(r.Reason, backupNotSet), r.Message, string(r.Status)), nil
-		case !isTrue(r):
-			return nil, fmt.Errorf("%w, and the etcd operator does not tell either. %s", &NoSourceError{Source: "Backups"}, etcdBackupRemedy)
+		case !facts.IsTrue(r):
+			return nil, fmt.Errorf("%w, and the etcd operator does not tell either. %s", &preconditions.NoSourceError{Source: "Backups"}, etcdBackupRemedy)
 		case r.LastTransitionTime.IsZero():
 			return nil, errors.New("the condition RecentBackup of the etcd operator does not tell since when it holds")
 		}
@@ -82,8 +74,8 @@ func etcdBackup(maxAge time.Duration) judgeFunc {
 
 // judgeBackup judges the time of the newest backup. value is the status of the condition
 // that tells it; empty: a source does.
-func judgeBackup(in *Input, latest time.Time, maxAge time.Duration, value string) ([]Finding, error) {
-	since, err := in.since(maxAge)
+func judgeBackup(in *preconditions.Input, latest time.Time, maxAge time.Duration, value string) ([]preconditions.Finding, error) {
+	since, err := since(in, maxAge)
 	if err != nil || latest.After(since) {
 		return nil, err
 	}
@@ -91,8 +83,8 @@ func judgeBackup(in *Input, latest time.Time, maxAge time.Duration, value string
 	return backupFinding(backupNotSet, fmt.Sprintf("the newest backup of etcd, of %s, is %s old", latest.UTC().Format(time.RFC3339), age), value), nil
 }
 
-func backupFinding(reason, text, value string) []Finding {
-	return []Finding{findingAt(Warning, reason, conditionRecentBackup+": "+text, etcdBackupRemedy,
+func backupFinding(reason, text, value string) []preconditions.Finding {
+	return []preconditions.Finding{findingAt(preconditions.Warning, reason, conditionRecentBackup+": "+text, etcdBackupRemedy,
 		object[configv1.ClusterOperator]("", "etcd", "status.conditions", value, ""))}
 }
 
@@ -119,13 +111,15 @@ func (*volumeSnapshot) APIKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshot"}
 }
 
+// volumeSnapshots reports volume claims without a snapshot that is ready and young. It
+// does not concern clusters without the snapshot API.
 func volumeSnapshots(maxAge time.Duration) judgeFunc {
-	return func(ctx context.Context, in *Input) ([]Finding, error) {
-		snapshots, err := list[volumeSnapshot](ctx, in, clusterapi.ListOptions{})
+	return func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+		snapshots, err := facts.List[volumeSnapshot](ctx, in.Reader, clusterapi.ListOptions{})
 		if err != nil {
 			return nil, optionalAPI(err, "volume snapshots")
 		}
-		since, err := in.since(maxAge)
+		since, err := since(in, maxAge)
 		if err != nil {
 			return nil, err
 		}
@@ -135,8 +129,8 @@ func volumeSnapshots(maxAge time.Duration) judgeFunc {
 				covered[clusterapi.Key(s.Namespace, s.Spec.Source.Claim)] = true
 			}
 		}
-		claims, err := list[corev1.PersistentVolumeClaim](ctx, in, clusterapi.ListOptions{})
-		var bare []Object
+		claims, err := facts.List[corev1.PersistentVolumeClaim](ctx, in.Reader, clusterapi.ListOptions{})
+		var bare []preconditions.Object
 		for _, claim := range claims {
 			if !covered[clusterapi.Key(claim.Namespace, claim.Name)] {
 				bare = append(bare, object[corev1.PersistentVolumeClaim](claim.Namespace, claim.Name, "", "", ""))
@@ -146,7 +140,7 @@ func volumeSnapshots(maxAge time.Duration) judgeFunc {
 			return nil, err
 		}
 		var found findings
-		found.add(Info, "VolumesNotSnapshotted", "Volume claims have no recent snapshot that is ready", bare, "Snapshot the volumes whose data is not saved otherwise")
+		found.add(preconditions.Info, "VolumesNotSnapshotted", "Volume claims have no recent snapshot that is ready", bare, "Snapshot the volumes whose data is not saved otherwise")
 		return found, nil
 	}
 }

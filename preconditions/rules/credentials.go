@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -19,6 +19,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/operators"
 )
 
@@ -33,25 +35,25 @@ type credentialState struct {
 }
 
 // readCredentialState reads it. Applicable platforms are those with cloud credentials that an administrator may have
-// to prepare. Others are [NotApplicableError]s.
-func readCredentialState(ctx context.Context, in *Input) (*credentialState, error) {
-	infrastructure, err := readInfrastructure(ctx, in)
+// to prepare. Others are a [preconditions.NotApplicableError].
+func readCredentialState(ctx context.Context, in *preconditions.Input) (*credentialState, error) {
+	infrastructure, err := facts.Infrastructure(ctx, in.Reader)
 	if err != nil {
 		return nil, err
 	}
-	s := &credentialState{platform: platformOf(infrastructure)}
+	s := &credentialState{platform: facts.Platform(infrastructure)}
 	if rootSecret(s.platform) == "" && s.platform != configv1.IBMCloudPlatformType && s.platform != configv1.NutanixPlatformType {
-		return nil, &NotApplicableError{Why: fmt.Sprintf("platform %q has no cloud credentials to prepare", string(s.platform))}
+		return nil, &preconditions.NotApplicableError{Why: fmt.Sprintf("platform %q has no cloud credentials to prepare", string(s.platform))}
 	}
 	if p := infrastructure.Status.PlatformStatus; p != nil && p.Azure != nil {
 		s.stackHub = p.Azure.CloudName == configv1.AzureStackCloud
 	}
-	s.object, err = readOrNil[operatorv1.CloudCredential](ctx, in.Reader, "", "cluster")
+	s.object, err = facts.ReadOrNil[operatorv1.CloudCredential](ctx, in.Reader, "", "cluster")
 	if err != nil {
 		return nil, err
 	}
 	if s.object == nil {
-		return nil, &NotApplicableError{Why: "the cluster has no CloudCredential"}
+		return nil, &preconditions.NotApplicableError{Why: "the cluster has no CloudCredential"}
 	}
 	s.manual, err = operators.ManualCredentials(ctx, in.Reader, s.object)
 	return s, err
@@ -71,28 +73,28 @@ func rootSecret(platform configv1.PlatformType) string {
 
 // cloudCredentials: in manual mode the administrator has prepared the credentials for
 // the target and said so; in the other modes the operator has what it takes to do it.
-func cloudCredentials(ctx context.Context, in *Input) ([]Finding, error) {
+func cloudCredentials(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	s, err := readCredentialState(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	completed, text, err := in.completedVersion(ctx)
+	completed, text, err := completedVersion(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	value := s.object.Annotations[operators.AnnotationUpgradeableTo]
-	find := func(severity Severity, reason, message, remedy string) []Finding {
-		return []Finding{findingAt(severity, reason, message, remedy,
+	find := func(severity preconditions.Severity, reason, message, remedy string) []preconditions.Finding {
+		return []preconditions.Finding{findingAt(severity, reason, message, remedy,
 			object[operatorv1.CloudCredential]("", "cluster", "metadata.annotations["+operators.AnnotationUpgradeableTo+"]", value, ""))}
 	}
 	switch {
 	case completed == nil && text != "":
-		return find(Blocking, "ErrorDeterminingUpgradeable", fmt.Sprintf("The version that was completed last is not a semantic version: %q", text), "Repair status.history of the ClusterVersion"), nil
+		return find(preconditions.Blocking, "ErrorDeterminingUpgradeable", fmt.Sprintf("The version that was completed last is not a semantic version: %q", text), "Repair status.history of the ClusterVersion"), nil
 	case completed == nil:
 		return nil, nil
 	}
 	upgradeable, ok := upgradeableTo(s.object)
-	ok = ok && minorOf(upgradeable) > minorOf(completed)
+	ok = ok && facts.MinorOf(upgradeable) > facts.MinorOf(completed)
 	switch {
 	case !s.manual && ok:
 		return nil, nil
@@ -102,12 +104,12 @@ func cloudCredentials(ctx context.Context, in *Input) ([]Finding, error) {
 	remedy, remedyErr := s.remedy(ctx, in)
 	switch {
 	case !ok:
-		return find(Blocking, "MissingUpgradeableAnnotation", "Upgradeable annotation "+operators.AnnotationUpgradeableTo+
+		return find(preconditions.Blocking, "MissingUpgradeableAnnotation", "Upgradeable annotation "+operators.AnnotationUpgradeableTo+
 			" on cloudcredential.operator.openshift.io/cluster object needs updating before upgrade. See Manually Creating IAM documentation for instructions on preparing a cluster for upgrade.", remedy), remedyErr
-	case in.Target != nil && minorOf(upgradeable) < minorOf(in.Target):
-		return find(Blocking, "MissingUpgradeableAnnotation", fmt.Sprintf("The credentials are prepared up to %s, and the target is %s", value, in.Target), remedy), remedyErr
+	case in.Target != nil && facts.MinorOf(upgradeable) < facts.MinorOf(in.Target):
+		return find(preconditions.Blocking, "MissingUpgradeableAnnotation", fmt.Sprintf("The credentials are prepared up to %s, and the target is %s", value, in.Target), remedy), remedyErr
 	case farAhead(upgradeable, completed, in.Target):
-		return find(Warning, "UpgradeableAnnotationAhead", fmt.Sprintf("The credentials are said to be prepared up to %s, more than one minor version ahead: what later releases need is not known yet", value),
+		return find(preconditions.Warning, "UpgradeableAnnotationAhead", fmt.Sprintf("The credentials are said to be prepared up to %s, more than one minor version ahead: what later releases need is not known yet", value),
 			"Set the annotation to the version of the next update"), nil
 	}
 	return nil, nil
@@ -116,14 +118,14 @@ func cloudCredentials(ctx context.Context, in *Input) ([]Finding, error) {
 // farAhead reports whether an annotation promises more than the next minor version,
 // and more than the target.
 func farAhead(upgradeable, completed, target *semver.Version) bool {
-	next := minorOf(completed) + 1
+	next := facts.MinorOf(completed) + 1
 	if target != nil {
-		next = max(next, minorOf(target))
+		next = max(next, facts.MinorOf(target))
 	}
 	if target != nil && target.Major() == upgradeable.Major() && target.Major() != completed.Major() {
-		return minorOf(upgradeable) > minorOf(target)
+		return facts.MinorOf(upgradeable) > facts.MinorOf(target)
 	}
-	return minorOf(upgradeable) > next
+	return facts.MinorOf(upgradeable) > next
 }
 
 // upgradeableTo reads the annotation. What cannot be read counts as absent.
@@ -132,13 +134,13 @@ func upgradeableTo(c *operatorv1.CloudCredential) (*semver.Version, bool) {
 	if strings.Count(text, ".") == 1 {
 		text += ".0"
 	}
-	v, err := parseVersion(text)
+	v, err := facts.ParseVersion(text)
 	return v, err == nil
 }
 
 // completedVersion is the version that was completed last; nil with its text where
 // that is not a semantic version, and with an empty one where there is none.
-func (in *Input) completedVersion(ctx context.Context) (*semver.Version, string, error) {
+func completedVersion(ctx context.Context, in *preconditions.Input) (*semver.Version, string, error) {
 	if in.Completed != nil {
 		return in.Completed, in.Completed.String(), nil
 	}
@@ -146,11 +148,11 @@ func (in *Input) completedVersion(ctx context.Context) (*semver.Version, string,
 	if err != nil {
 		return nil, "", err
 	}
-	text, ok := completedVersion(cv.Status.History)
+	text, ok := facts.CompletedVersion(cv.Status.History)
 	if !ok {
 		return nil, "", nil
 	}
-	if v := versionOrNil(text); v != nil {
+	if v := facts.VersionOrNil(text); v != nil {
 		return v, text, nil
 	}
 	text = cmp.Or(text, "(none)")
@@ -158,7 +160,7 @@ func (in *Input) completedVersion(ctx context.Context) (*semver.Version, string,
 }
 
 // missingRoot looks for the administrator's credentials, which are not read.
-func missingRoot(ctx context.Context, in *Input, platform configv1.PlatformType) ([]Finding, error) {
+func missingRoot(ctx context.Context, in *preconditions.Input, platform configv1.PlatformType) ([]preconditions.Finding, error) {
 	name := rootSecret(platform)
 	if name == "" {
 		return nil, nil
@@ -167,13 +169,13 @@ func missingRoot(ctx context.Context, in *Input, platform configv1.PlatformType)
 	if !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	return []Finding{findingAt(Blocking, "MissingRootCredential", fmt.Sprintf("Parent credentials secret must be restored prior to upgrade: %s/%s", rootSecretNamespace, name),
+	return []preconditions.Finding{findingAt(preconditions.Blocking, "MissingRootCredential", fmt.Sprintf("Parent credentials secret must be restored prior to upgrade: %s/%s", rootSecretNamespace, name),
 		"Restore the administrator's credentials in this Secret", object[corev1.Secret](rootSecretNamespace, name, "", "", ""))}, nil
 }
 
 // remedy says how credentials are prepared in manual mode. With an error it says so for
 // both ways.
-func (s *credentialState) remedy(ctx context.Context, in *Input) (string, error) {
+func (s *credentialState) remedy(ctx context.Context, in *preconditions.Input) (string, error) {
 	const annotate = ", then annotate: oc annotate cloudcredential cluster " + operators.AnnotationUpgradeableTo + "=VERSION --overwrite"
 	const byHand = "Extract the CredentialsRequests of the target and update the cloud's permissions and the Secrets by hand" + annotate
 	const byTool = "Extract the CredentialsRequests of the target and run ccoctl on them" + annotate
@@ -183,7 +185,7 @@ func (s *credentialState) remedy(ctx context.Context, in *Input) (string, error)
 	case s.platform == configv1.IBMCloudPlatformType || s.platform == configv1.NutanixPlatformType:
 		return byTool, nil
 	}
-	a, err := readOrNil[configv1.Authentication](ctx, in.Reader, "", "cluster")
+	a, err := facts.ReadOrNil[configv1.Authentication](ctx, in.Reader, "", "cluster")
 	switch {
 	case err != nil:
 		return "Extract the CredentialsRequests of the target and run ccoctl on them, or update the Secrets by hand" + annotate, err
@@ -196,16 +198,16 @@ func (s *credentialState) remedy(ctx context.Context, in *Input) (string, error)
 // credentialsRequests: in manual mode every Secret that the target's components read
 // their cloud credentials from is there. Whether it allows what they need cannot be
 // seen; a finding names what has changed since the current release.
-func credentialsRequests(ctx context.Context, in *Input) ([]Finding, error) {
+func credentialsRequests(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	s, err := readCredentialState(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	if !s.manual {
-		return nil, &NotApplicableError{Why: "cloud credentials are not maintained by hand"}
+		return nil, &preconditions.NotApplicableError{Why: "cloud credentials are not maintained by hand"}
 	}
 	if in.TargetPayload == nil {
-		return nil, &NoSourceError{Source: "TargetPayload"}
+		return nil, &preconditions.NoSourceError{Source: "TargetPayload"}
 	}
 	cv, err := theClusterVersion(ctx, in)
 	if err != nil {
@@ -223,31 +225,31 @@ func credentialsRequests(ctx context.Context, in *Input) ([]Finding, error) {
 	} {
 		missing, readErrs := requests.Missing(ctx, in.Reader, kind.gvk)
 		errs = append(errs, readErrs...)
-		var objects []Object
+		var objects []preconditions.Object
 		for _, r := range missing {
 			key := operators.ObjectOf(r, kind.gvk)
-			objects = append(objects, Object{GVK: kind.gvk, Namespace: key.Namespace, Name: key.Name, Note: "for CredentialsRequest " + r.Namespace + "/" + r.Name})
+			objects = append(objects, preconditions.Object{GVK: kind.gvk, Namespace: key.Namespace, Name: key.Name, Note: "for CredentialsRequest " + r.Namespace + "/" + r.Name})
 		}
-		found.add(Blocking, kind.reason, kind.meaning, objects, kind.remedy)
+		found.add(preconditions.Blocking, kind.reason, kind.meaning, objects, kind.remedy)
 	}
 	if in.CurrentPayload == nil {
-		return found, joinErrors(append(errs, &NoSourceError{Source: "CurrentPayload"})...)
+		return found, facts.JoinErrors(append(errs, &preconditions.NoSourceError{Source: "CurrentPayload"})...)
 	}
 	changed, err := changedRequests(in.CurrentPayload, s.platform, requests)
-	found.add(Warning, "CredentialsPermissionsChanged", "Components of the target need other permissions than those of the current release", changed,
+	found.add(preconditions.Warning, "CredentialsPermissionsChanged", "Components of the target need other permissions than those of the current release", changed,
 		"Bring the permissions in the cloud up to date")
-	return found, joinErrors(append(errs, err)...)
+	return found, facts.JoinErrors(append(errs, err)...)
 }
 
 // changedRequests compares requests with those of the same name in the current
 // release. A new one is not a change.
-func changedRequests(current *manifest.Payload, platform configv1.PlatformType, requests operators.Requests) ([]Object, error) {
+func changedRequests(current *manifest.Payload, platform configv1.PlatformType, requests operators.Requests) ([]preconditions.Object, error) {
 	before, err := current.CredentialsRequests(platform, requests.Filter)
 	byName := make(map[string]*manifest.CredentialsRequest, len(before))
 	for _, r := range before {
 		byName[r.Namespace+"/"+r.Name] = r
 	}
-	var changed []Object
+	var changed []preconditions.Object
 	for _, r := range requests.All {
 		was := byName[r.Namespace+"/"+r.Name]
 		if was == nil {

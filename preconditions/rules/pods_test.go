@@ -1,10 +1,8 @@
-package preconditions_test
+package rules_test
 
 import (
 	"fmt"
 	"testing"
-
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // slim is what checks look at of a pod.
@@ -114,7 +113,7 @@ func TestDecodePods(t *testing.T) {
 		status["conditions"] = list(t, "conditions", "type", "status")
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}}
 		want, wantErr := clusterapi.FromUnstructured[corev1.Pod](u.DeepCopy())
-		got, err := preconditions.DecodePods([]*clusterapi.Object{clusterapi.NewObject(u)})
+		got, err := rules.DecodePods([]*clusterapi.Object{clusterapi.NewObject(u)})
 		if (err != nil) != (wantErr != nil) {
 			t.Fatalf("error %v, want %v", err, wantErr)
 		}

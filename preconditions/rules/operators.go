@@ -1,4 +1,4 @@
-package preconditions
+package rules
 
 import (
 	"cmp"
@@ -17,38 +17,40 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
 // clusterOperators: every operator is healthy, judged as the update itself will
 // judge it: a condition that is missing or Unknown counts as bad.
-func clusterOperators(ctx context.Context, in *Input) ([]Finding, error) {
-	operators, err := list[configv1.ClusterOperator](ctx, in, clusterapi.ListOptions{})
-	bad := map[configv1.ClusterStatusConditionType][]Object{}
+func clusterOperators(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	operators, err := facts.List[configv1.ClusterOperator](ctx, in.Reader, clusterapi.ListOptions{})
+	bad := map[configv1.ClusterStatusConditionType][]preconditions.Object{}
 	for _, co := range operators {
 		look := func(t configv1.ClusterStatusConditionType, isBad func(*configv1.ClusterOperatorStatusCondition) bool) {
-			if c := condition(co.Status.Conditions, t); isBad(c) {
+			if c := clusterapi.FindCondition(co.Status.Conditions, t); isBad(c) {
 				bad[t] = append(bad[t], operatorObject(co.Name, t, c))
 			}
 		}
-		look(configv1.OperatorAvailable, func(c *configv1.ClusterOperatorStatusCondition) bool { return !isTrue(c) })
-		look(configv1.OperatorDegraded, func(c *configv1.ClusterOperatorStatusCondition) bool { return !isFalse(c) })
-		look(configv1.OperatorUpgradeable, isFalse)
+		look(configv1.OperatorAvailable, func(c *configv1.ClusterOperatorStatusCondition) bool { return !facts.IsTrue(c) })
+		look(configv1.OperatorDegraded, func(c *configv1.ClusterOperatorStatusCondition) bool { return !facts.IsFalse(c) })
+		look(configv1.OperatorUpgradeable, facts.IsFalse)
 	}
 	severity := blockMinor(in.Transition)
-	if in.Kind == Multi {
-		severity = Blocking
+	if in.Kind == preconditions.Multi {
+		severity = preconditions.Blocking
 	}
 	const remedy = "Look at the conditions with: oc describe clusteroperator NAME"
 	var found findings
 	found.add(severity, "ClusterOperatorNotAvailable", "Cluster operators are not available", bad[configv1.OperatorAvailable], remedy)
 	found.add(severity, "ClusterOperatorDegraded", "Cluster operators are degraded", bad[configv1.OperatorDegraded], remedy)
-	if in.leavesMinor() {
-		found.add(Blocking, "ClusterOperatorNotUpgradeable", "Cluster operators must not be updated to another minor version", bad[configv1.OperatorUpgradeable], remedy)
+	if leavesMinor(in.Transition) {
+		found.add(preconditions.Blocking, "ClusterOperatorNotUpgradeable", "Cluster operators must not be updated to another minor version", bad[configv1.OperatorUpgradeable], remedy)
 	}
 	return found, optionalAPI(err, "ClusterOperators")
 }
 
-func operatorObject(name string, t configv1.ClusterStatusConditionType, c *configv1.ClusterOperatorStatusCondition) Object {
+func operatorObject(name string, t configv1.ClusterStatusConditionType, c *configv1.ClusterOperatorStatusCondition) preconditions.Object {
 	o := object[configv1.ClusterOperator]("", name, "status.conditions", "", fmt.Sprintf("no condition %s", t))
 	if c != nil {
 		o.Value = string(c.Status)
@@ -57,25 +59,20 @@ func operatorObject(name string, t configv1.ClusterStatusConditionType, c *confi
 	return o
 }
 
-// PlatformAlerts returns the check CriticalAlerts as the managed-upgrade operator makes
-// it: only critical alerts of the platform's own namespaces (openshift.*, kube-.*,
-// default) count, and they block. Without Input.Alerts it is Unknown.
-func PlatformAlerts() Check { return documentedBy("CriticalAlerts", criticalAlerts(true)) }
-
 // criticalAlerts warns of alerts that fire: critical ones, and those that tell of
 // slow drains or ask to be looked at before an update.
 func criticalAlerts(platform bool) judgeFunc {
-	return func(ctx context.Context, in *Input) ([]Finding, error) {
+	return func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 		if in.Alerts == nil {
-			return nil, &NoSourceError{Source: "Alerts"}
+			return nil, &preconditions.NoSourceError{Source: "Alerts"}
 		}
 		alerts, err := in.Alerts.Firing(ctx)
 		if err != nil {
 			return nil, err
 		}
-		severity, namespaces := Warning, regexp.MustCompile(``)
+		severity, namespaces := preconditions.Warning, regexp.MustCompile(``)
 		if platform {
-			severity, namespaces = Blocking, regexp.MustCompile(`^(openshift.*|kube-.*|default)$`)
+			severity, namespaces = preconditions.Blocking, regexp.MustCompile(`^(openshift.*|kube-.*|default)$`)
 		}
 		var critical, others []clusterapi.Alert
 		for _, a := range alerts {
@@ -89,21 +86,21 @@ func criticalAlerts(platform bool) judgeFunc {
 		}
 		var found findings
 		found.add(severity, "CriticalAlert", "Critical alerts fire", alertObjects(critical), "Resolve what they tell of before the update")
-		found.add(Warning, "AlertBeforeUpdate", "Alerts fire that tell of slow drains, or that ask to be looked at before an update", alertObjects(others),
+		found.add(preconditions.Warning, "AlertBeforeUpdate", "Alerts fire that tell of slow drains, or that ask to be looked at before an update", alertObjects(others),
 			"Look into them: each may make the update slow or stop it")
 		return found, nil
 	}
 }
 
 // alertObjects are the alerts, each name once a namespace.
-func alertObjects(alerts []clusterapi.Alert) []Object {
+func alertObjects(alerts []clusterapi.Alert) []preconditions.Object {
 	type key struct{ name, namespace string }
 	count := map[key]int{}
-	var objects []Object
+	var objects []preconditions.Object
 	for _, a := range alerts {
 		k := key{a.Labels["alertname"], a.Labels["namespace"]}
 		if count[k]++; count[k] == 1 {
-			objects = append(objects, Object{GVK: schema.GroupVersionKind{Kind: "Alert"}, Namespace: k.namespace, Name: k.name, Value: a.State})
+			objects = append(objects, preconditions.Object{GVK: schema.GroupVersionKind{Kind: "Alert"}, Namespace: k.namespace, Name: k.name, Value: a.State})
 		}
 	}
 	for i, o := range objects {
@@ -152,13 +149,13 @@ func overridableGVKs() []schema.GroupVersionKind {
 
 // unsupportedOverrides: no operator runs with settings that are not supported, and
 // which the next version may read in another way.
-func unsupportedOverrides(ctx context.Context, in *Input) ([]Finding, error) {
+func unsupportedOverrides(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	var errs []error
-	var objects []Object
+	var objects []preconditions.Object
 	for _, k := range overridable() {
 		all, err := k.read(ctx, in.Reader)
 		if err != nil {
-			errs = append(errs, about(k.gvk.Kind, err))
+			errs = append(errs, facts.About(k.gvk.Kind, err))
 		}
 		for _, o := range all {
 			spec, _ := o.Unstructured().Object["spec"].(map[string]any)
@@ -167,48 +164,48 @@ func unsupportedOverrides(ctx context.Context, in *Input) ([]Finding, error) {
 				continue
 			}
 			text, _ := json.Marshal(value)
-			objects = append(objects, Object{
+			objects = append(objects, preconditions.Object{
 				GVK: k.gvk, Namespace: o.Key().Namespace, Name: o.Name(), FieldPath: "spec.unsupportedConfigOverrides",
 				Value: bounded.Text(string(text), 1<<10), Note: k.gvk.Kind,
 			})
 		}
 	}
 	if len(objects) == 0 {
-		return nil, joinErrors(errs...)
+		return nil, facts.JoinErrors(errs...)
 	}
-	slices.SortStableFunc(objects, func(a, b Object) int {
+	slices.SortStableFunc(objects, func(a, b preconditions.Object) int {
 		return cmp.Or(strings.Compare(a.GVK.Kind, b.GVK.Kind), strings.Compare(a.GVK.Group, b.GVK.Group), strings.Compare(a.Name, b.Name))
 	})
-	return []Finding{newFinding(blockMinor(in.Transition), "UnsupportedConfigOverridesSet", "Operators have settings that are not supported", objects,
-		"Remove spec.unsupportedConfigOverrides of these objects before the update")}, joinErrors(errs...)
+	return []preconditions.Finding{newFinding(blockMinor(in.Transition), "UnsupportedConfigOverridesSet", "Operators have settings that are not supported", objects,
+		"Remove spec.unsupportedConfigOverrides of these objects before the update")}, facts.JoinErrors(errs...)
 }
 
 // read returns the objects of the kind. There may be none, and no such kind.
 func (k overridableKind) read(ctx context.Context, r clusterapi.Reader) ([]*clusterapi.Object, error) {
 	if k.all {
 		objects, err := clusterapi.ListShared(ctx, r, k.gvk, clusterapi.ListOptions{Namespace: k.namespace})
-		return objects, unlessMissing(err)
+		return objects, facts.UnlessMissing(err)
 	}
 	o, err := clusterapi.GetShared(ctx, r, k.gvk, clusterapi.Key("", "cluster"))
 	if err != nil {
-		return nil, unlessMissing(err)
+		return nil, facts.UnlessMissing(err)
 	}
 	return []*clusterapi.Object{o}, nil
 }
 
 // operatorCompatibility: every operator that OLM installed may run on the target.
-func operatorCompatibility(ctx context.Context, in *Input) ([]Finding, error) {
-	csvs, err := list[olmapi.ClusterServiceVersion](ctx, in, clusterapi.ListOptions{})
+func operatorCompatibility(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
+	csvs, err := facts.List[olmapi.ClusterServiceVersion](ctx, in.Reader, clusterapi.ListOptions{})
 	err = optionalAPI(err, "ClusterServiceVersions")
 	if err != nil && len(csvs) == 0 {
 		return nil, err
 	}
 	meaning := "Operators do not support the target"
-	target, targetErr := in.openShiftTarget(ctx)
+	target, targetErr := openShiftTarget(ctx, in)
 	if targetErr == nil {
 		meaning = fmt.Sprintf("Operators do not support OpenShift %s", target)
 	}
-	var held []Object
+	var held []preconditions.Object
 	for _, csv := range csvs {
 		if csv.IsCopied() {
 			continue
@@ -228,27 +225,27 @@ func operatorCompatibility(ctx context.Context, in *Input) ([]Finding, error) {
 		}
 		held = append(held, o)
 	}
-	plans, plansErr := list[olmapi.InstallPlan](ctx, in, clusterapi.ListOptions{})
-	var pending []Object
+	plans, plansErr := facts.List[olmapi.InstallPlan](ctx, in.Reader, clusterapi.ListOptions{})
+	var pending []preconditions.Object
 	for _, p := range plans {
 		if !p.Spec.Approved && p.Status.Phase == olmapi.PlanPhaseRequiresApproval {
 			pending = append(pending, object[olmapi.InstallPlan](p.Namespace, p.Name, "spec.approved", "false", strings.Join(p.Spec.ClusterServiceVersionNames, ", ")))
 		}
 	}
 	var found findings
-	found.add(Blocking, "IncompatibleOperatorsInstalled", meaning, held, "Update these operators first, or remove them")
-	found.add(Warning, "OperatorUpdatePending", "Updates of operators wait for approval", pending,
+	found.add(preconditions.Blocking, "IncompatibleOperatorsInstalled", meaning, held, "Update these operators first, or remove them")
+	found.add(preconditions.Warning, "OperatorUpdatePending", "Updates of operators wait for approval", pending,
 		"Approve them first: oc -n NAMESPACE patch installplan NAME --type=merge -p '{\"spec\":{\"approved\":true}}'")
-	return found, joinErrors(err, plansErr, targetErr)
+	return found, facts.JoinErrors(err, plansErr, targetErr)
 }
 
 // openShiftTarget is the minor release of the target; if that is not known, the one
 // after the current one.
-func (in *Input) openShiftTarget(ctx context.Context) (olm.OpenShiftVersion, error) {
+func openShiftTarget(ctx context.Context, in *preconditions.Input) (olm.OpenShiftVersion, error) {
 	if in.Target != nil {
 		return olm.OpenShiftVersion{Major: in.Target.Major(), Minor: in.Target.Minor()}, nil
 	}
-	current, err := in.currentVersion(ctx)
+	current, err := currentVersion(ctx, in)
 	if err != nil {
 		return olm.OpenShiftVersion{}, err
 	}

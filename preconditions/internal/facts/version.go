@@ -1,0 +1,61 @@
+package facts
+
+import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+	blang "github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/versions"
+)
+
+// ParseVersion parses a strict semantic version. Its errors are those of the parser
+// of the cluster-version operator, whose conditions and summaries quote them.
+//
+// Build metadata does not count in comparisons (precedence).
+func ParseVersion(s string) (*semver.Version, error) {
+	if _, err := blang.Parse(s); err != nil {
+		return nil, err
+	}
+	return versions.Parse(s)
+}
+
+// VersionOrNil is [ParseVersion] without its error.
+func VersionOrNil(text string) *semver.Version {
+	v, err := ParseVersion(text)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// MinorOf is major and minor as one number, which grows with them.
+func MinorOf(v *semver.Version) uint64 { return v.Major()<<32 | v.Minor()&(1<<32-1) }
+
+// MinorText is major and minor, such as 4.18.
+func MinorText(v *semver.Version) string { return fmt.Sprintf("%d.%d", v.Major(), v.Minor()) }
+
+// Crosses reports whether a step may lead from below a minor version to it, or
+// beyond: pre-releases of it count as it, and a nil version may be any.
+func Crosses(current, target *semver.Version, minor string) bool {
+	edge := VersionOrNil(minor + ".0")
+	switch {
+	case edge == nil:
+		return false
+	case current != nil && MinorOf(current) >= MinorOf(edge):
+		return false
+	default:
+		return target == nil || MinorOf(target) >= MinorOf(edge)
+	}
+}
+
+// CompletedVersion returns the version of the newest Completed entry.
+func CompletedVersion(history []configv1.UpdateHistory) (string, bool) {
+	for _, entry := range history {
+		if entry.State == configv1.CompletedUpdate {
+			return entry.Version, true
+		}
+	}
+	return "", false
+}
