@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -24,11 +25,31 @@ const (
 )
 
 // DecodeAlerts reads the alerts from an answer of the monitoring's API: of
-// /api/v1/alerts, or of /api/v1/rules, as a must-gather has it. An answer without
-// alerts has none. It returns an error for a text that is not JSON or has a field
-// of another type, and a [*LimitError] for one that would make more than 256 MiB,
-// or has an alert with more than 100 labels or annotations, or 64 KiB of them.
+// /api/v1/alerts, of /api/v1/rules, as a must-gather has it, or of the Alertmanager's
+// /api/v2/alerts, as an Insights archive has it: a list of alerts, which all fire. An
+// answer without alerts has none. It returns an error for a text that is not JSON or
+// has a field of another type, and a [*LimitError] for one that would make more than
+// 256 MiB, or has an alert with more than 100 labels or annotations, or 64 KiB of them.
 func DecodeAlerts(answer []byte) ([]Alert, error) {
+	decode := decodePrometheus
+	if begin := bytes.TrimLeft(answer, " \t\r\n"); len(begin) > 0 && begin[0] == '[' {
+		decode = decodeAlertmanager
+	}
+	alerts, err := decode(answer)
+	if err != nil {
+		return nil, fmt.Errorf("decoding alerts: %w", err)
+	}
+	for i, alert := range alerts {
+		if err := alert.check(); err != nil {
+			err.Where = fmt.Sprintf("decoding alerts: alert %d", i)
+			return nil, err
+		}
+	}
+	return alerts, nil
+}
+
+// decodePrometheus reads an answer with alerts, or with rules and theirs.
+func decodePrometheus(answer []byte) ([]Alert, error) {
 	var a struct {
 		Data struct {
 			Alerts []Alert `json:"alerts"`
@@ -39,11 +60,8 @@ func DecodeAlerts(answer []byte) ([]Alert, error) {
 			} `json:"groups"`
 		} `json:"data"`
 	}
-	if err := limit.JSON(answer, &a); err != nil {
-		return nil, fmt.Errorf("decoding alerts: %w", err)
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(answer, &a); err != nil {
-		return nil, fmt.Errorf("decoding alerts: %w", err)
+	if err := decodeAnswer(answer, &a); err != nil {
+		return nil, err
 	}
 	lists := [][]Alert{a.Data.Alerts}
 	for _, group := range a.Data.Groups {
@@ -51,14 +69,32 @@ func DecodeAlerts(answer []byte) ([]Alert, error) {
 			lists = append(lists, rule.Alerts)
 		}
 	}
-	alerts := slices.Concat(lists...)
-	for i, alert := range alerts {
-		if err := alert.check(); err != nil {
-			err.Where = fmt.Sprintf("decoding alerts: alert %d", i)
-			return nil, err
-		}
+	return slices.Concat(lists...), nil
+}
+
+// decodeAlertmanager reads a list of alerts. The Alertmanager has those alone that
+// fire.
+func decodeAlertmanager(answer []byte) ([]Alert, error) {
+	var list []struct {
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+		StartsAt    time.Time         `json:"startsAt"`
+	}
+	if err := decodeAnswer(answer, &list); err != nil {
+		return nil, err
+	}
+	alerts := make([]Alert, len(list))
+	for i, a := range list {
+		alerts[i] = Alert{Labels: a.Labels, Annotations: a.Annotations, State: "firing", ActiveAt: a.StartsAt}
 	}
 	return alerts, nil
+}
+
+func decodeAnswer(answer []byte, into any) error {
+	if err := limit.JSON(answer, into); err != nil {
+		return err
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(answer, into)
 }
 
 // check returns the first limit that the alert passes, or nil.

@@ -28,8 +28,11 @@ func TestDecodeAlerts(t *testing.T) {
 		answer, err string
 		want        []clusterapi.Alert
 	}{
-		"alerts":         {answer: `{"status":"success","data":{"alerts":[` + alert + `]}}`, want: want},
-		"rules":          {answer: `{"data":{"groups":[{"rules":[{"name":"x"},{"alerts":[` + alert + `]}]},{}]}}`, want: want},
+		"alerts": {answer: `{"status":"success","data":{"alerts":[` + alert + `]}}`, want: want},
+		"rules":  {answer: `{"data":{"groups":[{"rules":[{"name":"x"},{"alerts":[` + alert + `]}]},{}]}}`, want: want},
+		"Alertmanager": {answer: ` [{"labels":{"alertname":"A","severity":"warning"},"annotations":{"summary":"S"},` +
+			`"startsAt":"2026-01-02T03:04:05.678Z","endsAt":"2026-01-02T03:09:05Z","status":{"state":"suppressed"}}]`, want: want},
+		"no list":        {answer: `[1]`, err: "decoding alerts: json: cannot unmarshal number"},
 		"none":           {answer: `{}`},
 		"case":           {answer: `{"Data":{"alerts":[{}]},"data":{"Alerts":[{}],"alerts":[{"State":"firing"}]}}`, want: make([]clusterapi.Alert, 1)},
 		"no JSON":        {answer: `alerts`, err: "decoding alerts: invalid character"},

@@ -3,6 +3,7 @@ package clusterapi
 import (
 	"context"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +15,7 @@ import (
 // cluster that must not be touched. Every verb of [Writer] and [Evictor] is
 // refused with an error that apierrors.IsMethodNotSupported recognises. The
 // result is a [Watcher] and a [Follower] where r is one, and [Shared] with the
-// objects of r where r is. It is as safe for concurrent use as r.
+// objects of r where r is. [TimeOf], [AlertsOf] and [Assumed] answer as for r. It is as safe for concurrent use as r.
 func ReadOnly(r Reader) ClusterAPI {
 	w, watches := r.(Watcher)
 	f, follows := r.(Follower)
@@ -22,23 +23,20 @@ func ReadOnly(r Reader) ClusterAPI {
 	switch {
 	case watches && follows:
 		return struct {
-			ClusterAPI
-			Shared
+			readOnly
 			Watcher
 			Follower
-		}{only, only, w, f}
+		}{only, w, f}
 	case watches:
 		return struct {
-			ClusterAPI
-			Shared
+			readOnly
 			Watcher
-		}{only, only, w}
+		}{only, w}
 	case follows:
 		return struct {
-			ClusterAPI
-			Shared
+			readOnly
 			Follower
-		}{only, only, f}
+		}{only, f}
 	}
 	return only
 }
@@ -61,6 +59,12 @@ func (r readOnly) GetShared(ctx context.Context, gvk schema.GroupVersionKind, ke
 func (r readOnly) ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error) {
 	return ListShared(ctx, r.r, gvk, opts)
 }
+
+func (r readOnly) Time() time.Time { return TimeOf(r.r) }
+
+func (r readOnly) Firing(ctx context.Context) ([]Alert, error) { return AlertsOf(ctx, r.r) }
+
+func (r readOnly) Assumed(gvk schema.GroupVersionKind) bool { return Assumed(r.r, gvk) }
 
 func (readOnly) Create(ctx context.Context, obj *unstructured.Unstructured, _ CreateOptions) (*unstructured.Unstructured, error) {
 	return nil, refuse(ctx, obj, "create")

@@ -61,13 +61,15 @@ type Input struct {
 	KubernetesMinors map[string]uint64
 
 	// Alerts, Backups, VSphere and Signatures answer what the API server
-	// cannot. Nil: checks that need them are Unknown (NoSource).
+	// cannot. Nil: checks that need them are Unknown (NoSource), unless the Reader
+	// has alerts itself: see [clusterapi.AlertsOf].
 	Alerts     risk.AlertSource
 	Backups    BackupSource
 	VSphere    VSphereSource
 	Signatures signature.Store
 
-	// Now is the time that ages are measured against.
+	// Now is the time that ages are measured against. Zero: that of the Reader, see
+	// [clusterapi.TimeOf]; without one, checks that need it are Unknown (NoSource).
 	Now time.Time
 }
 

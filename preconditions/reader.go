@@ -191,22 +191,12 @@ func (m *memoReader) answered(yield func(readKey, *read) bool) {
 	}
 }
 
-// assumer is a reader that takes some kinds for complete though it has not seen
-// that they are, such as a recording.
-type assumer interface {
-	Assumed(gvk schema.GroupVersionKind) bool
-}
-
 // assumed returns the kinds of which the results depend on what is not there, as
 // far as the reader assumes that: sorted.
 func (m *memoReader) assumed() []string {
-	by, ok := m.reader.(assumer)
-	if !ok {
-		return nil
-	}
 	kinds := make(map[string]bool)
 	for key, r := range m.answered {
-		if (key.verb == "list" && r.err == nil || apierrors.IsNotFound(r.err)) && by.Assumed(key.gvk) {
+		if (key.verb == "list" && r.err == nil || apierrors.IsNotFound(r.err)) && clusterapi.Assumed(m.reader, key.gvk) {
 			kinds[key.gvk.GroupKind().String()] = true
 		}
 	}

@@ -1,19 +1,14 @@
 package preconditions_test
 
 import (
-	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	clusterdump "github.com/clusterupdate/clusterupdate/clusterapi/dump"
@@ -31,53 +26,6 @@ func recorded(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVe
 	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), recording,
 		clusterapi.Key("", "version")))(t)
 	return recording, cv
-}
-
-// collected is a cluster of which only some kinds are recorded.
-type collected struct {
-	*fakeReader
-	kinds map[schema.GroupVersionKind]bool
-}
-
-func (c collected) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
-	if !c.kinds[gvk] {
-		return nil, clusterapi.ErrNotCollected
-	}
-	return c.fakeReader.List(ctx, gvk, o)
-}
-
-// insights reads the kinds of the recorded Insights archive that checks look at.
-func insights(t *testing.T, name string) (clusterapi.Reader, *configv1.ClusterVersion) {
-	t.Helper()
-	c := collected{reader(t), map[schema.GroupVersionKind]bool{}}
-	for pattern, gvk := range map[string]schema.GroupVersionKind{
-		"version.json":                   configv1.GroupVersion.WithKind("ClusterVersion"),
-		"infrastructure.json":            configv1.GroupVersion.WithKind("Infrastructure"),
-		"network.json":                   configv1.GroupVersion.WithKind("Network"),
-		"featuregate.json":               configv1.GroupVersion.WithKind("FeatureGate"),
-		"clusteroperator/*.json":         configv1.GroupVersion.WithKind("ClusterOperator"),
-		"node/*.json":                    {Version: "v1", Kind: "Node"},
-		"machineconfigpools/*.json":      {Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool"},
-		"containerruntimeconfigs/*.json": {Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "ContainerRuntimeConfig"},
-		"machinehealthchecks/*/*.json":   {Group: "machine.openshift.io", Version: "v1beta1", Kind: "MachineHealthCheck"},
-	} {
-		files, err := filepath.Glob(filepath.Join(testdata.Dir(t), name, "config", filepath.FromSlash(pattern)))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files %s: %v", pattern, err)
-		}
-		c.kinds[gvk] = true
-		for _, file := range files {
-			data := checktest.Get(os.ReadFile(file))(t)
-			u := &unstructured.Unstructured{}
-			if err := json.Unmarshal(data, &u.Object); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			u.SetGroupVersionKind(gvk)
-			c.objects = append(c.objects, u)
-		}
-	}
-	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](t.Context(), c, clusterapi.Key("", "version")))(t)
-	return c, cv
 }
 
 // TestRealUpgradeable: the recorded condition of an older operator, written in
@@ -105,6 +53,7 @@ func TestRealUpgradeable(t *testing.T) {
 func TestRecordings(t *testing.T) {
 	const (
 		recommended = "ClusterVersionRecommendedUpdate/UnknownUpdate" // the update service does not offer the target
+		fires       = "CriticalAlerts/CriticalAlert"                  // an alert
 		candidate   = "Channel/UnsupportedChannel"                    // the cluster has a candidate channel
 		behind      = "Channel/ChannelBehindTarget"                   // its channel does not have the target
 		going       = "UpdateInProgress/UpdateInProgress"             // an update to another release is not complete
@@ -133,20 +82,12 @@ func TestRecordings(t *testing.T) {
 		{"clusters/not-upgrading", "4.15.0", list{w(recommended), w(kubelets), w(candidate), w(behind)}},
 		{"clusters/recommend", "4.14.2", list{w(candidate), w(going)}},
 		{"clusters/recommend", "4.15.0", list{w(recommended), w(candidate), w(behind), b(going)}},
-		{"insights-4.7", "4.7.17", list{w(recommended), w(degraded)}},
-		{"insights-4.7", "4.8.0", list{b(held), w(recommended), b(degraded), b(heldBy) + byVersion, w(behind)}},
+		{"insights-4.7", "4.7.17", list{w(recommended), w(degraded), w(fires)}},
+		{"insights-4.7", "4.8.0", list{b(held), w(recommended), b(degraded), b(heldBy) + byVersion, w(fires), w(behind)}},
 	} {
 		t.Run(tt.cluster+" to "+tt.target, func(t *testing.T) {
-			open := recorded
-			if tt.cluster == "insights-4.7" {
-				open = insights
-			}
-			r, cv := open(t, tt.cluster)
+			r, cv := recorded(t, tt.cluster)
 			in := input(r, cv, tt.target)
-			in.Now = time.Date(2024, 2, 8, 0, 0, 0, 0, time.UTC)
-			if dump, ok := r.(interface{ Time() time.Time }); ok {
-				in.Now = dump.Time()
-			}
 			report := checktest.Get(preconditions.Run(t.Context(), rules.Default(rules.Options{}), in,
 				preconditions.Options{}))(t)
 			checktest.Same(t, tt.want, listed(report))

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
@@ -59,6 +60,7 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 	if in == nil {
 		in = &Input{}
 	}
+	in = in.completed()
 	o = o.withDefaults()
 
 	r := &running{options: o, outer: ctx}
@@ -88,6 +90,30 @@ func Run(ctx context.Context, checks []Check, in *Input, o Options) (*Report, er
 		}
 	}
 	return report, nil
+}
+
+// completed returns the input with the time and the alerts of its reader, if it has
+// none itself.
+func (in *Input) completed() *Input {
+	out := *in
+	if out.Now.IsZero() {
+		out.Now = clusterapi.TimeOf(in.Reader)
+	}
+	if out.Alerts == nil && in.Reader != nil {
+		out.Alerts = readerAlerts{in.Reader}
+	}
+	return &out
+}
+
+// readerAlerts is the source of the alerts that a reader has.
+type readerAlerts struct{ reader clusterapi.Reader }
+
+func (a readerAlerts) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
+	alerts, err := clusterapi.AlertsOf(ctx, a.reader)
+	if errors.Is(err, clusterapi.ErrNotCollected) {
+		return nil, &NoSourceError{Source: "Alerts"}
+	}
+	return alerts, err
 }
 
 // namesOf asks every check for its name, once.

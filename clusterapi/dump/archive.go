@@ -19,12 +19,18 @@ import (
 
 // archive reads a tar stream. What has no place yet, since a folder that comes
 // later may make its parent a recording, is kept until the end. Its errors are
-// limits.
+// limits, and that of a format that is not read.
 func (c *collection) archive(stream io.Reader) error {
 	stored := &countingReader{r: &contextReader{c.ctx, stream}}
 	buffered := bufio.NewReaderSize(stored, 1<<16)
 	var r io.Reader = buffered
-	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+	magic, _ := buffered.Peek(6)
+	for _, format := range otherFormats {
+		if strings.HasPrefix(string(magic), format.magic) {
+			return fmt.Errorf("it is a %s archive, which is not read: only .tar and .tar.gz are", format.name)
+		}
+	}
+	if bytes.HasPrefix(magic, []byte{0x1f, 0x8b}) {
 		zip, err := gzip.NewReader(buffered)
 		if err != nil {
 			c.cut(fmt.Errorf("decompressing: %w", err))
@@ -61,6 +67,26 @@ func (c *collection) archive(stream io.Reader) error {
 		}
 	}
 	return a.settle()
+}
+
+// otherFormats are those of archives that are not read, by how they begin.
+var otherFormats = []struct{ name, magic string }{
+	{".zip", "PK\x03\x04"},
+	{".zip", "PK\x05\x06"}, // an empty one
+	{".tar.xz", "\xfd7zXZ\x00"},
+	{".tar.bz2", "BZh"},
+	{".tar.zst", "\x28\xb5\x2f\xfd"},
+	{".7z", "7z\xbc\xaf\x27\x1c"},
+}
+
+// isArchive reports whether a file is an archive by its name.
+func isArchive(name string) bool {
+	for _, end := range []string{".tar", ".tar.gz", ".tgz", ".zip", ".tar.xz", ".txz", ".tar.bz2", ".tar.zst", ".7z"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // cut notes that the rest of an archive cannot be read.
@@ -224,6 +250,9 @@ func (a *archiveReader) noteNames(name string) {
 // tentative returns the place of a file outside of the folders that make a
 // recording. What it is for is known at the end: see settle.
 func (a *archiveReader) tentative(name string) place {
+	if mayBeInsights(name) {
+		return place{role: rolePending, root: "."}
+	}
 	for rel, role := range rolesByPath {
 		if name == rel || strings.HasSuffix(name, "/"+rel) {
 			root := path.Clean(strings.TrimSuffix(name, rel))
@@ -237,6 +266,39 @@ func (a *archiveReader) tentative(name string) place {
 		return p
 	}
 	return place{}
+}
+
+// final returns the place of a file whose place was tentative, now that the
+// recordings are known.
+func (a *archiveReader) final(f *file) place {
+	p := f.place
+	switch {
+	case p.role == roleTime:
+		if a.c.inside(p.root) {
+			return place{}
+		}
+		return p
+	case len(a.c.roots) == 0:
+		if p.role != roleHeap {
+			p = inHeap(f.path)
+			p.root = path.Dir(f.path)
+		}
+		return p
+	case p.role != rolePending:
+		if p.role == roleHeap || !a.c.roots[p.root] {
+			return place{}
+		}
+		return p
+	}
+	for root := path.Dir(f.path); ; root = path.Dir(root) {
+		if a.c.roots[root] {
+			rel, _ := below(root, f.path)
+			return a.c.placeIn(root, rel)
+		}
+		if root == "." {
+			return place{}
+		}
+	}
 }
 
 // settle finds the recordings, now that all folders are known, and leaves out
@@ -257,35 +319,32 @@ func (a *archiveReader) settle() error {
 			c.roots[root] = true
 		}
 	}
-	if a.dropped > 0 && len(c.roots) == 0 {
+	for _, root := range insightsRoots(a.byPath) {
+		if !c.roots[root] && !c.inside(root) {
+			c.roots[root], c.insights[root] = true, true
+		}
+	}
+	if a.dropped > 0 && (len(c.roots) == 0 || len(c.insights) > 0) {
 		return a.tooMany()
 	}
 	count := 0
-	var raw []*file // which are manifests after all
+	var raw []*file // whose documents are not decoded yet
 	all := c.files
 	c.files = nil
 	for _, f := range all {
-		p := f.place
-		switch {
-		case f.replaced:
-			continue
-		case p.role == roleTime:
-			if c.inside(p.root) {
-				continue
-			}
-		case len(c.roots) == 0:
-			if p.role != roleHeap {
-				f.place = inHeap(f.path)
-				f.place.root = path.Dir(f.path)
-				if f.place.role == roleHeap && f.raw != nil {
-					raw = append(raw, f)
-					continue
-				}
-			}
-		case p.role == roleHeap || !c.roots[p.root]:
+		if f.replaced {
 			continue
 		}
-		c.files = append(c.files, f)
+		if f.tentative {
+			f.place = a.final(f)
+		}
+		switch {
+		case f.place.role == roleNone || !f.tentative && !c.roots[f.place.root]:
+		case f.place.role.holdsObjects() && f.raw != nil:
+			raw = append(raw, f)
+		default:
+			c.files = append(c.files, f)
+		}
 	}
 	bytes, objects := c.sure.bytes.Load(), c.sure.objects.Load()
 	for _, f := range c.files {

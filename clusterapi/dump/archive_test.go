@@ -268,3 +268,33 @@ func TestArchiveLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestArchivesInFolders: the only archive of a folder is opened, and other formats are
+// refused by their names.
+func TestArchivesInFolders(t *testing.T) {
+	archive := string(packed(t, file("x/cluster-scoped-resources/core/nodes/n1.yaml", nodeNamed("n1"))))
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		want  string // the error; empty: the archive is read
+	}{
+		{"one", map[string]string{"must-gather.tar": archive}, ""},
+		{"one below other files", map[string]string{"a/b/c.tgz": archive, "a/notes.txt": "x", "timestamp": "x"}, ""},
+		{"two", map[string]string{"a.tar": archive, "b/c.tar.gz": archive}, "2 archives, of which one is to be opened: a.tar, b/c.tar.gz"},
+		{".zip", map[string]string{"a.zip": "PK\x03\x04..."}, "a.zip: it is a .zip archive, which is not read: only .tar and .tar.gz are"},
+		{".tar.xz", map[string]string{"mg.tar.xz": "\xfd7zXZ\x00..."}, "mg.tar.xz: it is a .tar.xz archive"},
+		{"another name", map[string]string{"mg.tar": "\xfd7zXZ\x00..."}, "mg.tar: it is a .tar.xz archive"},
+		{"no archive", map[string]string{"a.tar": "x"}, "no object could be read: the archive cannot be read to its end"},
+	} {
+		r, err := dump.Open(t.Context(), asFS(tt.files), dump.Options{})
+		if tt.want != "" {
+			checktest.ErrorHas(t, tt.want, err)
+			continue
+		}
+		checktest.OK(t, err)
+		check(t, r, "get v1 Node n1: found")
+	}
+	// A manifest says more than an archive next to it.
+	check(t, mustOpen(t, asFS(map[string]string{"a.tar": archive, "n2.yaml": nodeNamed("n2")}), dump.Options{}), "get v1 Node n1: NotFound\nget v1 Node n2: found")
+	checktest.ErrorHas(t, "it is a .zip archive", checktest.Err(dump.OpenArchive(t.Context(), strings.NewReader("PK\x03\x04"), dump.Options{})))
+}

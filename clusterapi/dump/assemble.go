@@ -2,8 +2,6 @@ package dump
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -12,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
 // assembly makes a recording of what was collected.
@@ -81,6 +81,7 @@ func assemble(c *collection, given bool) (*Recording, error) {
 	a.findSpaces()
 	a.readLists()
 	a.takeRecorded()
+	a.takeInsights()
 	a.takeHeap()
 	claims := a.claims(given)
 	a.settle(claims)
@@ -138,7 +139,7 @@ func (a *assembly) faults() {
 			a.lostAny = true
 		}
 		for root := name; ; root = path.Dir(root) {
-			if rel, _ := below(root, name); a.c.roots[root] && (mayHold(rel) || placeOf(root, rel).role != roleNone) {
+			if rel, _ := below(root, name); a.c.roots[root] && (a.c.mayHold(root, rel) || a.c.placeIn(root, rel).role != roleNone) {
 				a.incomplete[root] = true
 			}
 			if root == "." {
@@ -402,18 +403,20 @@ func (a *assembly) findSpaces() {
 	}
 }
 
-// alerts returns the first answer of Prometheus: rules before alerts.
-func (a *assembly) alerts() []byte {
-	for _, role := range []role{roleRules, roleAlerts} {
+// alerts returns those of the first answer of Prometheus, rules before alerts, else
+// those of the Alertmanager; nil without an answer.
+func (a *assembly) alerts() []clusterapi.Alert {
+	for _, role := range []role{roleRules, roleAlerts, roleActive} {
 		for _, f := range a.c.files {
 			if f.place.role != role || f.raw == nil {
 				continue
 			}
-			if !json.Valid(f.raw) {
-				a.problem(Problem{Path: f.path, Err: errors.New("it is not JSON")})
+			alerts, err := clusterapi.DecodeAlerts(f.raw)
+			if err != nil {
+				a.problem(Problem{Path: f.path, Err: err})
 				continue
 			}
-			return f.raw
+			return append([]clusterapi.Alert{}, alerts...)
 		}
 	}
 	return nil

@@ -210,7 +210,7 @@ func (a *assembly) claims(given bool) claims {
 		return out
 	}
 	for root := range a.c.roots {
-		if _, ours := a.recorded[root]; ours || !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
+		if _, ours := a.recorded[root]; ours || a.c.insights[root] || !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
 			continue
 		}
 		for _, resource := range MustGather() {

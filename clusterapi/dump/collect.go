@@ -54,7 +54,9 @@ type collection struct {
 	held     used // by tentative ones
 
 	roots map[string]bool // folders that are recordings; none in a heap
-	files []*file
+	// insights are those roots that are Insights archives.
+	insights map[string]bool
+	files    []*file
 	// ignored are paths that were passed over, and more how many are not kept.
 	ignored []Problem
 	more    int
@@ -70,7 +72,7 @@ type collection struct {
 
 func newCollection(ctx context.Context, o Options) *collection {
 	c := &collection{
-		parent: ctx, o: o, skip: make(map[schema.GroupKind]bool), roots: make(map[string]bool),
+		parent: ctx, o: o, skip: make(map[schema.GroupKind]bool), roots: make(map[string]bool), insights: make(map[string]bool),
 		gathered: make(map[string]bool), logged: make(map[string]bool), spaces: make(map[string]bool), incomplete: make(map[string]bool),
 	}
 	for _, kind := range append([]schema.GroupKind{{Kind: "Event"}, {Group: "events.k8s.io", Kind: "Event"}}, o.Skip...) {
@@ -172,13 +174,20 @@ func (c *collection) document(f *file, doc document) error {
 			return err
 		}
 	}
-	l, err := objects(doc, func(o *object) error {
+	if f.place.role == roleInsights && isFragment(doc) {
+		f.skipped++
+		return nil
+	}
+	l, err := objects(doc, f.place.kind, func(o *object) error {
 		if c.skip[o.gvk.GroupKind()] {
 			f.skipped++
 			return nil
 		}
 		if err := c.count(f, 0, 1); err != nil {
 			return err
+		}
+		if err := checkInsightsName(o, f.place); err != nil {
+			c.fault(f, fault{document: doc.number, err: err, lost: true})
 		}
 		o.path = f.path
 		f.objects = append(f.objects, o)

@@ -312,8 +312,9 @@ type listed struct {
 	document, line int
 }
 
-// objects reads the objects of a document, and what list it is, nil for none.
-func objects(doc document, add func(*object) error, bad func(fault)) (*listed, error) {
+// objects reads the objects of a document, and what list it is, nil for none. of is
+// the kind of an object that does not say one.
+func objects(doc document, of schema.GroupVersionKind, add func(*object) error, bad func(fault)) (*listed, error) {
 	fail := func(err error) {
 		// A map or list without these is something else that happens to be YAML; a
 		// single word may be the beginning of an object.
@@ -325,7 +326,7 @@ func objects(doc document, add func(*object) error, bad func(fault)) (*listed, e
 		return nil, nil
 	}
 	if !isList(doc.text) {
-		o, err := readObject(doc.text, schema.GroupVersionKind{})
+		o, err := readObject(doc.text, of)
 		if err != nil {
 			fail(err)
 			return nil, nil

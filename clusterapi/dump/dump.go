@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +26,7 @@ type Recording struct {
 	spaces   namespaces
 	skip     map[schema.GroupKind]bool
 	problems []Problem
-	alerts   []byte
+	alerts   []clusterapi.Alert // nil: not recorded
 	now      time.Time
 }
 
@@ -121,12 +122,18 @@ func (p Problem) String() string {
 // result belongs to the caller.
 func (r *Recording) Problems() []Problem { return append([]Problem(nil), r.problems...) }
 
-// Alerts returns what the cluster's Prometheus answered when it was asked for its
-// rules (/api/v1/rules) or, where that was not recorded, for its alerts
-// (/api/v1/alerts): JSON, as it was received. ok is false where neither was
-// recorded. The result belongs to the caller.
-func (r *Recording) Alerts() (raw []byte, ok bool) {
-	return append([]byte(nil), r.alerts...), r.alerts != nil
+// Firing returns the alerts that the recording has, pending ones too: those of its
+// Prometheus or, in an Insights archive, of its Alertmanager. The error is
+// [clusterapi.ErrNotCollected] if none were recorded, and that of ctx. The alerts are
+// shared and must not be changed.
+func (r *Recording) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.alerts == nil {
+		return nil, fmt.Errorf("alerts: %w", clusterapi.ErrNotCollected)
+	}
+	return slices.Clone(r.alerts), nil
 }
 
 // Time returns the time at which the recording was made, the now of all that is

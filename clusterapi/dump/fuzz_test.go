@@ -74,6 +74,7 @@ func FuzzArchive(f *testing.F) {
 `)
 	f.Add(pack(f, tree, false, false))
 	f.Add(pack(f, tree, true, true))
+	f.Add(pack(f, files(insightsFiles+"-- config/node/n1.json --\n{\"metadata\": {\"name\": \"n1\"}}\n-- config/alerts.json --\n[{}]"), true, false))
 	f.Add(packed(f, file("a.yaml", node), file("../b.yaml", node), file("/c.yaml", node)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := dump.OpenArchive(t.Context(), bytes.NewReader(data), small)

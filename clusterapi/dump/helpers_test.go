@@ -174,3 +174,15 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	checktest.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
+
+// fsCopy copies all files of a tree.
+func fsCopy(to fstest.MapFS, from fs.FS) error {
+	return fs.WalkDir(from, ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(from, name)
+		to[name] = &fstest.MapFile{Data: data, Mode: 0o644}
+		return err
+	})
+}

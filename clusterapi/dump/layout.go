@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // role is what a file of a recording is for.
@@ -16,16 +18,21 @@ const (
 	roleNamespace      // documents: the Namespace
 	roleList           // documents: all objects of a resource
 	roleRequests       // documents: the list of APIRequestCounts
+	roleInsights       // documents: one object, often without apiVersion and kind
+	roleFragment       // the spec of an object, which is not read
 	roleGroups         // discovery of the named groups
 	roleCore           // discovery of the core group
 	roleKinds          // kinds.json
 	roleTime           // timestamp
 	roleRules          // an answer with rules and their alerts
 	roleAlerts         // an answer with alerts
+	roleActive         // alerts of the Alertmanager
+	roleGathers        // gathers.json
+	rolePending        // perhaps a file of an Insights archive
 )
 
 // holdsObjects tells apart what is decoded from what is kept as it is.
-func (r role) holdsObjects() bool { return r >= roleHeap && r <= roleRequests }
+func (r role) holdsObjects() bool { return r >= roleHeap && r <= roleInsights }
 
 // place is where a file stands: what its path says, not what is in it.
 type place struct {
@@ -36,6 +43,11 @@ type place struct {
 	group, resource string
 	// namespace is that of the folder, empty outside of "namespaces".
 	namespace string
+
+	// Of an Insights archive: the kind and name of the object, and the gatherer that
+	// writes all of the kind.
+	kind           schema.GroupVersionKind
+	name, gatherer string
 }
 
 // The folders of which each makes its parent a recording.
@@ -95,9 +107,20 @@ func placeOf(root, rel string) place {
 	return p
 }
 
+// placeIn returns the place of a file of a recording by its path below root.
+func (c *collection) placeIn(root, rel string) place {
+	if c.insights[root] {
+		return insightsPlace(root, rel)
+	}
+	return placeOf(root, rel)
+}
+
 // mayHold reports whether a folder of a recording may hold a file that has a
-// place.
-func mayHold(rel string) bool {
+// place. rel is its path below root.
+func (c *collection) mayHold(root, rel string) bool {
+	if c.insights[root] {
+		return insightsMayHold(rel)
+	}
 	parts := strings.Split(rel, "/")
 	switch parts[0] {
 	case clusterFolder:
@@ -112,9 +135,15 @@ func mayHold(rel string) bool {
 	return rel == "."
 }
 
-// inHeap returns the place of a file of a heap.
+// inHeap returns the place of a file of a heap. Alerts count there too.
 func inHeap(name string) place {
 	p := place{root: "."}
+	for rel, role := range rolesByPath {
+		if (role == roleRules || role == roleAlerts) && strings.HasSuffix("/"+name, "/"+rel) {
+			p.role = role
+			return p
+		}
+	}
 	switch path.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".yaml", ".yml", ".json":
 		p.role = roleHeap
@@ -130,7 +159,7 @@ func inHeap(name string) place {
 func rootOf(folder string) (root string, ok bool) {
 	parts := strings.Split(folder, "/")
 	i := slices.IndexFunc(parts, func(s string) bool { return slices.Contains(folders, s) })
-	if i < 0 {
+	if i < 0 || i > 0 && parts[i] == namespaceFolder && parts[i-1] == "conditional" { // of an Insights archive
 		return "", false
 	}
 	return path.Join(".", path.Join(parts[:i]...)), true

@@ -2,6 +2,7 @@ package dump_test
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -202,30 +203,46 @@ a bad line
 
 func TestAlerts(t *testing.T) {
 	const node = "-- x/cluster-scoped-resources/core/nodes/n1.yaml --\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n"
-	for _, tc := range []struct{ name, tree, want, problems string }{
-		{"none", "", "none", ""},
-		{"rules first", "-- x/monitoring/prometheus/rules.json --\n{\"rules\": 1}\n-- x/monitoring/prometheus/alerts.json --\n{}\n-- x/monitoring/alerts.json --\n{}", `{"rules": 1}`, ""},
-		{"alerts", "-- x/monitoring/prometheus/alerts.json --\n{\"a\": 1}\n", `{"a": 1}`, ""},
-		{"alerts of old", "-- x/monitoring/alerts.json --\n{\"b\": 1}\n", `{"b": 1}`, ""},
-		{"broken rules", "-- x/monitoring/prometheus/rules.json --\n{\"rul\n-- x/monitoring/alerts.json --\n{\"b\": 1}", `{"b": 1}`, "x/monitoring/prometheus/rules.json: it is not JSON"},
-		{"of another folder", "-- monitoring/alerts.json --\n{\"b\": 1}", "none", ""},
-	} {
-		r := mustOpen(t, files(node+tc.tree), dump.Options{})
-		raw, ok := r.Alerts()
-		got := strings.TrimSpace(string(raw))
-		if !ok {
-			got = "none"
-		}
-		checktest.Equal(t, tc.want, got, "%s", tc.name)
-		checkProblems(t, r, tc.problems)
-		same(t, files(node+tc.tree), dump.Options{}, r, "")
-		if ok { // the result is the caller's
-			raw[0] = 'x'
-			if again, _ := r.Alerts(); again[0] == 'x' {
-				t.Error("a change of the result changes the recording")
-			}
-		}
+	const heap = "-- node.yaml --\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n"
+	alert := func(name string) string { return `{"labels": {"alertname": "` + name + `"}}` }
+	rule := func(name string) string {
+		return `{"data": {"groups": [{"rules": [{"alerts": [` + alert(name) + `]}]}]}}`
 	}
+	alerts := func(name string) string { return `{"data": {"alerts": [` + alert(name) + `]}}` }
+	for _, tc := range []struct{ name, tree, want, problems string }{
+		{"none", node, "alerts: not collected in this recording", ""},
+		{"rules first", node + "-- x/monitoring/prometheus/rules.json --\n" + rule("R") + "\n-- x/monitoring/prometheus/alerts.json --\n{}\n-- x/monitoring/alerts.json --\n{}", "R", ""},
+		{"alerts", node + "-- x/monitoring/prometheus/alerts.json --\n" + alerts("A"), "A", ""},
+		{"alerts of old", node + "-- x/monitoring/alerts.json --\n" + alerts("B"), "B", ""},
+		{"no alert", node + "-- x/monitoring/alerts.json --\n{}", "", ""},
+		{"broken rules", node + "-- x/monitoring/prometheus/rules.json --\n{\"rul\n-- x/monitoring/alerts.json --\n" + alerts("B"), "B",
+			"x/monitoring/prometheus/rules.json: decoding alerts: invalid character '\\n' in string literal"},
+		{"of another folder", node + "-- monitoring/alerts.json --\n" + alerts("B"), "alerts: not collected in this recording", ""},
+		{"of a heap", heap + "-- monitoring/alerts.json --\n" + alerts("B"), "B", ""},
+		{"of a heap in a folder", heap + "-- y/monitoring/prometheus/rules.json --\n" + rule("R"), "R", ""},
+		{"of an archive of Insights", insightsFiles + "-- config/alerts.json --\n[" + alert("I") + "]", "I", ""},
+	} {
+		r := mustOpen(t, files(tc.tree), dump.Options{})
+		check := func(r *dump.Recording) {
+			firing, err := r.Firing(t.Context())
+			got := ""
+			if err != nil {
+				checktest.ErrorIs(t, clusterapi.ErrNotCollected, err)
+				got = err.Error()
+			}
+			for _, a := range firing {
+				got += a.Labels["alertname"]
+			}
+			checktest.Equal(t, tc.want, got, "%s", tc.name)
+		}
+		check(r)
+		checkProblems(t, r, tc.problems)
+		same(t, files(tc.tree), dump.Options{}, r, "")
+		check(checktest.Must(dump.OpenArchive(t.Context(), bytes.NewReader(pack(t, files(tc.tree), true, false)), dump.Options{})))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	checktest.ErrorIs(t, context.Canceled, checktest.Err(mustOpen(t, files(node), dump.Options{}).Firing(ctx)))
 }
 
 // Recordings of several clusters in one tree are an error that names them, and

@@ -11,24 +11,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Redacted reports whether the values of a Secret have been replaced by the text
-// that oc adm inspect puts in their place ("12 bytes long"). What such a Secret
-// contains is not known; which keys it has is. It is false for objects of other
-// kinds and for nil.
+// Redacted reports whether values of an object have been replaced: those of a Secret
+// by the text of oc adm inspect ("12 bytes long"), or any by the x of an Insights
+// archive ("xxxx-xx"). What such an object contains is not known; which keys it has
+// is. It is false for nil.
 func Redacted(obj *unstructured.Unstructured) bool {
-	if obj == nil || obj.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Secret"}) {
+	if obj == nil {
 		return false
 	}
-	for _, part := range []string{"data", "stringData"} {
-		values, _ := obj.Object[part].(map[string]any)
-		for _, v := range values {
-			if s, ok := v.(string); ok && elided(s) {
+	if obj.GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Secret"}) {
+		for _, part := range []string{"data", "stringData"} {
+			values, _ := obj.Object[part].(map[string]any)
+			for _, v := range values {
+				if s, ok := v.(string); ok && elided(s) {
+					return true
+				}
+			}
+		}
+	}
+	return anonymised(obj.Object)
+}
+
+// anonymised reports whether a value has a text that an Insights archive replaced.
+func anonymised(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return len(value) >= len("xxxx") && onlyX.MatchString(value)
+	case []any:
+		return slices.ContainsFunc(value, anonymised)
+	case map[string]any:
+		for _, v := range value {
+			if anonymised(v) {
 				return true
 			}
 		}
 	}
 	return false
 }
+
+var onlyX = regexp.MustCompile(`^x+([-.:/]+x+)*$`)
 
 var lengthOnly = regexp.MustCompile(`^[0-9]+ bytes long$`)
 

@@ -2,12 +2,14 @@ package dump
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
 )
 
@@ -20,22 +22,31 @@ type folder struct {
 }
 
 // walk finds the recordings of a tree, or else its manifests, and has them read.
-// Its errors are limits.
+// Its errors are limits, and those of the only archive in a tree.
 func (c *collection) walk(fsys fs.FS) error {
 	w := &walk{c: c, fsys: fsys}
 	w.search(folder{path: ".", real: "."})
-	if w.err == nil {
-		for _, f := range w.found {
-			if f.place.role == roleHeap && len(c.roots) > 0 {
-				continue
-			}
-			if w.count++; w.count > c.o.MaxFiles {
-				return &clusterapi.LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "files"}
-			}
-			c.add(&file{path: f.path, place: f.place}, func() ([]byte, error) { return w.read(f.real) })
-			if c.ctx.Err() != nil {
-				break
-			}
+	if w.err != nil {
+		return w.err
+	}
+	isManifest := func(f foundFile) bool { return f.place.role == roleHeap }
+	if len(c.roots) == 0 && len(w.archives) > 0 && !slices.ContainsFunc(w.found, isManifest) {
+		return w.archive()
+	}
+	for _, f := range w.found {
+		if f.outside && f.place.role != roleTime && len(c.roots) > 0 {
+			continue
+		}
+		if w.count++; w.count > c.o.MaxFiles {
+			return &clusterapi.LimitError{Limit: "MaxFiles", Max: int64(c.o.MaxFiles), What: "files"}
+		}
+		if f.place.role == roleFragment {
+			c.files = append(c.files, &file{path: f.path, place: f.place})
+			continue
+		}
+		c.add(&file{path: f.path, place: f.place}, func() ([]byte, error) { return w.read(f.real) })
+		if c.ctx.Err() != nil {
+			break
 		}
 	}
 	return w.err
@@ -47,12 +58,36 @@ type walk struct {
 	folders int
 	count   int
 	found   []foundFile
-	err     error
+	// archives are files outside of recordings whose name is that of an archive.
+	archives []foundFile
+	err      error
 }
 
 type foundFile struct {
 	path, real string
 	place      place
+	outside    bool // of recordings
+}
+
+// archive reads the only archive of a tree that has nothing else.
+func (w *walk) archive() error {
+	if len(w.archives) > 1 {
+		var names []string
+		for _, f := range w.archives {
+			names = append(names, f.path)
+		}
+		return fmt.Errorf("%d archives, of which one is to be opened: %s", len(names), bounded.Join(names, ", ", 1<<10))
+	}
+	only := w.archives[0]
+	f, err := regular.Open(w.fsys, only.real)
+	if err != nil {
+		return fmt.Errorf("%s: %w", only.path, err)
+	}
+	defer f.Close()
+	if err := w.c.archive(f); err != nil {
+		return fmt.Errorf("%s: %w", only.path, err)
+	}
+	return nil
 }
 
 func (w *walk) read(name string) ([]byte, error) {
@@ -79,14 +114,36 @@ func (w *walk) search(at folder) {
 		w.recording(at.path, entries)
 		return
 	}
+	if w.has(entries, insightsVersion) && w.has(entries, insightsGathers) {
+		w.c.roots[at.path], w.c.insights[at.path] = true, true
+		w.recording(at.path, entries)
+		return
+	}
 	for _, e := range entries {
 		if e.folder != nil {
 			w.search(*e.folder)
-		} else if p := inHeap(e.name); p.role != roleNone {
+			continue
+		}
+		name := path.Join(at.path, e.name)
+		if p := inHeap(name); p.role != roleNone {
 			p.root = at.path
-			w.found = append(w.found, foundFile{path.Join(at.path, e.name), e.real, p})
+			w.found = append(w.found, foundFile{path: name, real: e.real, place: p, outside: true})
+		}
+		if isArchive(e.name) {
+			w.archives = append(w.archives, foundFile{path: name, real: e.real})
 		}
 	}
+}
+
+// has reports whether a file in a folder of these entries exists.
+func (w *walk) has(entries []entry, name string) bool {
+	dir, base := path.Split(name)
+	for _, e := range entries {
+		if e.folder != nil && e.name == path.Clean(dir) {
+			return slices.ContainsFunc(w.list(*e.folder), func(e entry) bool { return e.folder == nil && e.name == base })
+		}
+	}
+	return false
 }
 
 // note remembers what the name of an entry says about who wrote its folder.
@@ -105,12 +162,12 @@ func (w *walk) recording(root string, entries []entry) {
 		if e.folder == nil {
 			name := path.Join(e.parent, e.name)
 			rel, _ := below(root, name)
-			if p := placeOf(root, rel); p.role != roleNone {
-				w.found = append(w.found, foundFile{name, e.real, p})
+			if p := w.c.placeIn(root, rel); p.role != roleNone {
+				w.found = append(w.found, foundFile{path: name, real: e.real, place: p})
 			}
 			continue
 		}
-		if rel, _ := below(root, e.folder.path); mayHold(rel) {
+		if rel, _ := below(root, e.folder.path); w.c.mayHold(root, rel) {
 			w.c.noteSpace(rel)
 			w.recording(root, w.list(*e.folder))
 		}

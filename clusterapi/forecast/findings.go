@@ -21,6 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
@@ -32,7 +33,7 @@ func (f *Forecast) check(
 	run := o.Preflight
 	run.Input = in
 	if run.Checks == nil {
-		run.Checks = preconditions.Default()
+		run.Checks = rules.Default(rules.Options{})
 	}
 	if run.PlanTarget == nil && f.Next != f.To {
 		run.PlanTarget, _ = semver.StrictNewVersion(f.To) // nil if it is not one

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/graph/path"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -135,7 +134,12 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 		Cluster: string(cv.Spec.ClusterID), Channel: cv.Spec.Channel, From: cv.Status.Desired.Version, To: o.To, Next: o.To,
 	}
 	input := o.Preflight.Input
-	readRecording(r, &input)
+	if input.Now.IsZero() {
+		input.Now = clusterapi.TimeOf(r)
+	}
+	if input.Now.IsZero() {
+		input.Now = time.Now()
+	}
 	f.Time = input.Now
 	if err := f.findPath(cv, o); err != nil {
 		return nil, err
@@ -164,23 +168,6 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 	}
 	f.sort()
 	return f, ctx.Err()
-}
-
-// readRecording takes time and alerts from a reader that has them, unless they are set.
-func readRecording(r clusterapi.Reader, in *preconditions.Input) {
-	if timed, ok := r.(interface{ Time() time.Time }); ok && in.Now.IsZero() {
-		in.Now = timed.Time()
-	}
-	if in.Now.IsZero() {
-		in.Now = time.Now()
-	}
-	alerted, ok := r.(interface{ Alerts() ([]byte, bool) })
-	if !ok || in.Alerts != nil {
-		return
-	}
-	if raw, ok := alerted.Alerts(); ok {
-		in.Alerts = risk.RecordedAlerts(raw)
-	}
 }
 
 // targetOf is the release to update to next, as the path or the cluster knows it.

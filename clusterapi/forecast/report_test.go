@@ -57,16 +57,17 @@ func signs(tb testing.TB, f *forecast.Forecast) string {
 	return out.String()
 }
 
-// Every recorded cluster, to its next patch and minor version. The minor update has the
+// Every recorded cluster and the Insights archive, to its next patch and minor version. The minor update has the
 // contents of real releases.
 func TestRecordedClusters(t *testing.T) {
 	var out strings.Builder
 	for _, c := range []struct{ name, patch, minor string }{
-		{"4.14.1-degraded", "4.14.2", "4.15.0"},
-		{"4.14.1-workers-started-updating-multiple-pools", "4.14.2", "4.15.0"},
-		{"4.15.0-ec2-early", "4.15.1", "4.16.0"},
-		{"not-upgrading", "4.14.2", "4.15.0"},
-		{"recommend", "4.14.2", "4.15.0"},
+		{"clusters/4.14.1-degraded", "4.14.2", "4.15.0"},
+		{"clusters/4.14.1-workers-started-updating-multiple-pools", "4.14.2", "4.15.0"},
+		{"clusters/4.15.0-ec2-early", "4.15.1", "4.16.0"},
+		{"clusters/not-upgrading", "4.14.2", "4.15.0"},
+		{"clusters/recommend", "4.14.2", "4.15.0"},
+		{"insights-4.7", "4.7.17", "4.8.0"},
 	} {
 		cluster := recorded(t, c.name)
 		cv := checktest.Get(clusterapi.Read[configv1.ClusterVersion](t.Context(), cluster, clusterapi.Key("", "version")))(t)

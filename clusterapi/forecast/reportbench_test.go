@@ -35,7 +35,7 @@ func BenchmarkFleet(b *testing.B) {
 	names := []string{"4.14.1-degraded", "4.14.1-workers-started-updating-multiple-pools", "not-upgrading", "4.15.0-ec2-early"}
 	var clusters []forecast.Cluster
 	for i := range 100 {
-		reader := copied{recorded(b, names[i%len(names)]), fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)}
+		reader := copied{recorded(b, "clusters/"+names[i%len(names)]), fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)}
 		clusters = append(clusters, forecast.Cluster{Name: fmt.Sprint(i), Reader: reader})
 	}
 	for name, releases := range map[string]payload.Images{

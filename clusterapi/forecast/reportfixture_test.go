@@ -16,10 +16,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
-// recorded opens one of the recorded clusters.
+// recorded opens a recorded cluster, or the Insights archive.
 func recorded(tb testing.TB, name string) *dump.Recording {
 	tb.Helper()
-	dir := filepath.Join(testdata.Dir(tb), "clusters", name)
+	dir := filepath.Join(testdata.Dir(tb), name)
 	return checktest.Get(dump.Open(tb.Context(), os.DirFS(dir), dump.Options{}))(tb)
 }
 

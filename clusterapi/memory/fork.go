@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,6 +68,27 @@ type reading struct {
 	done      chan struct{}
 	err       error
 	calledOff bool // the context of the caller that reads has ended
+}
+
+// Time returns the time of [Options].Clock or, without one, that of [Options].Base; zero
+// without both. See [clusterapi.TimeOf].
+func (c *Cluster) Time() time.Time {
+	if c.o.Clock != nil {
+		return c.o.Clock.Now()
+	}
+	return clusterapi.TimeOf(c.o.Base)
+}
+
+// Firing returns the alerts of [Options].Base. The error is that of
+// [clusterapi.AlertsOf].
+func (c *Cluster) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
+	return clusterapi.AlertsOf(ctx, c.o.Base)
+}
+
+// Assumed reports whether [Options].Base takes a kind for complete without evidence.
+// See [clusterapi.Assumed].
+func (c *Cluster) Assumed(gvk schema.GroupVersionKind) bool {
+	return clusterapi.Assumed(c.o.Base, gvk)
 }
 
 func newFork(base clusterapi.Reader) *fork {

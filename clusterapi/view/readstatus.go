@@ -22,10 +22,11 @@ import (
 
 // StatusOptions are the options of [ReadStatus]. The zero value works.
 type StatusOptions struct {
-	// Now is the time of the status; zero means the real one. A recording has a
-	// time of its own.
+	// Now is the time of the status; zero means that of the reader (see
+	// [clusterapi.TimeOf]), else the real one.
 	Now time.Time
-	// Alerts returns those that fire; nil leaves them out.
+	// Alerts returns those that fire; nil means those of the reader (see
+	// [clusterapi.AlertsOf]), and none if it has none.
 	Alerts func(context.Context) ([]clusterapi.Alert, error)
 	// Components returns those of the release that the cluster updates to, as far as
 	// they belong on it. With them the status reports at which runlevel the update
@@ -43,11 +44,18 @@ func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*Sta
 	if err != nil {
 		return nil, err
 	}
-	now := o.Now
+	return AssessStatus(objects, timeOf(r, o.Now))
+}
+
+// timeOf returns the time of a view: now, else that of the reader, else the real one.
+func timeOf(r clusterapi.Reader, now time.Time) time.Time {
+	if now.IsZero() {
+		now = clusterapi.TimeOf(r)
+	}
 	if now.IsZero() {
 		now = clock.RealClock{}.Now()
 	}
-	return AssessStatus(objects, now)
+	return now
 }
 
 // statusReader reads the objects of a status. Those of a kind that is fresh are kept.
@@ -90,28 +98,34 @@ func (s *statusReader) read(ctx context.Context) (*Objects, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.o.Alerts != nil {
-		alerts, err := s.o.Alerts(ctx)
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			s.objects.Missing = append(s.objects.Missing, Missing{Kind: kindAlert, Reason: err.Error()})
-		}
-		s.objects.Alerts = alerts
+	if err := s.readAlerts(ctx); err != nil {
+		return nil, err
 	}
 	s.objects.Assumed = nil
-	if by, ok := s.reader.(interface {
-		Assumed(gvk schema.GroupVersionKind) bool
-	}); ok { // a recording
-		for _, gvk := range assumedKinds {
-			if by.Assumed(gvk) {
-				s.objects.Assumed = append(s.objects.Assumed, gvk.Kind)
-			}
+	for _, gvk := range assumedKinds {
+		if clusterapi.Assumed(s.reader, gvk) {
+			s.objects.Assumed = append(s.objects.Assumed, gvk.Kind)
 		}
 	}
 	objects := s.objects
 	return &objects, nil
+}
+
+// readAlerts reads the alerts. It fails only when ctx ends.
+func (s *statusReader) readAlerts(ctx context.Context) error {
+	read := s.o.Alerts
+	if read == nil {
+		read = func(ctx context.Context) ([]clusterapi.Alert, error) { return clusterapi.AlertsOf(ctx, s.reader) }
+	}
+	alerts, err := read(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && (s.o.Alerts != nil || !errors.Is(err, clusterapi.ErrNotCollected)):
+		s.objects.Missing = append(s.objects.Missing, Missing{Kind: kindAlert, Reason: err.Error()})
+	}
+	s.objects.Alerts = alerts
+	return nil
 }
 
 // assumedKinds are those of which the absence of an object says something.

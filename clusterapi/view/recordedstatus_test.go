@@ -41,7 +41,7 @@ func TestStatusOfRecording(t *testing.T) {
 		}
 		text := func(r clusterapi.Reader) string {
 			t.Helper()
-			s := checktest.Get(view.ReadStatus(t.Context(), r, view.StatusOptions{Now: c.v.Now(), Components: c.components}))(t)
+			s := checktest.Get(view.ReadStatus(t.Context(), r, view.StatusOptions{Components: c.components}))(t)
 			for _, chain := range s.Waits {
 				seen[chain[0].Runlevel] = true
 			}
@@ -82,11 +82,14 @@ func TestRecordedStatusAssumed(t *testing.T) {
 	} {
 		delete(tree, "must-gather.local.1/quay-io-x-sha256-0/cluster-scoped-resources/"+tc.drop+".yaml")
 		recording := checktest.Get(dump.Open(t.Context(), tree, dump.Options{}))(t)
-		status := checktest.Get(view.ReadStatus(t.Context(), recording, view.StatusOptions{Now: recording.Time()}))(t)
-		var text strings.Builder
-		checktest.OK(t, status.WriteText(io.Discard, &text, view.StatusText{}))
-		if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {
-			t.Errorf("without %q: %s", tc.drop, text.String())
+		for _, r := range []clusterapi.Reader{recording, clusterapi.ReadOnly(recording), memory.New(memory.Options{Base: recording})} {
+			status := checktest.Get(view.ReadStatus(t.Context(), r, view.StatusOptions{}))(t)
+			checktest.Equal(t, recording.Time(), status.Now, "time")
+			var text strings.Builder
+			checktest.OK(t, status.WriteText(io.Discard, &text, view.StatusText{}))
+			if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {
+				t.Errorf("without %q: %s", tc.drop, text.String())
+			}
 		}
 	}
 }

@@ -36,7 +36,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
-	"github.com/clusterupdate/clusterupdate/graph/risk"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -125,10 +124,7 @@ func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view
 	if err != nil {
 		return nil, err
 	}
-	so := view.StatusOptions{Now: recording.Time()}
-	if alerts, ok := recording.Alerts(); ok {
-		so.Alerts = risk.RecordedAlerts(alerts).Firing
-	}
+	var so view.StatusOptions
 	if o.payload != "" {
 		p, err := manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 		if err != nil {

@@ -24,7 +24,7 @@ type Options struct {
 	Checks []preconditions.Check
 	// Input is what checks judge by besides the cluster: payloads, alerts,
 	// backups and so on. Its Reader and Transition are set by the function. Now,
-	// the zero time, means the real one.
+	// the zero time, means that of the cluster ([clusterapi.TimeOf]), else the real one.
 	Input preconditions.Input
 	// Payloads supplies the payloads that Input lacks, where their images are
 	// known. Nil: checks that need them are Unknown.
@@ -66,6 +66,9 @@ func (o *Options) run(
 	target = completeRelease(cv, target)
 	in := o.Input
 	in.Reader = r
+	if in.Now.IsZero() {
+		in.Now = clusterapi.TimeOf(r)
+	}
 	if in.Now.IsZero() {
 		in.Now = clock.RealClock{}.Now()
 	}

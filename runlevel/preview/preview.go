@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
@@ -56,7 +57,8 @@ type Options struct {
 	// Key makes the digits that stand for credentials: with one key, equal
 	// previews have equal texts. nil is a random one.
 	Key []byte
-	// Clock gives the times of what is created; nil means the real one.
+	// Clock gives the times of what is created; nil means one that stands at the time
+	// of Reader ([clusterapi.TimeOf]), if it has one, else the real one.
 	Clock clock.WithTicker
 }
 
@@ -239,6 +241,9 @@ func Run(ctx context.Context, tasks []*manifest.Task, o Options) (*Preview, erro
 	}
 	if o.Server != nil && !o.Server.DryRun() {
 		return nil, errors.New("preview: the Server would store what it is sent: it is not in dry run")
+	}
+	if now := clusterapi.TimeOf(o.Reader); o.Clock == nil && !now.IsZero() {
+		o.Clock = reconcile.NewClock(now)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

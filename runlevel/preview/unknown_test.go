@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -170,5 +171,39 @@ func TestReadFails(t *testing.T) {
 	}
 	if _, err := preview.Run(t.Context(), []*manifest.Task{nil}, preview.Options{Reader: cluster(t, "")}); err == nil {
 		t.Error("with a nil task")
+	}
+}
+
+// assuming takes all ConfigMaps for recorded, at a time.
+type assuming struct{ clusterapi.Reader }
+
+func (assuming) Assumed(gvk schema.GroupVersionKind) bool { return gvk.Kind == "ConfigMap" }
+
+func (assuming) Time() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// What is created since the reader assumes that it is absent is named, and the time is
+// that of the reader.
+func TestAssumedKinds(t *testing.T) {
+	const there = "{apiVersion: v1, kind: ConfigMap, metadata: {name: there, namespace: ns}}\n"
+	const missing = "{apiVersion: v1, kind: ConfigMap, metadata: {name: missing, namespace: ns}}\n"
+	const assumed = "All objects of these kinds were recorded: ConfigMap."
+	for _, tt := range []struct {
+		name   string
+		reader clusterapi.Reader
+		text   string
+		says   bool
+	}{
+		{"one is missing", assuming{cluster(t, there)}, missing, true},
+		{"read only", clusterapi.ReadOnly(assuming{cluster(t, there)}), missing, true},
+		{"none is missing", assuming{cluster(t, there)}, there, false},
+		{"nothing is assumed", cluster(t, there), missing, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := run(t, tt.reader, tt.text)
+			checktest.Equal(t, tt.says, slices.Contains(p.Assumed, assumed), "%q", p.Assumed)
+			if want := clusterapi.TimeOf(tt.reader); !want.IsZero() && !p.Time.Equal(want) {
+				t.Errorf("time %s, want %s", p.Time, want)
+			}
+		})
 	}
 }

@@ -66,6 +66,9 @@ func (r *run) assumed(p *Preview) []string {
 	if len(r.namespaces) > 0 {
 		out = append(out, "Namespaces that were not collected exist: "+strings.Join(slices.Sorted(maps.Keys(r.namespaces)), ", ")+".")
 	}
+	if kinds := r.assumedKinds(p); len(kinds) > 0 {
+		out = append(out, "All objects of these kinds were recorded: "+strings.Join(kinds, ", ")+".")
+	}
 	if kinds := r.shapeless(p); len(kinds) > 0 {
 		out = append(out, "Lists are compared as one value each, since no definition says what their elements are known by: "+strings.Join(kinds, ", ")+".")
 	}
@@ -82,6 +85,19 @@ func (r *run) assumed(p *Preview) []string {
 		out = append(out, fmt.Sprintf("Removals are not predicted for %s whose managedFields do not name %q: an apply takes away only what it has set itself.", text.Plural(foreign, "object"), clusterapi.ManagerPayload))
 	}
 	return out
+}
+
+// assumedKinds are the kinds of which objects count as absent on the word of the reader
+// alone, sorted.
+func (r *run) assumedKinds(p *Preview) []string {
+	kinds := make(map[string]bool)
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if c.old == nil && c.Action != Unknown && clusterapi.Assumed(r.o.Reader, c.Object.GroupVersionKind) {
+			kinds[c.Object.Kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
 }
 
 // shapeless are the kinds of objects that were compared without a Go type and

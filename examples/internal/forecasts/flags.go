@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // Flags are the flags of a forecast, and the options that follow from them.
@@ -105,7 +106,7 @@ func (o *Flags) check() error {
 func (o *Flags) checkLists() error {
 	for _, allow := range o.allow {
 		name, why, _ := strings.Cut(allow, "=")
-		known := slices.ContainsFunc(preconditions.Default(), func(c preconditions.Check) bool { return c.Name() == name })
+		known := slices.ContainsFunc(rules.Default(rules.Options{}), func(c preconditions.Check) bool { return c.Name() == name })
 		if why == "" || !known {
 			return program.Usagef("-allow %s: not the name of a check, =, and why", allow)
 		}
