@@ -2,9 +2,13 @@ package forecast
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -23,6 +27,21 @@ func (c Cause) String() string {
 		return c.Chain.String() + ": " + m
 	}
 	return c.Chain.String()
+}
+
+// versionChain is a chain about the ClusterVersion, in words of the rehearsal.
+func versionChain(conditions []configv1.ClusterOperatorStatusCondition, message string) view.Chain {
+	link := view.Link{
+		Object:  &view.Resource{Group: configv1.GroupName, Kind: "ClusterVersion", Name: "version"},
+		Message: message,
+	}
+	if c := clusterapi.FindCondition(conditions, configv1.OperatorProgressing); c != nil {
+		link.State = fmt.Sprintf("%s=%s", c.Type, c.Status)
+		if since := c.LastTransitionTime.Time; !since.IsZero() {
+			link.Since = &since
+		}
+	}
+	return view.Chain{link}
 }
 
 // last is the last link of the chain.

@@ -3,14 +3,21 @@ package forecast
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -22,6 +29,9 @@ type RehearseOptions struct {
 	// From is the release that the cluster has last completed an update to, To the one
 	// to update to.
 	From, To *payload.Image
+	// Desired is the release that the cluster is being updated to, if that is not To; nil
+	// otherwise. Without it such an update is Refused.
+	Desired *payload.Image
 	// Timing says how long things take; a zero field means that of DefaultTiming.
 	Timing Timing
 	// Runs is how many times to play the update, with other times drawn from Timing;
@@ -41,8 +51,11 @@ type RehearseOptions struct {
 	// Heal repairs what is recorded as broken, after a time from the start. Keys
 	// are like those of Faults.
 	Heal map[string]time.Duration
-	// Faults breaks operators and nodes: operator/etcd, node/worker-0.
+	// Faults breaks operators and nodes, operator/etcd or node/worker-0, as the update
+	// begins.
 	Faults map[string]simulation.Fault
+	// Calls makes calls of the API fail at random.
+	Calls reconcile.Faults
 	// Plan is carried out in place of a plain update; nil means none.
 	Plan *plan.Plan
 	// Observe gets the events of the updater, the node rollout and the plan of the
@@ -108,8 +121,94 @@ type Quantile struct {
 // Rehearse plays an update of a cluster to its end. The error is that of reading the
 // cluster or of an option that cannot work; an update that fails is an outcome.
 func Rehearse(ctx context.Context, o RehearseOptions) (*Rehearsal, error) {
-	if o.Reader == nil || o.From == nil || o.To == nil {
-		return nil, errors.New("forecast: RehearseOptions need Reader, From and To")
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
 	}
-	return nil, errors.New("forecast: not here yet")
+	s, err := newScene(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
+	}
+	if s.refused != nil {
+		return &Rehearsal{Outcome: Refused, Start: s.now, Why: []Cause{*s.refused}, Timeline: &timeline.Timeline{Start: s.now}}, nil
+	}
+	runs := make([]*result, max(o.Runs, 1))
+	err = reconcile.Each(ctx, runtime.GOMAXPROCS(0), len(runs), func(ctx context.Context, i int) error {
+		observe := o.Observe
+		if i > 0 {
+			observe = nil
+		}
+		r, err := newRun(ctx, s, o.Seed+uint64(i), observe)
+		if err != nil {
+			return err
+		}
+		runs[i], err = r.play(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
+	}
+	return s.summary(runs), nil
+}
+
+// check returns what is wrong with the options.
+func (o *RehearseOptions) check() error {
+	if o.Reader == nil || o.From == nil || o.To == nil {
+		return errors.New("RehearseOptions need Reader, From and To")
+	}
+	if err := options.NonNegative(*o); err != nil {
+		return err
+	}
+	operators := o.To.Payload.Operators()
+	for part, f := range o.Faults {
+		kind, name, _ := strings.Cut(part, "/")
+		known := slices.ContainsFunc(operators, func(op manifest.Operator) bool { return op.Name == name })
+		if f.Kind == "" || name == "" || kind != "node" && (kind != "operator" || !known) {
+			return fmt.Errorf("RehearseOptions.Faults[%s] names neither a node nor an operator of %s, or no kind of fault", part, o.To.Version())
+		}
+	}
+	for part, after := range o.Heal {
+		if kind, name, _ := strings.Cut(part, "/"); name == "" || after < 0 || !slices.Contains([]string{"node", "operator", "pod"}, kind) {
+			return fmt.Errorf("RehearseOptions.Heal[%s] names neither an operator, a node nor a pod, or has a negative time", part)
+		}
+	}
+	return nil
+}
+
+// summary puts the runs together.
+func (s *scene) summary(runs []*result) *Rehearsal {
+	shown := runs[0]
+	out := &Rehearsal{Quantiles: Quantiles{Runs: len(runs)}}
+	var control, total []time.Duration
+	for _, r := range runs {
+		s.assumed.add(r.assumed...)
+		if r.outcome != Completed {
+			if shown.outcome == Completed {
+				shown = r
+			}
+			continue
+		}
+		control = append(control, r.control)
+		total = append(total, r.total)
+	}
+	out.Outcome = shown.outcome
+	out.Why = shown.why
+	out.Start = shown.start
+	out.ControlPlane = shown.control
+	out.Total = shown.total
+	out.Timeline = shown.timeline
+	out.Assumed = s.assumed.list()
+	out.Quantiles.Completed = len(total)
+	out.Quantiles.ControlPlane = quantile(control)
+	out.Quantiles.Total = quantile(total)
+	return out
+}
+
+// quantile returns the quantiles of durations, zero without any.
+func quantile(all []time.Duration) Quantile {
+	if len(all) == 0 {
+		return Quantile{}
+	}
+	slices.Sort(all)
+	at := func(percent int) time.Duration { return all[(len(all)*percent+99)/100-1] }
+	return Quantile{P50: at(50), P90: at(90), Max: at(100)}
 }

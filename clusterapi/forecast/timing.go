@@ -2,9 +2,14 @@ package forecast
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
 // Distribution says how long work takes: half of it at most Median, nine of ten at
@@ -37,7 +42,7 @@ type Timing struct {
 // names its source.
 func DefaultTiming() Timing {
 	return Timing{
-		Operator: Distribution{Median: 6 * time.Minute, P90: 8 * time.Minute,
+		Operator: Distribution{Median: 6 * time.Minute, P90: 7 * time.Minute,
 			Source: "documentation: 60 minutes for the operators, which a minor update passes in ten stages"},
 		Drain: Distribution{Median: 5 * time.Second, P90: 30 * time.Second,
 			Source: "assumed: few pods need their grace period of 30 seconds"},
@@ -53,4 +58,76 @@ func DefaultTiming() Timing {
 // other than that something is absent or was not collected.
 func ObservedTiming(ctx context.Context, r clusterapi.Reader) (Timing, error) {
 	return DefaultTiming(), nil
+}
+
+// draw returns how long work takes in the run of a seed.
+func (s *scene) draw(seed uint64) func(simulation.Work) time.Duration {
+	t := s.o.Timing.withDefaults()
+	return func(w simulation.Work) time.Duration {
+		pool := s.poolOf[w.Name]
+		switch w.Kind {
+		case simulation.WorkOperator:
+			return t.of(t.Operators, w.Name, t.Operator).draw(seed, w)
+		case simulation.WorkPodStop:
+			return t.Drain.draw(seed, w)
+		case simulation.WorkApply:
+			d := t.Pull.draw(seed, w)
+			if s.podless {
+				w.Kind = simulation.WorkPodStop
+				d += t.Drain.draw(seed, w)
+			}
+			return d
+		case simulation.WorkReboot:
+			return t.of(t.Reboots, pool, t.Reboot).draw(seed, w)
+		}
+		return 0
+	}
+}
+
+// of is the distribution of that name, or the general one.
+func (t *Timing) of(names map[string]Distribution, name string, general Distribution) Distribution {
+	if d, ok := names[name]; ok && d.Median > 0 {
+		return d
+	}
+	return general
+}
+
+// withDefaults fills in what is zero.
+func (t Timing) withDefaults() Timing {
+	d := DefaultTiming()
+	for _, f := range []struct{ field, value *Distribution }{
+		{&t.Operator, &d.Operator}, {&t.Drain, &d.Drain}, {&t.Pull, &d.Pull}, {&t.Reboot, &d.Reboot},
+	} {
+		if f.field.Median == 0 {
+			*f.field = *f.value
+		}
+	}
+	return t
+}
+
+// z90 is how many standard deviations nine of ten are below.
+const z90 = 1.2815515655446004
+
+// draw draws the time of a piece of work: the same for the same seed and work, whatever
+// else is drawn.
+func (d Distribution) draw(seed uint64, w simulation.Work) time.Duration {
+	if d.P90 <= d.Median || d.Median <= 0 {
+		return d.Median
+	}
+	sigma := math.Log(float64(d.P90)/float64(d.Median)) / z90
+	quantile := func(t time.Duration) float64 { // of a time
+		z := math.Log(float64(t)/float64(d.Median)) / sigma
+		return (1 + math.Erf(z/math.Sqrt2)) / 2
+	}
+	low, high := quantile(d.Median/4), quantile(4*d.P90)
+	u := low + (high-low)*uniform(seed, w)
+	z := math.Sqrt2 * math.Erfinv(2*u-1)
+	return time.Duration(float64(d.Median) * math.Exp(sigma*z)).Round(time.Second)
+}
+
+// uniform is a number from 0 to 1 that follows from the seed and the work.
+func uniform(seed uint64, w simulation.Work) float64 {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n%s\n%s\n%s\n", seed, w.Kind, w.Name, w.For)
+	return float64(binary.BigEndian.Uint64(h.Sum(nil))>>11) / (1 << 53)
 }

@@ -42,7 +42,11 @@ func (c *Cluster) build(ctx context.Context, o Options) error {
 	if o.Pools == nil {
 		o.Pools = []Pool{{Name: mcp.PoolWorker, Nodes: 3}}
 	}
+	c.Expect(o.Release)
 	r := c.newestFirst()[0]
+	for _, expected := range o.Expected {
+		c.Expect(expected)
+	}
 	b := &builder{cluster: c, options: o, release: r, now: c.clock.Now()}
 	for _, step := range []func() error{b.configuration, b.machineConfiguration, b.operators, b.workloads} {
 		if err := step(); err != nil {
@@ -200,27 +204,36 @@ func (b *builder) operators() error {
 		if o.Name == "" {
 			return errors.New("an operator of Options.Release has no name")
 		}
-		co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Annotations: b.operatorAnnotations(o.Name)}}
-		co.Status.Versions = op.Versions
-		at := metav1.NewTime(b.now.Add(-age + time.Hour).Truncate(time.Second))
-		set := func(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, message string) {
-			setCondition(&co.Status.Conditions, t, status, "AsExpected", message, at)
-		}
-		set(configv1.OperatorProgressing, configv1.ConditionFalse, "Cluster operator is at "+b.release.Version)
-		set(configv1.OperatorAvailable, configv1.ConditionTrue, "")
-		set(configv1.OperatorDegraded, configv1.ConditionFalse, "")
-		set(configv1.OperatorUpgradeable, configv1.ConditionTrue, "")
-		u, err := clusterapi.ToUnstructured(co)
+		u, err := b.operatorAtRest(op)
 		if err != nil {
 			return err
-		}
-		// Typed objects write null where these are empty.
-		for _, field := range []string{"relatedObjects", "extension"} {
-			unstructured.RemoveNestedField(u.Object, "status", field)
 		}
 		b.add(u)
 	}
 	return nil
+}
+
+// operatorAtRest is a ClusterOperator that is well at the release.
+func (b *builder) operatorAtRest(op *operator) (*unstructured.Unstructured, error) {
+	co := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: op.Name, Annotations: b.operatorAnnotations(op.Name)}}
+	co.Status.Versions = op.Versions
+	at := metav1.NewTime(b.now.Add(-age + time.Hour).Truncate(time.Second))
+	set := func(t configv1.ClusterStatusConditionType, status configv1.ConditionStatus, message string) {
+		setCondition(&co.Status.Conditions, t, status, "AsExpected", message, at)
+	}
+	set(configv1.OperatorProgressing, configv1.ConditionFalse, "Cluster operator is at "+b.release.Version)
+	set(configv1.OperatorAvailable, configv1.ConditionTrue, "")
+	set(configv1.OperatorDegraded, configv1.ConditionFalse, "")
+	set(configv1.OperatorUpgradeable, configv1.ConditionTrue, "")
+	u, err := clusterapi.ToUnstructured(co)
+	if err != nil {
+		return nil, err
+	}
+	// Typed objects write null where these are empty.
+	for _, field := range []string{"relatedObjects", "extension"} {
+		unstructured.RemoveNestedField(u.Object, "status", field)
+	}
+	return u, nil
 }
 
 // operatorAnnotations are those of an operator's manifest, or without one those by
@@ -306,7 +319,7 @@ func (b *builder) workloads() error {
 
 // machineConfiguration adds MachineConfigs, pools and nodes.
 func (b *builder) machineConfiguration() error {
-	cc := controllerConfig(b.release)
+	cc := controllerConfig(b.release, string(b.topology()))
 	b.add(cc)
 	pools := append([]Pool{{Name: mcp.PoolMaster, Nodes: b.options.ControlPlane}}, b.options.Pools...)
 	for _, role := range []string{mcp.PoolMaster, mcp.PoolWorker} {

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -29,6 +28,8 @@ type Cluster struct {
 	clock     clock.WithTicker
 	logger    *slog.Logger
 	timing    Timing
+	draw      func(Work) time.Duration
+	assumed   []string
 	faults    faults
 	running   atomic.Bool
 	begun     atomic.Bool // a behaviour has begun
@@ -64,6 +65,7 @@ func New(o Options) (*Cluster, error) {
 		clock:   o.Clock,
 		logger:  o.Logger,
 		timing:  o.Timing.withDefaults(),
+		draw:    o.Draw,
 	}
 	for name, f := range o.NodeFaults {
 		c.faults.set("node/"+name, f)
@@ -73,33 +75,14 @@ func New(o Options) (*Cluster, error) {
 			c.faults.set(workloadPart(w.namespace(), w.Name), w.Fault)
 		}
 	}
-	c.Expect(o.Release)
-	if o.Objects != nil {
-		if err := c.Load(withOwnUIDs(o.Objects)...); err != nil {
-			return nil, fmt.Errorf("simulation: %w", err)
-		}
-		return c, nil
+	fill := c.build
+	if o.Memory.Base != nil {
+		fill = c.settle
 	}
-	if err := c.build(internal(context.Background()), o); err != nil {
+	if err := fill(internal(context.Background()), o); err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
 	return c, nil
-}
-
-// withOwnUIDs returns the objects, without the UIDs that an earlier one has:
-// dumps that were edited by hand hold such.
-func withOwnUIDs(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
-	seen := make(map[types.UID]bool, len(objects))
-	out := slices.Clone(objects)
-	for i, u := range out {
-		uid := u.GetUID()
-		if uid != "" && seen[uid] {
-			out[i] = u.DeepCopy()
-			out[i].SetUID("")
-		}
-		seen[uid] = true
-	}
-	return out
 }
 
 // Shares reports whether r is c itself; see [clusterapi.Shared].
@@ -158,6 +141,9 @@ func newRelease(r Release) *release {
 	}
 	if r.KubeVersion == "" {
 		r.KubeVersion = kubeVersionOf(r.Version)
+	}
+	if r.Controller == "" {
+		r.Controller = digest("machine-config-operator " + r.Version)[:40]
 	}
 	p := &release{Release: r, operators: make(map[string]*operator, len(r.Operators))}
 	position := make(map[string]int, len(r.Manifests))

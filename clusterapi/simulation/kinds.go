@@ -29,6 +29,9 @@ const (
 	annotationDisk = clusterapi.AnnotationPrefix + "simulated-disk"
 	// annotationBoot on a node that is to reboot is the boot id to leave.
 	annotationBoot = clusterapi.AnnotationPrefix + "simulated-boot"
+	// annotationRecorded on a pool of a fork is the name of its recorded config, and that
+	// by which the simulation would have called it.
+	annotationRecorded = clusterapi.AnnotationPrefix + "simulated-recorded"
 )
 
 // fieldManager owns the fields that the simulation writes.

@@ -36,7 +36,9 @@ func (p *poolReport) report(status *configv1.ClusterOperatorStatus, now metav1.T
 			message = "One or more machine config pools are degraded, please see `oc get mcp` for further details and resolve before upgrading"
 		}
 	}
-	setCondition(&status.Conditions, configv1.OperatorUpgradeable, on, reason, message, now)
+	if c := condition(status.Conditions, configv1.OperatorUpgradeable); c == nil || c.Status != on || message != "" {
+		setCondition(&status.Conditions, configv1.OperatorUpgradeable, on, reason, message, now)
+	}
 }
 
 // machineConfigWork does what the machine-config operator does in addition to
@@ -92,7 +94,11 @@ func (p *process) machineConfigWork(ctx context.Context, r *release, status *con
 func (p *process) ensureControllerConfig(ctx context.Context, r *release) error {
 	o, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if apierrors.IsNotFound(err) {
-		return p.create(ctx, controllerConfig(r))
+		topology, err := readTopology(ctx, p.api)
+		if err != nil {
+			return err
+		}
+		return p.create(ctx, controllerConfig(r, topology))
 	}
 	if err != nil || describes(o.Unstructured(), r) {
 		return err

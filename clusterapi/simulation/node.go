@@ -134,6 +134,9 @@ func (d *daemon) decide() (*nodeStep, error) {
 	if d.annotation(mcp.AnnotationPostConfigAction) == mcp.PostConfigActionRebooting {
 		return d.reboot()
 	}
+	if !isUp(d.node) {
+		return &nodeStep{}, nil // no daemon runs
+	}
 	current, desired := d.annotation(mcp.AnnotationCurrentConfig), d.annotation(mcp.AnnotationDesiredConfig)
 	step := &nodeStep{}
 	switch {
@@ -325,7 +328,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 		if d.run.staged.IsZero() {
 			d.run.staged = d.now
 		}
-		if left := d.run.staged.Add(d.p.c.timing.Apply).Sub(d.now); left > 0 {
+		if left := d.run.staged.Add(d.p.c.takes(WorkApply, d.node.Name, to, d.p.c.timing.Apply)).Sub(d.now); left > 0 {
 			step.again = left
 			return nil
 		}
@@ -359,6 +362,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 	ready := nodeCondition(&d.node.Status, corev1.NodeReady)
 	down := ready != nil && ready.Status != corev1.ConditionTrue
 	bootID := d.node.Status.NodeInfo.BootID
+	takes := d.p.c.takes(WorkReboot, d.node.Name, bootID, d.p.c.timing.Reboot)
 	switch {
 	case !down && bootID != d.annotation(annotationBoot):
 		// Up again: the daemon takes over.
@@ -373,7 +377,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 		step.status = func(s *corev1.NodeStatus) {
 			setNodeReady(s, corev1.ConditionFalse, "KubeletNotReady", "node is shutting down", metav1.NewTime(d.now))
 		}
-		step.again = d.p.c.timing.Reboot
+		step.again = takes
 		if d.fault.is(FaultNodeReturnsOld) {
 			step.set(annotationDisk, "")
 			step.shown = true
@@ -383,7 +387,7 @@ func (d *daemon) reboot() (*nodeStep, error) {
 	case d.fault.is(FaultNodeStaysNotReady):
 		step.shown = true
 	default:
-		if left := ready.LastTransitionTime.Add(d.p.c.timing.Reboot).Sub(d.now); left > 0 {
+		if left := ready.LastTransitionTime.Add(takes).Sub(d.now); left > 0 {
 			step.again = left
 			return step, nil
 		}

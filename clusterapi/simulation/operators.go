@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -229,7 +230,7 @@ func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (re
 		now:     now,
 	}
 	if step.after == 0 {
-		step.after = o.p.c.timing.Operator
+		step.after = o.p.c.takes(WorkOperator, name, r.Version, o.p.c.timing.Operator)
 	}
 	var pools *poolReport
 	if name == machineConfigOperator {
@@ -279,15 +280,37 @@ type operatorStep struct {
 	now     time.Time
 }
 
-// working is the message while an operator goes to a version; it tells one
-// target from another.
-func (s *operatorStep) working() string { return "Working towards " + s.version }
+// workingTowards begins the message while an operator goes to a version, which tells
+// one target from another.
+const workingTowards = "Working towards "
+
+func (s *operatorStep) working() string { return workingTowards + s.version }
 
 // worked says whether the time that the operator works is over.
 func (s *operatorStep) worked(status *configv1.ClusterOperatorStatus) bool {
 	p := condition(status.Conditions, configv1.OperatorProgressing)
-	return p != nil && p.Status == configv1.ConditionTrue && p.Message == s.working() &&
-		!s.now.Before(p.LastTransitionTime.Add(s.after))
+	return s.works(p) && !s.now.Before(p.LastTransitionTime.Add(s.after))
+}
+
+// works says whether an operator is at work on the version, or on something that a
+// recording has in words of its own.
+func (s *operatorStep) works(p *configv1.ClusterOperatorStatusCondition) bool {
+	return p != nil && p.Status == configv1.ConditionTrue &&
+		(p.Message == s.working() || !strings.HasPrefix(p.Message, workingTowards))
+}
+
+// atRest says whether an operator is well and does nothing.
+func atRest(status *configv1.ClusterOperatorStatus) bool {
+	for t, want := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
+		configv1.OperatorAvailable:   configv1.ConditionTrue,
+		configv1.OperatorProgressing: configv1.ConditionFalse,
+		configv1.OperatorDegraded:    configv1.ConditionFalse,
+	} {
+		if c := condition(status.Conditions, t); c == nil || c.Status != want {
+			return false
+		}
+	}
+	return true
 }
 
 // advance changes the status to what holds now. It returns after how long to
@@ -297,13 +320,18 @@ func (s *operatorStep) advance(status *configv1.ClusterOperatorStatus) (again ti
 	set := func(t configv1.ClusterStatusConditionType, on configv1.ConditionStatus, reason, message string) {
 		setCondition(&status.Conditions, t, on, reason, message, now)
 	}
-	calm := func() {
-		set(configv1.OperatorAvailable, configv1.ConditionTrue, "AsExpected", "")
-		set(configv1.OperatorDegraded, configv1.ConditionFalse, "AsExpected", "")
+	// What is so already keeps its reason and message: they may be recorded.
+	ensure := func(t configv1.ClusterStatusConditionType, on configv1.ConditionStatus, message string) {
+		if c := condition(status.Conditions, t); c == nil || c.Status != on {
+			set(t, on, "AsExpected", message)
+		}
 	}
 	reached := reports(status.Versions, s.wanted)
+	if reached && s.fault == nil && atRest(status) {
+		return 0, false
+	}
 	if !reached {
-		if p := condition(status.Conditions, configv1.OperatorProgressing); p == nil || p.Status != configv1.ConditionTrue || p.Message != s.working() {
+		if p := condition(status.Conditions, configv1.OperatorProgressing); !s.works(p) {
 			if p != nil && p.Status == configv1.ConditionTrue {
 				p.LastTransitionTime = now // another target: the work begins again
 			}
@@ -315,7 +343,8 @@ func (s *operatorStep) advance(status *configv1.ClusterOperatorStatus) (again ti
 				set(configv1.OperatorDegraded, configv1.ConditionFalse, "AsExpected", "")
 			}
 		}
-		p := condition(status.Conditions, configv1.OperatorProgressing)
+	}
+	if p := condition(status.Conditions, configv1.OperatorProgressing); s.works(p) {
 		if left := p.LastTransitionTime.Add(s.after).Sub(s.now); left > 0 {
 			return left, false
 		}
@@ -338,11 +367,12 @@ func (s *operatorStep) advance(status *configv1.ClusterOperatorStatus) (again ti
 	if !reached {
 		status.Versions = slices.Clone(s.wanted)
 	}
-	set(configv1.OperatorProgressing, configv1.ConditionFalse, "AsExpected", "Cluster operator is at "+s.version)
+	ensure(configv1.OperatorProgressing, configv1.ConditionFalse, "Cluster operator is at "+s.version)
 	if s.fault.is(FaultFlaps) {
 		return s.flap(status, now), true
 	}
-	calm()
+	ensure(configv1.OperatorAvailable, configv1.ConditionTrue, "")
+	ensure(configv1.OperatorDegraded, configv1.ConditionFalse, "")
 	return 0, false
 }
 

@@ -44,15 +44,17 @@ type Options struct {
 	// Workloads run on the cluster in addition to its operators, with pods.
 	Workloads []Workload
 
-	// Objects, when not nil, are the whole cluster, for instance those of a
-	// dump: of the fields above only Clock and Release are used then, Release
-	// for what its operators report. Of two objects with one UID, as dumps
-	// edited by hand have them, the second gets another.
-	Objects []*unstructured.Unstructured
+	// Expected are releases that the cluster is on its way to, or has come from; nil
+	// means none. See [Cluster.Expect] for those to come.
+	Expected []Release
 
 	// Timing says how long things take; zero fields mean the defaults
 	// documented there.
 	Timing Timing
+
+	// Draw returns how long a piece of work takes, the same for the same work; zero
+	// means as Timing says, and so does nil.
+	Draw func(Work) time.Duration
 
 	// NodeFaults are faults of nodes by name.
 	NodeFaults map[string]*Fault
@@ -60,6 +62,10 @@ type Options struct {
 	// Memory are options of the backend. Its Clock is set to the simulation's
 	// where nil, and GracefulPods is always on. Its Intercept can make calls of
 	// the API fail; see [FromSimulation].
+	//
+	// With a Base the cluster is a fork of that, for instance of a recording. Nothing
+	// is added then: of the fields above only Clock, Release, Expected, Timing,
+	// Draw and NodeFaults are used. See [Cluster.Assumed].
 	Memory memory.Options
 
 	// Logger hears of behaviours that fail while Run drives them; nil means
@@ -80,6 +86,9 @@ type Release struct {
 	// OSImage is the pull spec of the operating system that machine config
 	// pools roll out; empty means one that is made up from Version.
 	OSImage string
+	// Controller is the commit of its machine-config operator, which rendered configs
+	// name; empty means one that is made up from Version.
+	Controller string
 	// Operators are the ClusterOperators.
 	Operators []Operator
 	// Manifests are all objects of the release, in its order. [New] stores

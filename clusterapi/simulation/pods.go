@@ -107,7 +107,7 @@ func (k *kubelet) step(ctx context.Context, stored *clusterapi.Object, p *corev1
 
 // stopTime is how long a pod takes to end.
 func (k *kubelet) stopTime(p *corev1.Pod) time.Duration {
-	d := k.p.c.timing.PodStop
+	d := k.p.c.takes(WorkPodStop, p.Namespace+"/"+p.Name, string(p.UID), k.p.c.timing.PodStop)
 	if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
 		d = min(d, time.Duration(*g)*time.Second)
 	}

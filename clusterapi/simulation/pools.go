@@ -94,7 +94,7 @@ func configMismatch(name string, configs map[string]*unstructured.Unstructured, 
 		return fmt.Sprintf("machineconfig.machineconfiguration.openshift.io %q not found", name)
 	}
 	a := u.GetAnnotations()
-	if has, want := a[mcp.AnnotationGeneratedByControllerVersion], controllerVersion(r); has != want {
+	if has, want := a[mcp.AnnotationGeneratedByControllerVersion], r.Controller; has != want {
 		return fmt.Sprintf("controller version mismatch for %s expected %s has %s", name, want, has)
 	}
 	if a[mcp.AnnotationOSImageURLOverridden] != "true" {

@@ -11,14 +11,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 
-	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
@@ -139,49 +137,6 @@ func TestStrictBackend(t *testing.T) {
 	c.pass(time.Hour)
 	if got := len(list[mcfgv1.MachineConfigPool](t, c, clusterapi.ListOptions{})); got != 2 {
 		t.Errorf("%d pools, want 2", got)
-	}
-}
-
-// A dump of a real cluster in mid-update can be filled in and run: what was at
-// rest stays as it is.
-func TestDump(t *testing.T) {
-	dir := filepath.Join(testdata.Dir(t), "clusters", "4.14.1-workers-started-updating-multiple-pools")
-	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no dump in %s: %v", dir, err)
-	}
-	var objects []*unstructured.Unstructured
-	for _, f := range files {
-		data, err := os.ReadFile(f)
-		checktest.OK(t, err)
-		u := &unstructured.Unstructured{}
-		checktest.OK(t, yaml.Unmarshal(data, &u.Object))
-		if !u.IsList() {
-			objects = append(objects, u)
-			continue
-		}
-		items := checktest.Get(u.ToList())(t)
-		for i := range items.Items {
-			objects = append(objects, &items.Items[i])
-		}
-	}
-	c := start(t, simulation.Options{Release: simulation.Release{Version: "4.14.1"}, Objects: objects})
-	states := func() (all []string) {
-		for _, n := range list[corev1.Node](t, c, clusterapi.ListOptions{}) {
-			a := n.Annotations
-			if a[mcp.AnnotationCurrentConfig] == a[mcp.AnnotationDesiredConfig] && a[mcp.AnnotationState] == mcp.StateDone {
-				all = append(all, n.Name+" "+n.ResourceVersion)
-			}
-		}
-		for _, co := range list[configv1.ClusterOperator](t, c, clusterapi.ListOptions{}) {
-			all = append(all, co.Name+" "+co.ResourceVersion)
-		}
-		return all
-	}
-	before := states()
-	c.pass(10 * time.Second)
-	if diff := cmp.Diff(before, states()); diff != "" || len(before) < 30 {
-		t.Errorf("%d objects at rest; changed (-before +after):\n%s", len(before), diff)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -72,6 +73,32 @@ func (p *process) renderPools(ctx context.Context, r reconcile.Request) (reconci
 	return res, err
 }
 
+// recordedParts returns the MachineConfigs from which a pool's recorded config was
+// rendered, as far as there are any.
+func (p *process) recordedParts(ctx context.Context, pool *mcfgv1.MachineConfigPool) (parts []*unstructured.Unstructured, problem string, err error) {
+	for _, source := range pool.Spec.Configuration.Source {
+		o, err := clusterapi.GetShared(ctx, p.api, kindMachineConfig, clusterapi.Key("", source.Name))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		parts = append(parts, o.Unstructured())
+	}
+	return parts, "", nil
+}
+
+// recordedName is the name of the pool's recorded config if the rendered one has the
+// content that stands for it, else "".
+func recordedName(pool *mcfgv1.MachineConfigPool, rendered *unstructured.Unstructured) string {
+	name, content, _ := strings.Cut(pool.Annotations[annotationRecorded], " ")
+	if content != rendered.GetName() {
+		return ""
+	}
+	return name
+}
+
 func (p *process) renderPool(ctx context.Context, name string, now time.Time) error {
 	cc, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -90,7 +117,9 @@ func (p *process) renderPool(ctx context.Context, name string, now time.Time) er
 	}
 	if problem == "" {
 		rendered := render(cc.Unstructured(), pool, parts)
-		if err := p.create(ctx, rendered); err != nil {
+		if recorded := recordedName(pool, rendered); recorded != "" {
+			rendered.SetName(recorded)
+		} else if err := p.create(ctx, rendered); err != nil {
 			return err
 		}
 		stored, err = change(ctx, p, stored, false, func(p *mcfgv1.MachineConfigPool) {
@@ -124,10 +153,13 @@ func (p *process) poolConfigs(ctx context.Context, pool *mcfgv1.MachineConfigPoo
 			parts = append(parts, o.Unstructured())
 		}
 	}
-	if len(parts) == 0 {
-		return nil, fmt.Sprintf("no MachineConfigs found matching selector %v", selector), nil
+	if len(parts) > 0 {
+		return parts, "", nil
 	}
-	return parts, "", nil
+	if _, recorded := pool.Annotations[annotationRecorded]; recorded {
+		return p.recordedParts(ctx, pool)
+	}
+	return nil, fmt.Sprintf("no MachineConfigs found matching selector %v", selector), nil
 }
 
 // setRenderDegraded sets the condition RenderDegraded, True with a problem.
@@ -245,15 +277,31 @@ func contentHash(spec map[string]any, version string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// controllerVersion is the commit of the machine-config operator in a release.
-func controllerVersion(r *release) string { return digest("machine-config-operator " + r.Version)[:40] }
+// madeUpData stands for a certificate: its definition wants base64 that is not empty.
+const madeUpData = "c2ltdWxhdGVk"
 
-// controllerConfig is the ControllerConfig that describes r.
-func controllerConfig(r *release) *unstructured.Unstructured {
+// controllerConfig is a ControllerConfig that describes r, as its definition accepts it.
+func controllerConfig(r *release, topology string) *unstructured.Unstructured {
+	part := func(kind string) map[string]any {
+		return map[string]any{"apiVersion": configv1.GroupVersion.String(), "kind": kind,
+			"metadata": map[string]any{"name": "cluster"}, "spec": map[string]any{}}
+	}
+	infra := part("Infrastructure")
+	infra["status"] = map[string]any{"controlPlaneTopology": topology}
 	u := object(kindControllerConfig, "", mcp.ControllerConfigName, map[string]any{"spec": map[string]any{
-		"clusterDNSIP":        "172.30.0.10",
-		"cloudProviderConfig": "",
-		"ipFamilies":          "IPv4",
+		"additionalTrustBundle":      nil,
+		"baseOSContainerImage":       "",
+		"cloudProviderCAData":        nil,
+		"cloudProviderConfig":        "",
+		"clusterDNSIP":               "172.30.0.10",
+		"dns":                        part("DNS"),
+		"images":                     map[string]any{},
+		"infra":                      infra,
+		"ipFamilies":                 "IPv4",
+		"kubeAPIServerServingCAData": madeUpData,
+		"network":                    nil,
+		"proxy":                      nil,
+		"rootCAData":                 madeUpData,
 	}})
 	describeRelease(u, r)
 	return u
@@ -265,7 +313,7 @@ func describeRelease(u *unstructured.Unstructured, r *release) {
 	if a == nil {
 		a = make(map[string]string)
 	}
-	a[mcp.AnnotationGeneratedByControllerVersion] = controllerVersion(r)
+	a[mcp.AnnotationGeneratedByControllerVersion] = r.Controller
 	a[mcp.AnnotationReleaseImageVersion] = r.Version
 	u.SetAnnotations(a)
 	spec, _ := u.Object["spec"].(map[string]any)
@@ -281,6 +329,6 @@ func describes(u *unstructured.Unstructured, r *release) bool {
 	a := u.GetAnnotations()
 	os, _, _ := unstructured.NestedString(u.Object, "spec", "osImageURL")
 	image, _, _ := unstructured.NestedString(u.Object, "spec", "releaseImage")
-	return a[mcp.AnnotationGeneratedByControllerVersion] == controllerVersion(r) &&
+	return a[mcp.AnnotationGeneratedByControllerVersion] == r.Controller &&
 		a[mcp.AnnotationReleaseImageVersion] == r.Version && os == r.OSImage && image == r.Image
 }

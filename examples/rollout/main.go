@@ -1,22 +1,14 @@
-// Command rollout rehearses a rollout to the nodes of a cluster: which node goes
-// when, what holds it up, and how long all of it takes.
-//
-// Without -dump it makes a simulated cluster, gives its pools a new configuration,
-// and plays the rollout in virtual time, at once and the same each time:
+// Command rollout rehearses an update of a simulated cluster: which node goes when,
+// what holds it up, and how long all of it takes.
 //
 //	go run ./examples/rollout -nodes 6 -max-unavailable 2 -svg rollout.svg
 //
-// With -dump it begins as a recording, a must-gather or any heap of manifests, does:
-// what is pending there is rolled out, and what the recording lacks is assumed and
-// listed:
+// It is played in virtual time, at once and the same each time. Everything that decides
+// is the library's; operators, kubelets, machine-config daemons and workloads are played.
+// For a recorded cluster see examples/forecast.
 //
-//	go run ./examples/rollout -dump must-gather.tar.gz -explain
-//
-// Everything that decides is the library's; kubelets, machine-config daemons and
-// workloads are played.
-//
-// The exit code is 0 when the rollout completed, 1 when it is stuck or was interrupted,
-// 2 when the command line is wrong, 3 when the recording lacks nodes or pools.
+// The exit code is 0 when the update completed, 1 when it is stuck, refused or was
+// interrupted, 2 when the command line is wrong.
 package main
 
 import (
@@ -26,60 +18,109 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
-	"github.com/clusterupdate/clusterupdate/examples/internal/nodes"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
 func main() { program.Main(command()) }
 
 type options struct {
-	dump, maxUnavailable, format, svg string
-	pools, broken, canary             program.List
-	groups                            []int // of canary
-	nodes                             int
-	block, explain, estimate          bool
-	faults                            float64
-	seed                              uint64
-	until                             time.Duration
+	maxUnavailable, format, svg string
+	pools, broken, canary       program.List
+	nodes                       int
+	block                       bool
+	failing                     float64
+	seed                        uint64
+	until                       time.Duration
 }
 
 func command() program.Command {
 	var o options
 	return program.Command{
 		Name:  "rollout",
-		About: "Rollout rehearses a rollout to the nodes of a cluster.",
-		Codes: "0: the rollout completed; 1: it is stuck or was interrupted; 3: the recording lacks nodes or pools",
+		About: "Rollout rehearses an update of a simulated cluster.",
+		Codes: "0: the update completed; 1: it is stuck, refused or was interrupted",
 		Flags: func(f *flag.FlagSet) {
-			f.StringVar(&o.dump, "dump", "", "recording of a cluster: a `directory or archive` (default: a simulated cluster)")
-			f.IntVar(&o.nodes, "nodes", 6, "nodes of the simulated pool worker")
-			f.Var(&o.pools, "pools", "further simulated pools and their nodes, as `infra=2`")
-			f.StringVar(&o.maxUnavailable, "max-unavailable", "", "how many nodes of a simulated pool go down at a time: a `number or percentage`")
-			f.BoolVar(&o.block, "block", false, "run a simulated pod that may not be evicted")
-			f.Var(&o.broken, "break", "what is wrong with a simulated node, as `worker-1=NodeDegraded`")
-			f.Float64Var(&o.faults, "faults", 0, "`share` of the API calls that fail in the first hour, from 0 to 0.5")
+			f.IntVar(&o.nodes, "nodes", 6, "nodes of the pool worker")
+			f.Var(&o.pools, "pools", "further pools and their nodes, as `infra=2`")
+			f.StringVar(&o.maxUnavailable, "max-unavailable", "", "how many nodes of a pool go down at a time: a `number or percentage`")
+			f.BoolVar(&o.block, "block", false, "run a pod that may not be evicted")
+			f.Var(&o.broken, "break", "what is wrong with a node, as `worker-1=NodeDegraded`")
+			f.Float64Var(&o.failing, "faults", 0, "`share` of the API calls that fail, from 0 to 0.5")
 			f.Uint64Var(&o.seed, "seed", 1, "what is drawn at random follows from it")
-			f.DurationVar(&o.until, "until", 2*time.Hour, "how long nothing moves before the rollout counts as stuck")
-			f.Var(&o.canary, "canary", "update the simulated pool worker by a plan, in groups of these `sizes`, as 1,2")
-			f.BoolVar(&o.estimate, "estimate", false, "show how long it is to take by the books")
-			f.BoolVar(&o.explain, "explain", false, "show of each node why it is next, or not")
+			f.DurationVar(&o.until, "until", 2*time.Hour, "how long nothing moves before the update counts as stuck")
+			f.Var(&o.canary, "canary", "update the pool worker by a plan, in groups of these `sizes`, as 1,2")
 			f.StringVar(&o.format, "o", "text", "`format`: text or json")
 			f.StringVar(&o.svg, "svg", "", "write the timeline as a picture to this `file`")
 		},
-		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
-			cluster, err := o.cluster()
+		Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
+			r, err := o.rehearse(ctx)
 			if err != nil {
-				return program.Usagef("%w", err)
+				return err
 			}
-			return o.rehearse(ctx, cluster, stdout, stderr)
+			if err := o.print(r, stdout); err != nil {
+				return err
+			}
+			if r.Outcome != forecast.Completed {
+				return program.ErrNo
+			}
+			return nil
 		},
 	}
 }
+
+// rehearse makes the cluster that the flags describe, and plays its update.
+func (o *options) rehearse(ctx context.Context) (*forecast.Rehearsal, error) {
+	c, err := o.cluster()
+	if err != nil {
+		return nil, program.Usagef("%w", err)
+	}
+	broken, err := parseFaults(o.broken)
+	if err != nil {
+		return nil, program.Usagef("-break %w", err)
+	}
+	images, err := rehearsal.Open(ctx, "", "")
+	if err != nil {
+		return nil, err
+	}
+	c.Release = payload.Release(images[0].Payload)
+	cluster, err := simulation.New(c)
+	if err != nil {
+		return nil, program.Usagef("%w", err)
+	}
+	canary, err := o.plan(ctx, cluster, images[1])
+	if err != nil {
+		return nil, program.Usagef("%w", err)
+	}
+	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{
+		Reader: recording{cluster, c.Clock.Now()}, From: images[0], To: images[1], Seed: o.seed, Until: o.until, Faults: broken, Plan: canary,
+		Calls: reconcile.Faults{Before: o.failing / 2, After: o.failing / 2, Processes: []string{"rollout", "plan canary"}},
+	})
+	if err != nil && ctx.Err() == nil {
+		return nil, program.Usagef("%w", err)
+	}
+	return r, err
+}
+
+// recording is a cluster that knows its time.
+type recording struct {
+	*simulation.Cluster
+	now time.Time
+}
+
+// Time is when the rehearsal begins.
+func (r recording) Time() time.Time { return r.now }
 
 // cluster is the simulated cluster that the flags describe.
 func (o *options) cluster() (c simulation.Options, err error) {
@@ -90,30 +131,19 @@ func (o *options) cluster() (c simulation.Options, err error) {
 		return c, fmt.Errorf("-nodes must not be below 0")
 	case o.until <= 0:
 		return c, fmt.Errorf("-until must be above 0")
-	case !(o.faults >= 0 && o.faults <= 0.5):
+	case !(o.failing >= 0 && o.failing <= 0.5):
 		return c, fmt.Errorf("-faults must be from 0 to 0.5")
-	case o.canary != nil && (o.explain || o.estimate):
-		return c, fmt.Errorf("-explain and -estimate are about what is pending: with -canary nothing is, when it begins")
-	case o.dump != "" && (o.block || o.broken != nil || o.pools != nil || o.canary != nil || o.maxUnavailable != ""):
-		return c, fmt.Errorf("-block, -break, -canary, -pools and -max-unavailable are for the simulated cluster: they do not go with -dump")
 	}
-	limit, err := nodes.ParseLimit(o.maxUnavailable)
+	limit, err := parseLimit(o.maxUnavailable)
 	if err != nil {
 		return c, fmt.Errorf("-max-unavailable %w", err)
 	}
-	c.Pools, err = nodes.ParsePools(o.pools, limit)
+	c.Pools, err = parsePools(o.pools, limit)
 	if err != nil {
 		return c, fmt.Errorf("-pools %w", err)
 	}
-	o.groups, err = nodes.ParseSizes(o.canary)
-	if err != nil {
-		return c, fmt.Errorf("-canary %w", err)
-	}
-	c.NodeFaults, err = nodes.ParseFaults(o.broken)
-	if err != nil {
-		return c, fmt.Errorf("-break %w", err)
-	}
-	c.Release.Version = "4.21.1"
+	c.Clock = reconcile.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	c.ClusterVersion.Channel = "rehearsal"
 	c.Pools = append(c.Pools, simulation.Pool{Nodes: o.nodes, MaxUnavailable: limit})
 	// A web shop must keep two of its three replicas, and its database the one.
 	one, two := intstr.FromInt32(1), intstr.FromInt32(2)
@@ -124,49 +154,28 @@ func (o *options) cluster() (c simulation.Options, err error) {
 	return c, nil
 }
 
-// rehearse plays the rollout to its end.
-func (o *options) rehearse(ctx context.Context, c simulation.Options, stdout, stderr io.Writer) error {
-	how := nodes.Options{Title: "Rollout on a simulated cluster", Seed: o.seed, Failing: o.faults, Canary: o.groups, Explain: o.explain, Estimate: o.estimate}
-	var r *nodes.Rehearsal
-	if o.dump != "" {
-		recording, err := program.OpenRecording(ctx, o.dump, stderr, "")
-		if err != nil {
-			return err
-		}
-		how.Title = "Rollout on " + o.dump
-		r, err = nodes.Fork(ctx, how, recording)
-		if err != nil {
-			return err
-		}
-	} else {
-		var err error
-		r, err = nodes.Simulate(ctx, how, c)
-		if err != nil {
-			return program.Usagef("%w", err)
-		}
-	}
-	defer r.Close()
-	result, err := r.Play(ctx, o.until)
+// plan is the canary plan that the flags describe, nil without one.
+func (o *options) plan(ctx context.Context, cluster *simulation.Cluster, to *payload.Image) (*plan.Plan, error) {
+	sizes, err := parseSizes(o.canary)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("-canary %w", err)
 	}
-	if err := o.print(result, stdout); err != nil {
-		return err
+	if sizes == nil {
+		return nil, nil
 	}
-	switch result.Outcome {
-	case nodes.Stuck:
-		return program.ErrNo
-	case nodes.Unknown:
-		return program.ErrUnknown
+	c, err := plan.ReadCluster(ctx, cluster)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	p, _, err := plan.PlanCanary(c, plan.CanaryOptions{ID: "canary", Sizes: sizes, Version: to.Version(), Image: to.PullSpec})
+	return &p, err
 }
 
-// print shows a result, and writes the picture.
-func (o *options) print(result *nodes.Result, stdout io.Writer) error {
+// print shows a rehearsal, and writes the picture.
+func (o *options) print(r *forecast.Rehearsal, stdout io.Writer) error {
 	if o.svg != "" {
 		var picture bytes.Buffer
-		if err := result.Timeline.WriteSVG(&picture, timeline.SVGOptions{}); err != nil {
+		if err := r.Timeline.WriteSVG(&picture, timeline.SVGOptions{}); err != nil {
 			return err
 		}
 		if err := os.WriteFile(o.svg, picture.Bytes(), 0o644); err != nil {
@@ -174,8 +183,19 @@ func (o *options) print(result *nodes.Result, stdout io.Writer) error {
 		}
 	}
 	if o.format == "json" {
-		return program.JSON(stdout, result)
+		return program.JSON(stdout, r)
 	}
 	terminal := program.TerminalOf(stdout)
-	return result.WriteText(terminal.Wrap(stdout), terminal.Width)
+	out := terminal.Wrap(stdout)
+	if err := r.Timeline.WriteText(out, timeline.TextOptions{Width: terminal.Width}); err != nil {
+		return err
+	}
+	for _, cause := range r.Why {
+		fmt.Fprintf(out, "why: %s\n", cause)
+	}
+	for _, assumed := range r.Assumed {
+		fmt.Fprintf(out, "assumed: %s\n", assumed)
+	}
+	_, err := fmt.Fprintf(out, "%s after %s\n", strings.ToLower(string(r.Outcome)), r.Timeline.End.Sub(r.Start))
+	return err
 }

@@ -1,4 +1,4 @@
-package nodes
+package main
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
-// ParseLimit reads how many nodes go down at a time: a number or a percentage. Empty
+// parseLimit reads how many nodes go down at a time: a number or a percentage. Empty
 // is nil.
-func ParseLimit(text string) (*intstr.IntOrString, error) {
+func parseLimit(text string) (*intstr.IntOrString, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -24,8 +24,8 @@ func ParseLimit(text string) (*intstr.IntOrString, error) {
 	return &limit, nil
 }
 
-// ParsePools reads pools and how many nodes they have, as in infra=2.
-func ParsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, error) {
+// parsePools reads pools and how many nodes they have, as in infra=2.
+func parsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, error) {
 	var pools []simulation.Pool
 	for _, text := range texts {
 		name, count, _ := strings.Cut(text, "=")
@@ -38,8 +38,8 @@ func ParsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, e
 	return pools, nil
 }
 
-// ParseSizes reads sizes of groups.
-func ParseSizes(texts []string) ([]int, error) {
+// parseSizes reads sizes of groups.
+func parseSizes(texts []string) ([]int, error) {
 	var sizes []int
 	for _, text := range texts {
 		n, err := strconv.Atoi(text)
@@ -57,9 +57,9 @@ var faults = []simulation.FaultKind{
 	simulation.FaultNodeReturnsOld, simulation.FaultNodeVanishes,
 }
 
-// ParseFaults reads nodes and what is wrong with them, as in worker-1=NodeDegraded.
-func ParseFaults(texts []string) (map[string]*simulation.Fault, error) {
-	out := map[string]*simulation.Fault{}
+// parseFaults reads nodes and what is wrong with them, as in worker-1=NodeDegraded.
+func parseFaults(texts []string) (map[string]simulation.Fault, error) {
+	out := map[string]simulation.Fault{}
 	for _, text := range texts {
 		node, kind, _ := strings.Cut(text, "=")
 		if !slices.Contains(faults, simulation.FaultKind(kind)) || node == "" {
@@ -69,7 +69,7 @@ func ParseFaults(texts []string) (map[string]*simulation.Fault, error) {
 			}
 			return nil, fmt.Errorf("%s: not a node and one of %s", text, strings.Join(names, ", "))
 		}
-		out[node] = &simulation.Fault{Kind: simulation.FaultKind(kind)}
+		out["node/"+node] = simulation.Fault{Kind: simulation.FaultKind(kind)}
 	}
 	return out, nil
 }

@@ -1,0 +1,55 @@
+package forecast_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+)
+
+// Every recorded cluster goes on as its state implies: those that are well complete the
+// rest of their update and the next one, those that are degraded stay so, and a minor
+// update in mid-update is refused.
+func TestRecordings(t *testing.T) {
+	const (
+		degraded = "ClusterOperator etcd: Degraded=True (EtcdEndpoints_ErrorUpdatingEtcdEndpoints"
+		progress = "An update is already in progress"
+		workers  = "4.14.1-workers-started-updating-multiple-pools"
+	)
+	for _, tt := range []struct {
+		name, cluster, from, desired, to string
+		want                             forecast.Outcome
+		why                              string // the first cause
+	}{
+		{"patch", "not-upgrading", "4.14.1", "", "4.14.2", forecast.Completed, ""},
+		{"minor", "not-upgrading", "4.14.1", "", "4.15.0", forecast.Completed, ""},
+		{"rest", "4.14.1-degraded", "4.14.0-rc.3", "", "4.14.1", forecast.Stuck, degraded},
+		{"patch", "4.14.1-degraded", "4.14.0-rc.3", "4.14.1", "4.14.2", forecast.Stuck, degraded},
+		{"minor", "4.14.1-degraded", "4.14.0-rc.3", "4.14.1", "4.15.1", forecast.Refused, progress},
+		{"rest", workers, "4.14.0", "", "4.14.1", forecast.Completed, ""},
+		{"patch", workers, "4.14.0", "4.14.1", "4.14.2", forecast.Completed, ""},
+		{"minor", workers, "4.14.0", "4.14.1", "4.15.2", forecast.Refused, progress},
+		{"rest", "4.15.0-ec2-early", "4.14.0-rc.7", "", "4.15.0-ec.2", forecast.Completed, ""},
+		{"patch", "4.15.0-ec2-early", "4.14.0-rc.7", "4.15.0-ec.2", "4.15.1", forecast.Completed, ""},
+		{"minor", "4.15.0-ec2-early", "4.14.0-rc.7", "4.15.0-ec.2", "4.16.1", forecast.Refused, progress},
+		{"without the release in between", workers, "4.14.0", "", "4.14.2", forecast.Refused,
+			"the update to 4.14.1 is under way, and RehearseOptions.Desired does not have its release"},
+	} {
+		t.Run(tt.cluster+" "+tt.name, func(t *testing.T) {
+			o := forecast.RehearseOptions{
+				Reader: recorded(t, tt.cluster), From: release(t, "4.17.30", tt.from, "4.13.9"),
+				To: release(t, "4.18.15", tt.to, tt.from, tt.desired),
+			}
+			if tt.desired != "" {
+				o.Desired = release(t, "4.17.30", tt.desired, tt.from)
+			}
+			r := checktest.Get(forecast.Rehearse(context.Background(), o))(t)
+			checktest.Equal(t, tt.want, r.Outcome, "why: %v", r.Why)
+			checktest.Equal(t, tt.want == forecast.Completed, len(r.Why) == 0, "why: %v", r.Why)
+			if tt.why != "" {
+				checktest.Has(t, r.Why[0].String(), tt.why)
+			}
+		})
+	}
+}

@@ -1,0 +1,500 @@
+package forecast
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/disruption"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/mcp"
+	"github.com/clusterupdate/clusterupdate/runlevel"
+)
+
+var budgetKind = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+
+// scene is what all runs of a rehearsal start from. It is not changed once it is set.
+type scene struct {
+	o       RehearseOptions
+	now     time.Time
+	base    *memory.Cluster
+	gaps    *gaps
+	assumed *assumptions
+
+	from, to configv1.Release // as the cluster names them
+	underway bool             // the update to To has been accepted
+	// images are the releases at hand, named as the cluster names them; the first is
+	// From.
+	images   payload.Images
+	releases []simulation.Release // of images
+	graph    graph.Source
+	channel  string
+	broken   []broken
+	poolOf   map[string]string // by node
+	podless  bool              // no pods are known
+	// refused is why the update cannot be rehearsed, nil if it can.
+	refused *Cause
+}
+
+// broken is a part of the cluster that was recorded as broken.
+type broken struct {
+	part  string // as in RehearseOptions.Heal
+	fault simulation.Fault
+}
+
+// startOf is when a rehearsal begins.
+func startOf(r clusterapi.Reader) time.Time {
+	if recorded, ok := r.(interface{ Time() time.Time }); ok {
+		return recorded.Time().UTC()
+	}
+	return time.Now().UTC().Truncate(time.Second)
+}
+
+// newScene forks the cluster and brings what is made up to where it would be.
+func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
+	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
+	s.base = memory.NewOpenShift(memory.Options{Base: s.gaps, Clock: reconcile.NewClock(s.now)})
+	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.base, clusterapi.Key("", "version"))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.name(cv); err != nil || s.refused != nil {
+		return s, err
+	}
+	for _, step := range []func(context.Context, *configv1.ClusterVersion) error{
+		s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findFaulty, s.findBroken, s.findPods,
+	} {
+		if err := step(ctx, cv); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// name finds out under which images the cluster knows the releases.
+func (s *scene) name(cv *configv1.ClusterVersion) error {
+	i := slices.IndexFunc(cv.Status.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate })
+	if i < 0 {
+		return errors.New("the cluster has not completed an update or its installation")
+	}
+	own, desired := cv.Status.History[i], cv.Status.Desired
+	if own.Version != s.o.From.Version() {
+		return fmt.Errorf("the cluster has last completed %s, RehearseOptions.From is %s", own.Version, s.o.From.Version())
+	}
+	s.from = configv1.Release{Version: own.Version, Image: own.Image}
+	s.to = configv1.Release{Version: s.o.To.Version(), Image: s.o.To.PullSpec}
+	s.images = payload.Images{renamed(s.o.From, own.Image)}
+	if i > 0 {
+		s.underway = desired.Version == s.o.To.Version()
+		if !s.underway && s.o.Desired == nil {
+			s.refused = &Cause{Chain: versionChain(cv.Status.Conditions, "the update to "+desired.Version+
+				" is under way, and RehearseOptions.Desired does not have its release")}
+			return nil
+		}
+		if s.underway {
+			s.to.Image = desired.Image
+		} else {
+			s.images = append(s.images, renamed(s.o.Desired, desired.Image))
+		}
+	}
+	s.images = append(s.images, renamed(s.o.To, s.to.Image))
+	s.channel = cmp.Or(cv.Spec.Channel, "rehearsal")
+	if cv.Spec.Channel == "" {
+		s.assumed.add("the cluster has no channel: the update is recommended in one named " + s.channel)
+	}
+	updates, err := graph.DecodeBytes(s.images.Graph(s.channel), graph.DecodeOptions{})
+	s.graph = graph.Static(updates)
+	return err
+}
+
+// renamed is an image under another pull spec.
+func renamed(i *payload.Image, pullSpec string) *payload.Image {
+	return &payload.Image{FS: i.FS, PullSpec: pullSpec, Payload: i.Payload}
+}
+
+// Payload implements [manifest.PayloadSource].
+func (s *scene) Payload(_ context.Context, want configv1.Release) (fs.FS, error) {
+	for _, i := range s.images {
+		if i.PullSpec == want.Image {
+			return i.FS, nil
+		}
+	}
+	return nil, fmt.Errorf("the rehearsal has no release %s", want.Image)
+}
+
+// applyReleases brings the objects of From into being as a pass over a cluster at rest
+// does. In mid-update operators that report a later release have its objects.
+func (s *scene) applyReleases(ctx context.Context, cv *configv1.ClusterVersion) error {
+	_, gates, err := manifest.ReadGates(ctx, s.base, s.from.Version)
+	if err != nil && !absent(err) {
+		return err
+	}
+	at, err := s.operatorVersions(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := s.count(ctx)
+	if err != nil {
+		return err
+	}
+	var unknown []string // versions that operators report and no image has
+	for i, image := range s.images {
+		running := s.images[max(i-1, 0)].Payload
+		filter := manifest.ClusterFilter(cv, gates, running, image.Payload)
+		included, _ := image.Payload.Included(filter)
+		p := *image.Payload
+		p.Release.Image = image.PullSpec
+		p.Manifests = included
+		s.releases = append(s.releases, payload.Release(&p))
+		ahead := make(map[string]bool) // components with an operator at this release
+		for _, op := range p.Operators() {
+			if v := at[op.Name]; v == image.Version() && op.Component != "" {
+				ahead[op.Component] = true
+			}
+			if v := at[op.Name]; v != "" && !slices.ContainsFunc(s.images, func(i *payload.Image) bool { return i.Version() == v }) {
+				unknown = append(unknown, v)
+			}
+		}
+		apply := slices.DeleteFunc(slices.Clone(included), func(m *manifest.Manifest) bool {
+			_, component, _ := manifest.ParseName(m.Filename)
+			return i > 0 && !ahead[component]
+		})
+		if err := s.apply(ctx, apply, filter, cv); err != nil {
+			return err
+		}
+	}
+	slices.Sort(unknown)
+	for _, v := range slices.Compact(unknown) {
+		s.releases = slices.Insert(s.releases, 1, named(s.releases[0], v))
+		s.assumed.add(fmt.Sprintf("operators at %s have the objects of %s", v, s.from.Version))
+	}
+	after, err := s.count(ctx)
+	if n := after - before; n > 0 {
+		s.assumed.add(fmt.Sprintf("%d workloads of %s were not recorded: they are as it has them", n, s.from.Version))
+	}
+	return err
+}
+
+// count counts the Deployments and DaemonSets.
+func (s *scene) count(ctx context.Context) (n int, err error) {
+	for _, kind := range []string{"Deployment", "DaemonSet"} {
+		all, err := clusterapi.ListShared(ctx, s.base, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, clusterapi.ListOptions{})
+		if err != nil && !absent(err) {
+			return 0, err
+		}
+		n += len(all)
+	}
+	return n, nil
+}
+
+// named is a release under another version, with operators that report it.
+func named(r simulation.Release, version string) simulation.Release {
+	own := r.Version
+	r.Version = version
+	r.Image = ""
+	r.Operators = slices.Clone(r.Operators)
+	for i := range r.Operators {
+		o := &r.Operators[i]
+		o.Versions = slices.Clone(o.Versions)
+		for j := range o.Versions {
+			if o.Versions[j].Version == own {
+				o.Versions[j].Version = version
+			}
+		}
+	}
+	return r
+}
+
+// operatorVersions returns the version that each ClusterOperator reports for itself.
+func (s *scene) operatorVersions(ctx context.Context) (map[string]string, error) {
+	all, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, s.base, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	at := make(map[string]string, len(all))
+	for _, co := range all {
+		for _, v := range co.Status.Versions {
+			if v.Name == "operator" {
+				at[co.Name] = v.Version
+			}
+		}
+	}
+	return at, nil
+}
+
+// apply applies manifests and takes what was written as done. Those that are refused
+// are tried again for as long as others succeed.
+func (s *scene) apply(ctx context.Context, manifests []*manifest.Manifest, filter manifest.Filter, cv *configv1.ClusterVersion) error {
+	var failed []*manifest.Manifest
+	var last error
+	noting := func(inner runlevel.Applier) runlevel.Applier {
+		return runlevel.ApplierFunc(func(ctx context.Context, t *manifest.Task, state runlevel.State) error {
+			if err := inner.Apply(ctx, t, state); err != nil {
+				failed = append(failed, t.Manifest)
+				last = err
+			}
+			return ctx.Err()
+		})
+	}
+	for left := -1; len(manifests) > 0 && len(manifests) != left; {
+		left = len(manifests)
+		pass, err := runlevel.NewPass(manifest.NewTasks(manifests), runlevel.Options{
+			API: s.base, State: runlevel.Reconciling, Workers: 1, Filter: filter, Clock: reconcile.NewClock(s.now),
+			Owner:   &metav1.OwnerReference{Name: cv.Name, UID: cv.UID},
+			Backoff: &runlevel.Backoff{Steps: 1}, SkipChecks: true, Wrap: noting,
+		})
+		if err != nil {
+			return err
+		}
+		for keys := pass.Keys(); len(keys) > 0; keys = keys[1:] {
+			step, err := pass.Reconcile(ctx, reconcile.Request{Key: keys[0], Now: s.now})
+			if err := errors.Join(err, ctx.Err()); err != nil {
+				return err
+			}
+			for _, ready := range step.Wake {
+				keys = append(keys, ready.Key)
+			}
+		}
+		manifests = failed
+		failed = nil
+	}
+	if n := len(manifests); n > 0 {
+		s.assumed.add(fmt.Sprintf("%d objects of %s are left out, which the cluster refuses: %v", n, s.from.Version, last))
+	}
+	return nil
+}
+
+// acknowledge acknowledges all gates where it is not known which ones the administrator
+// has.
+func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) error {
+	configMap := corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind()
+	acks, err := clusterapi.Get[corev1.ConfigMap](ctx, s.base, clusterapi.Key("openshift-config", "admin-acks"))
+	if err == nil || !s.gaps.lacks(configMap) {
+		return nil
+	}
+	if !absent(err) {
+		return err
+	}
+	gates, err := clusterapi.Get[corev1.ConfigMap](ctx, s.base, clusterapi.Key("openshift-config-managed", "admin-gates"))
+	if err != nil {
+		if absent(err) {
+			return nil
+		}
+		return err
+	}
+	acks = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "admin-acks"}, Data: map[string]string{}}
+	for gate := range gates.Data {
+		acks.Data[gate] = "true"
+	}
+	if len(acks.Data) > 0 {
+		s.assumed.add("what the administrator acknowledges was not recorded: all gates are")
+	}
+	_, err = clusterapi.Create(ctx, s.base, acks, clusterapi.CreateOptions{})
+	return err
+}
+
+// changePools carries out RehearseOptions.Pools.
+func (s *scene) changePools(ctx context.Context, _ *configv1.ClusterVersion) error {
+	for _, name := range slices.Sorted(maps.Keys(s.o.Pools)) {
+		change := s.o.Pools[name]
+		_, err := clusterapi.Modify(ctx, s.base, clusterapi.Key("", name), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
+			if change.MaxUnavailable != nil {
+				p.Spec.MaxUnavailable = change.MaxUnavailable
+			}
+			if change.Paused != nil {
+				p.Spec.Paused = *change.Paused
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("RehearseOptions.Pools[%s]: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// changeNodes carries out RehearseOptions.Nodes.
+func (s *scene) changeNodes(ctx context.Context, _ *configv1.ClusterVersion) error {
+	state, err := s.state(ctx)
+	if err != nil {
+		return err
+	}
+	for _, pool := range slices.Sorted(maps.Keys(s.o.Nodes)) {
+		want, nodes := s.o.Nodes[pool], state.Nodes(pool)
+		if want < 0 || len(nodes) == 0 {
+			return fmt.Errorf("RehearseOptions.Nodes[%s]: %d nodes wanted, the cluster has %d there", pool, want, len(nodes))
+		}
+		for _, name := range nodes[min(want, len(nodes)):] {
+			err := s.base.Delete(ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", name), clusterapi.DeleteOptions{})
+			if err != nil {
+				return err
+			}
+		}
+		for i := len(nodes); i < want; i++ {
+			if err := s.addNode(ctx, nodes[i%len(nodes)], fmt.Sprintf("%s-added-%d", pool, i-len(nodes))); err != nil {
+				return err
+			}
+		}
+	}
+	state, err = s.state(ctx)
+	if err != nil {
+		return err
+	}
+	s.poolOf = make(map[string]string)
+	if len(state.Pools()) == 0 {
+		s.assumed.add("machine config pools were not recorded: no node is updated")
+	}
+	for _, pool := range state.Pools() {
+		have, counted := len(state.Nodes(pool)), int(state.Pool(pool).Status.MachineCount)
+		if _, changed := s.o.Nodes[pool]; have != counted && !changed {
+			s.assumed.add(fmt.Sprintf("pool %s has the %d nodes that were recorded, not the %d that it counts", pool, have, counted))
+		}
+		for _, node := range state.Nodes(pool) {
+			s.poolOf[node] = pool
+		}
+	}
+	return nil
+}
+
+// findFaulty returns an error for a fault of a node that the cluster does not have.
+func (s *scene) findFaulty(ctx context.Context, _ *configv1.ClusterVersion) error {
+	for _, part := range slices.Sorted(maps.Keys(s.o.Faults)) {
+		name, ok := strings.CutPrefix(part, "node/")
+		if !ok {
+			continue
+		}
+		if _, err := clusterapi.Get[corev1.Node](ctx, s.base, clusterapi.Key("", name)); err != nil {
+			return fmt.Errorf("RehearseOptions.Faults[%s]: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// addNode adds a node like another, without its pods.
+func (s *scene) addNode(ctx context.Context, like, name string) error {
+	node, err := clusterapi.Get[corev1.Node](ctx, s.base, clusterapi.Key("", like))
+	if err != nil {
+		return err
+	}
+	added := node.DeepCopy()
+	added.ObjectMeta = metav1.ObjectMeta{Name: name, Labels: node.Labels, Annotations: node.Annotations}
+	added.Spec.ProviderID = ""
+	if _, ok := added.Labels[corev1.LabelHostname]; ok {
+		added.Labels[corev1.LabelHostname] = name
+	}
+	u, err := clusterapi.ToUnstructured(added)
+	if err != nil {
+		return err
+	}
+	return s.base.Load(u)
+}
+
+// state is the cluster as decisions about nodes see it.
+func (s *scene) state(ctx context.Context) (*mcp.State, error) {
+	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, s.base, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	nodes, err := clusterapi.List[corev1.Node](ctx, s.base, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return nil, err
+	}
+	return mcp.NewState(mcp.Objects{Pools: pools, Nodes: nodes}, mcp.Options{}), nil
+}
+
+// findBroken finds what was recorded as broken and stays so.
+func (s *scene) findBroken(ctx context.Context, _ *configv1.ClusterVersion) error {
+	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, s.base, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return err
+	}
+	for _, co := range operators {
+		if f := brokenOperator(co); f != nil {
+			s.broken = append(s.broken, broken{"operator/" + co.Name, *f})
+		}
+	}
+	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, s.base, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return err
+	}
+	for _, n := range nodes {
+		reason := n.Annotations[mcp.AnnotationReason]
+		switch n.Annotations[mcp.AnnotationState] {
+		case mcp.StateDegraded:
+			s.broken = append(s.broken, broken{"node/" + n.Name, simulation.Fault{Kind: simulation.FaultNodeDegraded, Message: reason}})
+		case mcp.StateUnreconcilable:
+			_, said, ok := strings.Cut(reason, ": ")
+			if !ok {
+				said = reason
+			}
+			s.broken = append(s.broken, broken{"node/" + n.Name, simulation.Fault{Kind: simulation.FaultNodeUnreconcilable, Message: said}})
+		}
+	}
+	return nil
+}
+
+// brokenOperator returns the fault of an operator that was recorded as degraded or
+// unavailable and does nothing about it; nil without one.
+func brokenOperator(co *configv1.ClusterOperator) *simulation.Fault {
+	progressing := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+	if progressing != nil && progressing.Status == configv1.ConditionTrue {
+		return nil
+	}
+	available := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorAvailable)
+	if available != nil && available.Status != configv1.ConditionTrue {
+		return &simulation.Fault{Kind: simulation.FaultUnavailable, Reason: available.Reason, Message: available.Message}
+	}
+	degraded := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorDegraded)
+	if degraded != nil && degraded.Status == configv1.ConditionTrue {
+		return &simulation.Fault{Kind: simulation.FaultDegraded, Reason: degraded.Reason, Message: degraded.Message}
+	}
+	return nil
+}
+
+// findPods notes what drains go by.
+func (s *scene) findPods(ctx context.Context, _ *configv1.ClusterVersion) error {
+	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
+	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, s.base, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return err
+	}
+	s.podless = len(pods) == 0 && s.gaps.lacks(podKind.GroupKind())
+	switch {
+	case s.podless:
+		s.assumed.add("pods were not recorded: all drains succeed, each in the time of one pod")
+		return nil
+	case s.gaps.lacks(podKind.GroupKind()):
+		s.assumed.add(fmt.Sprintf("not all pods were recorded: drains evict the %d that were", len(pods)))
+	}
+	if _, err := clusterapi.ListShared(ctx, s.base, budgetKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+		return err
+	}
+	if s.gaps.lacks(budgetKind.GroupKind()) {
+		s.assumed.add("not all PodDisruptionBudgets were recorded: others allow every eviction")
+	}
+	for _, p := range pods {
+		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil && !disruption.Ready(p) {
+			s.broken = append(s.broken, broken{"pod/" + p.Namespace + "/" + p.Name, simulation.Fault{Kind: simulation.FaultPodUnready}})
+		}
+	}
+	return nil
+}
