@@ -43,8 +43,8 @@ type Options struct {
 	// cluster. Time and alerts of a recording are used unless set here; payloads are
 	// filled in.
 	Preflight preflight.Options
-	// Rehearse asks for a rehearsal of the next update; Reader, From and To are filled in.
-	// Nil: none.
+	// Rehearse asks for a rehearsal of the next update; Reader, From, To and Desired are
+	// filled in. Nil: none.
 	Rehearse *RehearseOptions
 }
 
@@ -248,7 +248,12 @@ func (f *Forecast) rehearse(
 		return nil
 	}
 	o := *s.options.Rehearse
-	o.Reader, o.From, o.To = r, s.release(ctx, completedRelease(cv), f), next
+	o.Reader, o.To = r, next
+	completed := completedRelease(cv)
+	o.From = s.release(ctx, completed, f)
+	if desired := cv.Status.Desired; desired.Version != completed.Version && desired.Version != f.Next {
+		o.Desired = s.release(ctx, desired, f)
+	}
 	unknown := preconditions.Finding{Severity: preconditions.Warning, Reason: reasonNotRehearsed}
 	if o.From == nil || o.To == nil {
 		unknown.Message = "the rehearsal needs the contents of both releases"

@@ -62,16 +62,16 @@ func signs(tb testing.TB, f *forecast.Forecast) string {
 func TestRecordedClusters(t *testing.T) {
 	var out strings.Builder
 	for _, c := range []struct{ name, patch, minor string }{
-		{"clusters/4.14.1-degraded", "4.14.2", "4.15.0"},
-		{"clusters/4.14.1-workers-started-updating-multiple-pools", "4.14.2", "4.15.0"},
-		{"clusters/4.15.0-ec2-early", "4.15.1", "4.16.0"},
-		{"clusters/not-upgrading", "4.14.2", "4.15.0"},
-		{"clusters/recommend", "4.14.2", "4.15.0"},
-		{"insights-4.7", "4.7.17", "4.8.0"},
+		{"4.14.1-degraded", "4.14.2", "4.15.0"},
+		{"4.14.1-workers-started-updating-multiple-pools", "4.14.2", "4.15.0"},
+		{"4.15.0-ec2-early", "4.15.1", "4.16.0"},
+		{"not-upgrading", "4.14.2", "4.15.0"},
+		{"recommend", "4.14.2", "4.15.0"},
+		{"../insights-4.7", "4.7.17", "4.8.0"},
 	} {
 		cluster := recorded(t, c.name)
 		cv := checktest.Get(clusterapi.Read[configv1.ClusterVersion](t.Context(), cluster, clusterapi.Key("", "version")))(t)
-		contents := payload.Images{realRelease(t, "4.17.30", cv.Status.Desired.Version), realRelease(t, "4.18.15", c.minor)}
+		contents := payload.Images{release(t, "4.17.30", cv.Status.Desired.Version), release(t, "4.18.15", c.minor, cv.Status.Desired.Version)}
 		for _, to := range []string{c.patch, c.minor} {
 			f := checktest.Get(forecast.Update(t.Context(), cluster, forecast.Options{To: to, Releases: contents}))(t)
 			fmt.Fprintf(&out, "%s: %s", c.name, signs(t, f))

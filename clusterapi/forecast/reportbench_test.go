@@ -35,12 +35,12 @@ func BenchmarkFleet(b *testing.B) {
 	names := []string{"4.14.1-degraded", "4.14.1-workers-started-updating-multiple-pools", "not-upgrading", "4.15.0-ec2-early"}
 	var clusters []forecast.Cluster
 	for i := range 100 {
-		reader := copied{recorded(b, "clusters/"+names[i%len(names)]), fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)}
+		reader := copied{recorded(b, names[i%len(names)]), fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)}
 		clusters = append(clusters, forecast.Cluster{Name: fmt.Sprint(i), Reader: reader})
 	}
 	for name, releases := range map[string]payload.Images{
 		"checks":  nil,
-		"changes": {realRelease(b, "4.17.30", "4.14.1"), realRelease(b, "4.18.15", "4.15.1")},
+		"changes": {release(b, "4.17.30", "4.14.1"), release(b, "4.18.15", "4.15.1", "4.14.1")},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
