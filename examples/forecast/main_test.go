@@ -2,15 +2,30 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
+
+var update = flag.Bool("update", false, "write the golden files")
 
 func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -107,4 +122,62 @@ func TestUnreadable(t *testing.T) {
 		checktest.Equal(t, true, code == 3 || strings.Contains(args, "svg") && code == 1, "%s: exit %d", args, code)
 		checktest.Has(t, stderr, want)
 	}
+}
+
+// A transcript: the forecast of an update, the update, and where they differ. The
+// simulated cluster's operators take less time than the documentation says; the forecast
+// has the merge of the version operator, and the update server-side apply, which leaves
+// one definition as it is.
+func TestForecastAndUpdate(t *testing.T) {
+	cluster, images, err := rehearsal.AtRest(t.Context())
+	checktest.OK(t, err)
+	from, to := images[0].Version(), images[1].Version()
+	options := forecast.Options{To: to, Releases: images, Rehearse: &forecast.RehearseOptions{}}
+	options.Preflight.Input.Now = cluster.Clock.Now()
+	f := checktest.Get(forecast.Update(t.Context(), cluster, options))(t)
+	wanted := map[string]preview.Action{}
+	for _, c := range f.Changes.Changes {
+		if slices.Contains([]preview.Action{preview.Create, preview.Update, preview.Delete}, c.Action) {
+			wanted[c.Object.String()] = c.Action
+		}
+	}
+	var out strings.Builder
+	says := func(who, outcome string, control, total time.Duration) {
+		fmt.Fprintf(&out, "%-9s %s: %s, control plane after %s, all after %s\n", who, to, outcome, control.Round(time.Second), total.Round(time.Second))
+	}
+	fmt.Fprintf(&out, "forecast  %s to %s: %s, %d objects change\n", from, to, f.Verdict(), len(wanted))
+	says("rehearsal", string(f.Rehearsal.Outcome), f.Rehearsal.ControlPlane, f.Rehearsal.Total)
+
+	start := cluster.Clock.Now()
+	checktest.OK(t, cluster.Play(t.Context(), func(ctx context.Context, wait func(time.Duration) error) error {
+		return program.Request{API: cluster, Version: to, Now: cluster.Clock.Now, Wait: wait}.Run(ctx)
+	}))
+	cv := checktest.Get(clusterapi.Read[configv1.ClusterVersion](t.Context(), cluster, clusterapi.Key("", "version")))(t)
+	done := cv.Status.History[0]
+	control, total := done.CompletionTime.Sub(start), cluster.Clock.Now().Sub(start)
+	says("update", string(done.State), control, total)
+	fmt.Fprintf(&out, "differ    control plane by %s, all by %s\n", share(control, f.Rehearsal.ControlPlane), share(total, f.Rehearsal.Total))
+	unforeseen := 0
+	for _, moved := range checktest.Get(f.Changes.Check(t.Context(), cluster))(t) {
+		if wanted[moved.Object.String()] == "" {
+			unforeseen++
+			fmt.Fprintf(&out, "differ    %s was not to change: %s\n", moved.Object, moved.Reason)
+		}
+		delete(wanted, moved.Object.String())
+	}
+	for _, object := range slices.Sorted(maps.Keys(wanted)) {
+		fmt.Fprintf(&out, "differ    %s was to change: %s\n", object, wanted[object])
+	}
+	after := checktest.Get(forecast.Update(t.Context(), cluster, options))(t)
+	fmt.Fprintf(&out, "forecast  %s to %s: %s\n", after.From, after.To, after.Verdict())
+	file := filepath.Join("testdata", "transcript.txt")
+	if *update {
+		checktest.OK(t, os.WriteFile(file, []byte(out.String()), 0o644))
+	}
+	checktest.Same(t, string(checktest.Get(os.ReadFile(file))(t)), out.String())
+}
+
+// share is how much longer than forecast something took, in percent.
+func share(took, said time.Duration) string {
+	return fmt.Sprintf("%+.0f %%", 100*(took.Seconds()/said.Seconds()-1))
 }
