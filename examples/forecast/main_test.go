@@ -143,7 +143,7 @@ func TestForecastAndUpdate(t *testing.T) {
 	}
 	var out strings.Builder
 	says := func(who, outcome string, control, total time.Duration) {
-		fmt.Fprintf(&out, "%-9s %s: %s, control plane after %s, all after %s\n", who, to, outcome, control.Round(time.Second), total.Round(time.Second))
+		fmt.Fprintf(&out, "%-9s %s: %s, control plane after %s, all after %s\n", who, to, outcome, control.Round(time.Minute), total.Round(time.Minute))
 	}
 	fmt.Fprintf(&out, "forecast  %s to %s: %s, %d objects change\n", from, to, f.Verdict(), len(wanted))
 	says("rehearsal", string(f.Rehearsal.Outcome), f.Rehearsal.ControlPlane, f.Rehearsal.Total)
