@@ -58,10 +58,13 @@ type Options struct {
 	// Bypasses set checks aside, each for one image.
 	Bypasses []preconditions.Bypass
 
+	// PreflightChecks judge a release that a request of mode Preflight names, together with
+	// Checks. Package preconditions/rules has all that the documentation asks for. Nil:
+	// Checks alone.
+	PreflightChecks []preconditions.Check
 	// PreflightPreview adds what it finds to a preflight: what the update from one payload
 	// to another would change, say. from is nil if it cannot be read. Its error, and its
-	// panic, are findings too. Nil: the checks of [preconditions.Default], and Checks, are
-	// all that a preflight looks at.
+	// panic, are findings too. Nil: the checks are all that a preflight looks at.
 	PreflightPreview func(ctx context.Context, from, to *manifest.Payload) ([]preconditions.Finding, error)
 
 	// Own is the release that the cluster runs, for as long as the history of

@@ -281,7 +281,7 @@ func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)
 // checkAll runs all checks on a release.
 func (l *loader) checkAll(ctx context.Context, r *loadRequest, payload *manifest.Payload, report func(any)) (preconditions.Decision, error) {
 	in := l.input(r, payload)
-	all := preconditions.Default()
+	all := slices.Clone(l.process.o.PreflightChecks)
 	for _, c := range l.process.o.Checks {
 		if !slices.ContainsFunc(all, func(d preconditions.Check) bool { return d.Name() == c.Name() }) {
 			all = append(all, c)

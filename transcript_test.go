@@ -23,6 +23,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/remedy"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 
 	"github.com/cockroachdb/datadriven"
@@ -440,6 +441,7 @@ func (s *scenario) startUpdater(name string, clocks []byte) error {
 		API: s.cluster, Payloads: s, Graph: s, Verifier: s, Clock: s.clock(), Own: configv1.Release{},
 		Hooks: hooks, Tracker: clocks,
 		Interval: 3 * time.Minute, Observe: func(e clusterapi.Event) { s.event(name, e) },
+		PreflightChecks:  rules.Default(rules.Options{}),
 		PreflightPreview: s.preview,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // TextOptions are the options of [Timeline.WriteText].
@@ -109,29 +110,9 @@ func writeLine(b *bytes.Buffer, cells [3]string, what string, widths [3]int, wid
 		pad(&line, cut(cell, widths[i]), widths[i]+2)
 		indent += widths[i] + 2
 	}
-	for _, part := range wrap(what, max(width-indent, 12)) {
+	for _, part := range text.Wrap(what, max(width-indent, 12)) {
 		b.WriteString(strings.TrimRight(line.String()+part, " ") + "\n")
 		line.Reset()
 		pad(&line, "", indent)
 	}
-}
-
-// wrap breaks a text into lines of at most so many characters, between words where it
-// can.
-func wrap(s string, width int) []string {
-	var lines []string
-	var line []rune
-	for _, word := range strings.Fields(s) {
-		w := []rune(word)
-		if len(line) > 0 && len(line)+1+len(w) > width {
-			lines, line = append(lines, string(line)), nil
-		}
-		if len(line) > 0 {
-			line = append(line, ' ')
-		}
-		for line = append(line, w...); len(line) > width; line = line[width:] {
-			lines = append(lines, string(line[:width]))
-		}
-	}
-	return append(lines, string(line))
 }

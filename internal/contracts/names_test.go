@@ -30,7 +30,6 @@ var keptNames = map[string]string{
 	// An optional ability, found by type assertion.
 	"clusterapi/reconcile/Lister": "an optional ability, found by type assertion",
 	"graph/risk/Targeter":         "an optional ability, found by type assertion",
-	"preconditions/Described":     "an optional ability, found by type assertion",
 
 	// An error that programs switch on.
 	"olm/install/Refusal":                  "an error that programs switch on",

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
+	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
@@ -378,28 +379,35 @@ func Example_waitsOn() {
 	// 7m55s   Info    None     Update is proceeding well
 }
 
-// What stands against updating this cluster?
-func Example_whatStandsAgainst() {
+// What would an update do to a cluster?
+func Example_whatWouldItDo() {
 	recording, err := dump.Open(ctx, files, dump.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	report, err := preflight.Run(ctx, recording, configv1.Release{Version: "4.22.0"}, preflight.Options{
-		Checks: preconditions.Operator(), // nil: all 40
-		Input:  preconditions.Input{Now: recording.Time()},
+	f, err := forecast.Update(ctx, recording, forecast.Options{
+		To:        "4.22.0",
+		Preflight: preflight.Options{Checks: preconditions.Operator()}, // nil: all 40
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := report.Decide(preconditions.Policy{}).WriteText(os.Stdout); err != nil {
+	if err := f.WriteText(os.Stdout, forecast.TextOptions{}); err != nil {
 		log.Fatal(err)
 	}
 	// Output:
+	// Update of cluster (without an ID) from 4.21.1 to 4.22.0
+	// Warnings: 1 warning
+	//
 	// Warnings:
-	//   ClusterVersionRecommendedUpdate NoChannel: Configured channel is unset, so the recommended status of updating from 4.21.1 to 4.22.0 is unknown.
-	//     Remedy: Prefer a recommended update; there is none now
-	// Passed: ClusterVersionRollback, ClusterVersionGiantHop, ClusterVersionUpgradeable
-	// Nothing blocks the update: 0 blocking, 1 warnings, 0 not known.
+	//   path: ClusterVersionRecommendedUpdate NoChannel: Configured channel is unset,
+	//         so the recommended status of updating from 4.21.1 to 4.22.0 is unknown.
+	//     To do: Prefer a recommended update; there is none now
+	//
+	// Passed: ClusterVersionRollback, ClusterVersionGiantHop,
+	//         ClusterVersionUpgradeable
+	// Assumed: The feature set is Default, without further gates: feature gates:
+	//          FeatureGate cluster: not collected in this recording.
 }
 
 // Update a cluster from a loop of one's own.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // TestReference: docs/reference.md lists the names of all checks, events, reasons and
@@ -37,7 +38,7 @@ func reference(t *testing.T) string {
 		"`go test ./internal/contracts -run TestReference -update`.\n")
 	b.WriteString("\n## Checks\n\n`preconditions` runs them; reports and policies name them.\n\n" +
 		"| check | updates | worst finding | source |\n| --- | --- | --- | --- |\n")
-	checks := preconditions.Default()
+	checks := rules.Default(rules.Options{})
 	slices.SortFunc(checks, func(a, b preconditions.Check) int { return cmp.Compare(a.Name(), b.Name()) })
 	for _, c := range checks {
 		r := c.(preconditions.Described).Rule()

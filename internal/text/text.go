@@ -38,6 +38,26 @@ func Plural(n int, thing string) string {
 // Indent moves all lines of a text but the first to the right by two columns.
 func Indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
+// Wrap breaks a text into lines of at most so many characters, between words where it
+// can. Spaces and line feeds only separate words.
+func Wrap(s string, width int) []string {
+	var lines []string
+	var line []rune
+	for _, word := range strings.Fields(s) {
+		w := []rune(word)
+		if len(line) > 0 && len(line)+1+len(w) > width {
+			lines, line = append(lines, string(line)), nil
+		}
+		if len(line) > 0 {
+			line = append(line, ' ')
+		}
+		for line = append(line, w...); len(line) > width; line = line[width:] {
+			lines = append(lines, string(line[:width]))
+		}
+	}
+	return append(lines, string(line))
+}
+
 // Table aligns cells into columns, as text/tabwriter does: all texts of a row but
 // the last are cells, and a column is what consecutive rows have at one index. A
 // line feed in a text begins a row.

@@ -1,0 +1,217 @@
+// Package forecasts reads what a forecast is asked for from the flags of a program.
+package forecasts
+
+import (
+	"context"
+	"flag"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
+)
+
+// Flags are the flags of a forecast, and the options that follow from them.
+type Flags struct {
+	// Format is text, json, markdown or svg.
+	Format string
+	// Strict makes the program exit with 1 on warnings.
+	Strict bool
+
+	dumps, places, channels, allow, limits, nodes program.List
+	to, planTo                                    program.Version
+	payload, running, plan                        string
+	runs                                          int
+	forecast                                      forecast.Options
+}
+
+// Read opens what the flags name: the clusters, and what to judge them by. Errors are
+// those of usage and of reading.
+func (o *Flags) Read(ctx context.Context, problems io.Writer) ([]forecast.Cluster, forecast.Options, error) {
+	if err := o.check(); err != nil {
+		return nil, o.forecast, err
+	}
+	clusters, err := o.clusters(ctx, problems)
+	if err != nil {
+		return nil, o.forecast, err
+	}
+	return clusters, o.forecast, o.graphs(ctx, clusters)
+}
+
+// Declare declares the flags.
+func (o *Flags) Declare(f *flag.FlagSet) {
+	f.Var(&o.dumps, "dump",
+		"recording of a cluster: a `directory or archive`; several are a fleet (default: a simulated cluster)")
+	f.Var(&o.to, "to", "`version` to update to (default: that of -payload)")
+	f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to")
+	f.StringVar(&o.running, "running", "", "`directory` of the release that the cluster runs")
+	f.Var(&o.places, "graph", "`file`, folder or address of update graphs; may be repeated")
+	f.Var(&o.channels, "channel", "`names` of channels of -graph (default: those of the clusters)")
+	f.IntVar(&o.runs, "rehearse", 0, "play the update so many `times`")
+	f.Var(&o.limits, "max-unavailable", "rehearse with another limit of a pool: `POOL=N`; may be repeated")
+	f.Var(&o.nodes, "nodes", "rehearse with so many nodes in a pool: `POOL=N`; may be repeated")
+	f.StringVar(&o.forecast.Preflight.Input.TargetKernel, "kernel", "", "kernel `version` of the release to update to")
+	f.StringVar(&o.plan, "plan", "full", "how the pools follow: full, canary, control-plane-only")
+	f.Var(&o.planTo, "plan-to", "`version` at which the plan ends, if that is more steps away than -to")
+	f.Var(&o.allow, "allow", "set a check aside: `NAME=WHY`, may be repeated")
+	f.StringVar(&o.Format, "o", "text", "`format`: text, json, markdown or svg")
+	f.BoolVar(&o.Strict, "strict", false, "exit with 1 on warnings")
+}
+
+// check reads the flags into the options of the forecast.
+func (o *Flags) check() error {
+	plan := preconditions.Plan(slices.Index([]string{"full", "canary", "control-plane-only"}, o.plan))
+	change := len(o.limits) > 0 || len(o.nodes) > 0
+	switch {
+	case len(o.dumps) > 0 && o.to == "" && o.payload == "":
+		return program.Usagef("-dump needs -to or -payload, the release to update to")
+	case len(o.dumps) == 0 && (o.payload != "" || o.running != ""):
+		return program.Usagef("-payload and -running go with -dump")
+	case !slices.Contains([]string{"text", "json", "markdown", "svg"}, o.Format):
+		return program.Usagef("-o %s: not text, json, markdown or svg", o.Format)
+	case o.Format == "svg" && (o.runs == 0 || len(o.dumps) > 1):
+		return program.Usagef("-o svg draws the rehearsal of one cluster: it needs -rehearse")
+	case o.runs < 0 || change && o.runs == 0:
+		return program.Usagef("-rehearse is missing or below 0")
+	case plan < 0:
+		return program.Usagef("-plan %s: not full, canary or control-plane-only", o.plan)
+	}
+	o.forecast.To, o.forecast.Preflight.Plan = string(o.to), plan
+	if err := o.checkLists(); err != nil || o.planTo == "" {
+		return err
+	}
+	end, err := semver.StrictNewVersion(string(o.planTo))
+	if err != nil {
+		return program.Usagef("-plan-to %s: %v", o.planTo, err)
+	}
+	o.forecast.Preflight.PlanTarget = end
+	return nil
+}
+
+// checkLists reads the flags that are pairs.
+func (o *Flags) checkLists() error {
+	for _, allow := range o.allow {
+		name, why, _ := strings.Cut(allow, "=")
+		known := slices.ContainsFunc(rules.Default(rules.Options{}), func(c preconditions.Check) bool { return c.Name() == name })
+		if why == "" || !known {
+			return program.Usagef("-allow %s: not the name of a check, =, and why", allow)
+		}
+		policy := &o.forecast.Preflight.Policy
+		policy.Bypasses = append(policy.Bypasses, preconditions.Bypass{Check: name, By: "-allow", Why: why})
+	}
+	if o.runs == 0 {
+		return nil
+	}
+	r := &forecast.RehearseOptions{Runs: o.runs, Pools: map[string]forecast.PoolChange{}, Nodes: map[string]int{}}
+	o.forecast.Rehearse = r
+	for _, limit := range o.limits {
+		pool, text, _ := strings.Cut(limit, "=")
+		value := intstr.Parse(text)
+		if n, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, true); err != nil || n < 1 {
+			return program.Usagef("-max-unavailable %s: not a pool, =, and a number above 0 or a percentage", limit)
+		}
+		r.Pools[pool] = forecast.PoolChange{MaxUnavailable: &value}
+	}
+	for _, nodes := range o.nodes {
+		pool, text, _ := strings.Cut(nodes, "=")
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return program.Usagef("-nodes %s: not a pool, =, and a number", nodes)
+		}
+		r.Nodes[pool] = n
+	}
+	return nil
+}
+
+// releases opens the releases that have a directory.
+func (o *Flags) releases(ctx context.Context) error {
+	for _, dir := range []string{o.running, o.payload} {
+		if dir == "" {
+			continue
+		}
+		image, err := payload.Open(ctx, dir, os.DirFS(dir))
+		if err != nil {
+			return err
+		}
+		o.forecast.Releases = append(o.forecast.Releases, image)
+		if dir == o.payload && o.forecast.To == "" {
+			o.forecast.To = image.Version()
+		}
+	}
+	return nil
+}
+
+// clusters are the recordings, or a simulated cluster that is at rest.
+func (o *Flags) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
+	if len(o.dumps) == 0 {
+		cluster, images, err := rehearsal.AtRest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		o.forecast.Releases = images
+		o.forecast.To = images[1].Version()
+		o.forecast.Preflight.Input.Now = cluster.Clock.Now()
+		return []forecast.Cluster{{Name: "simulated", Reader: cluster}}, nil
+	}
+	if err := o.releases(ctx); err != nil {
+		return nil, err
+	}
+	var clusters []forecast.Cluster
+	for _, place := range o.dumps {
+		recording, err := program.OpenRecording(ctx, place, problems, "")
+		if err != nil {
+			return nil, err
+		}
+		clusters = append(clusters, forecast.Cluster{Name: place, Reader: recording})
+	}
+	return clusters, nil
+}
+
+// graphs loads the update graphs: the channels that are named, else those of the
+// clusters. A file has a channel of its own.
+func (o *Flags) graphs(ctx context.Context, clusters []forecast.Cluster) error {
+	if len(o.places) == 0 {
+		return nil
+	}
+	if len(o.channels) == 0 && slices.ContainsFunc(o.places, func(place string) bool { return !isFile(place) }) {
+		o.channels = channelsOf(ctx, clusters)
+	}
+	load := path.LoadOptions{Channels: o.channels, Client: &graph.Client{UserAgent: "clusterupdate-forecast"}}
+	graphs, err := path.Load(ctx, o.places, load)
+	if err != nil {
+		return err
+	}
+	o.forecast.Networks, err = path.ByArchitecture(ctx, path.NetworkOptions{}, graphs...)
+	return err
+}
+
+func isFile(place string) bool {
+	info, err := os.Stat(place)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// channelsOf are the channels that clusters are in, each once.
+func channelsOf(ctx context.Context, clusters []forecast.Cluster) []string {
+	var channels []string
+	for _, c := range clusters {
+		cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, c.Reader, clusterapi.Key("", "version"))
+		if err == nil && cv.Spec.Channel != "" && !slices.Contains(channels, cv.Spec.Channel) {
+			channels = append(channels, cv.Spec.Channel)
+		}
+	}
+	return channels
+}
