@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
@@ -238,7 +239,7 @@ func (r *run) request(ctx context.Context) error {
 	r.start = r.driver.Now()
 	r.lines.version(r.start, text)
 	_, err := clusterapi.Modify(ctx, r.cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: s.to.Version, Image: s.to.Image}
+		clusterversion.SetDesired(cv, configv1.Update{Version: s.to.Version, Image: s.to.Image})
 		return nil
 	})
 	return err
