@@ -125,6 +125,9 @@ func (a *assembly) takeRecorded() {
 			resource := schema.GroupResource{Group: r.Group, Resource: r.Resource}
 			lost := a.lost[spot{root, resource}]
 			switch {
+			case r.Whole && r.Assumed && len(lost) == 0:
+				k.assumed = k.assumed || !k.whole
+				k.whole = true
 			case r.Whole && len(lost) == 0:
 				k.whole, k.recorded = true, true
 			case r.Whole && r.Namespaced && !lost[""]:
@@ -210,7 +213,10 @@ func (a *assembly) claims(given bool) claims {
 		return out
 	}
 	for root := range a.c.roots {
-		if _, ours := a.recorded[root]; ours || a.c.insights[root] || !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
+		if _, ours := a.recorded[root]; ours || a.c.insights[root] {
+			continue
+		}
+		if !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
 			continue
 		}
 		for _, resource := range MustGather() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +47,32 @@ var _ interface {
 // nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
+}
+
+// OpenFile opens a folder as [Open] does, or an archive as [OpenArchive] does. Its errors
+// begin with the name.
+func OpenFile(ctx context.Context, name string, o Options) (*Recording, error) {
+	r, err := openFile(ctx, name, o)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return r, nil
+}
+
+func openFile(ctx context.Context, name string, o Options) (*Recording, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return Open(ctx, os.DirFS(name), o)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return OpenArchive(ctx, f, o)
 }
 
 // OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by

@@ -517,8 +517,9 @@ func TestDocsShowExamples(t *testing.T) {
 	for _, page := range append(pages, filepath.Join(root, "README.md")) {
 		text := checktest.Get(os.ReadFile(page))(t)
 		found := docExample.FindAllStringSubmatch(string(text), -1)
-		if blocks := strings.Count(string(text), "```go\n"); len(found) != blocks {
-			t.Errorf("%s has %d programs in Go, of which %d name an Example", page, blocks, len(found))
+		programs := len(docProgram.FindAllString(string(text), -1))
+		if blocks := strings.Count(string(text), "```go\n"); len(found)+programs != blocks {
+			t.Errorf("%s has %d programs in Go, of which %d name an Example and %d run", page, blocks, len(found), programs)
 		}
 		for _, m := range found {
 			want := exampleBody(t, m[2], m[1])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,9 +24,9 @@ func OpenRecording(ctx context.Context, path string, problems io.Writer, group s
 			o.Whole = append(o.Whole, schema.GroupResource{Group: group, Resource: name})
 		}
 	}
-	recording, err := openRecording(ctx, path, o)
+	recording, err := dump.OpenFile(ctx, path, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	all := recording.Problems()
 	for i, p := range all {
@@ -38,20 +37,4 @@ func OpenRecording(ctx context.Context, path string, problems io.Writer, group s
 		fmt.Fprintf(problems, "%s: %v\n", path, p)
 	}
 	return recording, nil
-}
-
-func openRecording(ctx context.Context, path string, o dump.Options) (*dump.Recording, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return dump.Open(ctx, os.DirFS(path), o)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return dump.OpenArchive(ctx, f, o)
 }
