@@ -103,14 +103,12 @@
 //
 // # Limits
 //
-// What is read from outside is bounded by the packages that read it. What of
+// What is read from outside is bounded by the packages that read it, and what preflights
+// found by package clusterversion. What of
 // it is written to the ClusterVersion is bounded here:
 //
 //	limit                    default  field  past it
 //	message of a condition   32 KiB   -      says how many bytes are left out
-//	risks of a preflight     64       -      a risk says how many are left out
-//	risks of all preflights  250      -      a risk says how many are left out, of the oldest first
-//	their messages           128 KiB  -      say how many bytes are left out
 //
 // # Sources
 //

@@ -21,7 +21,7 @@
 //	accepted risks in the history   32 KiB   -      says how many bytes are left out
 //	risks of a preflight            64       -      a risk says how many are left out
 //	risks of all preflights         250      -      a risk says how many are left out
-//	messages of all preflights      128 KiB  -      say how many bytes are left out
+//	messages of a preflight         32 KiB   -      say how many bytes are left out
 //
 // Functions without a cluster are pure, and all are safe for concurrent use.
 package clusterversion
