@@ -174,7 +174,7 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	m := r.memory()
 	r.d = intentOf(*o, m, set)
 	r.loader.loads.ask(r.d.target(r.d.want, r.d.origin), r.d.target(r.d.base, r.d.baseOrigin), m.work.release())
-	r.preflights.asked = r.d.preflightKey(o.cv.UID)
+	r.preflights.ask(r.d.preflightKey(o.cv.UID))
 	m = r.memory()
 	status, actions := plan(q.Now, *o, r.d, m, set)
 	r.explainer.decided(q.Now, &r.d, actions)

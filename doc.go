@@ -17,6 +17,13 @@
 //     such as an alert that fires ([Options].Alerts).
 //   - resolve: find the release that spec.desiredUpdate means ([clusterversion.Resolve]); in
 //     automatic mode, ask for one.
+//   - preflight: if spec.desiredUpdate has the mode Preflight, load that release and
+//     check it, as for an update, by all checks and [Options].PreflightPreview. It is
+//     neither accepted nor applied. What an update would meet becomes risks of the
+//     conditional updates ([clusterversion.Preflights]), which stay until an update is
+//     accepted; with the feature gate ClusterUpdateAcceptRisks they block the update to
+//     that release unless they are accepted. As long as it is requested the check runs
+//     again: once an hour, and ten minutes after the last one if something has changed.
 //   - load: if that release is new, verify the signature of its image (package
 //     signature), fetch its contents and read them (package manifest), and ask
 //     whether this cluster may start this update (package preconditions).
@@ -69,8 +76,8 @@
 // # Requests and status
 //
 // What an administrator asks of a cluster, whoever updates it, is a request of
-// package clusterversion: an update, a channel, a rollback, in the words of oc adm
-// upgrade. Package preconditions/preflight carries one out if checks allow it.
+// package clusterversion: an update, the check of one ([clusterversion.PreflightRequest]), a
+// channel, a rollback, in the words of oc adm upgrade. Package preconditions/preflight carries one out if checks allow it.
 //
 // Package view has the status of the update of any cluster, live or recorded, and
 // what it waits on, read once or followed.
@@ -96,7 +103,8 @@
 //
 // # Limits
 //
-// What is read from outside is bounded by the packages that read it. What of
+// What is read from outside is bounded by the packages that read it, and what preflights
+// found by package clusterversion. What of
 // it is written to the ClusterVersion is bounded here:
 //
 //	limit                    default  field  past it

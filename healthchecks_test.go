@@ -125,19 +125,9 @@ func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uin
 const updatedHistory = "1.0.1 Completed, 1.0.0 Completed"
 
 // until runs until something holds, and tells what happened to the checks meanwhile.
-func (c *guardedCluster) until(t *testing.T, v *reconcile.Virtual, holds func() bool) (seen []string) {
+func (c *guardedCluster) until(t *testing.T, v *reconcile.Virtual, holds func() bool) []string {
 	t.Helper()
-	err := v.RunWhile(6*time.Hour, func() bool {
-		now := fmt.Sprintf("%s: %v", historyOf(c.version(t)), c.healthChecks())
-		if len(seen) == 0 || seen[len(seen)-1] != now {
-			seen = append(seen, now)
-		}
-		return !holds()
-	})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, strings.Join(seen, "\n"))
-	}
-	return seen
+	return changes(t, v, holds, func() string { return fmt.Sprintf("%s: %v", historyOf(c.version(t)), c.healthChecks()) })
 }
 
 func (c *guardedCluster) resumed() bool {

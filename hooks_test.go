@@ -123,11 +123,17 @@ func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, fa
 	return c, v, &events
 }
 
-// history and mark of a run, each time they change.
-func (c *markedCluster) follow(t *testing.T, v *reconcile.Virtual, until func() bool) (out []string) {
+// follow is the history and the mark of a run, each time they change.
+func (c *markedCluster) follow(t *testing.T, v *reconcile.Virtual, until func() bool) []string {
+	t.Helper()
+	return changes(t, v, until, func() string { return fmt.Sprintf("%s, marked for %q", historyOf(c.version(t)), c.markOf()) })
+}
+
+// changes runs until something holds, and returns the states until then, each once.
+func changes(t *testing.T, v *reconcile.Virtual, until func() bool, state func() string) (out []string) {
 	t.Helper()
 	err := v.RunWhile(6*time.Hour, func() bool {
-		if now := fmt.Sprintf("%s, marked for %q", historyOf(c.version(t)), c.markOf()); len(out) == 0 || out[len(out)-1] != now {
+		if now := state(); len(out) == 0 || out[len(out)-1] != now {
 			out = append(out, now)
 		}
 		return !until()

@@ -162,6 +162,13 @@ func (m *preflights) current(d *intent, uid types.UID, h []configv1.UpdateHistor
 	return running
 }
 
+// ask takes note of what is requested now.
+func (p *preflights) ask(key preflightKey) {
+	if p.asked != key {
+		p.asked, p.progress = key, ""
+	}
+}
+
 // ended takes note of what a preflight found.
 func (p *preflights) ended(key preflightKey, found *clusterversion.Preflight, now time.Time) {
 	if p.runs == nil {

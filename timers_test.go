@@ -21,7 +21,7 @@ var timely = map[string]string{
 	"internal/panics/panics.go":       "waits for its goroutine",
 	"signature/composite.go":          "waits for its goroutines",
 	"clusterapi/egress.go":            "bounds a read, below the engine in the order of imports",
-	"decider.go":                      "bounds the last write, when the driver has ended",
+	"write.go":                        "bounds the last write, when the driver has ended",
 	"signature/cluster/persist.go":    "bounds the last write, when the driver has ended",
 }
 

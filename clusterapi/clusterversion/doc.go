@@ -3,10 +3,11 @@
 // as the cluster-version operator and oc adm upgrade do.
 //
 // A [Request] is what an administrator asks: an update, a rollback, a channel, an
-// upstream, accepted risks. [Submit] carries one out, Edit decides it without a
+// upstream, accepted risks, a preflight. [Submit] carries one out, Edit decides it without a
 // cluster. [Validate] and [Clear] find faults, [Resolve] tells which release a request
 // means, [MergeHistory] keeps the history, [WriteStatus] writes what a cluster accepts of a
-// status. A [Hook] does something else around an update. [Metrics] are those of the cluster-version operator.
+// status. [ShowPreflights] and [Preflights] write and read there what the check of a release
+// found. A [Hook] does something else around an update. [Metrics] are those of the cluster-version operator.
 //
 // A request for a release is spec.desiredUpdate. It is one value: [SetDesired] and
 // [Modify] replace it as a whole, so that neither force, an architecture, a mode,
@@ -18,6 +19,9 @@
 //	limit                           default  field  past it
 //	entries of the history          100      -      the least telling one goes
 //	accepted risks in the history   32 KiB   -      says how many bytes are left out
+//	risks of a preflight            64       -      a risk says how many are left out
+//	risks of all preflights         250      -      a risk says how many are left out
+//	messages of a preflight         32 KiB   -      say how many bytes are left out
 //
 // Functions without a cluster are pure, and all are safe for concurrent use.
 package clusterversion

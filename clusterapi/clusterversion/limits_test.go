@@ -8,6 +8,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 )
 
@@ -28,6 +29,22 @@ func TestLimits(t *testing.T) {
 			got := clusterversion.MergeHistory(nil, clusterversion.HistoryChange{Release: release("4.21.1@B"), AcceptedRisks: strings.Repeat("x", clusterversion.MaxMessage+1)})
 			if text := got[0].AcceptedRisks; len(text) > clusterversion.MaxMessage || !strings.HasSuffix(text, " more bytes)") {
 				t.Errorf("%d bytes: %q", len(text), text[max(0, len(text)-40):])
+			}
+			return 0
+		}},
+		{Limit: "risks of a preflight", Default: 64, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			risks, _ := showCrowded(t, 1)
+			checktest.Equal(t, 64, risks, "risks")
+			return 0
+		}},
+		{Limit: "risks of all preflights", Default: 250, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			risks, _ := showCrowded(t, 6)
+			checktest.Equal(t, 250, risks, "risks")
+			return 0
+		}},
+		{Limit: "messages of a preflight", Default: 32 << 10, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
+			if _, bytes := showCrowded(t, 1); bytes > 32<<10 {
+				t.Errorf("%d bytes of messages", bytes)
 			}
 			return 0
 		}},

@@ -173,7 +173,7 @@ func (m *metrics) version(cv *configv1.ClusterVersion, in MetricsInput) {
 	}
 	add("cluster", own.Version, own.Image, installed, cv.CreationTimestamp.Time)
 	target := own
-	if u := cv.Spec.DesiredUpdate; u != nil {
+	if u := cv.Spec.DesiredUpdate; u != nil && u.Mode == "" {
 		if u.Image != "" {
 			target = configv1.Release{Version: u.Version, Image: u.Image}
 		}

@@ -97,6 +97,8 @@ func TestMetrics(t *testing.T) {
 		{"at rest", clusterversion.MetricsInput{ClusterVersion: measured(), Built: time.Unix(500, 0)}, "cluster_version", append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "500"))},
 		{"build time not known", clusterversion.MetricsInput{ClusterVersion: measured(), Own: configv1.Release{Version: "4.20.0", Image: "O"}}, "cluster_version",
 			[]string{rest[0], rest[1], version("cluster", "4.20.0", "O", "4.20.1", "1000"), version("current", "4.20.0", "O", "4.20.3", "0")}},
+		{"checked", clusterversion.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.4", Image: "D", Mode: configv1.UpdateModePreflight}))}, "cluster_version",
+			append(slices.Clone(rest), version("current", "4.20.3", "C", "4.20.3", "0"))},
 		{"asked for", clusterversion.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.4", Image: "D"}))}, "cluster_version",
 			append(slices.Clone(rest), version("desired", "4.20.4", "D", "4.20.3", "3600"), version("current", "4.20.3", "C", "4.20.3", "0"))},
 		{"asked for what it has", clusterversion.MetricsInput{ClusterVersion: measured(cvtest.Desired(configv1.Update{Version: "4.20.3", Image: "C"}))}, "cluster_version",

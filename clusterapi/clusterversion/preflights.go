@@ -35,12 +35,14 @@ const (
 
 // The limits of what preflights found.
 const (
-	maxPreflightFindings = 64  // of one release
-	maxPreflightRisks    = 250 // of all releases
-	maxUpdateRisks       = 200 // of one update in the API
-	maxListedRisks       = 500 // in status.conditionalUpdateRisks
-	maxUpdates           = 500 // in status.conditionalUpdates
-	maxRiskName          = 256 // characters
+	maxPreflightFindings = 64        // of one release
+	maxPreflightRisks    = 250       // of all releases
+	maxReleaseBytes      = 32 << 10  // of the messages of one release, or 256 each
+	maxPreflightBytes    = 128 << 10 // of all messages, each of which a ClusterVersion has twice
+	maxUpdateRisks       = 200       // of one update in the API
+	maxListedRisks       = 500       // in status.conditionalUpdateRisks
+	maxUpdates           = 500       // in status.conditionalUpdates
+	maxRiskName          = 256       // characters
 )
 
 // Preflight is what the check of a release found. A ClusterVersion has it as risks of the
@@ -115,7 +117,7 @@ const (
 )
 
 // risks are those that the API has of a preflight.
-func (p *Preflight) risks(most int, now metav1.Time) []configv1.ConditionalUpdateRisk {
+func (p *Preflight) risks(most, bytes int, now metav1.Time) []configv1.ConditionalUpdateRisk {
 	findings := slices.Clone(p.Findings)
 	switch {
 	case p.State == PreflightRunning:
@@ -131,32 +133,49 @@ func (p *Preflight) risks(most int, now metav1.Time) []configv1.ConditionalUpdat
 			findings = append(findings, PreflightFinding{Name: PreflightIncomplete, Message: fmt.Sprintf("%d findings are left out: there are too many", left)})
 		}
 	}
+	begin := preflightMessage + p.target() + ": "
+	longest := longestMessage(findings, len(begin), bytes)
 	var out []configv1.ConditionalUpdateRisk
 	for _, f := range findings {
-		message := bounded.Text(preflightMessage+p.target()+": "+f.Message, MaxMessage)
 		out = append(out, configv1.ConditionalUpdateRisk{
-			Name: p.RiskName(f.Name), Message: message, URL: cmp.Or(f.URL, preflightURL),
+			Name: p.RiskName(f.Name), Message: bounded.Text(begin+f.Message, longest), URL: cmp.Or(f.URL, preflightURL),
 			MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
-			Conditions:    []metav1.Condition{applies(f.Name, message, now)},
+			Conditions:    []metav1.Condition{applies(f.Name, now)},
 		})
 	}
 	return out
 }
 
+// longestMessage is the length of a message with which all of them have so many bytes.
+func longestMessage(findings []PreflightFinding, begin, bytes int) int {
+	longest := MaxMessage
+	for ; longest > 256; longest /= 2 {
+		sum := 0
+		for _, f := range findings {
+			sum += min(longest, begin+len(f.Message))
+		}
+		if sum <= bytes {
+			break
+		}
+	}
+	return longest
+}
+
 // applies is the condition of the risk that a finding is.
-func applies(name, message string, now metav1.Time) metav1.Condition {
+func applies(name string, now metav1.Time) metav1.Condition {
 	c := metav1.Condition{
-		Type: conditionApplies, Status: metav1.ConditionTrue, Reason: reasonValidation, Message: message, LastTransitionTime: now,
+		Type: conditionApplies, Status: metav1.ConditionTrue, Reason: reasonValidation, LastTransitionTime: now,
+		Message: "The preflight found it in an update to the target version.",
 	}
 	switch {
 	case name == preflightPassed:
-		c.Status = metav1.ConditionFalse
+		c.Status, c.Message = metav1.ConditionFalse, "The preflight found nothing."
 	case name == preflightInProgress:
-		c.Reason = reasonRunning
+		c.Reason, c.Message = reasonRunning, "The preflight is not complete."
 	case name == PreflightIncomplete:
-		c.Reason = reasonFailed
+		c.Reason, c.Message = reasonFailed, "The preflight did not decide all checks."
 	case strings.HasSuffix(name, PreflightUnknown):
-		c.Reason = reasonPartial
+		c.Reason, c.Message = reasonPartial, "The preflight could not decide it."
 	}
 	return c
 }
@@ -273,7 +292,7 @@ type PreflightDisplay struct {
 // these. All that does not fit into 64 risks of a release and 250 of all is left out, of the
 // first in found before the last, and a risk reports how much.
 func ShowPreflights(s *configv1.ClusterVersionStatus, found []Preflight, o PreflightDisplay) {
-	left, listed := maxPreflightRisks, len(s.ConditionalUpdates)
+	left, bytes, listed := maxPreflightRisks, maxPreflightBytes, len(s.ConditionalUpdates)
 	for _, p := range slices.Backward(found) { // the last one ran last
 		of := slices.IndexFunc(s.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool { return c.Release.Image == p.Release.Image })
 		if of < 0 {
@@ -284,12 +303,15 @@ func ShowPreflights(s *configv1.ClusterVersionStatus, found []Preflight, o Prefl
 			s.ConditionalUpdates = append(s.ConditionalUpdates, configv1.ConditionalUpdate{Release: p.Release})
 		}
 		c := &s.ConditionalUpdates[of]
-		risks := p.risks(min(left, maxUpdateRisks-len(c.Risks)), o.Now)
+		risks := p.risks(min(left, maxUpdateRisks-len(c.Risks)), min(bytes, maxReleaseBytes), o.Now)
 		if len(risks) == 0 {
 			s.ConditionalUpdates = slices.DeleteFunc(s.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool { return len(c.Risks) == 0 })
 			continue
 		}
 		left -= len(risks)
+		for i := range risks {
+			bytes -= len(risks[i].Message)
+		}
 		c.Risks = append(c.Risks, risks...)
 		c.RiskNames = riskNames(c.Risks)
 		o.recommend(c, &p)

@@ -278,7 +278,7 @@ func (r UpdateRequest) request(cv *configv1.ClusterVersion, out *Answer, u confi
 
 // multiArch requests the same version for several architectures.
 func (r UpdateRequest) multiArch(cv *configv1.ClusterVersion, out *Answer) *RefusedError {
-	if u := cv.Spec.DesiredUpdate; u != nil && u.Architecture == configv1.ClusterVersionArchitectureMulti {
+	if u := cv.Spec.DesiredUpdate; u != nil && u.Mode == "" && u.Architecture == configv1.ClusterVersionArchitectureMulti {
 		return refuse(RefusedRequested, "", "info: Update to multi cluster architecture has already been requested")
 	}
 	if err := r.guard(cv, out); err != nil {
@@ -305,7 +305,9 @@ func (r UpdateRequest) clear(cv *configv1.ClusterVersion, out *Answer) {
 	if old.Image == "" || desired.Image == "" {
 		same = old.Version != "" && old.Version == desired.Version
 	}
-	if same {
+	if old.Mode == configv1.UpdateModePreflight {
+		out.printf("Cleared the preflight of %s", cmp.Or(old.Version, old.Image, "<unknown>"))
+	} else if same {
 		out.printf("Cleared the update field, still at %s", cmp.Or(desired.Version, desired.Image, "<unknown>"))
 	} else {
 		out.printf("Cancelled requested upgrade to %s", cmp.Or(old.Version, old.Image, "<unknown>"))

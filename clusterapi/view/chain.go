@@ -66,7 +66,7 @@ func findWaits(o *Objects, ops operators, s *Status) []Chain {
 // waitsForRequest is why a requested update has not begun.
 func waitsForRequest(cv *configv1.ClusterVersion) []Chain {
 	want, accepted := cv.Spec.DesiredUpdate, find(cv.Status.Conditions, "ReleaseAccepted")
-	if want == nil || accepted == nil || accepted.Status == configv1.ConditionTrue {
+	if want == nil || want.Mode != "" || accepted == nil || accepted.Status == configv1.ConditionTrue {
 		return nil
 	}
 	desired := cv.Status.Desired

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/updatetest"
 )
 
 // polled is an API that cannot be watched.
@@ -39,17 +40,17 @@ func TestFollowFaults(t *testing.T) {
 				t.Errorf("seed %d: observed %v and %v", seed, s, err)
 			}
 		}
-		c := newUpdatedCluster(t, reconcile.VirtualOptions{
+		c := newUpdating(t, reconcile.VirtualOptions{
 			Seed: seed, Order: reconcile.Random,
 			Faults: reconcile.Faults{
 				Before: 0.05, Slow: 0.02, Stale: 0.05, Late: 0.3, Double: 0.1, Merge: 0.3, Crash: 0.01, Outage: 0.2, ClockBack: 0.2,
 				Until: 2 * time.Hour, Processes: []string{"follow"},
 			},
-		}, func(c *updatedCluster) reconcile.Process {
-			return checktest.Get(view.FollowProcess(view.FollowOptions{API: c, Components: c.components, Observe: observe}))(t)
+		}, func(c *updatetest.Cluster) reconcile.Process {
+			return checktest.Get(view.FollowProcess(view.FollowOptions{API: c, Components: components(c), Observe: observe}))(t)
 		})
-		c.advance(t, 3*time.Hour)
-		want := checktest.Get(view.ReadStatus(t.Context(), c, view.StatusOptions{Now: c.v.Now(), Components: c.components}))(t)
+		c.Advance(t, 3*time.Hour)
+		want := checktest.Get(view.ReadStatus(t.Context(), c, view.StatusOptions{Now: c.Virtual.Now(), Components: components(c)}))(t)
 		if !last.Same(want) {
 			t.Errorf("seed %d: observed %s, is %s", seed, last, want)
 		}
@@ -57,7 +58,7 @@ func TestFollowFaults(t *testing.T) {
 			t.Errorf("seed %d: %s, observed %d times", seed, want, observed)
 		}
 		was := observed
-		c.advance(t, time.Hour)
+		c.Advance(t, time.Hour)
 		if observed != was {
 			t.Errorf("seed %d: observed %d times that nothing changed", seed, observed-was)
 		}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,10 +13,7 @@ import (
 func writePreflights(w *text.Writer, all []clusterversion.Preflight) {
 	for i := range all {
 		p := &all[i]
-		target := p.Release.Version
-		if target == "" {
-			target = p.Release.Image
-		}
+		target := cmp.Or(p.Release.Version, p.Release.Image)
 		fmt.Fprintf(w, "\nPreflight Check: %s\n  Target: %s\n", p.State, target)
 		if p.Message != "" {
 			fmt.Fprintf(w, "  Progress: %s\n", p.Message)
@@ -35,8 +33,10 @@ func preflightLine(all []clusterversion.Preflight) string {
 	var parts []string
 	for i := range all {
 		p := &all[i]
-		part := fmt.Sprintf("preflight of %s %s", p.Release.Version, strings.ToLower(string(p.State)))
-		if n := len(p.Findings); n > 0 {
+		part := fmt.Sprintf("preflight of %s %s", cmp.Or(p.Release.Version, p.Release.Image), strings.ToLower(string(p.State)))
+		if n := len(p.Findings); n == 1 {
+			part += " with 1 risk"
+		} else if n > 1 {
 			part += fmt.Sprintf(" with %d risks", n)
 		}
 		parts = append(parts, part)

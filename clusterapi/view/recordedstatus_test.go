@@ -26,23 +26,23 @@ import (
 // The status of a cluster in the middle of an update, what it waits on included, is
 // that of its recording, and of a fork of the recording.
 func TestStatusOfRecording(t *testing.T) {
-	c := newUpdatedCluster(t, reconcile.VirtualOptions{Seed: 1})
+	c := newUpdating(t, reconcile.VirtualOptions{Seed: 1})
 	looks := 6
 	if israce.Enabled {
 		looks = 2
 	}
 	seen := map[string]bool{}
 	for i := range looks {
-		c.advance(t, 100*time.Second)
+		c.Advance(t, 100*time.Second)
 		dir := filepath.Join(t.TempDir(), "recording")
-		checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Clock: c.v.Clock()}))
+		checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Clock: c.Virtual.Clock()}))
 		recording := checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
-		if now := recording.Time(); !now.Equal(c.v.Now()) || len(recording.Problems()) > 0 {
+		if now := recording.Time(); !now.Equal(c.Virtual.Now()) || len(recording.Problems()) > 0 {
 			t.Errorf("look %d: time %s, problems %v", i, now, recording.Problems())
 		}
 		text := func(r clusterapi.Reader) string {
 			t.Helper()
-			s := checktest.Get(view.ReadStatus(t.Context(), r, view.StatusOptions{Components: c.components}))(t)
+			s := checktest.Get(view.ReadStatus(t.Context(), r, view.StatusOptions{Components: components(c)}))(t)
 			for _, chain := range s.Waits {
 				seen[chain[0].Runlevel] = true
 			}

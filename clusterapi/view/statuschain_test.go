@@ -44,6 +44,7 @@ func TestWaitsForRequest(t *testing.T) {
 		{"no condition", &configv1.Update{Version: "4.14.2"}, "", ""},
 		{"what it runs", &configv1.Update{Version: "4.14.1"}, "False", ""},
 		{"the image that it runs", &configv1.Update{Image: "quay.io/release:4.14.1"}, "False", ""},
+		{"a preflight", &configv1.Update{Version: "4.14.2", Mode: configv1.UpdateModePreflight}, "False", ""},
 		{"no request", nil, "False", ""},
 	} {
 		for _, progressing := range []string{"True", "False"} {

@@ -11,55 +11,34 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/cvtest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/updatetest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
-	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/preflight"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // A canary plan that checks first updates a cluster through its Updater, and leaves it
 // with the pools that it had, whatever faults befall the plan's runner.
 func TestActionOfPlan(t *testing.T) {
-	images := payload.Images{
-		checktest.Get(payload.Open(t.Context(), sample.FromVersion, sample.From()))(t),
-		checktest.Get(payload.Open(t.Context(), sample.ToVersion, sample.To()))(t),
-	}
-	updates := checktest.Get(graph.DecodeBytes(images.Graph(sample.Channel), graph.DecodeOptions{}))(t)
 	seeds := uint64(6)
 	if israce.Enabled {
 		seeds = 2
 	}
 	for seed := range seeds {
-		clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-		cluster := checktest.Get(simulation.New(simulation.Options{
-			Clock: clock, Release: payload.Release(images[0].Payload), ControlPlane: 3,
-			Pools:          []simulation.Pool{{Name: "worker", Nodes: 4}},
-			ClusterVersion: simulation.ClusterVersion{Channel: sample.Channel},
-		}))(t)
-		cluster.Expect(payload.Release(images[1].Payload))
-		updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
-			API: cluster, Payloads: images, Graph: graph.Static(updates), Verifier: signature.Insecure(), Clock: clock,
-		}))(t)
-		nodes := checktest.Get(rollout.New(rollout.Options{API: cluster, Mode: rollout.Drive, Clock: clock}))(t)
 		faults := reconcile.Faults{}
 		if seed > 0 {
 			faults = reconcile.Faults{Before: 0.05, After: 0.05, Conflict: 0.05, Stale: 0.05, Late: 0.2, Crash: 0.01, Until: 2 * time.Hour, Processes: []string{"plan canary"}}
 		}
-		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: seed, Faults: faults}, cluster.Process(), nodes.Process(), updater.Process())
-		defer v.Close()
-		checktest.OK(t, v.RunUntil(v.Now().Add(10*time.Minute)))
+		cluster := updatetest.New(t, 4, reconcile.VirtualOptions{Seed: seed, Faults: faults})
+		v := cluster.Virtual
+		cluster.Advance(t, 10*time.Minute)
 		state := checktest.Get(plan.ReadCluster(t.Context(), cluster))(t)
 		canary, _, err := plan.PlanCanary(state, plan.CanaryOptions{ID: "canary", Version: sample.ToVersion, Sizes: []int{1, 2}})
 		checktest.OK(t, err)
@@ -67,7 +46,7 @@ func TestActionOfPlan(t *testing.T) {
 			Action: "preflight", Parameters: map[string]string{"version": sample.ToVersion}, Checks: []plan.Check{{Kind: "ClusterIdle"}},
 		}}}, canary.Steps...)
 		checks := preflight.Action(configv1.Release{}, preflight.Options{Checks: preconditions.Operator()})
-		runner := checktest.Get(plan.New(plan.Options{API: cluster, Plan: canary, Clock: clock, Actions: map[string]plan.Action{
+		runner := checktest.Get(plan.New(plan.Options{API: cluster, Plan: canary, Clock: v.Clock(), Actions: map[string]plan.Action{
 			"preflight": checks,
 		}}))(t)
 		v.Add(runner.Process())

@@ -190,7 +190,7 @@ func Submit(
 // asksForUpdate reports whether a desired update asks for something that the
 // cluster is not at.
 func asksForUpdate(cv *configv1.ClusterVersion, want *configv1.Update) bool {
-	if want == nil || want.Version == "" && want.Image == "" && want.Architecture == "" {
+	if want == nil || want.Mode != "" || want.Version == "" && want.Image == "" && want.Architecture == "" {
 		return false
 	}
 	at := cv.Status.Desired

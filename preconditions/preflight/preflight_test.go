@@ -68,6 +68,7 @@ func TestSubmit(t *testing.T) {
 		{name: "to an image", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{ToImage: cvtest.ImageOf(cvtest.Repository, 10)}, runs: 1, target: "4.20.10", kind: preconditions.Patch, written: "4.20.10"},
 		{name: "to several architectures", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{ToMultiArch: true}, runs: 1, target: "4.20.3", kind: preconditions.Multi, written: "4.20.3"},
 		{name: "rollback", cv: cvtest.Requestable(), request: clusterversion.RollbackRequest{}, blocks: true, runs: 1, target: "4.20.2", kind: preconditions.Rollback, refused: "not today"},
+		{name: "a preflight", cv: cvtest.Requestable(), request: clusterversion.PreflightRequest{To: "4.20.4"}, blocks: true, written: "4.20.4"},
 		{name: "withdrawn", cv: cvtest.Requestable(at("4.20.4", 4)), request: clusterversion.UpdateRequest{Clear: true}, blocks: true},
 		{name: "a channel", cv: cvtest.Requestable(), request: clusterversion.ChannelRequest{Name: "fast-4.20"}, blocks: true},
 		{name: "refused before", cv: cvtest.Requestable(), request: clusterversion.UpdateRequest{To: "4.99.0"}, refused: "not one of the possible targets"},

@@ -1,0 +1,346 @@
+package clusterupdate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"pgregory.net/rapid"
+
+	"github.com/clusterupdate/clusterupdate"
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions"
+)
+
+// preflightsOf describes what the ClusterVersion has of preflights.
+func (s *sampleTest) preflightsOf() string {
+	var all []string
+	for _, p := range clusterversion.Preflights(&s.version(s).Status) {
+		all = append(all, fmt.Sprintf("%s %s %s", p.Release.Version, p.State, strings.Join(p.Risks(), " ")))
+	}
+	return strings.Join(all, "; ")
+}
+
+// failingCheck is a check that breaks or does not know.
+type failingCheck struct{ err error }
+
+func (failingCheck) Name() string                          { return "Own" }
+func (failingCheck) Applies(preconditions.Transition) bool { return true }
+func (c failingCheck) Run(context.Context, *preconditions.Input) ([]preconditions.Finding, error) {
+	if c.err == nil {
+		panic("made to break")
+	}
+	return nil, c.err
+}
+
+// TestPreflight: a preflight ends with what its checks found, without an update; the same
+// request without a mode is one.
+func TestPreflight(t *testing.T) {
+	const sources = " CriticalAlertsUnknownFor4_21_1 EtcdBackupUnknownFor4_21_1 DisconnectedUnknownFor4_21_1"
+	// The sample has neither pools nor an infrastructure: what needs them is not known.
+	for _, tt := range []struct {
+		name    string
+		request configv1.Update
+		change  func(*clusterupdate.Options)
+		prepare func(*sampleTest)
+		state   string
+		has     string // among the risks
+	}{
+		{name: "by version", request: configv1.Update{Version: sample.ToVersion}, state: "Completed", has: sources},
+		{name: "by image", request: configv1.Update{Image: sample.ToImage}, state: "Completed", has: sources},
+		{name: "automatic mode", request: configv1.Update{Version: sample.ToVersion}, state: "Completed",
+			prepare: func(s *sampleTest) { s.restart(func(o *clusterupdate.Options) { o.Auto = true }) }},
+		{name: "blocked", request: configv1.Update{Version: sample.ToVersion}, state: "Completed",
+			prepare: (*sampleTest).block, has: "ClusterVersionUpgradeable"},
+		{name: "not signed", request: configv1.Update{Version: sample.ToVersion}, state: "Failed", has: "PreflightIncompleteFor4_21_1",
+			change: func(o *clusterupdate.Options) { o.Verifier = refusing{} }},
+		{name: "not signed, and forced", request: configv1.Update{Image: sample.ToImage, Force: true}, state: "Completed",
+			has: "ReleaseNotVerifiedFor4_21_1", change: func(o *clusterupdate.Options) { o.Verifier = refusing{} }},
+		{name: "a check that does not know", request: configv1.Update{Version: sample.ToVersion}, state: "Completed",
+			has: "OwnUnknownFor4_21_1",
+			change: func(o *clusterupdate.Options) {
+				o.Checks = []preconditions.Check{failingCheck{errors.New("no answer")}}
+			}},
+		{name: "a check that breaks", request: configv1.Update{Version: sample.ToVersion}, state: "Failed",
+			has:    "PreflightIncompleteFor4_21_1",
+			change: func(o *clusterupdate.Options) { o.Checks = []preconditions.Check{failingCheck{}} }},
+		{name: "a preview", request: configv1.Update{Version: sample.ToVersion}, state: "Completed", has: "PreviewGoneFor4_21_1",
+			change: func(o *clusterupdate.Options) {
+				o.PreflightPreview = func(_ context.Context, from, to *manifest.Payload) ([]preconditions.Finding, error) {
+					return []preconditions.Finding{{Reason: "Gone", Message: from.Release.Version + " to " + to.Release.Version}}, nil
+				}
+			}},
+		{name: "a preview that breaks", request: configv1.Update{Version: sample.ToVersion}, state: "Completed", has: "PreviewUnknownFor4_21_1",
+			change: func(o *clusterupdate.Options) {
+				o.PreflightPreview = func(context.Context, *manifest.Payload, *manifest.Payload) ([]preconditions.Finding, error) {
+					panic("made to break")
+				}
+			}},
+		{name: "a payload that is not there", request: configv1.Update{Image: "registry.example/release@sha256:" + strings.Repeat("0", 64)},
+			state: "Failed", has: "PreflightIncompleteForsha256_000000000000"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			withSample(t, tt.change, func(s *sampleTest) {
+				s.complete(5)
+				if tt.prepare != nil {
+					tt.prepare(s)
+				}
+				before, progressing := s.objects(), condition(s.version(s), configv1.OperatorProgressing)
+				u := tt.request
+				u.Mode = configv1.UpdateModePreflight
+				s.request(s.T, u)
+				for range 10 {
+					time.Sleep(max(s.sync().After, time.Second))
+				}
+				if got := s.preflightsOf(); !strings.Contains(got, " "+tt.state+" ") || !strings.Contains(got, tt.has) {
+					s.Errorf("found %q", got)
+				}
+				s.wantHistory("4.20.3 Completed")
+				s.wantCondition(configv1.OperatorProgressing, progressing)
+				if got := s.objects(); got != before {
+					s.Errorf("applied:\n%s\nbefore:\n%s", got, before)
+				}
+			})
+		})
+	}
+}
+
+// TestPreflightRepeats: while it is requested, a preflight runs at least once an hour, and at
+// most once in ten minutes.
+func TestPreflightRepeats(t *testing.T) {
+	for name, tt := range map[string]struct {
+		busy     bool // something changes all the time
+		from, to int  // runs in three hours
+	}{"at rest": {false, 3, 4}, "busy": {true, 15, 19}} {
+		t.Run(name, func(t *testing.T) {
+			withSample(t, nil, func(s *sampleTest) {
+				ctx, cancel := context.WithTimeout(s.Context(), 3*time.Hour)
+				defer cancel()
+				s.request(s.T, configv1.Update{Version: sample.ToVersion, Mode: configv1.UpdateModePreflight})
+				var changes sync.WaitGroup
+				changes.Go(func() {
+					for n := 0; tt.busy && ctx.Err() == nil; n++ {
+						time.Sleep(time.Minute)
+						_, _ = clusterapi.Modify(ctx, s.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true},
+							func(co *configv1.ClusterOperator) error {
+								status := []configv1.ConditionStatus{configv1.ConditionTrue, configv1.ConditionFalse}[n%2]
+								co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: status}}
+								return nil
+							})
+					}
+				})
+				checktest.OK(s, s.u.Run(ctx))
+				changes.Wait()
+				runs := 0
+				for _, text := range s.saw(clusterupdate.EventPreflight) {
+					if strings.HasPrefix(text, "checking ") {
+						runs++
+					}
+				}
+				if runs < tt.from || runs > tt.to {
+					s.Errorf("%d runs in three hours", runs)
+				}
+			})
+		})
+	}
+}
+
+// TestPreflightAges: on clusters of all ages the server refuses nothing that is written about
+// a preflight; one that does not know the mode is not asked.
+func TestPreflightAges(t *testing.T) {
+	request := clusterversion.PreflightRequest{To: sample.ToVersion}
+	ages := []string{"4.12", "4.14", "4.15", "4.17", "4.19", "4.22", "5.0", "5.0-DevPreviewNoUpgrade", "5.0-CustomNoUpgrade"}
+	for i, age := range append(ages, "short texts", "no conditional updates", "short lists") {
+		t.Run(age, func(t *testing.T) {
+			definition := aged(t, "5.0-CustomNoUpgrade")
+			switch age {
+			case "short texts":
+				statusOf(definition, "conditionalUpdates", "[]", "conditions", "[]", "message")["maxLength"] = int64(40)
+				statusOf(definition, "conditionalUpdates", "[]", "risks", "[]", "conditions", "[]", "message")["maxLength"] = int64(40)
+			case "no conditional updates":
+				delete(statusOf(definition)["properties"].(map[string]any), "conditionalUpdates")
+			case "short lists":
+				statusOf(definition, "conditionalUpdates", "[]", "risks")["maxItems"] = int64(1)
+			default:
+				definition = aged(t, age)
+			}
+			from := withDefinition(t, sample.From(), definition)
+			payloads := map[string]fs.FS{sample.FromImage: from, sample.ToImage: sample.To()}
+			own, to := loadSample(t, from, sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+			synctest.Test(t, func(t *testing.T) {
+				s := &sampleTest{T: t, testCluster: newTestCluster(t, own, to, nil)}
+				s.define(definition)
+				refused, writes := 0, 0
+				s.restart(func(o *clusterupdate.Options) {
+					o.API = &witness{Cluster: s.Cluster, wrote: func(err error) {
+						writes++
+						if apierrors.IsInvalid(err) {
+							refused++
+						}
+					}}
+					o.Payloads = manifest.PayloadSourceFunc(func(_ context.Context, r configv1.Release) (fs.FS, error) { return payloads[r.Image], nil })
+				})
+				s.complete(5)
+				_, err := clusterversion.Submit(t.Context(), s.Cluster, request)
+				if i < 7 {
+					checktest.ErrorHas(t, "forecast.Update", err)
+					if u := s.version(t).Spec.DesiredUpdate; u != nil {
+						t.Errorf("requested: %+v", u)
+					}
+					return
+				}
+				checktest.OK(t, err)
+				for range 4 {
+					time.Sleep(s.sync().After)
+				}
+				want := age != "no conditional updates" && age != "short lists"
+				if got := s.preflightsOf(); want != strings.HasPrefix(got, "4.21.1 Completed ") {
+					t.Errorf("found %q", got)
+				}
+				if n := len(s.version(t).Status.AvailableUpdates); n != 2 {
+					t.Errorf("%d available updates", n)
+				}
+				before := writes
+				for range 4 { // nothing more to do
+					time.Sleep(s.sync().After)
+				}
+				if writes > before {
+					t.Errorf("%d statuses of a cluster at rest", writes-before)
+				}
+				if refused > 0 {
+					t.Errorf("%d statuses were refused", refused)
+				}
+				s.wantHistory("4.20.3 Completed")
+			})
+		})
+	}
+}
+
+// TestPreflightKilled ends the process at its calls of a preflight, and lets another one
+// finish it.
+func TestPreflightKilled(t *testing.T) {
+	step := 13
+	if israce.Enabled {
+		step = 67
+	}
+	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	for _, after := range []bool{false, true} {
+		reached, n := true, 1
+		if after {
+			n = 5
+		}
+		for ; reached && !t.Failed(); n += step {
+			synctest.Test(t, func(t *testing.T) {
+				s := &sampleTest{T: t, testCluster: newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
+					cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion, Mode: configv1.UpdateModePreflight}
+				})}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				k := &killer{api: s.Cluster, at: n, after: after, kill: cancel}
+				s.restart(func(o *clusterupdate.Options) { o.API = k })
+				for range 4 {
+					r, err := s.u.Sync(ctx)
+					if err != nil {
+						break
+					}
+					time.Sleep(r.After)
+				}
+				reached = k.dead
+				s.restart(nil)
+				for range 4 {
+					time.Sleep(s.sync().After)
+				}
+				if got := s.preflightsOf(); !strings.HasPrefix(got, "4.21.1 Completed ") || strings.Contains(got, "; ") {
+					t.Errorf("call %d, after=%v: found %q", n, after, got)
+				}
+				s.wantHistory("4.20.3 Completed")
+			})
+		}
+		if n < 150 {
+			t.Errorf("the preflight took only %d calls", n)
+		}
+	}
+}
+
+// TestPreflightNeverUpdates: whatever an administrator does, as long as the mode is set no
+// release is accepted, and no object of another release than the newest entry of the history
+// is written.
+func TestPreflightNeverUpdates(t *testing.T) {
+	releases := toyReleases(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		c := newTestCluster(t, releases[0].payload, releases[1].payload, nil)
+		clock := reconcile.NewClock(toyStart)
+		version := func() *configv1.ClusterVersion {
+			cv, _ := clusterapi.Read[configv1.ClusterVersion](context.WithValue(context.Background(), reactionKey{}, true), c.Cluster, clusterapi.Key("", "version"))
+			return cv
+		}
+		newest := ""
+		check := func() {
+			h := version().Status.History
+			if now := fmt.Sprint(h[0].Version, h[0].StartedTime); isPreflight(version()) && newest != "" && now != newest {
+				rt.Errorf("%s was accepted while a check was requested", now)
+			} else {
+				newest = now
+			}
+		}
+		c.onCall(func(call memory.Call) {
+			if call.Object == nil || call.Object.GetAnnotations()[annotationRelease] == "" {
+				return
+			}
+			if v := call.Object.GetAnnotations()[annotationRelease]; v != version().Status.History[0].Version {
+				rt.Errorf("%s of %s was written", call.Key.Name, v)
+			}
+		})
+		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
+			API: c.Cluster, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
+			Interval: 3 * time.Minute, Auto: rapid.Bool().Draw(rt, "auto"),
+		}))(t)
+		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: rapid.Uint64().Draw(rt, "seed")}, u.Process())
+		defer v.Close()
+		wait := func(longest int) {
+			d := time.Duration(rapid.IntRange(1, longest).Draw(rt, "seconds")) * time.Second
+			checktest.OK(rt, v.RunUntil(v.Now().Add(d)))
+		}
+		wait(60)
+		for range rapid.IntRange(1, 6).Draw(rt, "actions") {
+			r := releases[rapid.IntRange(0, len(releases)-1).Draw(rt, "release")]
+			switch rapid.IntRange(0, 5).Draw(rt, "action") {
+			case 0, 1, 2:
+				u := configv1.Update{Version: r.Version, Mode: configv1.UpdateModePreflight, Force: rapid.Bool().Draw(rt, "force")}
+				if rapid.Bool().Draw(rt, "image") {
+					u.Image = r.Image
+				}
+				c.request(t, u)
+				newest = ""
+			case 3:
+				c.request(t, configv1.Update{Version: r.Version, Image: r.Image, Force: true})
+			case 4:
+				checktest.Get(clusterversion.Submit(context.Background(), c.Cluster, clusterversion.ClearPreflight{}))(rt)
+			default:
+				v.Crash("updater")
+			}
+			check()
+			wait(1200)
+			check()
+		}
+	})
+}
+
+func isPreflight(cv *configv1.ClusterVersion) bool {
+	return cv.Spec.DesiredUpdate != nil && cv.Spec.DesiredUpdate.Mode != ""
+}
