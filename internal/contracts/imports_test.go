@@ -211,7 +211,7 @@ func TestImportFault(t *testing.T) {
 	}{
 		{"", module + "/runlevel", true},
 		{"runlevel", module + "/manifest", true},
-		{"manifest", module + "/internal/release", true},
+		{"manifest", module + "/internal/openshift", true},
 		{"clusterapi/memory", module + "/clusterapi", true},
 		{"examples/update", module, true},
 		{"clusterapi/simulation", module + "/mcp", true},
@@ -264,7 +264,7 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/simulation", module + "/mcp/rollout", false},
 		{"clusterapi/simulation/sample", module + "/manifest", false},
 		{"examples/update", module + "/clusterapi/simulation/sample", true},
-		{"newcomer", module + "/internal/release", false},
+		{"newcomer", module + "/internal/openshift", false},
 		{"graph", "k8s.io/client-go/rest", false},
 		{"graph", "github.com/openshift/library-go/pkg/verify", false},
 	} {
