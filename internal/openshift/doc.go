@@ -1,6 +1,6 @@
-// Package openshift knows what OpenShift's versions are and what its release images say
-// of themselves: semantic versions, minor versions and the versions of Kubernetes in
-// them, the ID of a cluster, and the file release-manifests/release-metadata.
+// Package openshift has facts of OpenShift: its versions, with the versions of
+// Kubernetes in them, the ID of a cluster, what alerts of its monitoring mean for an
+// update, and what a release image says of itself in release-manifests/release-metadata.
 //
 // That file is a JSON object of kind cincinnati-metadata-v0 with the release's version,
 // the versions that may update to it (previous), those that it may update to (next), and

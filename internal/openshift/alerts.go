@@ -1,6 +1,4 @@
-// Package alerts knows what alerts of the monitoring mean for an update, and words
-// it as oc and the cluster-version operator do.
-package alerts
+package openshift
 
 import (
 	"cmp"
@@ -9,7 +7,8 @@ import (
 	"time"
 )
 
-// Alert is what clusterapi.Alert is: values of one convert to the other.
+// Alert is what clusterapi.Alert is: values of one convert to the other. Its texts are
+// those of oc and the cluster-version operator.
 type Alert struct {
 	Labels      map[string]string
 	Annotations map[string]string
@@ -26,8 +25,8 @@ const (
 // NoRunbook is the text for an alert without a runbook_url annotation.
 const NoRunbook = "<alert does not have a runbook_url annotation>"
 
-// Class is a kind of alerts that should be looked at before an update.
-type Class struct {
+// AlertClass is a kind of alerts that should be looked at before an update.
+type AlertClass struct {
 	Name     string
 	Why      string // to look at it
 	Optional bool   // oc does not mention the class if no alert has it
@@ -37,9 +36,9 @@ type Class struct {
 
 const slowsNodes = "which may slow workload redistribution during rolling node updates"
 
-// Classes returns the classes in the order in which they are tried.
-func Classes() []Class {
-	return []Class{
+// AlertClasses returns the classes in the order in which they are tried.
+func AlertClasses() []AlertClass {
+	return []AlertClass{
 		{Name: "CriticalAlerts", Why: "suggesting significant cluster issues worth investigating", has: (*Alert).IsCritical},
 		{Name: "PodDisruptionBudgetAlerts", Why: "which might slow node drains", has: hasName(BudgetAtLimit)},
 		{Name: "PodImagePullAlerts", Why: slowsNodes, has: hasName("KubeContainerWaiting")},
@@ -51,13 +50,13 @@ func Classes() []Class {
 	}
 }
 
-// ClassOf returns the index of the first of the classes that has the alert. It
+// AlertClassOf returns the index of the first of the classes that has the alert. It
 // returns -1 if none has, and if the alert does not count.
-func ClassOf(classes []Class, a *Alert) int {
+func AlertClassOf(classes []AlertClass, a *Alert) int {
 	if !a.Counts() {
 		return -1
 	}
-	return slices.IndexFunc(classes, func(c Class) bool { return c.has(a) })
+	return slices.IndexFunc(classes, func(c AlertClass) bool { return c.has(a) })
 }
 
 func hasName(names ...string) func(*Alert) bool {
