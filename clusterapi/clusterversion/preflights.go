@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // PreflightState is how far a preflight is.
@@ -325,7 +325,7 @@ func ShowPreflights(s *configv1.ClusterVersionStatus, found []Preflight, o Prefl
 			}
 		}
 	}
-	own := versions.NewestFirst(s.ConditionalUpdates[listed:], func(c configv1.ConditionalUpdate) string { return c.Release.Version })
+	own := openshift.NewestFirst(s.ConditionalUpdates[listed:], func(c configv1.ConditionalUpdate) string { return c.Release.Version })
 	s.ConditionalUpdates = append(s.ConditionalUpdates[:listed:listed], own...)
 	slices.SortStableFunc(s.ConditionalUpdateRisks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
@@ -85,7 +84,7 @@ func (r *Release) kubeVersion() (string, error) {
 			return version, nil
 		}
 	}
-	v, err := versions.Parse(r.Version)
+	v, err := openshift.ParseVersion(r.Version)
 	if err != nil {
 		return "", fmt.Errorf("release %s: set KubeVersion, or a version of OpenShift: %w", r.Version, err)
 	}

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
-	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -108,7 +108,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		}
 		s.ControlPlane = &controlPlane
 		for i := range o.Alerts {
-			insights = append(insights, in.ofAlert((*alerts.Alert)(&o.Alerts[i]))...)
+			insights = append(insights, in.ofAlert((*openshift.Alert)(&o.Alerts[i]))...)
 		}
 		insights = append(insights, in.ofVersion(cv)...)
 		for _, co := range ops.platform {
