@@ -69,7 +69,7 @@ func TestHealthChecks(t *testing.T) {
 		checktest.Same(t, during, now())
 		if stop {
 			w.Stop("runner")
-			r = w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			r = w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
 		} else {
 			checktest.OK(t, plan.Confirm(w.context(), w.memory, "", "p", "wait"))
 		}
@@ -98,7 +98,7 @@ func TestMarksAreRemoved(t *testing.T) {
 			func(p *mcfgv1.MachineConfigPool) error { p.Annotations = nil; return nil }))(t)
 		if stop {
 			w.Stop("runner")
-			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
 			w.pass(t, time.Minute)
 			checktest.Equal(t, plan.StateRestored, r.Progress().State, "%s", w.log)
 		} else {

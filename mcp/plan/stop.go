@@ -20,39 +20,42 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// StopOptions say how a plan is stopped.
-type StopOptions struct {
-	Mode StopMode
-	// AllowReboots lets Restore undo what makes nodes drain and reboot: unpausing
-	// a pool that has a configuration pending, moving nodes to a pool of other
-	// content, removing a MachineConfig. Otherwise that is left and reported.
-	AllowReboots bool
-}
+// Mode is what becomes of a plan.
+type Mode string
 
-// StopMode says what becomes of what a plan has changed.
-type StopMode string
-
-// The ways to stop a plan. None touches what nodes are doing, the cluster's
-// version, operators, drains and hooks.
+// The ways to continue and to stop a plan. No stop touches what nodes are doing, the
+// cluster's version, operators, drains and hooks.
 const (
+	// Resume continues a plan that failed or was stopped.
+	Resume Mode = "Resume"
 	// Hold does no further step and changes nothing.
-	Hold StopMode = "Hold"
+	Hold Mode = "Hold"
 	// Freeze is Hold, and pauses again the pools that the plan unpaused and that are
 	// not done. Nodes that are being updated finish.
-	Freeze StopMode = "Freeze"
-	// Restore puts back what fields had before the plan, in reverse order, where
+	Freeze Mode = "Freeze"
+	// Restore puts back what fields had before the plan, in reverse order, if
 	// the plan's own value still stands, and deletes what it created.
 	// A pool that the plan created goes when no node has its configuration any more,
-	// which is waited for as long as nodes move.
-	Restore StopMode = "Restore"
+	// which is waited for as long as nodes move. What makes nodes drain and reboot is
+	// left and reported: unpausing a pool that has a configuration pending, moving nodes
+	// to a pool of other content, removing a MachineConfig.
+	Restore Mode = "Restore"
+	// RestoreWithReboots is Restore, and also undoes what makes nodes drain and reboot.
+	RestoreWithReboots Mode = "RestoreWithReboots"
 )
 
+// stops reports whether a runner stops its plan.
+func (m Mode) stops() bool { return m != "" && m != Resume }
+
+// restores reports whether a runner puts back what the plan changed.
+func (m Mode) restores() bool { return m == Restore || m == RestoreWithReboots }
+
 // ended is the state that a stop leads to.
-func (m StopMode) ended() State {
+func (m Mode) ended() State {
 	switch m {
 	case Freeze:
 		return StateFrozen
-	case Restore:
+	case Restore, RestoreWithReboots:
 		return StateRestored
 	}
 	return StateHeld
@@ -97,13 +100,14 @@ func (r *Report) add(list *[]Item, item Item) {
 func (x *pass) beginStop() {
 	p := &x.rec.Progress
 	p.Report = nil
-	switch x.o.Stop.Mode {
+	switch x.o.Mode {
 	case Hold:
 		p.State = StateHeld
 	case Freeze:
 		p.State = StateFreezing
-	case Restore:
-		p.State, p.AllowReboots = StateRestoring, x.o.Stop.AllowReboots
+	default:
+		p.State = StateRestoring
+		p.AllowReboots = x.o.Mode == RestoreWithReboots
 	}
 }
 
