@@ -47,6 +47,9 @@ func (x *pass) restore() (res reconcile.Result, err error) {
 		if !done {
 			return reconcile.Result{At: at}, nil
 		}
+		if err := x.reportLostLabels(r); err != nil {
+			return res, err
+		}
 		x.report(EventRestored, r.Restored)
 		x.report(EventLeft, r.Left)
 		x.report(EventLeft, r.Conflicts)

@@ -229,6 +229,9 @@ func (x *pass) held(state State) error {
 			}
 		}
 	}
+	if err := x.reportLostLabels(r); err != nil {
+		return err
+	}
 	x.rec.Progress.Report = r
 	x.report(EventLeft, r.Left)
 	return x.endPlan(state, nil)
