@@ -64,12 +64,12 @@
 //
 // # Stopping
 //
-// [Options].Stop stops a plan, also one that nobody runs any more: [Hold]
+// [Options].Mode stops a plan, also one that nobody runs any more: [Hold]
 // leaves all as it is and says what that is, [Freeze] also pauses again what
 // the plan unpaused too early, [Restore] puts back what was before, where nobody
 // else has changed it since. Nothing rolls nodes back: those that were updated stay
 // updated. A step that failed undoes nothing either. A plan that was stopped, or
-// failed, goes on with [Options].Resume.
+// failed, continues with the mode [Resume].
 //
 // When a plan has ended its marks are removed, and its record stays. [Uninstall]
 // removes all of both.

@@ -181,12 +181,12 @@ func TestApplyObject(t *testing.T) {
 	if got := w.pool("worker"); got.Spec.MaxUnavailable.IntValue() != 2 || got.Labels[mcp.LabelRole] != "worker" {
 		t.Errorf("%+v", got)
 	}
-	r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+	r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
 	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	if left := r.Progress().Report.Left; len(left) != 1 || left[0].Text != "was created: without it nodes drain and reboot" {
 		t.Errorf("%+v", left)
 	}
-	r = w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+	r = w.start("again", plan.Options{Plan: p, Mode: plan.RestoreWithReboots})
 	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	w.pass(t, time.Hour)
 	if diff := diffFields(before, fields(w.cluster)); diff != "" {

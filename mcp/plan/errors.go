@@ -17,8 +17,8 @@ var (
 	ErrPlanChanged = errors.New("the plan is not the one that was started")
 	// ErrPlanConflict: another plan that has not finished has changed the object.
 	ErrPlanConflict = errors.New("another plan that has not finished has changed the object")
-	// ErrPlanStopped: the plan failed or was stopped, and goes on with
-	// [Options].Resume alone.
+	// ErrPlanStopped: the plan failed or was stopped, and continues with the mode
+	// [Resume] alone.
 	ErrPlanStopped = errors.New("the plan was stopped; it goes on when it is resumed")
 	// ErrTimeout: a step took longer than its Timeout.
 	ErrTimeout = errors.New("the step's timeout has passed")

@@ -206,3 +206,35 @@ func ExamplePlanControlPlaneOnly() {
 	// wait-worker
 	// verify
 }
+
+// A node is taken out of service, something is done to it, and it is put back. The action
+// "flash" is the caller's: see Options.Actions.
+func ExamplePlanNodes() {
+	node := plan.Args{Node: "worker-0"}
+	p, warnings, err := plan.PlanNodes(exampleCluster(2), plan.Plan{ID: "firmware", Steps: []plan.Step{
+		{ID: "cordon", Kind: plan.Cordon, Args: node},
+		{ID: "drain", Kind: plan.Drain, Args: node},
+		{ID: "flash", Kind: plan.Hook, Args: plan.Args{Node: "worker-0", Action: "flash"}},
+		{ID: "uncordon", Kind: plan.Uncordon, Args: node},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(warnings), "warnings")
+	if err := plan.WriteText(os.Stdout, p); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 0 warnings
+	// Plan firmware (Custom), 4 steps
+	//   1  cordon    cordon node worker-0
+	//   2  drain     drain node worker-0
+	//   3  flash     call flash for node worker-0
+	//   4  uncordon  uncordon node worker-0, if this plan cordoned it
+	// Nodes:
+	//   node worker-0
+	//     cordoned in step 1
+	//     drained in step 2
+	//     flash in step 3
+	//     uncordoned in step 4
+}

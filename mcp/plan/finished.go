@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +50,11 @@ func (r *record) shorten(steps []Step, over *Step) error {
 
 func (s StepProgress) finished() bool { return s.State == stepDone || s.State == stepSkipped }
 
+// short reports whether no more than the state is left of a step.
+func (s StepProgress) short() bool {
+	return s.Started.IsZero() && s.Finished.IsZero() && s.Moved.IsZero() && s.Attempts == 0 && s.Before == nil && s.Error == ""
+}
+
 // foldFinished cuts progress into what it has besides the states of finished steps, and
 // these in runs.
 func foldFinished(all map[string]StepProgress, steps []Step) (rest map[string]StepProgress, runs string) {
@@ -66,7 +70,7 @@ func foldFinished(all map[string]StepProgress, steps []Step) (rest map[string]St
 	for i := range steps {
 		p, there := all[steps[i].ID]
 		state := inProgress
-		if p.finished() && reflect.DeepEqual(p, StepProgress{State: p.State}) {
+		if p.finished() && p.short() {
 			state = p.State
 		} else if there {
 			rest[steps[i].ID] = p

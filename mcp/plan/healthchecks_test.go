@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -69,7 +70,7 @@ func TestHealthChecks(t *testing.T) {
 		checktest.Same(t, during, now())
 		if stop {
 			w.Stop("runner")
-			r = w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			r = w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
 		} else {
 			checktest.OK(t, plan.Confirm(w.context(), w.memory, "", "p", "wait"))
 		}
@@ -98,7 +99,7 @@ func TestMarksAreRemoved(t *testing.T) {
 			func(p *mcfgv1.MachineConfigPool) error { p.Annotations = nil; return nil }))(t)
 		if stop {
 			w.Stop("runner")
-			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
 			w.pass(t, time.Minute)
 			checktest.Equal(t, plan.StateRestored, r.Progress().State, "%s", w.log)
 		} else {
@@ -107,5 +108,41 @@ func TestMarksAreRemoved(t *testing.T) {
 		}
 		is := checktest.Get(clusterapi.Get[mcfgv1.MachineConfigPool](w.context(), w.memory, clusterapi.Key("", "worker")))(t)
 		checktest.Equal(t, false, is.Spec.Paused, "the pool is paused, stopped %v: %q", stop, w.log)
+	}
+}
+
+// Somebody removes the mark of a node that the plan has labelled. What its labels were is
+// not known then: a stop reports them.
+func TestMarksOfLabelsAreRemoved(t *testing.T) {
+	move := plan.Step{ID: "move", Kind: plan.LabelNodes,
+		Args: plan.Args{Pool: "worker", Nodes: []string{"w0", "w1"}, Add: map[string]string{"app/new": "x", "app/both": "x"}, Remove: []string{"app/old"}}}
+	back := plan.Step{ID: "back", Kind: plan.LabelNodes, Args: plan.Args{Pool: "worker", Nodes: []string{"w0", "w1"}, Remove: []string{"app/both"}}}
+	for _, mode := range []plan.Mode{plan.Hold, plan.RestoreWithReboots} {
+		pool := resting("worker", func(p *mcfgv1.MachineConfigPool) { p.Status.MachineCount, p.Status.UpdatedMachineCount = 2, 2 })
+		nodes := []corev1.Node{mcptest.Worker("w0", mcptest.Label("app/old", "y")), mcptest.Worker("w1", mcptest.Label("app/old", "y"))}
+		w := alone(t, &pool, &nodes[0], &nodes[1])
+		defer w.Close()
+		p := custom("p", move, back, manual("wait"))
+		w.start("runner", plan.Options{Plan: p})
+		w.pass(t, time.Minute)
+		checktest.Get(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{},
+			func(n *corev1.Node) error {
+				delete(n.Annotations, "clusterupdate.github.io/plan")
+				delete(n.Annotations, "clusterupdate.github.io/before")
+				return nil
+			}))(t)
+		w.Stop("runner")
+		r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: mode})
+		w.pass(t, time.Minute)
+		var left []string
+		for _, i := range r.Progress().Report.Left {
+			if i.Object == "Node/w0" {
+				left = append(left, i.Field+" "+i.Text)
+			}
+		}
+		checktest.Same(t, []string{
+			"/metadata/labels/app~1new was added, and somebody removed the mark that has what it was",
+			"/metadata/labels/app~1old was removed, and somebody removed the mark that has what it was",
+		}, left)
 	}
 }

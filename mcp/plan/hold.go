@@ -40,8 +40,8 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 			}
 			return false, reconcile.Result{At: x.now.Add(actionRetry)}, err
 		}
-		if x.o.Stop != nil {
-			if left, err := x.scan(); err != nil || x.o.Stop.Mode != Restore || len(left) == 0 {
+		if x.o.Mode.stops() {
+			if left, err := x.scan(); err != nil || !x.o.Mode.restores() || len(left) == 0 {
 				if err == nil {
 					err = x.finish(fmt.Errorf("plan %s: there is no record to stop: ConfigMap %s/%s", x.plan.ID, x.o.Namespace, recordName(x.plan.ID)))
 				}
@@ -51,10 +51,10 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 		return true, res, x.start()
 	}
 	p := &x.rec.Progress
-	if x.rec.data[keyPlan] != string(x.text) && !(x.o.Stop != nil && len(x.o.Plan.Steps) == 0) || hash([]byte(x.rec.data[keyPlan])) != p.Hash {
+	if x.rec.data[keyPlan] != string(x.text) && !(x.o.Mode.stops() && len(x.o.Plan.Steps) == 0) || hash([]byte(x.rec.data[keyPlan])) != p.Hash {
 		return false, res, x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, ErrPlanChanged))
 	}
-	if x.o.Stop != nil && len(x.plan.Steps) == 0 {
+	if x.o.Mode.stops() && len(x.plan.Steps) == 0 {
 		if recorded, err := x.rec.plan(); err == nil {
 			x.plan = recorded
 		}
@@ -122,8 +122,8 @@ func (x *pass) apply() {
 	p := &x.rec.Progress
 	p.Holder = x.holder
 	switch {
-	case p.State == StateRestoring, p.State == StateEnding, p.State == StateFreezing && x.o.Stop == nil:
-	case x.o.Stop != nil:
+	case p.State == StateRestoring, p.State == StateEnding, p.State == StateFreezing && !x.o.Mode.stops():
+	case x.o.Mode.stops():
 		x.beginStop()
 	case p.State.stopped():
 		p.State, p.Report = StateRunning, nil
@@ -135,19 +135,19 @@ func (x *pass) closed() bool {
 	p := &x.rec.Progress
 	switch {
 	case p.State == StateRestored: // what was left for fear of reboots may still go
-		return x.o.Stop == nil || x.o.Stop.Mode != Restore || !x.o.Stop.AllowReboots || p.AllowReboots
+		return x.o.Mode != RestoreWithReboots || p.AllowReboots
 	case p.State.Ended():
 		return true
 	case !p.State.stopped():
 		return false
-	case x.o.Stop == nil:
+	case !x.o.Mode.stops():
 		return !x.resumes()
 	}
-	return p.State == x.o.Stop.Mode.ended() && p.Holder == "" // an earlier stop may not have come to its end
+	return p.State == x.o.Mode.ended() && p.Holder == "" // an earlier stop may not have come to its end
 }
 
-// resumes reports whether Options.Resume is still to be used.
-func (x *pass) resumes() bool { return x.o.Resume && x.o.Stop == nil && !x.resumed }
+// resumes reports whether the mode Resume is still to be used.
+func (x *pass) resumes() bool { return x.o.Mode == Resume && !x.resumed }
 
 // store writes the record with the time of now.
 func (x *pass) store() error {
@@ -183,7 +183,7 @@ func (x *pass) show() {
 // for two minutes of our own clock, in which we looked again and again.
 func (x *pass) mayTake() bool {
 	p := &x.rec.Progress
-	if x.o.TakeOver && !x.took {
+	if x.o.Claim == TakeOver && !x.took {
 		return true
 	}
 	o := &x.other
@@ -191,7 +191,7 @@ func (x *pass) mayTake() bool {
 		alive := o.holder == p.Holder
 		*o = other{holder: p.Holder, renewed: p.Renewed, since: x.now, told: o.told && alive}
 		x.ours = false
-		if alive && !x.o.Standby {
+		if alive && x.o.Claim != Wait {
 			x.finishRun(fmt.Errorf("plan %s: %w: %s", x.plan.ID, ErrPlanHeld, p.Holder))
 		}
 	}
@@ -216,7 +216,7 @@ func (x *pass) verdict() error {
 	p := &x.rec.Progress
 	x.show()
 	switch {
-	case x.o.Stop != nil, p.State == StateFinished, p.State == StateRestored && x.ours:
+	case x.o.Mode.stops(), p.State == StateFinished, p.State == StateRestored && x.ours:
 		return nil
 	case p.State == StateFailed:
 		for i := range x.plan.Steps {

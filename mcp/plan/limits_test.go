@@ -124,7 +124,7 @@ func TestLimits(t *testing.T) {
 			w.start("runner", plan.Options{Plan: p})
 			checktest.OK(t, w.RunUntil(w.Now().Add(time.Minute)))
 			w.Stop("runner")
-			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Hold}})
+			r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Hold})
 			checktest.OK(t, w.RunUntil(w.Now().Add(time.Minute)))
 			if got := r.Progress().Report; len(got.Left) != 100 || got.More != 3 {
 				t.Errorf("%d items and %d more", len(got.Left), got.More)

@@ -159,7 +159,7 @@ func TestRecordOfHosts(t *testing.T) {
 		w.pass(t, time.Minute)
 		if i == few/2 { // another runner continues
 			w.Stop("runner")
-			w.start("second", plan.Options{Plan: p, Actions: act, TakeOver: true})
+			w.start("second", plan.Options{Plan: p, Actions: act, Claim: plan.TakeOver})
 		}
 		record := checktest.Get(clusterapi.Get[corev1.ConfigMap](w.context(), w.memory, clusterapi.Key("openshift-config", "rollout-p")))(t)
 		for key, text := range record.Data {

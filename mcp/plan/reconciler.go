@@ -30,7 +30,7 @@ type reconciler struct {
 	dirty   bool      // the record may have been changed
 	other   other     // who has it else
 	took    bool      // TakeOver was used
-	resumed bool      // Resume was used
+	resumed bool      // the mode Resume was used
 	over    bool      // nothing is left to do
 	had     bool      // the record was there
 

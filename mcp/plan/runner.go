@@ -41,15 +41,12 @@ type Options struct {
 	// Holder names the runner in the record, and must differ from start to start;
 	// empty means a random name.
 	Holder string
-	// TakeOver takes the plan from another runner at once.
-	TakeOver bool
-	// Resume goes on with a plan that failed or was stopped.
-	Resume bool
-	// Standby makes Run wait for its turn where another runner has the plan,
-	// instead of returning ErrPlanHeld.
-	Standby bool
-	// Stop, if not nil, stops the plan instead of running it.
-	Stop *StopOptions
+	// Mode is what becomes of the plan; empty: it is run, unless it failed or was
+	// stopped.
+	Mode Mode
+	// Claim is what follows if another runner has the plan; empty: Run returns
+	// ErrPlanHeld.
+	Claim Claim
 	// Poll is how often a wait looks again; zero means 10 s.
 	Poll time.Duration
 	// Stall ends a wait for pools in which no phase of a node has changed for so
@@ -63,6 +60,17 @@ type Options struct {
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
 }
+
+// Claim is what a runner does if another one has its plan. A runner that a driver of
+// package reconcile has waits in any case, unless it takes over.
+type Claim string
+
+const (
+	// Wait waits for the other runner's end.
+	Wait Claim = "Wait"
+	// TakeOver takes the plan from the other runner at once.
+	TakeOver Claim = "TakeOver"
+)
 
 // Times of the record's holder.
 const (
@@ -95,15 +103,19 @@ func New(o Options) (*Runner, error) {
 		o.Plan, err = Decode(text) // a copy, as a runner that takes over reads it
 	}
 	errs = append(errs, err, options.NonNegative(o, "Plan"))
-	if o.Stop == nil {
+	if !o.Mode.stops() {
 		for i := range o.Plan.Steps {
 			s := &o.Plan.Steps[i]
 			if name := s.action(); name != "" && o.Actions[name] == nil && !isBuiltin(name) {
 				errs = append(errs, fmt.Errorf("plan.Options: step %s names action %s, which Actions lacks", s.ID, bounded.Quote(name)))
 			}
 		}
-	} else if !slices.Contains([]StopMode{Hold, Freeze, Restore}, o.Stop.Mode) {
-		errs = append(errs, fmt.Errorf("plan.Options: Stop.Mode %s is not known", bounded.Quote(string(o.Stop.Mode))))
+	}
+	if !slices.Contains([]Mode{"", Resume, Hold, Freeze, Restore, RestoreWithReboots}, o.Mode) {
+		errs = append(errs, fmt.Errorf("plan.Options: Mode %s is not known", bounded.Quote(string(o.Mode))))
+	}
+	if !slices.Contains([]Claim{"", Wait, TakeOver}, o.Claim) {
+		errs = append(errs, fmt.Errorf("plan.Options: Claim %s is not known", bounded.Quote(string(o.Claim))))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

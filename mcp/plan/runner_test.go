@@ -107,7 +107,7 @@ func TestTakeOver(t *testing.T) {
 	}
 
 	// A third one takes it at once, and the second acts no more.
-	third := w.start("third", plan.Options{Plan: p, Holder: "third", TakeOver: true})
+	third := w.start("third", plan.Options{Plan: p, Holder: "third", Claim: plan.TakeOver})
 	w.pass(t, time.Second)
 	if got := third.Progress().Holder; got != "third" {
 		t.Fatalf("%q has the plan", got)
@@ -276,7 +276,7 @@ func TestPlanConflict(t *testing.T) {
 	}
 	w.confirm(t, "first", "wait")
 	checktest.OK(t, w.ends(first, time.Minute, plan.StateFinished))
-	again := w.start("again", plan.Options{Plan: custom("second", pause("pause", true, "worker")), Resume: true})
+	again := w.start("again", plan.Options{Plan: custom("second", pause("pause", true, "worker")), Mode: plan.Resume})
 	checktest.OK(t, w.ends(again, time.Minute, plan.StateFinished))
 	if got := again.Progress().Steps["pause"]; got.State != "Done" || got.Attempts != 1 || !w.pool("worker").Spec.Paused {
 		t.Errorf("%+v", got)
@@ -290,7 +290,7 @@ func TestPlanChanged(t *testing.T) {
 	w.start("runner", plan.Options{Plan: p})
 	w.pass(t, time.Minute)
 	w.Stop("runner")
-	w.start("other", plan.Options{Plan: custom("p", manual("other")), TakeOver: true})
+	w.start("other", plan.Options{Plan: custom("p", manual("other")), Claim: plan.TakeOver})
 	w.pass(t, time.Minute)
 	if !w.has(plan.EventError, "plan p: the plan is not the one that was started", plan.ErrPlanChanged) {
 		t.Errorf("%q", w.log)
@@ -311,7 +311,7 @@ func TestPlanChanged(t *testing.T) {
 		t.Errorf("a newer record: %v", err)
 	}
 	w.log, w.events = nil, nil
-	w.start("newer", plan.Options{Plan: p, TakeOver: true})
+	w.start("newer", plan.Options{Plan: p, Claim: plan.TakeOver})
 	w.pass(t, time.Minute)
 	if !w.has(plan.EventError, "the record has format version 3", nil) {
 		t.Errorf("%q", w.log)
@@ -337,7 +337,7 @@ func TestNewerMark(t *testing.T) {
 // Hold leaves all as it is and says what that is; Freeze pauses again what was
 // unpaused too early. Both go on when they are resumed.
 func TestHoldAndFreeze(t *testing.T) {
-	for _, mode := range []plan.StopMode{plan.Hold, plan.Freeze} {
+	for _, mode := range []plan.Mode{plan.Hold, plan.Freeze} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := quiet(t, worldOptions{pools: []simulation.Pool{{Nodes: 4}}})
 			p, _, err := plan.PlanControlPlaneOnly(w.state(), plan.ControlPlaneOnlyOptions{ID: "p", Versions: []string{version1, version2}})
@@ -348,7 +348,7 @@ func TestHoldAndFreeze(t *testing.T) {
 			}
 			w.pass(t, 6*time.Minute)
 			w.Stop("runner")
-			stopper := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: mode}})
+			stopper := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: mode})
 			checktest.OK(t, w.ends(stopper, time.Minute, plan.StateHeld, plan.StateFrozen))
 			var left []string
 			for _, i := range stopper.Progress().Report.Left {
@@ -369,14 +369,14 @@ func TestHoldAndFreeze(t *testing.T) {
 			if got := idle.Progress().State; got != stateAfter(mode) {
 				t.Errorf("the plan is %s", got)
 			}
-			again := w.start("again", plan.Options{Plan: p, Resume: true})
+			again := w.start("again", plan.Options{Plan: p, Mode: plan.Resume})
 			checktest.OK(t, w.ends(again, 3*time.Hour, plan.StateFinished))
 			checktest.Good(t, atRest(w.cluster, version2))
 		})
 	}
 }
 
-func stateAfter(m plan.StopMode) plan.State {
+func stateAfter(m plan.Mode) plan.State {
 	if m == plan.Freeze {
 		return plan.StateFrozen
 	}
@@ -393,7 +393,7 @@ func TestRestoreConflict(t *testing.T) {
 	w.Stop("runner")
 	three := intstr.FromInt32(3)
 	w.changePool("worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.MaxUnavailable = &three })
-	r := w.start("stopper", plan.Options{Plan: custom("p"), TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}}) // by its ID alone
+	r := w.start("stopper", plan.Options{Plan: custom("p"), Claim: plan.TakeOver, Mode: plan.Restore}) // by its ID alone
 	checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 	want := &plan.Report{
 		Restored:  []plan.Item{{Object: "MachineConfigPool/worker", Field: "/spec/paused", Text: "is false again, not true"}},
@@ -405,7 +405,7 @@ func TestRestoreConflict(t *testing.T) {
 		t.Errorf("%+v %v", pool.Spec, pool.Annotations)
 	}
 	// There is nothing to stop under another name.
-	w.start("typo", plan.Options{Plan: custom("q"), Stop: &plan.StopOptions{Mode: plan.Restore}})
+	w.start("typo", plan.Options{Plan: custom("q"), Mode: plan.Restore})
 	w.pass(t, time.Minute)
 	if !w.has(plan.EventError, "plan q: there is no record to stop", nil) {
 		t.Errorf("%q", w.log)
@@ -443,13 +443,13 @@ func TestRestoreWithoutReboots(t *testing.T) {
 				w.pass(t, time.Minute)
 			}
 			w.Stop("runner")
-			r := w.start("stopper", plan.Options{Plan: p, TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}})
+			r := w.start("stopper", plan.Options{Plan: p, Claim: plan.TakeOver, Mode: plan.Restore})
 			checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 			checktest.Same(t, tt.left, r.Progress().Report.Left)
 			if got := w.pool("worker"); got.Spec.Paused != (tt.paused || len(tt.left) > 0) || got.Spec.MaxUnavailable != nil {
 				t.Errorf("%+v", got.Spec)
 			}
-			r = w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+			r = w.start("again", plan.Options{Plan: p, Mode: plan.RestoreWithReboots})
 			checktest.OK(t, w.ends(r, time.Minute, plan.StateRestored))
 			w.pass(t, time.Hour)
 			if diff := diffFields(before, fields(w.cluster)); diff != "" {
@@ -483,7 +483,7 @@ func TestWindowClosesUnseen(t *testing.T) {
 	}
 	w.Stop("first")
 	w.pass(t, 10*time.Minute)
-	second := w.start("second", plan.Options{Plan: p, TakeOver: true})
+	second := w.start("second", plan.Options{Plan: p, Claim: plan.TakeOver})
 	checktest.OK(t, w.RunWhile(time.Minute, func() bool {
 		if !paused("b") {
 			t.Fatal("b is unpaused after its window")
@@ -519,7 +519,7 @@ func TestStalledPools(t *testing.T) {
 			p.Spec.Configuration.Name = "rendered-b-0"
 			return nil
 		}))
-		r = w.start("again "+want, plan.Options{Plan: custom("p", create, plan.Step{ID: "delete", Kind: plan.DeletePool, Args: plan.Args{Pool: "b"}}), Resume: true})
+		r = w.start("again "+want, plan.Options{Plan: custom("p", create, plan.Step{ID: "delete", Kind: plan.DeletePool, Args: plan.Args{Pool: "b"}}), Mode: plan.Resume})
 	}
 }
 
@@ -652,9 +652,8 @@ func TestNewErrors(t *testing.T) {
 			t.Errorf("%q is missing in %v", want, err)
 		}
 	}
-	if _, err := plan.New(plan.Options{Plan: custom("p"), Stop: &plan.StopOptions{Mode: "Jump"}}); err == nil || !strings.Contains(err.Error(), `Stop.Mode "Jump" is not known`) {
-		t.Error(err)
-	}
+	checktest.ErrorHas(t, `Mode "Jump" is not known`, checktest.Err(plan.New(plan.Options{Plan: custom("p"), Mode: "Jump"})))
+	checktest.ErrorHas(t, `Claim "Beg" is not known`, checktest.Err(plan.New(plan.Options{Plan: custom("p"), Claim: "Beg"})))
 	if err := must(plan.New(plan.Options{Plan: custom("p")})).Run(t.Context()); err == nil {
 		t.Error("it runs without API")
 	}
@@ -772,6 +771,6 @@ func TestRecordRefused(t *testing.T) {
 		t.Errorf("%q", w.log)
 	}
 	w.Stop(p.Name)
-	r := w.start("another", plan.Options{Plan: custom("p", pause("pause", true, "worker")), TakeOver: true})
+	r := w.start("another", plan.Options{Plan: custom("p", pause("pause", true, "worker")), Claim: plan.TakeOver})
 	checktest.Good(t, w.ends(r, time.Minute, plan.StateFinished))
 }

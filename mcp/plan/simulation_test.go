@@ -38,7 +38,7 @@ type simulated struct {
 	to       string // the release in the end
 	before   map[string]string
 	runners  []*plan.Runner
-	stopped  plan.StopMode
+	stopped  plan.Mode
 	resumed  int
 	admin    *chaos.Administrator
 	judge    *chaos.Judge
@@ -168,11 +168,12 @@ func (s *simulated) stop() {
 	if s.ended() {
 		return
 	}
-	s.stopped = []plan.StopMode{plan.Hold, plan.Freeze, plan.Restore}[s.rand.IntN(3)]
+	s.stopped = []plan.Mode{plan.Hold, plan.Freeze, plan.RestoreWithReboots}[s.rand.IntN(3)]
 	for i := range len(s.runners) {
 		s.Stop(fmt.Sprint("runner ", i))
 	}
-	s.run("stopper", plan.Options{Plan: s.plan, TakeOver: s.rand.IntN(2) == 0, Stop: &plan.StopOptions{Mode: s.stopped, AllowReboots: true}})
+	claim := []plan.Claim{plan.TakeOver, ""}[s.rand.IntN(2)]
+	s.run("stopper", plan.Options{Plan: s.plan, Claim: claim, Mode: s.stopped})
 }
 
 // state of the plan, as its runners know it.
@@ -200,7 +201,7 @@ func (s *simulated) resume() {
 		if s.stopped != "" {
 			s.Stop("stopper") // which would stop the plan again after a crash
 		}
-		s.run(name, plan.Options{Plan: s.plan, Resume: true})
+		s.run(name, plan.Options{Plan: s.plan, Mode: plan.Resume})
 	})
 	s.runners = append(s.runners, must(plan.New(plan.Options{Plan: s.plan, Actions: s.actions()}))) // stands for the pause
 }

@@ -225,7 +225,7 @@ func TestRestoreAfterEveryPrefix(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := w.start("stopper", plan.Options{Plan: tiny(), TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+		r := w.start("stopper", plan.Options{Plan: tiny(), Claim: plan.TakeOver, Mode: plan.RestoreWithReboots})
 		if err := w.ends(r, 20*time.Minute, plan.StateRestored); err != nil && i%4 != 1 {
 			t.Fatalf("after write %d: %v", i, err)
 		}

@@ -175,7 +175,7 @@ func TestTranscriptRHEL(t *testing.T) {
 		}
 	}
 	w.log = nil
-	transcript(t, "rhel-resumed", w, p, nil, plan.Options{Actions: hooks, Resume: true}, plan.StateFinished)
+	transcript(t, "rhel-resumed", w, p, nil, plan.Options{Actions: hooks, Mode: plan.Resume}, plan.StateFinished)
 }
 
 // The virtual hardware of all nodes, one after another; a person does what no
@@ -219,9 +219,9 @@ func TestTranscriptRestore(t *testing.T) {
 	w.start("plan canary", plan.Options{Plan: p})
 	checktest.OK(t, w.RunUntil(w.Now().Add(20*time.Minute)))
 	w.Stop("plan canary")
-	transcript(t, "restore", w, p, nil, plan.Options{TakeOver: true, Stop: &plan.StopOptions{Mode: plan.Restore}}, plan.StateRestored)
+	transcript(t, "restore", w, p, nil, plan.Options{Claim: plan.TakeOver, Mode: plan.Restore}, plan.StateRestored)
 	w.log = nil
-	r := w.start("again", plan.Options{Plan: p, Stop: &plan.StopOptions{Mode: plan.Restore, AllowReboots: true}})
+	r := w.start("again", plan.Options{Plan: p, Mode: plan.RestoreWithReboots})
 	checktest.OK(t, w.ends(r, time.Hour, plan.StateRestored))
 	checktest.OK(t, w.RunUntil(w.Now().Add(2*time.Hour)))
 	golden(t, "transcripts/restore-with-reboots.txt", strings.Join(w.log, "\n")+"\n")

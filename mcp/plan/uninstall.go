@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,32 +37,28 @@ func records(ctx context.Context, api clusterapi.Reader, namespace string) ([]*c
 // Uninstall removes what plans keep in a cluster, for after the last runner has
 // ended: the records in a namespace, "" meaning openshift-config, and the marks
 // on pools, nodes, the ClusterVersion and objects that recorded plans applied.
-// What plans that have not finished changed stays as it is. It goes on where
-// something cannot be changed; its error joins those of all.
+// What plans that have not finished changed stays as it is. It continues if
+// something cannot be changed; its error joins those of all, and records stay then.
 func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string) error {
 	all, err := records(ctx, api, namespace)
 	if err != nil {
 		return err
 	}
-	errs := []error{
-		unmarkKind(ctx, api, poolKind), unmarkKind(ctx, api, nodeKind), unmarkKind(ctx, api, versionKind),
-		unmarkKind(ctx, api, healthCheckKind),
-	}
+	var steps []Step
+	var errs []error
 	for _, c := range all {
 		p, err := Decode([]byte(c.Data[keyPlan]))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("ConfigMap %s/%s: %w", c.Namespace, c.Name, err))
-			continue
 		}
-		for i := range p.Steps {
-			if s := &p.Steps[i]; s.Kind == ApplyObject {
-				errs = append(errs, unmarkApplied(ctx, api, s))
-			}
-		}
-		if err := errors.Join(errs...); err != nil {
-			continue // the record tells where marks are left
-		}
-		err = api.Delete(ctx, configMapKind, clusterapi.Key(c.Namespace, c.Name), clusterapi.DeleteOptions{UID: c.UID})
+		steps = append(steps, p.Steps...)
+	}
+	errs = append(errs, eachChanged(ctx, api, steps, func(o *clusterapi.Object) error { return unmarkObject(ctx, api, o) }))
+	if err := errors.Join(errs...); err != nil {
+		return err // the records tell what plans applied
+	}
+	for _, c := range all {
+		err := api.Delete(ctx, configMapKind, clusterapi.Key(c.Namespace, c.Name), clusterapi.DeleteOptions{UID: c.UID})
 		if err != nil && !apierrors.IsNotFound(err) {
 			errs = append(errs, err)
 		}
@@ -69,31 +66,48 @@ func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string)
 	return errors.Join(errs...)
 }
 
-func unmarkKind(ctx context.Context, api clusterapi.ClusterAPI, gvk schema.GroupVersionKind) error {
-	all, err := clusterapi.ListShared(ctx, api, gvk, clusterapi.ListOptions{})
-	if absent(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+// eachChanged calls f for each object that plans with these steps may have changed. Its
+// error joins those of reads and of f.
+func eachChanged(ctx context.Context, api clusterapi.Reader, steps []Step, f func(*clusterapi.Object) error) error {
 	var errs []error
-	for _, o := range all {
-		errs = append(errs, unmarkObject(ctx, api, o))
+	kinds := []schema.GroupVersionKind{poolKind, nodeKind, versionKind, healthCheckKind}
+	for _, gvk := range kinds {
+		objects, err := clusterapi.ListShared(ctx, api, gvk, clusterapi.ListOptions{})
+		if err != nil {
+			errs = append(errs, unlessAbsent(err))
+			continue
+		}
+		for _, o := range objects {
+			errs = append(errs, f(o))
+		}
+	}
+	seen := map[string]bool{}
+	for i := range steps {
+		if steps[i].Kind != ApplyObject {
+			continue
+		}
+		want := objectOf(&steps[i])
+		gvk := want.GroupVersionKind()
+		name := gvk.GroupKind().String() + " " + objectName(want)
+		if seen[name] || slices.Contains(kinds, gvk) {
+			continue
+		}
+		seen[name] = true
+		o, err := clusterapi.GetShared(ctx, api, gvk, clusterapi.KeyOf(want))
+		if err != nil {
+			errs = append(errs, unlessAbsent(err))
+			continue
+		}
+		errs = append(errs, f(o))
 	}
 	return errors.Join(errs...)
 }
 
-func unmarkApplied(ctx context.Context, api clusterapi.ClusterAPI, s *Step) error {
-	want := objectOf(s)
-	o, err := clusterapi.GetShared(ctx, api, want.GroupVersionKind(), clusterapi.KeyOf(want))
+func unlessAbsent(err error) error {
 	if absent(err) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return unmarkObject(ctx, api, o)
+	return err
 }
 
 // unmarkObject removes a mark, whichever plan's it is.
@@ -106,17 +120,11 @@ func unmarkObject(ctx context.Context, api clusterapi.ClusterAPI, o *clusterapi.
 		unmark(u)
 		_, err := api.Update(ctx, u, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
 		if !apierrors.IsConflict(err) {
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return err
+			return unlessAbsent(err)
 		}
 		o, err = clusterapi.GetShared(ctx, api, u.GroupVersionKind(), clusterapi.KeyOf(u))
 		if err != nil {
-			if absent(err) {
-				return nil
-			}
-			return err
+			return unlessAbsent(err)
 		}
 	}
 	return fmt.Errorf("%s changes all the time", objectName(o.Unstructured()))

@@ -156,7 +156,7 @@ func TestFailures(t *testing.T) {
 				if tt.mend != nil {
 					tt.mend(hosts[tt.host])
 				}
-				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, a, plan.Options{Plan: newPlan(false), Resume: true})
+				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, a, plan.Options{Plan: newPlan(false), Mode: plan.Resume})
 			}
 			checktest.Good(t, errors.Join(err, updated(hosts)))
 			started := 0

@@ -165,7 +165,7 @@ func TestFailures(t *testing.T) {
 				if tt.mend != nil {
 					tt.mend(hosts["w0"])
 				}
-				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, hosts), plan.Options{Plan: p, Resume: true})
+				err = w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, hosts), plan.Options{Plan: p, Mode: plan.Resume})
 			}
 			checktest.Good(t, errors.Join(err, updated(hosts)))
 		})

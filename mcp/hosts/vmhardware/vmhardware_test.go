@@ -192,7 +192,7 @@ func TestFailures(t *testing.T) {
 			if tt.mend != nil {
 				tt.mend(p, m)
 			}
-			err = w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, p), plan.Options{Plan: built, Resume: true})
+			err = w.Play(0, reconcile.Faults{}, 6*time.Hour, newAction(t, p), plan.Options{Plan: built, Mode: plan.Resume})
 			if err := errors.Join(err, p.upgraded()); err != nil {
 				t.Errorf("after it was mended: %v", err)
 			}
