@@ -131,7 +131,7 @@ type world struct {
 	log     []string // of plans
 	events  []clusterapi.Event
 	memory  *memory.Cluster // of a world without a simulated cluster
-	look    func()          // after each step of a plan, if not nil
+	look    func() error    // judges what has changed after each step, if not nil
 	waits   string          // the step of the last event, if it waited
 	brief   bool            // the log has the first of the waits of a step alone
 }
@@ -221,12 +221,14 @@ func (w *world) start(name string, o plan.Options) *plan.Runner {
 
 // ends runs until the runner's plan is in one of some states.
 func (w *world) ends(r *plan.Runner, limit time.Duration, states ...plan.State) error {
+	var wrong error
 	err := w.RunWhile(limit, func() bool {
-		if w.look != nil {
-			w.look()
+		if w.look != nil && wrong == nil {
+			wrong = w.look()
 		}
-		return !slices.Contains(states, r.Progress().State)
+		return wrong == nil && !slices.Contains(states, r.Progress().State)
 	})
+	err = errors.Join(err, wrong)
 	if err != nil {
 		return fmt.Errorf("%w\nthe plan is %s\n%s", err, r.Progress().State, strings.Join(w.last(12), "\n"))
 	}
