@@ -21,18 +21,18 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
-// services are what runs on real clusters, as far as drains see it: routers on nodes of a role, and
-// storage of which each zone has one pod with its disks.
+// services are what runs on real clusters, as far as drains see it: routers on nodes of a role, no
+// two on one node, and storage of which each zone has a pod with a volume.
 func services(routers string) []simulation.Workload {
 	one := intstr.FromInt32(1)
 	all := []simulation.Workload{
-		{Namespace: "openshift-ingress", Name: "router-default", Replicas: 2, MaxUnavailable: &one,
+		{Namespace: "openshift-ingress", Name: "router-default", Replicas: 2, Apart: true, MaxUnavailable: &one,
 			NodeSelector: map[string]string{mcp.LabelNodeRolePrefix + routers: ""}},
 		{Namespace: "openshift-dns", Name: "dns-default", DaemonSet: true},
 	}
 	for _, zone := range []string{"zone-a", "zone-b", "zone-c"} {
 		all = append(all, simulation.Workload{Namespace: "openshift-storage", Name: "osd-" + zone, Replicas: 1,
-			MaxUnavailable: &one, NodeSelector: map[string]string{mcp.LabelZone: zone, mcp.LabelNodeRolePrefix + "worker": ""}})
+			MaxUnavailable: &one, VolumeZone: zone})
 	}
 	return all
 }
