@@ -102,7 +102,8 @@ func (w *Workload) namespace() string {
 // volume is the workload's claim and the volume that is bound to it.
 func (w *Workload) volume() []any {
 	name := w.namespace() + "-" + w.Name
-	zone := corev1.NodeSelectorRequirement{Key: mcp.LabelZone, Operator: corev1.NodeSelectorOpIn, Values: []string{w.VolumeZone}}
+	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+		{Key: mcp.LabelZone, Operator: corev1.NodeSelectorOpIn, Values: []string{w.VolumeZone}}}}
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
 	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	return []any{
@@ -118,7 +119,7 @@ func (w *Workload) volume() []any {
 				ClaimRef:               &corev1.ObjectReference{Namespace: w.namespace(), Name: w.Name},
 				PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/data"}},
 				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
-					NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{zone}}}}}},
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{zone}}}},
 			Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
 		},
 	}
@@ -151,8 +152,9 @@ func (w *Workload) objects() []any {
 				LabelSelector: selector, TopologyKey: corev1.LabelHostname}}}}
 	}
 	if w.VolumeZone != "" {
-		claim := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: w.Name}
-		template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: claim}}}
+		data := corev1.Volume{Name: "data"}
+		data.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: w.Name}
+		template.Spec.Volumes = []corev1.Volume{data}
 		out = append(out, w.volume()...)
 	}
 	if w.DaemonSet {

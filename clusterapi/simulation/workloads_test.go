@@ -124,7 +124,8 @@ func TestNoNodeWillDo(t *testing.T) {
 // reaches these.
 func TestPodsChooseTheirNodes(t *testing.T) {
 	c := made(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 2}},
-		Workloads: []simulation.Workload{{Name: "router", Replicas: 3, Apart: true}, {Name: "disk", Replicas: 1, VolumeZone: "zone-b"}}})
+		Workloads: []simulation.Workload{{Name: "router", Replicas: 3, Apart: true},
+			{Name: "disk", Replicas: 1, VolumeZone: "zone-b"}}})
 	cordon(t, c, "worker-1", true)
 	c.run(t)
 	c.pass(time.Minute)
