@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/clusterupdate/clusterupdate/internal/placement"
 )
 
 // places are the nodes that a replacement of an evicted pod may go to.
@@ -135,11 +135,7 @@ type wants struct {
 
 func newWants(p *corev1.Pod) *wants {
 	w := &wants{pod: p, requests: requests(p)}
-	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		if required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-			w.terms, w.affine = required.NodeSelectorTerms, true
-		}
-	}
+	w.terms, w.affine = placement.Affinity(&p.Spec)
 	return w
 }
 
@@ -179,17 +175,12 @@ func (w *wants) choosy() bool { return w.affine || len(w.pod.Spec.NodeSelector) 
 
 // fit reports whether a node takes such a pod beside what was placed there already.
 func (w *wants) fit(n *place, taken amounts) bool {
-	for k, v := range w.pod.Spec.NodeSelector {
-		if have, ok := n.Labels[k]; !ok || have != v {
-			return false
-		}
-	}
-	if w.affine && !slices.ContainsFunc(w.terms, func(t corev1.NodeSelectorTerm) bool { return meets(n.Node, t) }) {
+	if !placement.Selects(&w.pod.Spec, n.Node) {
 		return false
 	}
 	for i := range n.Spec.Taints {
-		if taint := &n.Spec.Taints[i]; taint.Effect != corev1.TaintEffectPreferNoSchedule &&
-			!slices.ContainsFunc(w.pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(&t, taint) }) {
+		taint := &n.Spec.Taints[i]
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !placement.Tolerates(&w.pod.Spec, taint) {
 			return false
 		}
 	}
@@ -214,58 +205,6 @@ func (w *wants) fit(n *place, taken amounts) bool {
 func everyNodeHas(r corev1.ResourceName) bool {
 	switch r {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:
-		return true
-	}
-	return false
-}
-
-// meets reports whether a node meets one term of a required node affinity. An
-// empty term, and one that is not valid, matches nothing.
-func meets(n *corev1.Node, t corev1.NodeSelectorTerm) bool {
-	if len(t.MatchExpressions) == 0 && len(t.MatchFields) == 0 {
-		return false
-	}
-	return meetAll(t.MatchExpressions, labels.Set(n.Labels)) && meetAll(t.MatchFields, labels.Set{"metadata.name": n.Name})
-}
-
-func meetAll(requirements []corev1.NodeSelectorRequirement, have labels.Set) bool {
-	for _, r := range requirements {
-		requirement, err := labels.NewRequirement(r.Key, operator(r.Operator), r.Values)
-		if err != nil || !requirement.Matches(have) {
-			return false
-		}
-	}
-	return true
-}
-
-// operator is what labels call an operator; one that they do not know stays invalid.
-func operator(op corev1.NodeSelectorOperator) selection.Operator {
-	switch op {
-	case corev1.NodeSelectorOpIn:
-		return selection.In
-	case corev1.NodeSelectorOpNotIn:
-		return selection.NotIn
-	case corev1.NodeSelectorOpExists:
-		return selection.Exists
-	case corev1.NodeSelectorOpDoesNotExist:
-		return selection.DoesNotExist
-	case corev1.NodeSelectorOpGt:
-		return selection.GreaterThan
-	case corev1.NodeSelectorOpLt:
-		return selection.LessThan
-	}
-	return "?"
-}
-
-// tolerates reports whether a pod with a toleration may go to a node with a taint.
-func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
-	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-		return false
-	}
-	switch t.Operator {
-	case "", corev1.TolerationOpEqual:
-		return t.Key != "" && t.Value == taint.Value
-	case corev1.TolerationOpExists:
 		return true
 	}
 	return false

@@ -9,10 +9,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/placement"
 )
 
 // daemonSets plays the daemon set controller.
@@ -161,7 +161,7 @@ func daemonPod(ds *appsv1.DaemonSet, node, hash string) *corev1.Pod {
 // runsOn says whether a daemon set has a pod on a node. Cordons and taints of
 // the node's state do not keep it away.
 func runsOn(spec *corev1.PodSpec, n *corev1.Node) bool {
-	return labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(n.Labels)) && toleratesRole(spec, n)
+	return placement.Selects(spec, n) && toleratesRole(spec, n)
 }
 
 // toleratesRole says whether a pod tolerates the taints that say what a node
@@ -173,7 +173,7 @@ func toleratesRole(spec *corev1.PodSpec, n *corev1.Node) bool {
 		case corev1.TaintNodeUnschedulable, corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable:
 			continue
 		}
-		if t.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(spec, t) {
+		if t.Effect != corev1.TaintEffectPreferNoSchedule && !placement.Tolerates(spec, t) {
 			return false
 		}
 	}

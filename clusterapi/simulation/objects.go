@@ -99,6 +99,32 @@ func (w *Workload) namespace() string {
 	return w.Namespace
 }
 
+// volume is the workload's claim and the volume that is bound to it.
+func (w *Workload) volume() []any {
+	name := w.namespace() + "-" + w.Name
+	zone := corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+		{Key: mcp.LabelZone, Operator: corev1.NodeSelectorOpIn, Values: []string{w.VolumeZone}}}}
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("10Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	return []any{
+		&corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace(), Name: w.Name},
+			Spec: corev1.PersistentVolumeClaimSpec{AccessModes: modes, VolumeName: name,
+				Resources: corev1.VolumeResourceRequirements{Requests: size}},
+			Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
+		},
+		&corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: corev1.PersistentVolumeSpec{Capacity: size, AccessModes: modes,
+				ClaimRef:               &corev1.ObjectReference{Namespace: w.namespace(), Name: w.Name},
+				PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/data"}},
+				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{zone}}}},
+			Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeBound},
+		},
+	}
+}
+
 // objects are the objects that make up a workload.
 func (w *Workload) objects() []any {
 	labels := map[string]string{labelApp: w.Name}
@@ -120,6 +146,17 @@ func (w *Workload) objects() []any {
 		template.Spec.Tolerations = []corev1.Toleration{{Key: labelMaster, Operator: corev1.TolerationOpExists}}
 	}
 	var out []any
+	if w.Apart {
+		template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector: selector, TopologyKey: corev1.LabelHostname}}}}
+	}
+	if w.VolumeZone != "" {
+		data := corev1.Volume{Name: "data"}
+		data.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: w.Name}
+		template.Spec.Volumes = []corev1.Volume{data}
+		out = append(out, w.volume()...)
+	}
 	if w.DaemonSet {
 		template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		out = append(out, &appsv1.DaemonSet{ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: template}})

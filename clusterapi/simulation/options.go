@@ -168,6 +168,12 @@ type Workload struct {
 	Replicas int
 	// NodeSelector of the pods; nil means the worker role.
 	NodeSelector map[string]string
+	// Apart keeps the Deployment's pods on nodes of their own, by required
+	// anti-affinity.
+	Apart bool
+	// VolumeZone, if not empty, gives the pods a persistent volume that only nodes
+	// with this value of the zone label reach.
+	VolumeZone string
 	// MinAvailable or MaxUnavailable, at most one of them, makes a
 	// PodDisruptionBudget of the workload's name.
 	MinAvailable, MaxUnavailable *intstr.IntOrString

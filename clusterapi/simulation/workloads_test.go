@@ -120,6 +120,26 @@ func TestNoNodeWillDo(t *testing.T) {
 	expectPods(t, c, "uncordoned", "web-0@worker-0")
 }
 
+// Pods that are kept apart wait for a node without one of them, and pods with volumes for a node that
+// reaches these.
+func TestPodsChooseTheirNodes(t *testing.T) {
+	c := made(t, simulation.Options{Release: release("4.20.3"), Pools: []simulation.Pool{{Nodes: 2}},
+		Workloads: []simulation.Workload{{Name: "router", Replicas: 3, Apart: true},
+			{Name: "disk", Replicas: 1, VolumeZone: "zone-b"}}})
+	cordon(t, c, "worker-1", true)
+	c.run(t)
+	c.pass(time.Minute)
+	expectPods(t, c, "one node", "disk-0@ unready", "router-0@worker-0", "router-1@ unready", "router-2@ unready")
+	cordon(t, c, "worker-1", false)
+	c.pass(time.Minute)
+	expectPods(t, c, "two nodes", "disk-0@worker-1", "router-0@worker-0", "router-1@worker-1", "router-2@ unready")
+	cordon(t, c, "worker-1", true)
+	router := list[corev1.Pod](t, c, clusterapi.ListOptions{Namespace: "default", NodeName: "worker-0"})[0]
+	checktest.OK(t, c.Evict(t.Context(), clusterapi.Key("default", router.Name), clusterapi.EvictOptions{}))
+	c.pass(time.Minute)
+	expectPods(t, c, "another", "disk-0@worker-1", "router-1@worker-1", "router-2@worker-0", "router-3@ unready")
+}
+
 func TestSchedulerAvoidsNodesThatWaitForAnUpdate(t *testing.T) {
 	c := made(t, simulation.Options{Release: release("4.20.3"), Workloads: []simulation.Workload{{Name: "web", Replicas: 2}}})
 	for _, name := range []string{"worker-0", "worker-1"} {

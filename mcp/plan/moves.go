@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/placement"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -168,11 +169,7 @@ func choosesBy(p *corev1.Pod, label string) bool {
 	if _, selects := p.Spec.NodeSelector[label]; selects {
 		return true
 	}
-	a := p.Spec.Affinity
-	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	terms, _ := placement.Affinity(&p.Spec)
 	return slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool {
 		return slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return r.Key == label })
 	})

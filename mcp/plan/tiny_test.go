@@ -128,6 +128,24 @@ func (c crashing) Delete(ctx context.Context, gvk schema.GroupVersionKind, key t
 	return c.call(true, func() error { return c.ClusterAPI.Delete(ctx, gvk, key, o) })
 }
 
+// startCrashing adds a runner with such an API.
+func (w *world) startCrashing(name string, o plan.Options, c crashing) *plan.Runner {
+	o.Observe = w.observe("")
+	r := must(plan.New(o))
+	p := r.Process()
+	p.Name = name
+	inner := p.New
+	if c.crash == nil {
+		c.crash = func() { w.Crash(name) }
+	}
+	p.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
+		c.ClusterAPI = api
+		return inner(c)
+	}
+	w.Add(p)
+	return r
+}
+
 // runTiny runs the tiny plan, and crashes its first runner at a call; with two,
 // another one waits for its turn.
 func runTiny(t *testing.T, at int, after bool, runners int) (end map[string]string, calls int, writes []int) {
@@ -136,16 +154,11 @@ func runTiny(t *testing.T, at int, after bool, runners int) (end map[string]stri
 	defer w.Close()
 	var all []*plan.Runner
 	for i := range runners {
-		r := must(plan.New(plan.Options{Plan: tiny(), Actions: tinyActions(), Observe: w.observe("")}))
-		p := r.Process()
-		p.Name = fmt.Sprint("runner ", i)
-		if inner := p.New; i == 0 {
-			p.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-				return inner(crashing{ClusterAPI: api, calls: &calls, writes: &writes, at: at, after: after, crash: func() { w.Crash(p.Name) }})
-			}
+		c := crashing{calls: new(int)}
+		if i == 0 {
+			c = crashing{calls: &calls, writes: &writes, at: at, after: after}
 		}
-		w.Add(p)
-		all = append(all, r)
+		all = append(all, w.startCrashing(fmt.Sprint("runner ", i), plan.Options{Plan: tiny(), Actions: tinyActions()}, c))
 	}
 	err := w.RunWhile(time.Hour, func() bool {
 		return !slices.ContainsFunc(all, func(r *plan.Runner) bool { return r.Progress().State == plan.StateFinished })
@@ -207,12 +220,8 @@ func TestRestoreAfterEveryPrefix(t *testing.T) {
 	for i := 1; i < len(writes)-1; i += every {
 		w := tinyWorld()
 		calls := 0
-		p := must(plan.New(plan.Options{Plan: tiny(), Actions: tinyActions()})).Process()
-		inner := p.New
-		p.New = func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-			return inner(crashing{ClusterAPI: api, calls: &calls, at: writes[i], after: i%2 == 0, crash: func() { w.Stop(p.Name) }})
-		}
-		w.Add(p)
+		w.startCrashing("runner", plan.Options{Plan: tiny(), Actions: tinyActions()},
+			crashing{calls: &calls, at: writes[i], after: i%2 == 0, crash: func() { w.Stop("runner") }})
 		checktest.OK(t, w.RunUntil(w.Now().Add(20*time.Minute)))
 		if _, progress, err := plan.Load(w.context(), w.cluster, "", "tiny"); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func transcript(t *testing.T, name string, w *world, p plan.Plan, warnings []str
 	t.Helper()
 	o.Plan = p
 	r := w.start("runner", o)
-	err := w.ends(r, 48*time.Hour, append(end, plan.StateFailed)...)
+	err := w.ends(r, 10*24*time.Hour, append(end, plan.StateFailed)...)
 	var b bytes.Buffer
 	for _, warning := range warnings {
 		fmt.Fprintf(&b, "warning: %s\n", warning)

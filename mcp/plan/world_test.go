@@ -131,6 +131,9 @@ type world struct {
 	log     []string // of plans
 	events  []clusterapi.Event
 	memory  *memory.Cluster // of a world without a simulated cluster
+	look    func() error    // judges what has changed after each step, if not nil
+	waits   string          // the step of the last event, if it waited
+	brief   bool            // the log has the first of the waits of a step alone
 }
 
 // worldOptions describe one.
@@ -184,6 +187,14 @@ func (w *world) state() plan.Cluster {
 func (w *world) observe(name string) func(clusterapi.Event) {
 	return func(e clusterapi.Event) {
 		w.events = append(w.events, e)
+		d := e.Data.(*plan.EventData)
+		if w.brief && e.Type == plan.EventWaiting && d.Step == w.waits {
+			return
+		}
+		w.waits = ""
+		if e.Type == plan.EventWaiting {
+			w.waits = d.Step
+		}
 		w.log = append(w.log, fmt.Sprintf("%s%s %s %s", name, w.since(e.Time), e.Type, e.Message))
 	}
 }
@@ -210,7 +221,14 @@ func (w *world) start(name string, o plan.Options) *plan.Runner {
 
 // ends runs until the runner's plan is in one of some states.
 func (w *world) ends(r *plan.Runner, limit time.Duration, states ...plan.State) error {
-	err := w.RunWhile(limit, func() bool { return !slices.Contains(states, r.Progress().State) })
+	var wrong error
+	err := w.RunWhile(limit, func() bool {
+		if w.look != nil && wrong == nil {
+			wrong = w.look()
+		}
+		return wrong == nil && !slices.Contains(states, r.Progress().State)
+	})
+	err = errors.Join(err, wrong)
 	if err != nil {
 		return fmt.Errorf("%w\nthe plan is %s\n%s", err, r.Progress().State, strings.Join(w.last(12), "\n"))
 	}
