@@ -37,6 +37,7 @@ type answers struct {
 	packages map[string]*api.Package
 	err      error // at the end of the bundles
 	hangs    bool  // after them
+	refused  error // for every package
 }
 
 func (a *answers) ListBundles(_ *api.ListBundlesRequest, s api.Registry_ListBundlesServer) error {
@@ -52,6 +53,9 @@ func (a *answers) ListBundles(_ *api.ListBundlesRequest, s api.Registry_ListBund
 }
 
 func (a *answers) GetPackage(_ context.Context, r *api.GetPackageRequest) (*api.Package, error) {
+	if a.refused != nil {
+		return nil, a.refused
+	}
 	if p := a.packages[r.GetName()]; p != nil {
 		return p, nil
 	}
@@ -203,6 +207,8 @@ func TestRegistryRefuses(t *testing.T) {
 			b.Properties = []*api.Property{{Type: "t", Value: "[" + strings.Repeat("{},", 4<<20) + "{}]"}}
 		})}}, o: sources.RegistryOptions{MaxMessageBytes: 32 << 20}, want: `bundle "a.v1": property of type "t": more than`},
 		{name: "breaks off", a: &answers{bundles: good, err: status.Error(codes.Internal, "out of\x1bmemory")}, want: "listing bundles: Internal: out of"},
+		{name: "no packages", a: &answers{bundles: good}, want: `package "a": Unknown: package a not found`},
+		{name: "no rights", a: &answers{bundles: good, refused: status.Error(codes.PermissionDenied, "no")}, want: `package "a": PermissionDenied: no`},
 		{name: "another service", a: nil, want: "Unimplemented"},
 		{name: "hangs in the middle", a: &answers{bundles: good, hangs: true}, o: sources.RegistryOptions{Timeout: 50 * time.Millisecond}, want: "no whole answer within 50ms"},
 		{name: "nobody listens", o: sources.RegistryOptions{Address: nobody.Addr().String()}, want: "connection refused"},
