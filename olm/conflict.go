@@ -23,6 +23,7 @@ const (
 type factSet struct {
 	rules  []rule
 	groups map[sat.Group]int // rule
+	firm   []*rule           // those that can contradict each other, by weight; nil until somebody asks
 }
 
 type rule struct {
@@ -171,19 +172,26 @@ func (f *formula) coreFacts(core []*rule) []Fact {
 }
 
 // inForce returns what can contradict each other, with what was decided before:
-// the facts that say least come first.
+// the facts that say least come first. The formula is complete.
 func (f *formula) inForce(decided []rule) []*rule {
 	var rules []*rule
 	for i := range decided {
 		rules = append(rules, &decided[i])
 	}
-	for i := range f.facts.rules {
-		if r := &f.facts.rules[i]; r.members == nil || len(r.members) > 1 {
-			rules = append(rules, r)
+	sortByWeight(rules)
+	if f.facts.firm == nil {
+		for i := range f.facts.rules {
+			if r := &f.facts.rules[i]; r.members == nil || len(r.members) > 1 {
+				f.facts.firm = append(f.facts.firm, r)
+			}
 		}
+		sortByWeight(f.facts.firm)
 	}
+	return append(rules, f.facts.firm...)
+}
+
+func sortByWeight(rules []*rule) {
 	slices.SortStableFunc(rules, func(a, b *rule) int { return cmp.Compare(a.fact.weight(), b.fact.weight()) })
-	return rules
 }
 
 // minimalCore returns rules that cannot hold together, in addition to what is

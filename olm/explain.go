@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
 // ErrNothingToExplain is returned by [Generation.Explain] for a name that
@@ -77,12 +79,14 @@ func (g *Generation) Explain(ctx context.Context, name string) (*Explanation, er
 	}
 	slot := &g.Slots[i]
 	root := slot.reason(g)
-	x := &explainer{p: g.problem}
+	var held []*HeldBack
 	for j := range g.HeldBack {
-		h := &g.HeldBack[j]
-		if !h.concerns(slot) {
-			continue
+		if h := &g.HeldBack[j]; h.concerns(slot) {
+			held = append(held, h)
 		}
+	}
+	x := &explainer{p: g.problem, held: held}
+	for _, h := range held {
 		reasons, err := x.reasons(ctx, h)
 		if err != nil {
 			return nil, err
@@ -99,15 +103,20 @@ func (g *Generation) Explain(ctx context.Context, name string) (*Explanation, er
 	return root, nil
 }
 
-// Why says what stands against each option of an element of HeldBack that was
-// not taken. It costs what Explain costs but for the remedies. The error is the
-// context's, or wraps [ErrNothingToExplain].
-func (g *Generation) Why(ctx context.Context, h *HeldBack) (*Explanation, error) {
-	reasons, err := (&explainer{p: g.problem}).reasons(ctx, h)
-	if err != nil {
-		return nil, err
+// Why says of each of some elements of HeldBack what stands against the options that were
+// not taken. It costs what one Explain costs but for the remedies: what the elements have in
+// common is done once. The error is the context's, or wraps [ErrNothingToExplain].
+func (g *Generation) Why(ctx context.Context, held ...*HeldBack) ([]*Explanation, error) {
+	x := &explainer{p: g.problem, held: held}
+	var out []*Explanation
+	for _, h := range held {
+		reasons, err := x.reasons(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &Explanation{Text: h.String(), Children: reasons})
 	}
-	return &Explanation{Text: h.String(), Children: reasons}, nil
+	return out, nil
 }
 
 // concerns reports whether the request decided about the slot.
@@ -189,15 +198,16 @@ func (s *Slot) reason(g *Generation) *Explanation {
 	return e
 }
 
-// explainer finds out what stands against options. It repeats the search once,
-// to know what had been decided before each choice.
+// explainer finds out what stands against options. It repeats the search, to know what had
+// been decided before each choice, and states the problem with facts, both once.
 type explainer struct {
-	p      *problem
-	search *search
+	p    *problem
+	held []*HeldBack // that it is asked about
 
-	of     *HeldBack // what is prepared
-	f      *formula
-	before []rule
+	search   *search  // nil until it is asked
+	f        *formula // with facts
+	promises []rule   // the later ones, to be left out first
+	choices  []rule   // by step of the search; those that chose nothing have no literal
 }
 
 // reasons says why a request did not get its first option.
@@ -241,14 +251,13 @@ func (x *explainer) against(ctx context.Context, h *HeldBack, o Option) (*Explan
 // contradiction finds the facts that stand against an option; nil if nothing
 // does, but the search gave up before it found that.
 func (x *explainer) contradiction(ctx context.Context, h *HeldBack, o Option) (*renderer, error) {
-	if x.of != h {
-		if err := x.prepare(ctx, h); err != nil {
+	if x.search == nil {
+		if err := x.prepare(ctx); err != nil {
 			return nil, err
 		}
-		x.of = h
 	}
 	option := x.f.find(x.p.catalogOf(o), o.Entry)
-	rules, err := x.f.minimalCore(ctx, x.f.inForce(x.before), x.f.nodes[option].lit)
+	rules, err := x.f.minimalCore(ctx, x.f.inForce(x.before(h)), x.f.nodes[option].lit)
 	if err != nil {
 		return nil, err
 	}
@@ -265,69 +274,91 @@ func (p *problem) catalogOf(o Option) int {
 	return slices.IndexFunc(p.catalogs, func(c catalogView) bool { return c.key == o.Catalog })
 }
 
-// prepare states the problem with facts, as it was before the choice that a request
-// was held back in.
-func (x *explainer) prepare(ctx context.Context, h *HeldBack) error {
+// prepare repeats the search and states the problem.
+func (x *explainer) prepare(ctx context.Context) error {
 	p := x.p
-	if x.search == nil {
-		s, ok, err := runSearch(ctx, p)
-		if err := inconsistent(ok, err); err != nil {
-			return err
-		}
-		x.search = s
+	s, ok, err := runSearch(ctx, p)
+	if err := inconsistent(ok, err); err != nil {
+		return err
 	}
 	// An operator that only meets what was lacking before is in no constraint, so
 	// the formula would not reach it.
 	f := newFormula(p, &factSet{})
-	for _, o := range h.NotTaken {
-		f.entryNode(p.catalogOf(o), o.Entry)
+	for _, h := range x.held {
+		for _, o := range h.NotTaken {
+			if catalog := p.catalogOf(o); catalog != none {
+				f.entryNode(catalog, o.Entry)
+			}
+		}
 	}
-	for _, n := range x.search.order {
-		if e := &x.search.f.nodes[n]; e.entry != nil {
+	for _, n := range s.order {
+		if e := &s.f.nodes[n]; e.entry != nil {
 			f.entryNode(e.catalog, e.entry)
 		}
 	}
 	f.expandAll()
-
-	// What was decided before: the promises, the later ones to be left out
-	// first, then the choices.
-	var before []rule
-	for _, i := range slices.Backward(x.search.promises) {
+	for _, i := range slices.Backward(s.promises) {
 		n := f.requests[i]
 		name := p.requests[i].sub.Name
-		before = append(before, rule{lit: f.promiseLit(n), need: n, node: none, fact: Fact{
+		x.promises = append(x.promises, rule{lit: f.promiseLit(n), need: n, node: none, fact: Fact{
 			Kind: factPromise, Subscription: name, Message: fmt.Sprintf("subscription %s is served before", name)}})
 	}
-	for _, st := range x.search.steps {
-		n := st.need
-		if h.Demand == nil && n.request != none && p.requests[n.request].sub.Name == h.Subscription ||
-			h.Demand != nil && n.request == none && n.req == h.Demand.Requirement && x.search.f.nodes[n.owner].bundle == h.Demand.Bundle {
+	for _, st := range s.steps {
+		x.choices = append(x.choices, s.choice(st, f))
+	}
+	f.facts.finish(f)
+	x.search = s
+	x.f = f
+	return nil
+}
+
+// choice is a step of the search as a fact of a formula; one that chose nothing has no
+// literal.
+func (s *search) choice(st step, f *formula) rule {
+	if st.node == none {
+		return rule{lit: noLit}
+	}
+	n := st.need
+	from := &s.f.nodes[st.node]
+	node := none
+	if from.entry != nil {
+		node = f.find(from.catalog, from.entry)
+	} else {
+		node = f.installed[from.installed]
+	}
+	r := rule{lit: f.nodes[node].lit, node: node, need: n}
+	if n.request != none {
+		name := f.p.requests[n.request].sub.Name
+		r.fact = Fact{Kind: factSubscriptionTook, Subscription: name, Member: f.id(node),
+			Message: fmt.Sprintf("subscription %s takes %s", name, from.bundle.Name)}
+	} else {
+		r.fact = Fact{Kind: factRequirementTook, Requirement: n.req, Member: f.id(node),
+			Message: fmt.Sprintf("%s is taken for another requirement", from.bundle.Name)}
+	}
+	return r
+}
+
+// before returns what was decided before the choice that a request was held back in: the
+// promises, then the choices.
+func (x *explainer) before(h *HeldBack) []rule {
+	before := slices.Clone(x.promises)
+	seen := map[sat.Lit]bool{noLit: true}
+	for i, st := range x.search.steps {
+		if x.search.isOf(st.need, h) {
 			break
 		}
-		if st.node == none {
-			continue
-		}
-		from := &x.search.f.nodes[st.node]
-		node := none
-		if from.entry != nil {
-			node = f.find(from.catalog, from.entry)
-		} else {
-			node = f.installed[from.installed]
-		}
-		r := rule{lit: f.nodes[node].lit, node: node, need: n}
-		if n.request != none {
-			name := p.requests[n.request].sub.Name
-			r.fact = Fact{Kind: factSubscriptionTook, Subscription: name, Member: f.id(node),
-				Message: fmt.Sprintf("subscription %s takes %s", name, from.bundle.Name)}
-		} else {
-			r.fact = Fact{Kind: factRequirementTook, Requirement: n.req, Member: f.id(node),
-				Message: fmt.Sprintf("%s is taken for another requirement", from.bundle.Name)}
-		}
-		if !slices.ContainsFunc(before, func(b rule) bool { return b.lit == r.lit }) {
+		if r := x.choices[i]; !seen[r.lit] {
+			seen[r.lit] = true
 			before = append(before, r)
 		}
 	}
-	f.facts.finish(f)
-	x.f, x.before = f, before
-	return nil
+	return before
+}
+
+// isOf reports whether a choice was about the request that was held back.
+func (s *search) isOf(n *need, h *HeldBack) bool {
+	if h.Demand == nil {
+		return n.request != none && s.f.p.requests[n.request].sub.Name == h.Subscription
+	}
+	return n.request == none && n.req == h.Demand.Requirement && s.f.nodes[n.owner].bundle == h.Demand.Bundle
 }

@@ -48,12 +48,12 @@ func RedundantFacts(ctx context.Context, s Snapshot, o Options) (sets int, redun
 	for i := range g.HeldBack {
 		h := &g.HeldBack[i]
 		for _, option := range h.NotTaken {
-			r, err := (&explainer{p: g.problem}).contradiction(ctx, h, option)
+			r, err := (&explainer{p: g.problem, held: []*HeldBack{h}}).contradiction(ctx, h, option)
 			if err != nil {
 				return sets, nil, err
 			}
-			again := &explainer{p: g.problem}
-			if err := again.prepare(ctx, h); err != nil {
+			again := &explainer{p: g.problem, held: []*HeldBack{h}}
+			if err := again.prepare(ctx); err != nil {
 				return sets, nil, err
 			}
 			sets++

@@ -174,7 +174,7 @@ func TestOrderOfInput(t *testing.T) {
 				fmt.Fprintln(&b, n.Name)
 			}
 			for i := range g.HeldBack {
-				e := checktest.Get(g.Why(context.Background(), &g.HeldBack[i]))(t)
+				e := checktest.Get(g.Why(context.Background(), &g.HeldBack[i]))(t)[0]
 				b.WriteString(e.String())
 			}
 			return b.String()
@@ -326,12 +326,7 @@ func TestExplanations(t *testing.T) {
 		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
 		checktest.OK(t, err)
 		for i := range g.HeldBack {
-			var e *olm.Explanation
-			if name := g.HeldBack[i].Subscription; name != "" {
-				e, err = g.Explain(context.Background(), name)
-			} else {
-				e, err = g.Why(context.Background(), &g.HeldBack[i])
-			}
+			e, err := whyOrExplain(g, &g.HeldBack[i])
 			if err != nil {
 				t.Fatalf("%v\n%s", err, &w)
 			}
@@ -458,4 +453,16 @@ func TestCoresAreMinimal(t *testing.T) {
 		t.Errorf("there were only %d sets", total)
 	}
 	t.Logf("%d sets of facts", total)
+}
+
+// whyOrExplain explains a Subscription by Explain, and a requirement by Why.
+func whyOrExplain(g *olm.Generation, h *olm.HeldBack) (*olm.Explanation, error) {
+	if h.Subscription != "" {
+		return g.Explain(context.Background(), h.Subscription)
+	}
+	all, err := g.Why(context.Background(), h)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }

@@ -220,3 +220,37 @@ func TestCommunityAllOrNothing(t *testing.T) {
 		t.Errorf("%d of %d, %d packages cannot be installed alone", len(strict.Operators), len(subs), failed)
 	}
 }
+
+// Why Subscriptions to the first packages of a real catalog are held back whose APIs
+// operators have that nobody subscribed to.
+func BenchmarkWhyCommunity(b *testing.B) {
+	c := community(b).Contents
+	for _, n := range []int{20, 100, 332} {
+		s := snapshot(c, nil, subscribeTo(c, n)...)
+		for _, p := range c.Packages()[:n] {
+			ch := p.Channel(p.DefaultChannel)
+			if len(ch.Heads) != 1 || len(ch.Heads[0].Bundle.Provides) == 0 {
+				continue
+			}
+			csv := olmapi.ClusterServiceVersion{}
+			csv.Namespace, csv.Name = s.Namespace, "other-"+p.Name
+			api := ch.Heads[0].Bundle.Provides[0]
+			csv.Spec.CustomResourceDefinitions.Owned = []olmapi.APIDescription{
+				{Name: "x." + api.Group, Version: api.Version, Kind: api.Kind},
+			}
+			s.Installed = append(s.Installed, csv)
+		}
+		g := checktest.Must(olm.Resolve(context.Background(), s, olm.Options{}))
+		var held []*olm.HeldBack
+		for i := range g.HeldBack {
+			held = append(held, &g.HeldBack[i])
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				checktest.OK(b, checktest.Err(g.Why(context.Background(), held...)))
+			}
+			b.ReportMetric(float64(len(g.HeldBack)), "held-back")
+		})
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"github.com/blang/semver/v4"
-	"github.com/clusterupdate/clusterupdate/olm"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterupdate/clusterupdate/internal/imageref"
+	"github.com/clusterupdate/clusterupdate/olm"
 )
 
 // builder puts the objects of a catalog together. It reports what the catalog
@@ -191,7 +193,7 @@ func (b *builder) checkBundle(bundle *olm.Bundle) {
 		report(ruleProperties, "package %q does not match %q property %q", p.Name, olm.PropertyPackage, ids[0].Package)
 	}
 	if bundle.Image != "" {
-		if err := checkImage(bundle.Image); err != nil {
+		if _, err := imageref.Parse(bundle.Image); err != nil {
 			report(ruleImage, "package %q bundle %q image: invalid image pull spec %q: %v", p.Name, bundle.Name, bundle.Image,
 				err)
 		}
@@ -200,7 +202,7 @@ func (b *builder) checkBundle(bundle *olm.Bundle) {
 		if related.Image == "" {
 			continue
 		}
-		if err := checkImage(related.Image); err != nil {
+		if _, err := imageref.Parse(related.Image); err != nil {
 			report(ruleImage, "package %q bundle %q relatedImages[%d]: invalid image pull spec %q: %v", p.Name, bundle.Name, i,
 				related.Image, err)
 		}

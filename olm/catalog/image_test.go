@@ -29,7 +29,7 @@ func TestImageReferences(t *testing.T) {
 		{"quay.io/org/name@sha256:abc", false},
 		{"quay.io/org/name@" + strings.ToUpper(digest[7:]), false},
 		{"quay.io/org/name@sha256:" + strings.Repeat("0A", 32), false},
-		{"quay.io/org/name@md5+x:" + strings.Repeat("0", 32), true},
+		{"quay.io/org/name@md5+x:" + strings.Repeat("0", 32), false},
 		{"quay.io/org/name@", false},
 		{"quay.io//name", false},
 		{"/name", false},

@@ -95,12 +95,19 @@ func (e *UnpackError) Error() string { return e.Reason + ": " + e.Message }
 // Controller keeps the operators of namespaces at what their Subscriptions ask
 // for: it resolves, writes InstallPlans, and the status of Subscriptions. That
 // is the work of OLM's catalog operator, and the two must not run at once. What it
-// does is decided by [Decide]. It keeps no state of its own: a pass can be
-// interrupted between any two calls, and the next one continues. It is safe for
-// concurrent use for different namespaces.
+// does is decided by [Decide]. All that it keeps is the last resolution of each
+// namespace, for passes in which nothing has changed: a pass can be interrupted
+// between any two calls, and the next one continues. It is safe for concurrent use
+// for different namespaces.
 type Controller struct {
-	o  Options
-	mu sync.Mutex // around Observe
+	o        Options
+	mu       sync.Mutex // around Observe
+	resolved sync.Map   // *resolved by namespace
+}
+
+func (c *Controller) lastResolved(namespace string) *resolved {
+	last, _ := c.resolved.LoadOrStore(namespace, &resolved{})
+	return last.(*resolved)
 }
 
 // New returns a controller. It does nothing yet. The error names an option that

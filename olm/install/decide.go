@@ -32,6 +32,8 @@ type State struct {
 	PlanErr error
 	// Execute is true if plans are carried out.
 	Execute bool
+
+	last *resolved // nil: each resolution is a new one
 }
 
 // UnpackResult is what an [Unpacker] returned.
@@ -149,13 +151,13 @@ type decider struct {
 
 // resolve finds what is asked for. It returns what has to be unpacked first.
 func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
-	g, err := olm.Resolve(ctx, *s, d.state.Resolve)
+	g, held, err := d.state.last.resolve(ctx, s, d.state.Resolve)
 	if err != nil {
 		d.r.Err, d.err = err, err
 		return nil
 	}
 	d.res.Generation = g
-	d.r.HeldBack = heldBackBy(ctx, g)
+	d.r.HeldBack = held
 	fail := func(reason string, err error) []Action {
 		d.err = err
 		d.r.Unpack, d.r.UnpackReason = err, reason

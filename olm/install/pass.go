@@ -33,6 +33,7 @@ type pass struct {
 func (c *Controller) newPass(api clusterapi.ReadWriter, namespace string, now time.Time) *pass {
 	return &pass{c: c, api: api, res: &SyncResult{Namespace: namespace}, state: State{
 		Now: now, Resolve: c.o.Resolve, Unpack: c.o.Unpacker != nil, Execute: c.o.Execute, Unpacked: map[string]UnpackResult{},
+		last: c.lastResolved(namespace),
 	}}
 }
 
@@ -57,8 +58,12 @@ func (p *pass) run(
 	o := p.c.o.SnapshotOptions
 	o.Catalogs = catalogs
 	p.state.Snapshot, err = ReadSnapshot(ctx, p.api, p.res.Namespace, o)
-	if err != nil || len(p.state.Snapshot.Subscriptions) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(p.state.Snapshot.Subscriptions) == 0 {
+		p.c.resolved.Delete(p.res.Namespace)
+		return nil, nil
 	}
 	in := clusterapi.ListOptions{Namespace: p.res.Namespace}
 	p.state.Plans, err = readAll[olmapi.InstallPlan](ctx, p.api, "installplans", in)

@@ -341,21 +341,27 @@ const explained = 3
 // explanation that fails is no reason to keep the others from what they get.
 func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	out := map[string]heldBack{}
+	var held []*olm.HeldBack
 	for _, h := range g.HeldBack {
 		taken := func(op olm.Operator) bool { return op.Name == h.Taken }
-		if h.Subscription == "" || slices.ContainsFunc(g.Operators, taken) {
-			continue
-		}
-		if h.Err != nil {
+		switch {
+		case h.Subscription == "" || slices.ContainsFunc(g.Operators, taken):
+		case h.Err != nil:
 			out[h.Subscription] = heldBack{resolutionReason(h.Err), h.Err.Error()}
-			continue
+		default:
+			h.NotTaken = h.NotTaken[:min(len(h.NotTaken), explained)]
+			held = append(held, &h)
 		}
-		h.NotTaken = h.NotTaken[:min(len(h.NotTaken), explained)]
-		why, err := g.Why(ctx, &h)
-		if err != nil {
-			why = &olm.Explanation{Text: h.String(), Children: []*olm.Explanation{{Text: err.Error()}}}
+	}
+	why, err := g.Why(ctx, held...)
+	for i, h := range held {
+		e := &olm.Explanation{Text: h.String()}
+		if err == nil {
+			e = why[i]
+		} else {
+			e.Children = []*olm.Explanation{{Text: err.Error()}}
 		}
-		out[h.Subscription] = heldBack{reasonConstraintsNotSatisfiable, why.Line()}
+		out[h.Subscription] = heldBack{reasonConstraintsNotSatisfiable, e.Line()}
 	}
 	return out
 }

@@ -18,7 +18,7 @@ const defaultRefresh = 10 * time.Minute
 // Catalog is a catalog in a registry or an image. It is read when it is first asked for its
 // contents, and again from time to time. Make one with [NewRegistry] or [NewImage].
 type Catalog struct {
-	read    func(ctx context.Context, last *catalog.Catalog) (*catalog.Catalog, error)
+	read    reader
 	close   func() error
 	clock   clock.PassiveClock
 	refresh time.Duration
@@ -30,9 +30,10 @@ type Catalog struct {
 
 var _ olm.Catalog = (*Catalog)(nil)
 
-func newCatalog(
-	read func(ctx context.Context, last *catalog.Catalog) (*catalog.Catalog, error), refresh time.Duration, c clock.PassiveClock,
-) *Catalog {
+// reader reads a catalog. It may return the last one that it read, nil at first.
+type reader func(ctx context.Context, last *catalog.Catalog) (*catalog.Catalog, error)
+
+func newCatalog(read reader, refresh time.Duration, c clock.PassiveClock) *Catalog {
 	if c == nil {
 		c = clock.RealClock{}
 	}

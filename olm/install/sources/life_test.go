@@ -46,10 +46,10 @@ func serveRegistry(t *testing.T) *upstream {
 }
 
 // serve serves a registry, and returns where.
-func serve(t *testing.T, s api.RegistryServer) string {
+func serve(t *testing.T, s api.RegistryServer, o ...grpc.ServerOption) string {
 	t.Helper()
 	listener := checktest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	g := grpc.NewServer()
+	g := grpc.NewServer(o...)
 	api.RegisterRegistryServer(g, s)
 	done := make(chan error, 1)
 	go func() { done <- g.Serve(listener) }()

@@ -74,7 +74,8 @@ func (l *listing) addBundle(b *api.Bundle) error {
 		legacy.Properties = append(legacy.Properties, olm.Property{Type: p.GetType(), Value: json.RawMessage(p.GetValue())})
 	}
 	for _, d := range b.GetDependencies() {
-		legacy.Dependencies = append(legacy.Dependencies, olm.Property{Type: d.GetType(), Value: json.RawMessage(d.GetValue())})
+		needed := olm.Property{Type: d.GetType(), Value: json.RawMessage(d.GetValue())}
+		legacy.Dependencies = append(legacy.Dependencies, needed)
 	}
 	for _, p := range slices.Concat(legacy.Properties, legacy.Dependencies) {
 		if err := limit.JSON(p.Value, new(any)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/operator-framework/operator-registry/pkg/api"
@@ -71,7 +72,7 @@ func Address(c *olmapi.CatalogSource) string {
 // NewRegistry returns the catalog that a gRPC registry of OLM's serves. Nothing is asked
 // yet. The error names an option that is missing or negative, or an address that is none.
 //
-// Of a package that the registry lists bundles of, but has no answer about, nothing is
+// Of a package that the registry lists bundles of, but does not find, nothing is
 // used: the bundles are among the problems of the catalog. Contents of bundles that have no
 // image become properties of type olm.bundle.object.
 func NewRegistry(o RegistryOptions) (*Catalog, error) {
@@ -162,27 +163,35 @@ func (r *registry) bundles(ctx context.Context) (*listing, error) {
 	}
 }
 
-// packages asks for all packages that bundles name. One that is refused is left out.
+// packages asks for all packages that bundles name. One that the registry does not find is
+// left out; if it finds none, that is an error.
 func (r *registry) packages(ctx context.Context, b *listing) error {
 	names := b.packageNames()
 	packages := make([]*api.Package, len(names))
+	missing := make([]error, len(names))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i, name := range names {
 		group.Go(func() error {
 			p, err := r.client.GetPackage(ctx, &api.GetPackageRequest{Name: name})
-			switch status.Code(err) {
-			case codes.OK:
+			if err == nil {
 				packages[i] = p
 				return nil
-			case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted:
-				return fmt.Errorf("package %s: %w", bounded.Quote(name), answer(err))
 			}
+			code := status.Code(err)
+			err = fmt.Errorf("package %s: %w", bounded.Quote(name), answer(err))
+			if code != codes.NotFound && code != codes.Unknown { // operator-registry's own has no code
+				return err
+			}
+			missing[i] = err
 			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
+	}
+	if len(names) > 0 && !slices.Contains(missing, nil) {
+		return missing[0]
 	}
 	for i, p := range packages {
 		if p != nil {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,9 @@ import (
 	"time"
 
 	"github.com/operator-framework/operator-registry/pkg/api"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
@@ -37,6 +41,7 @@ type answers struct {
 	packages map[string]*api.Package
 	err      error // at the end of the bundles
 	hangs    bool  // after them
+	refused  error // for every package
 }
 
 func (a *answers) ListBundles(_ *api.ListBundlesRequest, s api.Registry_ListBundlesServer) error {
@@ -52,6 +57,9 @@ func (a *answers) ListBundles(_ *api.ListBundlesRequest, s api.Registry_ListBund
 }
 
 func (a *answers) GetPackage(_ context.Context, r *api.GetPackageRequest) (*api.Package, error) {
+	if a.refused != nil {
+		return nil, a.refused
+	}
 	if p := a.packages[r.GetName()]; p != nil {
 		return p, nil
 	}
@@ -203,6 +211,8 @@ func TestRegistryRefuses(t *testing.T) {
 			b.Properties = []*api.Property{{Type: "t", Value: "[" + strings.Repeat("{},", 4<<20) + "{}]"}}
 		})}}, o: sources.RegistryOptions{MaxMessageBytes: 32 << 20}, want: `bundle "a.v1": property of type "t": more than`},
 		{name: "breaks off", a: &answers{bundles: good, err: status.Error(codes.Internal, "out of\x1bmemory")}, want: "listing bundles: Internal: out of"},
+		{name: "no packages", a: &answers{bundles: good}, want: `package "a": Unknown: package a not found`},
+		{name: "no rights", a: &answers{bundles: good, refused: status.Error(codes.PermissionDenied, "no")}, want: `package "a": PermissionDenied: no`},
 		{name: "another service", a: nil, want: "Unimplemented"},
 		{name: "hangs in the middle", a: &answers{bundles: good, hangs: true}, o: sources.RegistryOptions{Timeout: 50 * time.Millisecond}, want: "no whole answer within 50ms"},
 		{name: "nobody listens", o: sources.RegistryOptions{Address: nobody.Addr().String()}, want: "connection refused"},
@@ -226,6 +236,28 @@ func TestRegistryRefuses(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	checktest.ErrorIs(t, context.DeadlineExceeded, checktest.Err(hanging.Contents(ctx)))
+}
+
+// A registry is reached by TLS, and by whatever Dial connects to.
+func TestRegistryConnections(t *testing.T) {
+	authority := httptest.NewTLSServer(nil)
+	defer authority.Close()
+	a := &answers{bundles: []*api.Bundle{bundle("a", "x", "a.v1")}, packages: map[string]*api.Package{"a": {Name: "a"}}}
+	secured := serve(t, a, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: authority.TLS.Certificates})))
+	roots := authority.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	for _, o := range []sources.RegistryOptions{
+		{Address: secured, TLS: &tls.Config{RootCAs: roots}},
+		{Address: "catalog.ns.svc:50051", Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			checktest.Equal(t, "catalog.ns.svc:50051", address, "address")
+			return new(net.Dialer).DialContext(ctx, "tcp", serve(t, a))
+		}},
+	} {
+		contents := checktest.Get(connect(t, o).Contents(t.Context()))(t)
+		checktest.Equal(t, 1, len(contents.Packages()), "packages")
+	}
+	closed := checktest.Get(sources.NewRegistry(sources.RegistryOptions{Address: secured}))(t)
+	checktest.OK(t, closed.Close())
+	checktest.ErrorHas(t, "the client connection is closing", checktest.Err(closed.Contents(t.Context())))
 }
 
 func TestAddress(t *testing.T) {

@@ -138,7 +138,9 @@ func (u *Unpacker) failure(key string, retry time.Duration) error {
 }
 
 // unpack returns the objects of an operator's bundle.
-func (u *Unpacker) unpack(ctx context.Context, spec, operator string) ([]*unstructured.Unstructured, *install.UnpackError) {
+func (u *Unpacker) unpack(
+	ctx context.Context, spec, operator string,
+) ([]*unstructured.Unstructured, *install.UnpackError) {
 	if u.o.Tags {
 		var err error
 		spec, err = u.o.Source.Resolve(ctx, spec)

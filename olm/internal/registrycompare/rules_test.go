@@ -87,7 +87,7 @@ func TestDifferences(t *testing.T) {
 		{
 			name: "image", reason: "this version of the tools does not look at it",
 			text: replaced(t, `r.example/p:2`, `r.example/P:2`),
-			ours: `package "p" bundle "p.v2" image: invalid image pull spec "r.example/P:2": invalid reference format`,
+			ours: `package "p" bundle "p.v2" image: invalid image pull spec "r.example/P:2": repository name must be lowercase`,
 		},
 		{
 			name: "release", reason: "this version of the tools does not know it",

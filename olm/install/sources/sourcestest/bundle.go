@@ -5,6 +5,8 @@ package sourcestest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/oci"
@@ -31,8 +33,9 @@ func NewImages() *Images {
 	i := &Images{Layout: ocitest.NewLayout(), Bundles: map[string]oci.Descriptor{}}
 	for _, name := range operators {
 		files := []ocitest.Entry{ocitest.Dir("manifests/"), ocitest.Dir("metadata/")}
-		for file, text := range Bundle(name) {
-			files = append(files, ocitest.File(file, text))
+		bundle := Bundle(name)
+		for _, file := range slices.Sorted(maps.Keys(bundle)) {
+			files = append(files, ocitest.File(file, bundle[file]))
 		}
 		d := i.Labelled(Labels(), i.Layer(files...))
 		i.Bundles[name] = d
@@ -105,15 +108,15 @@ spec:
       deployments: []
 `, name, version, pkg, kind),
 	}
-	for label, value := range Labels() {
-		files["metadata/annotations.yaml"] += "  " + label + ": " + value + "\n"
+	labels := Labels()
+	for _, label := range slices.Sorted(maps.Keys(labels)) {
+		files["metadata/annotations.yaml"] += "  " + label + ": " + labels[label] + "\n"
 	}
 	return files
 }
 
-// Catalog returns the catalog of a level, from 1 to 3: how many
-// versions of mesh it has, as a stream of YAML. image is
-// the pull spec of an operator's bundle.
+// Catalog returns the catalog of a level, from 1 to 3: how many versions of mesh it has, as
+// a stream of YAML. image returns the pull spec of an operator's bundle.
 func Catalog(level int, image func(name string) string) string {
 	var b strings.Builder
 	for _, name := range operators {
@@ -135,7 +138,9 @@ properties:
 - {type: olm.gvk, value: {group: example.com, version: v1, kind: %[5]s}}%[6]s
 `, pkg, name, image(name), version, strings.ToUpper(pkg[:1])+pkg[1:], needs)
 	}
-	b.WriteString("---\n{schema: olm.package, name: mesh, defaultChannel: stable}\n---\n{schema: olm.package, name: tracing, defaultChannel: stable}\n")
+	for _, name := range []string{"mesh", "tracing"} {
+		fmt.Fprintf(&b, "---\n{schema: olm.package, name: %s, defaultChannel: stable}\n", name)
+	}
 	b.WriteString("---\n{schema: olm.channel, package: tracing, name: stable, entries: [{name: tracing.v1}]}\n")
 	b.WriteString("---\nschema: olm.channel\npackage: mesh\nname: stable\nentries:\n- name: mesh.v1\n")
 	for n := 2; n <= level; n++ {

@@ -141,7 +141,8 @@ func (w *World) play(t *testing.T) bool {
 			w.remove(t, &csv, csv.Name)
 		case csv.Status.Phase != olmapi.CSVPhaseSucceeded:
 			changed = true
-			_, err := clusterapi.Modify(t.Context(), w.API, clusterapi.Key(Namespace, csv.Name), clusterapi.ModifyOptions{Status: true},
+			key := clusterapi.Key(Namespace, csv.Name)
+			_, err := clusterapi.Modify(t.Context(), w.API, key, clusterapi.ModifyOptions{Status: true},
 				func(csv *olmapi.ClusterServiceVersion) error {
 					csv.Status.Phase = olmapi.CSVPhaseSucceeded
 					return nil
