@@ -75,12 +75,9 @@ func (f *Forecast) check(
 func (f *Forecast) take(result preconditions.Result) (repeated []Finding) {
 	switch result.State {
 	case preconditions.Passed:
-		f.Passed = append(f.Passed, result.Check)
-	case preconditions.NotApplicable:
-		f.NotApplicable = append(f.NotApplicable, result.Check)
-		return nil
-	case preconditions.Bypassed:
-		f.Bypassed = append(f.Bypassed, result.Check)
+		f.addCheck(result.State, result.Check)
+	case preconditions.NotApplicable, preconditions.Bypassed:
+		f.addCheck(result.State, result.Check)
 		return nil
 	}
 	for i, found := range result.Findings {

@@ -199,6 +199,25 @@ func TestRemedies(t *testing.T) {
 	checktest.Equal(t, 0, len(after.WhyNot()), "%s", signs(t, after))
 }
 
+// A rehearsal that gets stuck blocks, and what a check has found of its cause is not there
+// twice.
+func TestRehearsed(t *testing.T) {
+	degraded := recorded(t, "4.14.1-degraded")
+	contents := payload.Images{release(t, "4.17.30", "4.14.0-rc.3", "4.13.9"), release(t, "4.17.30", "4.14.1", "4.14.0-rc.3"),
+		release(t, "4.18.15", "4.14.2", "4.14.1"), release(t, "4.18.15", "4.15.0", "4.14.1")}
+	for to, want := range map[string]string{
+		"4.14.2": "Rehearsal Stuck\n    ClusterOperators ClusterOperatorDegraded\n", // only a warning without it
+		"4.15.0": "ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable\n    ClusterOperators ClusterOperatorNotUpgradeable\n    Rehearsal Refused\n",
+	} {
+		o := forecast.Options{To: to, Releases: contents, Rehearse: &forecast.RehearseOptions{}}
+		f := checktest.Get(forecast.Update(t.Context(), degraded, o))(t)
+		checktest.Equal(t, forecast.Blocked, f.Verdict(), "%s", to)
+		checktest.Has(t, signs(t, f), want)
+		checktest.Equal(t, 1, strings.Count(signs(t, f), "ClusterOperatorDegraded"), "%s", signs(t, f))
+		checktest.Equal(t, true, f.WhyNot()[0].Remedy != "", "%s: no remedy", to)
+	}
+}
+
 // contents are the releases that are built in: 4.20.3 and 4.21.1.
 func contents(tb testing.TB) payload.Images {
 	tb.Helper()
