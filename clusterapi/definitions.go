@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // Definitions knows what the cluster accepts as the status of custom resources, whose
@@ -27,7 +27,7 @@ type Definitions struct {
 // definedStatus is what a definition says of a status.
 type definedStatus struct {
 	uid, version string            // of the definition that it is from
-	schema       *crdschema.Schema // nil: the definition cannot be read, or says nothing
+	schema       *apiserver.Schema // nil: the definition cannot be read, or says nothing
 	stale        bool
 }
 
@@ -72,7 +72,7 @@ func (d *Definitions) fit(ctx context.Context, r Reader, u *unstructured.Unstruc
 }
 
 // read returns the schema of the status of a kind, nil if it is not known.
-func (d *Definitions) read(ctx context.Context, r Reader, gvk schema.GroupVersionKind) *crdschema.Schema {
+func (d *Definitions) read(ctx context.Context, r Reader, gvk schema.GroupVersionKind) *apiserver.Schema {
 	d.mu.Lock()
 	k := d.kinds[gvk]
 	if k != nil && !k.stale {
@@ -132,7 +132,7 @@ func readDefinition(ctx context.Context, r Reader, gvk schema.GroupVersionKind, 
 	}
 	k := &definedStatus{uid: string(o.UID()), version: o.ResourceVersion()}
 	if tree := statusSchema(o.Unstructured(), gvk); tree != nil {
-		k.schema, _ = crdschema.Compile(tree) // one that cannot be read says nothing
+		k.schema, _ = apiserver.Compile(tree) // one that cannot be read says nothing
 	}
 	return k, nil
 }

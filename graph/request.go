@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
-	"github.com/clusterupdate/clusterupdate/internal/uuid"
 )
 
 // DefaultUpstream is the public update service.
@@ -58,7 +58,7 @@ func requestURL(upstream string, q Query, set func(url.Values, string, string)) 
 	if err != nil {
 		return nil, &Error{Reason: string(ErrInvalidURI), Message: fmt.Sprintf("failed to parse update service URL: %s", redact.Error(err)), Err: redact.Error(err)}
 	}
-	id, err := uuid.Parse(q.ClusterID)
+	id, err := openshift.ParseUUID(q.ClusterID)
 	if err != nil {
 		return nil, &Error{Reason: string(ErrInvalidID), Message: fmt.Sprintf("invalid cluster ID: %s", err), Err: err}
 	}

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
-	"github.com/clusterupdate/clusterupdate/internal/aggregate"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -125,7 +125,7 @@ func (r *Rules) Prune(rules []configv1.ClusterCondition) ([]configv1.ClusterCond
 			kept = append(kept, rules[i])
 		}
 	}
-	return kept, aggregate.Errors(errs)
+	return kept, bounded.Aggregate(errs)
 }
 
 // PruneRisks keeps the rules that are known and valid; risks stays as it is.
@@ -149,7 +149,7 @@ func (r *Rules) PruneRisks(risks []configv1.ConditionalUpdateRisk) ([]configv1.C
 		}
 		pruned[i].MatchingRules = kept
 	}
-	return pruned, aggregate.Errors(errs)
+	return pruned, bounded.Aggregate(errs)
 }
 
 // check says why a rule cannot be evaluated, nil if it can.
@@ -180,7 +180,7 @@ func (r *Rules) Match(ctx context.Context, rules []configv1.ClusterCondition) (b
 	if len(errs) == 0 {
 		return false, ErrNoUsableRule
 	}
-	return false, aggregate.Errors(errs)
+	return false, bounded.Aggregate(errs)
 }
 
 type alwaysRule struct{}

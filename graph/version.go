@@ -7,7 +7,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // ParseVersion parses a strict SemVer 2 version: three numeric parts, no
@@ -19,7 +19,7 @@ func ParseVersion(s string) (*semver.Version, error) {
 	if s == "" {
 		return nil, errEmptyVersion
 	}
-	return versions.Parse(s)
+	return openshift.ParseVersion(s)
 }
 
 var errEmptyVersion = errors.New("Version string empty") // the text that users of the cluster-version operator know

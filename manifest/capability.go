@@ -7,7 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // The feature gates that some capabilities hang on.
@@ -87,7 +87,7 @@ func (p *Payload) Capabilities() []string {
 // setOf returns the newest set of capabilities that a version of OpenShift has, apart
 // from vCurrent.
 func setOf(version string) sets.Set[string] {
-	v, err := versions.Parse(version)
+	v, err := openshift.ParseVersion(version)
 	if err != nil {
 		return sets.New[string]()
 	}
@@ -176,7 +176,7 @@ func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 // majorVersion returns the major version of the payload's release, nil if it
 // has none.
 func (p *Payload) majorVersion() *uint64 {
-	v, err := versions.Parse(p.Release.Version)
+	v, err := openshift.ParseVersion(p.Release.Version)
 	if err != nil {
 		return nil
 	}

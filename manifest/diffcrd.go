@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
@@ -33,7 +33,7 @@ func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 				continue
 			}
 			for _, m := range s.applied[id] {
-				gk := crdschema.Kind(m.Object().Object)
+				gk := apiserver.Kind(m.Object().Object)
 				for _, v := range fieldchange.Versions(m.Object()) {
 					name, _ := v["name"].(string)
 					tree, _, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema")

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/internal/picture"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
 // DOT returns the graph in the language of Graphviz.
@@ -42,7 +42,7 @@ var drawnText = strings.NewReplacer(`"`, "", "\n", " ")
 // Markdown. Of a node with many tasks the first five are named and the others
 // counted, so that the picture of a release stays within what Mermaid draws.
 func (g *Graph) Mermaid() string {
-	d := picture.Drawing{Prefix: "n", Down: true}
+	d := text.Drawing{Prefix: "n", Down: true}
 	for i, n := range g.Nodes {
 		var lines []string
 		for j, t := range n.Tasks {
@@ -55,9 +55,9 @@ func (g *Graph) Mermaid() string {
 		if len(lines) == 0 {
 			lines = []string{"no manifests"}
 		}
-		d.Nodes = append(d.Nodes, picture.Node{Name: strconv.Itoa(i), Label: strings.Join(lines, "\n")})
+		d.Nodes = append(d.Nodes, text.Node{Name: strconv.Itoa(i), Label: strings.Join(lines, "\n")})
 		for _, j := range n.Out {
-			d.Edges = append(d.Edges, picture.Edge{From: strconv.Itoa(i), To: strconv.Itoa(j)})
+			d.Edges = append(d.Edges, text.Edge{From: strconv.Itoa(i), To: strconv.Itoa(j)})
 		}
 	}
 	return d.Mermaid()

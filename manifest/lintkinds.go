@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/fieldchange"
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -33,7 +33,7 @@ func (l *linter) definitions() map[schema.GroupKind][]*Manifest {
 	out := make(map[schema.GroupKind][]*Manifest)
 	for _, m := range l.applied {
 		if m.GVK().GroupKind() == crdKind {
-			gk := crdschema.Kind(m.Object().Object)
+			gk := apiserver.Kind(m.Object().Object)
 			out[gk] = append(out[gk], m)
 		}
 	}
@@ -60,7 +60,7 @@ func (l *linter) checkDefinitions() {
 	excluded := make(map[schema.GroupKind]string)
 	for _, e := range l.excluded {
 		if e.Manifest.GVK().GroupKind() == crdKind {
-			gk := crdschema.Kind(e.Manifest.Object().Object)
+			gk := apiserver.Kind(e.Manifest.Object().Object)
 			if _, ok := excluded[gk]; !ok {
 				excluded[gk] = e.Reason
 			}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/clusterupdate/clusterupdate/internal/aggregate"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/options"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
-	"github.com/clusterupdate/clusterupdate/internal/release"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -104,7 +104,7 @@ func load(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, error) {
 		dir := cmp.Or(o.Dir, o.Image, "payload")
 		return nil, &Error{
 			Reason: ReasonPayloadIntegrity,
-			Err:    fmt.Errorf("Error loading manifests from %s: %w", dir, aggregate.Errors(errs)), // a text that users search for
+			Err:    fmt.Errorf("Error loading manifests from %s: %w", dir, bounded.Aggregate(errs)), // a text that users search for
 			Faults: l.faults,
 		}
 	}
@@ -117,7 +117,7 @@ func loadRelease(ctx context.Context, fsys fs.FS, o LoadOptions) (*Payload, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := release.Decode(data)
+	m, err := openshift.DecodeMetadata(data)
 	if err != nil {
 		return nil, short(err)
 	}

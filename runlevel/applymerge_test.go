@@ -15,8 +15,8 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -71,11 +71,11 @@ func (c *calledCluster) pass(o Options, texts ...string) ([]string, error) {
 type defaulting struct{ *memory.Cluster }
 
 func (c defaulting) Create(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.CreateOptions) (*unstructured.Unstructured, error) {
-	return c.Cluster.Create(ctx, defaults.Fill(obj), o)
+	return c.Cluster.Create(ctx, apiserver.Fill(obj), o)
 }
 
 func (c defaulting) Update(ctx context.Context, obj *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	return c.Cluster.Update(ctx, defaults.Fill(obj), o)
+	return c.Cluster.Update(ctx, apiserver.Fill(obj), o)
 }
 
 // updatesOf are the calls that update.

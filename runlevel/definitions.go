@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
@@ -26,7 +26,7 @@ func definitionsOf(tasks []*manifest.Task, included func(*manifest.Manifest) boo
 	for _, t := range tasks {
 		m := t.Manifest
 		if m.GVK() == crdKind && isStatement(m) && included(m) {
-			kind := crdschema.Kind(m.Object().Object)
+			kind := apiserver.Kind(m.Object().Object)
 			out[kind] = append(out[kind], m)
 		}
 	}
@@ -50,18 +50,18 @@ func (a *applier) schema(kind schema.GroupVersionKind) map[string]any {
 	if len(defined) == 0 {
 		return nil
 	}
-	return crdschema.Of(merged(defined).Object, kind.Version)
+	return apiserver.Of(merged(defined).Object, kind.Version)
 }
 
 // removeUndefined removes the fields of a custom resource that its definition lacks,
 // and returns their paths, sorted. obj must be the caller's own.
 func removeUndefined(obj, definition *unstructured.Unstructured) ([]string, error) {
-	tree := crdschema.Of(definition.Object, obj.GroupVersionKind().Version)
+	tree := apiserver.Of(definition.Object, obj.GroupVersionKind().Version)
 	if tree == nil {
 		return nil, nil
 	}
 	var removed []string
-	obj.Object = crdschema.Prune(obj.Object, tree, func(path string) { removed = append(removed, path) })
+	obj.Object = apiserver.Prune(obj.Object, tree, func(path string) { removed = append(removed, path) })
 	if len(removed) > maxUnknown {
 		return nil, tooManyUnknown(removed)
 	}
@@ -98,7 +98,7 @@ func (a *applier) definedInCluster(ctx context.Context, t *manifest.Task, obj *u
 func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	found, err := clusterapi.GetShared(ctx, a.api, crdKind, clusterapi.Key("", plural.GroupResource().String()))
-	if err == nil && crdschema.Kind(found.Unstructured().Object) == kind.GroupKind() {
+	if err == nil && apiserver.Kind(found.Unstructured().Object) == kind.GroupKind() {
 		return found.Unstructured(), nil
 	}
 	if err != nil && !isAbsent(err) {
@@ -109,7 +109,7 @@ func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) 
 		return nil, err
 	}
 	for _, o := range all {
-		if strings.HasSuffix(o.Key().Name, "."+kind.Group) && crdschema.Kind(o.Unstructured().Object) == kind.GroupKind() {
+		if strings.HasSuffix(o.Key().Name, "."+kind.Group) && apiserver.Kind(o.Unstructured().Object) == kind.GroupKind() {
 			return o.Unstructured(), nil
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/merge"
@@ -181,7 +181,7 @@ func (a *applier) addFields(d *Drift, wanted, live, next *unstructured.Unstructu
 	}
 	before, after := clusterapi.WithoutServerFields(live), clusterapi.WithoutServerFields(next)
 	if a.mode == ApplyMerge { // a merge writes defaults
-		before, after = defaults.Fill(before), defaults.Fill(after)
+		before, after = apiserver.Fill(before), apiserver.Fill(after)
 	}
 	changes := clusterapi.Compare(before, after, a.schema(kind))
 	for _, f := range changes {

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // ChannelError is the error of [InferChannel].
@@ -40,7 +39,7 @@ func (e *ChannelError) Unwrap() error { return e.Err }
 // The error is a [*ChannelError] if the version is not a full semantic version.
 func InferChannel(group, version string) (string, error) {
 	group = cmp.Or(group, "stable")
-	v, err := versions.Parse(version)
+	v, err := openshift.ParseVersion(version)
 	if err != nil {
 		return "", &ChannelError{Group: group, Version: version, Err: err}
 	}

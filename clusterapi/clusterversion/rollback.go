@@ -4,7 +4,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // RollbackRequest asks for the release that the cluster ran before, as oc adm
@@ -23,7 +23,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	}
 	unsupported := func(format string, args ...any) error { return refuse(RefusedRollback, "", format, args...) }
 	desired := cv.Status.Desired
-	current, err := versions.Parse(desired.Version)
+	current, err := openshift.ParseVersion(desired.Version)
 	if err != nil {
 		return out, unsupported("invalid ClusterVersion status.desired.version: %v", err)
 	}
@@ -37,7 +37,7 @@ func (r RollbackRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	if previous == nil {
 		return out, unsupported("no previous version found in ClusterVersion's status.history besides the current %s (%s).", desired.Version, desired.Image)
 	}
-	before, err := versions.Parse(previous.Version)
+	before, err := openshift.ParseVersion(previous.Version)
 	progressing := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
 	switch {
 	case err != nil:

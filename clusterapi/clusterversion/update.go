@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // UpdateRequest asks for an update, as oc adm upgrade does: give one target. Each
@@ -87,7 +87,7 @@ func (r UpdateRequest) check(out *Answer) error {
 		return usage("no update is requested: one of --to, --to-image, --to-latest, --to-multi-arch or --clear is needed")
 	}
 	if r.To != "" {
-		if _, err := versions.Parse(r.To); err != nil {
+		if _, err := openshift.ParseVersion(r.To); err != nil {
 			return usage("--to must be a semantic version (e.g. 4.0.1 or 4.1.0-nightly-20181104): %v", err)
 		}
 	}
@@ -193,7 +193,7 @@ func (r UpdateRequest) choose(cv *configv1.ClusterVersion, out *Answer) (*config
 		out.warnf("The requested upgrade image is not one of the available updates. You have used --allow-explicit-upgrade for the update to proceed anyway")
 		return &configv1.Release{Image: r.ToImage}, nil
 	case r.ToLatest && len(candidates) > 0:
-		latest := versions.NewestFirst(candidates, func(o offer) string { return o.release.Version })[0]
+		latest := openshift.NewestFirst(candidates, func(o offer) string { return o.release.Version })[0]
 		return latest.accept(out), nil
 	}
 	return nil, r.noTarget(cv, candidates, out)
@@ -249,7 +249,7 @@ func (r UpdateRequest) noTarget(cv *configv1.ClusterVersion, candidates []offer,
 		return refuse(RefusedUnavailable, flag, "no recommended updates, %s or wait for new updates to be available.", next)
 	}
 	var targets []string
-	for _, o := range versions.NewestFirst(candidates, func(o offer) string { return o.release.Version }) {
+	for _, o := range openshift.NewestFirst(candidates, func(o offer) string { return o.release.Version }) {
 		targets = append(targets, o.release.Version)
 	}
 	return refuse(RefusedUnavailable, flag, "the update is not one of the possible targets: %s. %s.", strings.Join(targets, ", "), next)

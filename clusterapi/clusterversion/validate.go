@@ -8,9 +8,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
-	"github.com/clusterupdate/clusterupdate/internal/uuid"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Validate returns what is wrong with a ClusterVersion, in the order and words
@@ -55,7 +54,7 @@ func validateDesiredUpdate(cv *configv1.ClusterVersion, acceptRisks bool) *field
 	case u.Version == "":
 		return nil
 	}
-	if _, err := versions.Parse(u.Version); err != nil {
+	if _, err := openshift.ParseVersion(u.Version); err != nil {
 		return field.Invalid(path.Child("version"), u.Version, "must be a semantic version (1.2.3[-...])")
 	}
 	if u.Image != "" {
@@ -120,7 +119,7 @@ func Clear(cv *configv1.ClusterVersion, errs field.ErrorList) *configv1.ClusterV
 // UUID of the RFC 4122 variant, as 36 characters, with braces or urn:uuid:
 // around or before them, or as 32 hexadecimal digits.
 func clusterIDFault(s string) string {
-	id, err := uuid.Parse(s)
+	id, err := openshift.ParseUUID(s)
 	switch {
 	case err != nil || !id.RFC4122():
 		return "must be an RFC4122-variant UUID"

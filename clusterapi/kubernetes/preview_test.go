@@ -21,8 +21,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/internal/testserver"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -206,9 +206,9 @@ func meddle(t *testing.T, api clusterapi.ClusterAPI, p *manifest.Payload) {
 // allocates.
 func unlike(want, live *unstructured.Unstructured) []clusterapi.FieldChange {
 	fill := func(u *unstructured.Unstructured) *unstructured.Unstructured {
-		return defaults.Fill(clusterapi.WithoutServerFields(u))
+		return apiserver.Fill(clusterapi.WithoutServerFields(u))
 	}
 	return slices.DeleteFunc(clusterapi.Compare(fill(want), fill(live), nil), func(f clusterapi.FieldChange) bool {
-		return defaults.Allocated(live.GroupVersionKind().GroupKind(), f.Path)
+		return apiserver.Allocated(live.GroupVersionKind().GroupKind(), f.Path)
 	})
 }

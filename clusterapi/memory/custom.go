@@ -14,7 +14,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // customRules are those that a definition's schema states. Rules in CEL
@@ -31,7 +31,7 @@ func newCustomRules(tree map[string]any) (*customRules, error) {
 	delete(top, "properties")
 	delete(top, "additionalProperties")
 	var err error
-	out.root, err = crdschema.Parse(top)
+	out.root, err = apiserver.Parse(top)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func newCustomRules(tree map[string]any) (*customRules, error) {
 		if name == "metadata" || name == "apiVersion" || name == "kind" {
 			continue
 		}
-		out.fields[name], err = crdschema.Parse(p)
+		out.fields[name], err = apiserver.Parse(p)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
@@ -202,7 +202,7 @@ func (d *definition) kind(gvk schema.GroupVersionKind) (*kind, error) {
 		if sub, ok := v["subresources"].(map[string]any); ok {
 			_, k.status = sub["status"]
 		}
-		if tree := crdschema.Of(d.obj.Object, gvk.Version); tree != nil {
+		if tree := apiserver.Of(d.obj.Object, gvk.Version); tree != nil {
 			types, err := definedType(tree)
 			if err != nil {
 				return nil, apierrors.NewInternalError(fmt.Errorf("schema of %s in %s: %w", gvk.Version, d.obj.GetName(), err))

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	builtindefaults "github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // rules are what an API server checks of one kind beyond its types.
@@ -116,7 +116,7 @@ func sameMeaning(update func(old, n node), old, obj *unstructured.Unstructured) 
 }
 
 func meaningOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	content, _ := withoutEmpty(builtindefaults.Fill(obj).Object).(map[string]any)
+	content, _ := withoutEmpty(apiserver.Fill(obj).Object).(map[string]any)
 	return &unstructured.Unstructured{Object: content}
 }
 

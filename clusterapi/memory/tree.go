@@ -11,7 +11,7 @@ import (
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // copyTree deep-copies what a caller passed. Go numbers of all kinds become
@@ -136,7 +136,7 @@ func dropForbiddenNulls(schema map[string]any, v any) any {
 func (k *kind) prune(v map[string]any) map[string]any {
 	switch {
 	case k.openAPI != nil:
-		return crdschema.Prune(v, k.openAPI, nil)
+		return apiserver.Prune(v, k.openAPI, nil)
 	case k.types == nil:
 		return v
 	}

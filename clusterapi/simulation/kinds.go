@@ -13,7 +13,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
@@ -79,7 +78,7 @@ func imageOf(name, version string) string {
 // kubeVersionOf returns the Kubernetes version of an OpenShift release; v1.0.0 if it is not
 // known.
 func kubeVersionOf(version string) string {
-	v, err := versions.Parse(version)
+	v, err := openshift.ParseVersion(version)
 	if err != nil {
 		return "v1.0.0"
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // upgradeableRisk is the name of the risk that Upgradeable=False is.
@@ -22,7 +22,7 @@ func (r *Recommend) addReleases(cv *configv1.ClusterVersion) {
 	}
 	var all []versioned
 	add := func(release Release) {
-		v, err := versions.Parse(release.Version)
+		v, err := openshift.ParseVersion(release.Version)
 		if err != nil {
 			r.Invalid = append(r.Invalid, InvalidVersion{release.Version, release.Image, err.Error()})
 			return
@@ -68,7 +68,7 @@ func (r *Recommend) guard() *minorGuard {
 	if !r.Upgradeable.is(statusFalse) {
 		return nil
 	}
-	v, err := versions.Parse(r.Version)
+	v, err := openshift.ParseVersion(r.Version)
 	if err != nil {
 		r.UpgradeableError = fmt.Sprintf("cannot parse SemVer version %q: %v", r.Version, err)
 		return nil

@@ -11,7 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -213,7 +213,7 @@ func (in insightInput) ofPool(p *Pool) []Insight {
 
 // ofAlert is the insight that an alert began to fire in the update, or fires and
 // is known to slow updates.
-func (in insightInput) ofAlert(a *alerts.Alert) []Insight {
+func (in insightInput) ofAlert(a *openshift.Alert) []Insight {
 	i := Insight{Since: known(a.ActiveAt), Impact: impactUnknown, Scope: scopeCluster, Reference: a.Runbook()}
 	switch severity := a.Labels["severity"]; {
 	case !a.Counts():
@@ -225,7 +225,7 @@ func (in insightInput) ofAlert(a *alerts.Alert) []Insight {
 	default:
 		return nil
 	}
-	budget := a.Name() == alerts.BudgetLimit || a.Name() == alerts.BudgetAtLimit
+	budget := a.Name() == openshift.BudgetLimit || a.Name() == openshift.BudgetAtLimit
 	during := a.ActiveAt.After(in.started)
 	switch {
 	case budget && during:

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -69,17 +69,17 @@ func AlertPrecheck(fetch func(context.Context) ([]byte, error)) PrecheckFunc {
 // each class without any. It can be called concurrently.
 func checkAlerts(firing []clusterapi.Alert) []PrecheckCondition {
 	conditions := []PrecheckCondition{}
-	classes := alerts.Classes()
+	classes := openshift.AlertClasses()
 	hit := map[string]bool{}
 	for i := range firing {
-		a := (*alerts.Alert)(&firing[i])
-		at := alerts.ClassOf(classes, a)
+		a := (*openshift.Alert)(&firing[i])
+		at := openshift.AlertClassOf(classes, a)
 		if at < 0 {
 			continue
 		}
 		class := classes[at]
 		hit[class.Name] = true
-		criticalBudget := a.IsCritical() && a.Name() == alerts.BudgetLimit
+		criticalBudget := a.IsCritical() && a.Name() == openshift.BudgetLimit
 		if criticalBudget {
 			hit["PodDisruptionBudgetAlerts"] = true
 		}
@@ -88,7 +88,7 @@ func checkAlerts(firing []clusterapi.Alert) []PrecheckCondition {
 				Type:    "recommended/" + class.Name + "/" + a.Name() + "/" + strconv.Itoa(len(conditions)),
 				Status:  statusFalse,
 				Reason:  "Alert:" + a.State,
-				Message: a.Message(class.Why, criticalBudget || a.Name() == alerts.BudgetAtLimit),
+				Message: a.Message(class.Why, criticalBudget || a.Name() == openshift.BudgetAtLimit),
 				Since:   a.ActiveAt,
 			},
 			AcceptanceName: a.Name(),

@@ -8,7 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // Recommend is what oc adm upgrade recommend shows of a cluster: what speaks
@@ -97,7 +97,7 @@ type RecommendInput struct {
 // called concurrently.
 func AssessRecommend(in RecommendInput) (*Recommend, error) {
 	if in.Version != "" {
-		if _, err := versions.Parse(in.Version); err != nil {
+		if _, err := openshift.ParseVersion(in.Version); err != nil {
 			return nil, fmt.Errorf("cannot parse SemVer target %q: %w", in.Version, err)
 		}
 	}
@@ -215,7 +215,7 @@ func (r *Recommend) target() (*Candidate, error) {
 	if r.Target == "" {
 		return nil, nil
 	}
-	v, err := versions.Parse(r.Target)
+	v, err := openshift.ParseVersion(r.Target)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse SemVer target %q: %w", r.Target, err)
 	}

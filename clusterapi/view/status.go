@@ -13,7 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -105,7 +105,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 		}
 		s.ControlPlane = &controlPlane
 		for i := range o.Alerts {
-			insights = append(insights, in.ofAlert((*alerts.Alert)(&o.Alerts[i]))...)
+			insights = append(insights, in.ofAlert((*openshift.Alert)(&o.Alerts[i]))...)
 		}
 		insights = append(insights, in.ofVersion(cv)...)
 		for _, co := range ops.platform {

@@ -6,8 +6,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/text"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // Summary is what oc adm upgrade shows of a cluster: its state and the releases
@@ -64,8 +64,8 @@ func Summarize(cv *configv1.ClusterVersion) (*Summary, error) {
 		s.NotRecommended = append(s.NotRecommended, r)
 	}
 	version := func(r Release) string { return r.Version }
-	s.Updates = versions.NewestFirst(s.Updates, version)
-	s.NotRecommended = versions.NewestFirst(s.NotRecommended, version)
+	s.Updates = openshift.NewestFirst(s.Updates, version)
+	s.NotRecommended = openshift.NewestFirst(s.NotRecommended, version)
 	return s, nil
 }
 

@@ -15,8 +15,8 @@ import (
 	"slices"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/internal/regular"
-	"github.com/clusterupdate/clusterupdate/internal/release"
 )
 
 // ReleaseSource knows releases. It need not be safe for concurrent use; those of
@@ -195,11 +195,11 @@ func readPayload(payload fs.FS) (Release, error) {
 		return Release{}, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, release.MaxSize+1))
+	text, err := io.ReadAll(io.LimitReader(f, openshift.MaxMetadataSize+1))
 	if err != nil {
 		return Release{}, err
 	}
-	m, err := release.Decode(text)
+	m, err := openshift.DecodeMetadata(text)
 	if err != nil {
 		return Release{}, fmt.Errorf("%s: %w", path.Base(metadataFile), err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph/internal/scc"
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
-	"github.com/clusterupdate/clusterupdate/internal/aggregate"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -214,7 +214,7 @@ func (b *builder) newGuard(e *newEdge, pruned [][]prunedEntry) int32 {
 		entries = entries[i:]
 		switch {
 		case count == 0 && unusable == nil:
-			unusable = fmt.Errorf("channel %q: %w", b.n.channels[c].Channel, aggregate.Errors(errs))
+			unusable = fmt.Errorf("channel %q: %w", b.n.channels[c].Channel, bounded.Aggregate(errs))
 		case count > 1 && several == nil:
 			several = fmt.Errorf("channel %q: %d conditional entries lead to it", b.n.channels[c].Channel, count)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/options"
-	"github.com/clusterupdate/clusterupdate/internal/picture"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 	configv1 "github.com/openshift/api/config/v1"
 )
 
@@ -160,16 +160,16 @@ func (p *Picture) DOT() string { return p.drawing().DOT() }
 // dotted and named by their risks, those on the path thick.
 func (p *Picture) Mermaid() string { return p.drawing().Mermaid() }
 
-func (p *Picture) drawing() *picture.Drawing {
-	d := &picture.Drawing{Name: "updates", Prefix: "v"}
+func (p *Picture) drawing() *text.Drawing {
+	d := &text.Drawing{Name: "updates", Prefix: "v"}
 	if p.Omitted > 0 {
 		d.Remark = fmt.Sprintf("%d lower releases are not shown", p.Omitted)
 	}
 	for _, n := range p.Nodes {
-		d.Nodes = append(d.Nodes, picture.Node{Name: n.Release.Version, Thick: n.OnPath})
+		d.Nodes = append(d.Nodes, text.Node{Name: n.Release.Version, Thick: n.OnPath})
 	}
 	for _, e := range p.Edges {
-		drawn := picture.Edge{From: e.From, To: e.To, Dotted: e.Conditional || e.Withheld != "", Thick: e.OnPath}
+		drawn := text.Edge{From: e.From, To: e.To, Dotted: e.Conditional || e.Withheld != "", Thick: e.OnPath}
 		switch {
 		case e.Withheld != "":
 			drawn.Attributes = append(drawn.Attributes, "style=dotted")
@@ -183,7 +183,7 @@ func (p *Picture) drawing() *picture.Drawing {
 			drawn.Attributes = append(drawn.Attributes, "color=orange")
 		}
 		if len(e.Risks) > 0 || e.Withheld != "" {
-			drawn.Attributes = append(drawn.Attributes, "label="+picture.Quote(e.label()))
+			drawn.Attributes = append(drawn.Attributes, "label="+text.QuoteDOT(e.label()))
 		}
 		if drawn.Dotted {
 			drawn.Label = e.label()

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/schema"
-	"github.com/clusterupdate/clusterupdate/internal/alerts"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // AlertRisks is the [RiskSource] of alerts that fire: each that bears on
@@ -77,10 +77,10 @@ const noRunbookURL = "https://github.com/openshift/runbooks/tree/master/alerts?r
 func OfAlerts(firing []clusterapi.Alert) []configv1.ConditionalUpdateRisk {
 	var risks []configv1.ConditionalUpdateRisk
 	var messages [][]string
-	classes, known := alerts.Classes(), map[string]int{}
+	classes, known := openshift.AlertClasses(), map[string]int{}
 	for i := range firing {
-		a := (*alerts.Alert)(&firing[i])
-		class := alerts.ClassOf(classes, a)
+		a := (*openshift.Alert)(&firing[i])
+		class := openshift.AlertClassOf(classes, a)
 		if class < 0 {
 			continue
 		}
@@ -104,7 +104,7 @@ func OfAlerts(firing []clusterapi.Alert) []configv1.ConditionalUpdateRisk {
 	return risks
 }
 
-func riskOfAlert(a *alerts.Alert, why string) configv1.ConditionalUpdateRisk {
+func riskOfAlert(a *openshift.Alert, why string) configv1.ConditionalUpdateRisk {
 	url := a.Annotations["runbook_url"]
 	if url == "" || !schema.IsURI(url) {
 		url = noRunbookURL // the API server would refuse it; the message has it all the same
@@ -113,7 +113,7 @@ func riskOfAlert(a *alerts.Alert, why string) configv1.ConditionalUpdateRisk {
 	if a.State == "" {
 		reason = "Alert"
 	}
-	budget := a.Name() == alerts.BudgetLimit && a.IsCritical() || a.Name() == alerts.BudgetAtLimit && !a.IsCritical()
+	budget := a.Name() == openshift.BudgetLimit && a.IsCritical() || a.Name() == openshift.BudgetAtLimit && !a.IsCritical()
 	return configv1.ConditionalUpdateRisk{
 		Name: a.Name(), Message: a.Sentence(), URL: url,
 		MatchingRules: []configv1.ClusterCondition{{Type: graph.RuleAlways}},

@@ -217,7 +217,7 @@ func TestImportFault(t *testing.T) {
 	}{
 		{"", module + "/runlevel", true},
 		{"runlevel", module + "/manifest", true},
-		{"manifest", module + "/internal/release", true},
+		{"manifest", module + "/internal/openshift", true},
 		{"clusterapi/memory", module + "/clusterapi", true},
 		{"examples/update", module, true},
 		{"clusterapi/simulation", module + "/mcp", true},
@@ -275,7 +275,7 @@ func TestImportFault(t *testing.T) {
 		{"clusterapi/forecast", module + "/internal/cvtest", false},
 		{"clusterapi/view", module + "/clusterapi/forecast", false},
 		{"", module + "/clusterapi/forecast", false},
-		{"newcomer", module + "/internal/release", false},
+		{"newcomer", module + "/internal/openshift", false},
 		{"graph", "k8s.io/client-go/rest", false},
 		{"graph", "github.com/openshift/library-go/pkg/verify", false},
 	} {

@@ -1,4 +1,4 @@
-// Package text writes texts for people: tables, lines and durations.
+// Package text writes for people: tables, lines, durations, and pictures as DOT and Mermaid.
 package text
 
 import (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // ControlPlaneOnlyOptions are the options of [PlanControlPlaneOnly].
@@ -81,7 +80,7 @@ func (b *builder) hops(from string, o ControlPlaneOnlyOptions) []openshift.Minor
 	before := len(b.problems())
 	var minors []openshift.Minor
 	for _, text := range append([]string{from}, o.Versions...) {
-		v, err := versions.Parse(text)
+		v, err := openshift.ParseVersion(text)
 		if err != nil {
 			b.add("version %s: %w", bounded.Quote(text), err)
 			continue

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -94,7 +93,7 @@ func (b *builder) kubeletsReach(minor openshift.Minor, nodes []string) {
 
 // openshiftOf is the minor version of a release.
 func openshiftOf(version string) (openshift.Minor, error) {
-	v, err := versions.Parse(version)
+	v, err := openshift.ParseVersion(version)
 	if err != nil {
 		return openshift.Minor{}, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/internal/options"
-	"github.com/clusterupdate/clusterupdate/internal/picture"
+	"github.com/clusterupdate/clusterupdate/internal/text"
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
@@ -162,10 +162,10 @@ func (p *Picture) DOT() string { return p.drawing().DOT() }
 // skipRange dotted, those on the path thick.
 func (p *Picture) Mermaid() string { return p.drawing().Mermaid() }
 
-func (p *Picture) drawing() *picture.Drawing {
-	d := &picture.Drawing{Name: picture.Quote(p.Package), Remark: p.remark(), Prefix: "n"}
+func (p *Picture) drawing() *text.Drawing {
+	d := &text.Drawing{Name: text.QuoteDOT(p.Package), Remark: p.remark(), Prefix: "n"}
 	for _, n := range p.Nodes {
-		node := picture.Node{Name: n.Name, Label: n.label(), Thick: n.OnPath}
+		node := text.Node{Name: n.Name, Label: n.label(), Thick: n.OnPath}
 		if len(n.Heads) > 0 {
 			node.Attributes = append(node.Attributes, "peripheries=2")
 		}
@@ -175,8 +175,8 @@ func (p *Picture) drawing() *picture.Drawing {
 		d.Nodes = append(d.Nodes, node)
 	}
 	for _, e := range p.Edges {
-		update := picture.Edge{
-			From: e.From, To: e.To, Label: e.Channel, Attributes: []string{"label=" + picture.Quote(e.Channel)},
+		update := text.Edge{
+			From: e.From, To: e.To, Label: e.Channel, Attributes: []string{"label=" + text.QuoteDOT(e.Channel)},
 			Dotted: e.Kind != olm.EdgeReplaces, Thick: e.OnPath,
 		}
 		switch e.Kind {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
@@ -85,11 +85,11 @@ func checkObjects(
 	if !ok {
 		return nil
 	}
-	s, err := crdschema.Parse(tree)
+	s, err := apiserver.Parse(tree)
 	if err != nil {
 		return errDefinition{fmt.Errorf("schema of version %v of %q: %w", by["name"], definition.GetName(), err)}
 	}
-	gvk := crdschema.Kind(definition.Object).WithVersion(version)
+	gvk := apiserver.Kind(definition.Object).WithVersion(version)
 	objects, err := clusterapi.ListShared(ctx, r, gvk, clusterapi.ListOptions{})
 	if meta.IsNoMatchError(err) {
 		return nil // the definition is not established: nothing can be stored

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // crdKind's Go types are not among those that are linked, so definitions are
@@ -92,7 +92,7 @@ func definitionSpec(u *unstructured.Unstructured) map[string]any {
 func asStored(spec map[string]any) map[string]any {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(crdKind)
-	return cloneMap(defaults.Fill(u).Object["spec"])
+	return cloneMap(apiserver.Fill(u).Object["spec"])
 }
 
 // clientConfig returns a copy of what says how the conversion webhook is reached,

@@ -17,7 +17,7 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // rules are the kinds with rules of their own, each in exactly this version. It
@@ -52,7 +52,7 @@ type object[T any] interface {
 
 // typed makes a rule of a function on a Go type that makes what required says true
 // in existing. Both have their defaults written out, since absent and default mean
-// the same: those of internal/defaults, then what more does. Metadata are merged for
+// the same: those of internal/apiserver, then what more does. Metadata are merged for
 // all. Either function may be nil.
 func typed[T any, P object[T]](more func(P), merge func(existing, required P) error) rule {
 	return func(existing, required *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
@@ -110,7 +110,7 @@ func filled(u *unstructured.Unstructured) *unstructured.Unstructured {
 			_ = unstructured.SetNestedMap(complete.Object, map[string]any{}, path...) // of another type, it is an error later
 		}
 	}
-	out := defaults.Fill(complete)
+	out := apiserver.Fill(complete)
 	if out == complete {
 		return out
 	}

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -32,7 +31,7 @@ func (r *run) readDefinitions(ctx context.Context) error {
 	r.schemas = make(map[schema.GroupVersionKind]map[string]any)
 	r.plurals = make(map[schema.GroupKind]string)
 	for _, o := range list {
-		kind := crdschema.Kind(o.Unstructured().Object)
+		kind := apiserver.Kind(o.Unstructured().Object)
 		r.plurals[kind], _, _ = unstructured.NestedString(o.Unstructured().Object, "spec", "names", "plural")
 		for name, v := range versionsOf(o.Unstructured()) {
 			if s, ok, _ := unstructured.NestedFieldNoCopy(v, "schema", "openAPIV3Schema"); ok {
@@ -53,9 +52,9 @@ func (r *run) fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		return nil
 	}
 	if s := r.schemas[obj.GroupVersionKind()]; s != nil {
-		return &unstructured.Unstructured{Object: defaults.FillSchema(obj.Object, s).(map[string]any)}
+		return &unstructured.Unstructured{Object: apiserver.FillSchema(obj.Object, s).(map[string]any)}
 	}
-	return defaults.Fill(obj)
+	return apiserver.Fill(obj)
 }
 
 // compare returns the fields in which two states of an object differ, after

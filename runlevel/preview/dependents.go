@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/crdschema"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // Dependents are objects of one kind that go with one that is deleted: custom
@@ -126,7 +126,7 @@ func definedKinds(definitions []*clusterapi.Object, scope string) []schema.Group
 		}
 		for name, v := range versionsOf(o.Unstructured()) {
 			if v["storage"] == true {
-				out = append(out, crdschema.Kind(o.Unstructured().Object).WithVersion(name))
+				out = append(out, apiserver.Kind(o.Unstructured().Object).WithVersion(name))
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	"github.com/clusterupdate/clusterupdate/internal/versions"
 )
 
 // RemovedAPI is an API that the target does not serve any more and that clients
@@ -56,7 +55,7 @@ func (r *run) removedAPIs(ctx context.Context, p *Preview) error {
 // kubernetesMinor is the minor version of Kubernetes 1 in a release of OpenShift; 0 if it is
 // not known.
 func kubernetesMinor(version string) uint64 {
-	v, err := versions.Parse(version)
+	v, err := openshift.ParseVersion(version)
 	if err != nil {
 		return 0
 	}

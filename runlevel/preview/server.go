@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/internal/defaults"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
@@ -48,7 +48,7 @@ func (r *run) ask(ctx context.Context, sent, stored *unstructured.Unstructured, 
 		n.answer = &Answer{Accepts: true}
 	case asked == nil:
 		kind := sent.GroupVersionKind().GroupKind()
-		fields := slices.DeleteFunc(r.compare(stored, got), func(f clusterapi.FieldChange) bool { return defaults.Allocated(kind, f.Path) })
+		fields := slices.DeleteFunc(r.compare(stored, got), func(f clusterapi.FieldChange) bool { return apiserver.Allocated(kind, f.Path) })
 		if len(fields) > 0 {
 			n.answer = &Answer{Fields: r.shown(sent, fields)}
 		}

@@ -7,7 +7,7 @@ import (
 	blang "github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 
-	"github.com/clusterupdate/clusterupdate/internal/versions"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // ParseVersion parses a strict semantic version. Its errors are those of the parser
@@ -18,7 +18,7 @@ func ParseVersion(s string) (*semver.Version, error) {
 	if _, err := blang.Parse(s); err != nil {
 		return nil, err
 	}
-	return versions.Parse(s)
+	return openshift.ParseVersion(s)
 }
 
 // VersionOrNil is [ParseVersion] without its error.
