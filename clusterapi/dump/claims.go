@@ -125,6 +125,9 @@ func (a *assembly) takeRecorded() {
 			resource := schema.GroupResource{Group: r.Group, Resource: r.Resource}
 			lost := a.lost[spot{root, resource}]
 			switch {
+			case r.Whole && r.Assumed && len(lost) == 0:
+				k.assumed = k.assumed || !k.whole
+				k.whole = true
 			case r.Whole && len(lost) == 0:
 				k.whole, k.recorded = true, true
 			case r.Whole && r.Namespaced && !lost[""]:

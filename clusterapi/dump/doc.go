@@ -1,6 +1,6 @@
 // Package dump reads a recording of a cluster as if it were the cluster: a
-// must-gather, a folder of oc adm inspect, what [Record] wrote, or any heap of
-// manifests. A [Recording] is a [clusterapi.Reader], so checks, views and forks
+// must-gather, a folder of oc adm inspect, an Insights archive, what [Record] wrote,
+// or any heap of manifests. A [Recording] is a [clusterapi.Reader], so checks, views and forks
 // take it in place of a live cluster.
 //
 // # What a must-gather looks like
@@ -23,7 +23,7 @@
 //	      openshift-etcd/core/pods.yaml                   all of a resource in it: a list
 //	      openshift-etcd/route.openshift.io/routes/a.yaml one object
 //	      openshift-etcd/pods/etcd-0/etcd-0.yaml          a pod again, beside its logs
-//	    monitoring/prometheus/rules.json           see [Recording.Alerts]
+//	    monitoring/prometheus/rules.json           see [Recording.Firing]
 //	    requests/apirequestscounts.json            all APIRequestCounts
 //
 // The group without a name is "core" there. A recording is the outermost folder
@@ -37,9 +37,28 @@
 // read, also with .gz behind it, as a stream of documents. A document is an object,
 // a v1 List, or a typed list such as PodList.
 //
-// The kind of an object is what the object says, never its path. Of several
-// copies the one with the greatest resourceVersion counts, else the first by path;
-// but none from which a secret can be read where another copy has it taken out.
+// # What an Insights archive looks like
+//
+// The Insights operator uploads one every two hours
+// (https://github.com/openshift/insights-operator/blob/master/docs/gathered-data.md).
+// It has config/version.json and insights-operator/gathers.json. Its objects are JSON
+// and often do not say their kind: then it follows from the path, such as
+// config/node/master-0.json. A kind is whole if a gatherer takes all of it
+// (ClusterOperators, MachineConfigPools, StorageClasses), ran without an error, and
+// all that it wrote is there; of all other kinds there may be more. Of the resources
+// of operators, such as CloudCredential, the archive has the spec alone: they count
+// as not collected. See [Redacted] for values that were anonymised.
+//
+// # Archives
+//
+// [OpenArchive] reads a .tar or .tar.gz stream. [Open] does, too, where an archive is
+// all that a tree has. Other formats are refused.
+//
+// # Copies
+//
+// The kind of an object is what the object says, never its path, unless it says none.
+// Of several copies the one with the greatest resourceVersion counts, else the first by
+// path; but none from which a secret can be read where another copy has it taken out.
 // See [Redacted] for what oc adm inspect takes out.
 //
 // # Not there, or not known

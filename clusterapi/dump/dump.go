@@ -35,13 +35,15 @@ var _ interface {
 	clusterapi.Shared
 } = (*Recording)(nil)
 
-// Open reads a recording: a tree that oc adm must-gather, oc adm inspect or
-// [Record] wrote, or else every YAML and JSON file of a heap of manifests. Links
-// are followed as long as they stay in the tree.
+// Open reads a recording: a tree that oc adm must-gather, oc adm inspect, the Insights
+// operator or [Record] wrote, or else every YAML and JSON file of a heap of manifests,
+// or else the only archive that is in the tree, as [OpenArchive] does. Links are
+// followed as long as they stay in the tree.
 //
 // What cannot be used is among the problems of the recording. The error is that
 // of ctx, a [*clusterapi.LimitError], a [*ClustersError], an option that is negative, a panic of
-// fsys, or one that says that nothing could be read as an object.
+// fsys, that of several archives or of one in another format, or one that says that
+// nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
@@ -50,8 +52,9 @@ func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 // their content. It reads the stream once, to its end, and keeps what Open would
 // read of the files in it. Of an archive that is cut off it has what comes before
 // the cut. What it passes over, such as logs, has to be decompressed: an archive
-// that has more than MaxBytes and 64 times its compressed size is refused. Errors
-// are those of Open; those of the stream are problems.
+// that has more than MaxBytes and 64 times its compressed size is refused, and so is
+// another format, such as .zip or .tar.xz. Other errors are those of Open; those of the
+// stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }

@@ -16,7 +16,8 @@ type recordedKinds struct {
 }
 
 // recordedKind is one kind. Whole stands for all namespaces; without it, the
-// kind is whole in Namespaces alone.
+// kind is whole in Namespaces alone. Assumed is for one that was whole on the word of
+// its reader alone.
 type recordedKind struct {
 	Group      string   `json:"group"`
 	Version    string   `json:"version"`
@@ -24,6 +25,7 @@ type recordedKind struct {
 	Resource   string   `json:"resource"`
 	Namespaced bool     `json:"namespaced"`
 	Whole      bool     `json:"whole"`
+	Assumed    bool     `json:"assumed,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 

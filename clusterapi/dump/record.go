@@ -35,13 +35,14 @@ type RecordOptions struct {
 	// FileContents keeps the contents of files in MachineConfigs, which may be
 	// secret. They are emptied by default.
 	FileContents bool
-	// Clock gives the times in the file timestamp; nil means the real one.
+	// Clock gives the times in the file timestamp; nil means one that stands at the
+	// time of the reader (see [clusterapi.TimeOf]), if it has one, else the real one.
 	Clock clock.PassiveClock
 }
 
 // Record writes what r has of the kinds that this library reads into a new folder,
-// in the layout of oc adm inspect, for [Open]: that answers as r did for these
-// kinds. They are written to another folder beside dir, which gets its name when
+// with its alerts, in the layout of oc adm inspect, for [Open]: that answers as r did
+// for these kinds, and assumes what r does. They are written to another folder beside dir, which gets its name when
 // it is complete; after an error nothing is left.
 //
 // A kind that is not served or that the caller may not list is not collected, and
@@ -65,6 +66,9 @@ func Record(ctx context.Context, r clusterapi.Reader, dir string, o RecordOption
 			err = fmt.Errorf("recording to %s: %w", dir, err)
 		}
 	}()
+	if now := clusterapi.TimeOf(r); o.Clock == nil && !now.IsZero() {
+		o.Clock = stopped(now)
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -89,6 +93,12 @@ func Record(ctx context.Context, r clusterapi.Reader, dir string, o RecordOption
 	}
 	return os.Rename(tmp, dir)
 }
+
+// stopped is a clock on which no time passes.
+type stopped time.Time
+
+func (s stopped) Now() time.Time                  { return time.Time(s) }
+func (s stopped) Since(t time.Time) time.Duration { return time.Time(s).Sub(t) }
 
 func absent(dir string) error {
 	switch _, err := os.Lstat(dir); {
@@ -147,6 +157,9 @@ func (r *recorder) run(ctx context.Context) error {
 	if err := r.write(string(data)+"\n", "kinds.json"); err != nil {
 		return err
 	}
+	if err := r.alerts(ctx); err != nil {
+		return err
+	}
 	if len(r.problems) > 0 {
 		if err := r.write(strings.Join(r.problems, "\n")+"\n", "problems.txt"); err != nil {
 			return err
@@ -157,6 +170,39 @@ func (r *recorder) run(ctx context.Context) error {
 		lines += t.Format(timeFormat) + "\n"
 	}
 	return r.write(lines, "timestamp")
+}
+
+// alerts writes the alerts, if the reader has some, as the monitoring answers.
+func (r *recorder) alerts(ctx context.Context) error {
+	alerts, err := clusterapi.AlertsOf(ctx, r.reader)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, clusterapi.ErrNotCollected):
+		return nil
+	case err != nil:
+		r.problems = append(r.problems, "alerts: "+strings.ReplaceAll(err.Error(), "\n", " "))
+		return nil
+	}
+	var answer struct {
+		Data struct {
+			Alerts []clusterapi.Alert `json:"alerts"`
+		} `json:"data"`
+	}
+	answer.Data.Alerts = alerts
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return err
+	}
+	var content map[string]any
+	if err := json.Unmarshal(text, &content); err != nil {
+		return err
+	}
+	text, err = json.Marshal(r.hider.Recorded(content))
+	if err != nil {
+		return err
+	}
+	return r.write(string(text)+"\n", "monitoring", "prometheus", "alerts.json")
 }
 
 // wanted are the kinds in the order in which they are read, with their versions:
@@ -213,6 +259,7 @@ func (r *recorder) record(ctx context.Context, versions []schema.GroupVersionKin
 	}
 	k := r.describe(gvk, list.Items)
 	k.Whole = err == nil
+	k.Assumed = k.Whole && clusterapi.Assumed(r.reader, gvk)
 	if partial := (*PartialError)(nil); errors.As(err, &partial) && partial.AllKnown && k.Namespaced {
 		for _, item := range list.Items {
 			r.namespaces[item.GetNamespace()] = true

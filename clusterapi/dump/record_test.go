@@ -196,6 +196,37 @@ func TestRecordTime(t *testing.T) {
 	}
 }
 
+// A recording of a recording has its time and its alerts, and what the first assumed
+// is assumed again.
+func TestRecordOfRecording(t *testing.T) {
+	first := mustOpen(t, files(`
+-- must-gather.local.1/timestamp --
+2026-01-02 03:04:05 +0000 UTC
+2026-01-02 03:14:05 +0000 UTC
+-- must-gather.local.1/x/cluster-scoped-resources/core/nodes/n1.yaml --
+`+nodeNamed("n1")+`
+-- must-gather.local.1/x/cluster-scoped-resources/config.openshift.io/clusteroperators.yaml --
+{apiVersion: config.openshift.io/v1, kind: ClusterOperatorList, items: [{metadata: {name: dns}}]}
+-- must-gather.local.1/x/monitoring/prometheus/rules.json --
+{"data": {"groups": [{"rules": [{"alerts": [{"labels": {"alertname": "A"}, "state": "firing", "activeAt": "2026-01-02T03:00:00Z"}]}]}]}}
+`), dump.Options{})
+	for _, r := range []clusterapi.Reader{first, clusterapi.ReadOnly(first), memory.New(memory.Options{Base: first})} {
+		second, _ := record(t, r, dump.RecordOptions{})
+		for _, again := range []*dump.Recording{first, second} {
+			check(t, again, `
+				grade v1 Node: whole assumed
+				grade config.openshift.io/v1 ClusterOperator: whole
+				get v1 Node n2: NotFound
+				grade machineconfiguration.openshift.io/v1 MachineConfigPool: none
+				get storage.k8s.io/v1 StorageClass a: `+map[bool]string{true: "NotFound", false: "NotCollected"}[again == first])
+		}
+		if !second.Time().Equal(first.Time()) {
+			t.Errorf("time %s, want %s", second.Time(), first.Time())
+		}
+		checktest.Same(t, checktest.Get(first.Firing(t.Context()))(t), checktest.Get(second.Firing(t.Context()))(t))
+	}
+}
+
 // A recording of a cluster answers as the cluster did, and one of the recording
 // as the recording.
 func TestRecordProperty(t *testing.T) {

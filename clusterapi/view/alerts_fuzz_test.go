@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -23,7 +24,7 @@ func FuzzAlerts(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		seen := map[string]bool{}
-		check := view.AlertPrecheck(func(context.Context) ([]byte, error) { return answer, nil })
+		check := view.AlertPrecheck(func(context.Context) ([]clusterapi.Alert, error) { return clusterapi.DecodeAlerts(answer) })
 		for _, c := range view.RunPrechecks(t.Context(), check)[0].Conditions {
 			if seen[c.Type] || !strings.HasPrefix(c.Type, "recommended/") || c.Reason == "" {
 				t.Errorf("condition %+v", c)

@@ -7,10 +7,11 @@
 // above are where to begin. Every view but the columns is two steps. The first takes
 // objects and a time, and returns data with JSON names that stay; the second writes
 // that data as text. Neither reads a cluster, a clock or a file, and neither changes
-// what it is given. [ReadStatus] reads the objects of a status from a cluster, live or
-// recorded, and [Follow] observes how the status changes.
+// what it is given. [ReadSummary], [ReadRecommend] and [ReadStatus] read the objects
+// and alerts from a cluster, live or recorded, and [Follow] observes how the status
+// changes.
 //
-//	s, err := view.Summarize(cv)
+//	s, err := view.ReadSummary(ctx, cluster)
 //	if err != nil {
 //		return err
 //	}
@@ -29,10 +30,9 @@
 // there and every issue is accepted by name.
 //
 // What else speaks against an update is found by prechecks, functions that return
-// conditions: [AlertPrecheck] is one, and programs add their own.
+// conditions: [ReadRecommend] checks the alerts, and programs add their own checks.
 //
-//	found := view.RunPrechecks(ctx, view.AlertPrecheck(fetch), myCheck)
-//	r, err := view.AssessRecommend(view.RecommendInput{ClusterVersion: cv, Prechecks: found, Version: "4.14.11"})
+//	r, err := view.ReadRecommend(ctx, cluster, view.RecommendOptions{Prechecks: []view.PrecheckFunc{myCheck}, Version: "4.14.11"})
 //
 // # Status
 //

@@ -33,10 +33,10 @@ type PrecheckCondition struct {
 // concurrent use.
 type PrecheckFunc func(context.Context) ([]PrecheckCondition, error)
 
-// RunPrechecks calls the checks one after the other. A check that panics has
+// runPrechecks calls the checks one after the other. A check that panics has
 // failed with an error that says so. It can be called concurrently if the checks
 // can.
-func RunPrechecks(ctx context.Context, checks ...PrecheckFunc) []Precheck {
+func runPrechecks(ctx context.Context, checks ...PrecheckFunc) []Precheck {
 	found := make([]Precheck, len(checks))
 	for i, check := range checks {
 		found[i].Err = panics.Catch(func() (err error) {
@@ -47,20 +47,15 @@ func RunPrechecks(ctx context.Context, checks ...PrecheckFunc) []Precheck {
 	return found
 }
 
-// AlertPrecheck returns a check of the alerts that fetch returns as an answer of
-// the monitoring's API (see [clusterapi.DecodeAlerts]). The check fails when fetch does, and
-// for an answer that cannot be decoded.
-func AlertPrecheck(fetch func(context.Context) ([]byte, error)) PrecheckFunc {
+// alertPrecheck returns a check of the alerts that a function returns, such as the
+// method Firing of a source. The check fails when the function does.
+func alertPrecheck(firing func(context.Context) ([]clusterapi.Alert, error)) PrecheckFunc {
 	return func(ctx context.Context) ([]PrecheckCondition, error) {
-		answer, err := fetch(ctx)
+		alerts, err := firing(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("fetching alerts: %w", err)
 		}
-		firing, err := clusterapi.DecodeAlerts(answer)
-		if err != nil {
-			return nil, err
-		}
-		return checkAlerts(firing), nil
+		return checkAlerts(alerts), nil
 	}
 }
 

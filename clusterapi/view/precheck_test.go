@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -33,8 +32,7 @@ func alert(name string, set ...string) clusterapi.Alert {
 // checkAlerts returns what the precheck finds in an answer with alerts.
 func checkAlerts(t *testing.T, alerts ...clusterapi.Alert) []view.PrecheckCondition {
 	t.Helper()
-	answer := checktest.Get(json.Marshal(map[string]any{"data": map[string]any{"alerts": alerts}}))(t)
-	found := view.RunPrechecks(t.Context(), view.AlertPrecheck(func(context.Context) ([]byte, error) { return answer, nil }))[0]
+	found := view.RunPrechecks(t.Context(), view.AlertPrecheck(func(context.Context) ([]clusterapi.Alert, error) { return alerts, nil }))[0]
 	if found.Err != nil {
 		t.Fatal(found.Err)
 	}
@@ -155,7 +153,12 @@ func TestCheckAlertsNumbers(t *testing.T) {
 // TestAlertPrecheck goes from the monitoring's answer to the text.
 func TestAlertPrecheck(t *testing.T) {
 	answer := func(text string, err error) view.PrecheckFunc {
-		return view.AlertPrecheck(func(context.Context) ([]byte, error) { return []byte(text), err })
+		return view.AlertPrecheck(func(context.Context) ([]clusterapi.Alert, error) {
+			if err != nil {
+				return nil, err
+			}
+			return clusterapi.DecodeAlerts([]byte(text))
+		})
 	}
 	const quiet = "The following conditions found no cause for concern in updating this cluster to later releases: " +
 		"recommended/CriticalAlerts (AsExpected), recommended/NodeAlerts (AsExpected), recommended/PodDisruptionBudgetAlerts (AsExpected), recommended/PodImagePullAlerts (AsExpected)"
@@ -172,7 +175,7 @@ func TestAlertPrecheck(t *testing.T) {
 				"recommended/UpdatePrecheckAlerts/Own/0=False:\n\n  Reason: Alert:firing\n  Message: info alert Own firing, suggesting issues worth investigating before updating the cluster. Own." + undescribed + "\n\n"},
 		{"none", answer(`{"data":{}}`, nil), quiet + ", recommended/UpdatePrecheckAlerts (AsExpected)\n\n"},
 		{"no answer", answer("", errors.New("forbidden")), "Failed to check for at least some preconditions: fetching alerts: forbidden\n"},
-		{"not JSON", answer("{", nil), "Failed to check for at least some preconditions: decoding alerts: unexpected end of JSON input\n"},
+		{"not JSON", answer("{", nil), "Failed to check for at least some preconditions: fetching alerts: decoding alerts: unexpected end of JSON input\n"},
 		{"a panic", func(context.Context) ([]view.PrecheckCondition, error) { panic("oh") }, "Failed to check for at least some preconditions: panic: oh\n"},
 		{"nothing", nil, "Failed to check for at least some preconditions: panic: runtime error: invalid memory address or nil pointer dereference\n"},
 	} {

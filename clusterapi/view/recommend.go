@@ -87,7 +87,7 @@ const (
 // plain data.
 type RecommendInput struct {
 	ClusterVersion *configv1.ClusterVersion
-	Prechecks      []Precheck // as [RunPrechecks] returns them
+	Prechecks      []Precheck // what checks found
 	Version        string     // the one release to judge; empty means all
 	Accept         []string   // names of issues to put up with
 }

@@ -9,6 +9,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
 )
 
@@ -35,6 +37,31 @@ func exampleVersion() *configv1.ClusterVersion {
 			History: []configv1.UpdateHistory{{State: "Completed", Version: "4.14.1", Image: "registry.example/release:4.14.1", StartedTime: metav1.NewTime(begin), CompletionTime: &end, Verified: true}},
 		},
 	}
+}
+
+// exampleCluster is a cluster that has nothing else.
+func exampleCluster() clusterapi.Reader {
+	cluster := memory.New(memory.Options{Lenient: true})
+	u, err := clusterapi.ToUnstructured(exampleVersion())
+	if err == nil {
+		err = cluster.Load(u)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return cluster
+}
+
+// The updates of a cluster, live or recorded.
+func ExampleReadSummary() {
+	s, err := view.ReadSummary(context.Background(), exampleCluster())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Version, "to", s.Updates[0].Version)
+	// Output:
+	// 4.14.1 to 4.14.2
 }
 
 // What a cluster can update to, with what speaks against the rest.
@@ -68,15 +95,14 @@ func ExampleSummarize() {
 
 // Whether to update to one release now: its known issue and a critical alert
 // speak against it, and only the alert was accepted.
-func ExampleAssessRecommend() {
-	alerts := func(context.Context) ([]byte, error) { // the answer of the monitoring's API
-		return []byte(`{"data":{"alerts":[{"labels":{"alertname":"DiskFull","severity":"critical"},"state":"firing"}]}}`), nil
+func ExampleReadRecommend() {
+	alerts := func(context.Context) ([]clusterapi.Alert, error) { // such as Prometheus.Firing of graph/risk
+		return []clusterapi.Alert{{Labels: map[string]string{"alertname": "DiskFull", "severity": "critical"}, State: "firing"}}, nil
 	}
-	r, err := view.AssessRecommend(view.RecommendInput{
-		ClusterVersion: exampleVersion(),
-		Prechecks:      view.RunPrechecks(context.Background(), view.AlertPrecheck(alerts)),
-		Version:        "4.14.3",
-		Accept:         []string{"DiskFull"},
+	r, err := view.ReadRecommend(context.Background(), exampleCluster(), view.RecommendOptions{
+		Alerts:  alerts,
+		Version: "4.14.3",
+		Accept:  []string{"DiskFull"},
 	})
 	if err != nil {
 		fmt.Println(err)
