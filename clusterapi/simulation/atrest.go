@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -28,7 +29,7 @@ func (c *Cluster) settle(ctx context.Context, o Options) error {
 	s := &settlement{cluster: c, p: newProcess(c, c), now: c.clock.Now()}
 	releases := append([]Release{o.Release}, o.Expected...)
 	for _, step := range []func(context.Context, []Release) error{
-		s.readConfigs, s.releases, s.controllerConfig, s.configs, s.operators, s.pools,
+		s.readConfigs, s.releases, s.controllerConfig, s.configs, s.operators, s.pools, s.poolReport,
 	} {
 		if err := step(ctx, releases); err != nil {
 			return err
@@ -354,6 +355,27 @@ func (s *settlement) storePool(ctx context.Context, p *mcfgv1.MachineConfigPool)
 	}
 	_, err = change(ctx, s.p, stored, true, func(now *mcfgv1.MachineConfigPool) { now.Status = p.Status })
 	return err
+}
+
+// poolReport makes the machine-config operator report its pools as they are.
+func (s *settlement) poolReport(ctx context.Context, _ []Release) error {
+	stored, co, err := read[configv1.ClusterOperator](ctx, s.p, kindClusterOperator, clusterapi.Key("", machineConfigOperator))
+	if stored == nil || err != nil {
+		return err
+	}
+	for _, r := range s.cluster.newestFirst() {
+		op := r.operators[machineConfigOperator]
+		if op == nil || !reports(co.Status.Versions, op.Versions) {
+			continue
+		}
+		found, err := s.p.machineConfigWork(ctx, r, &co.Status, false, 0, s.now)
+		if err != nil {
+			return err
+		}
+		_, err = change(ctx, s.p, stored, true, func(co *configv1.ClusterOperator) { found.report(&co.Status, metav1.NewTime(s.now)) })
+		return err
+	}
+	return nil
 }
 
 // differs reports whether two states of a pool differ in more than form.
