@@ -3,11 +3,14 @@ package preview
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -37,7 +40,11 @@ func (r *run) access(ctx context.Context, p *Preview) []AccessChange {
 			old, new := rulesOf(c.old), rulesOf(c.new)
 			a := AccessChange{Object: c.Object, Gained: rights(old, new), Lost: rights(new, old)}
 			if len(a.Gained)+len(a.Lost) > 0 {
-				a.Subjects = r.boundTo(ctx, c.Object)
+				role := c.new
+				if role == nil {
+					role = c.old
+				}
+				a.Subjects = r.boundTo(ctx, c.Object, role.GetLabels())
 				out = append(out, a)
 			}
 		case "RoleBinding", "ClusterRoleBinding":
@@ -66,32 +73,132 @@ func rulesOf(role *unstructured.Unstructured) []rbacv1.PolicyRule {
 }
 
 // rights words what after allows and before does not: the verbs for each kind of
-// thing.
+// thing, and what before allows of that.
 func rights(before, after []rbacv1.PolicyRule) []string {
+	held := expand(before)
+	kept := make(map[string][]rbacv1.PolicyRule)
 	verbs := make(map[string][]string)
-	var order []string
 	for _, one := range expand(after) {
-		if slices.ContainsFunc(before, func(r rbacv1.PolicyRule) bool { return allows(r, one) }) {
+		parts, whole := shared(one, held)
+		if whole {
 			continue
 		}
 		what := wordsOf(one)
-		if verbs[what] == nil {
-			order = append(order, what)
-		}
 		verbs[what] = append(verbs[what], one.Verbs[0])
+		kept[what] = append(kept[what], parts...)
 	}
-	slices.Sort(order)
-	out := make([]string, len(order))
-	for i, what := range order {
-		list := verbs[what]
-		slices.Sort(list)
-		text := strings.Join(slices.Compact(list), ", ")
-		if slices.Contains(list, rbacv1.VerbAll) {
-			text = "everything"
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(verbs)) {
+		text := verbsOf(verbs[what]) + " of " + what
+		if but := grouped(kept[what], what); len(but) > 0 {
+			text += " but for " + strings.Join(but, "; ")
 		}
-		out[i] = text + " of " + what
+		out = append(out, text)
 	}
 	return out
+}
+
+// grouped words rights: the verbs for each kind of thing, of the thing named what the
+// verbs alone.
+func grouped(list []rbacv1.PolicyRule, what string) []string {
+	verbs := make(map[string][]string)
+	for _, one := range list {
+		verbs[wordsOf(one)] = append(verbs[wordsOf(one)], one.Verbs[0])
+	}
+	var out []string
+	for _, of := range slices.Sorted(maps.Keys(verbs)) {
+		text := verbsOf(verbs[of])
+		if of != what {
+			text += " of " + of
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// verbsOf words verbs.
+func verbsOf(list []string) string {
+	if slices.Contains(list, rbacv1.VerbAll) {
+		return "everything"
+	}
+	slices.Sort(list)
+	return strings.Join(slices.Compact(list), ", ")
+}
+
+// shared returns what rights, each of expand's, allow of another one, and reports
+// whether that is the whole of it.
+func shared(one rbacv1.PolicyRule, rights []rbacv1.PolicyRule) (parts []rbacv1.PolicyRule, whole bool) {
+	for _, r := range rights {
+		part, ok := common(one, r)
+		switch {
+		case ok && wordsOf(part) == wordsOf(one) && part.Verbs[0] == one.Verbs[0]:
+			return nil, true
+		case ok:
+			parts = append(parts, part)
+		}
+	}
+	return parts, false
+}
+
+// common returns what both of two rights of expand's allow.
+func common(a, b rbacv1.PolicyRule) (part rbacv1.PolicyRule, ok bool) {
+	verb, ok := narrower(a.Verbs[0], b.Verbs[0])
+	if !ok || len(a.NonResourceURLs) != len(b.NonResourceURLs) {
+		return part, false
+	}
+	part.Verbs = []string{verb}
+	if len(a.NonResourceURLs) > 0 {
+		url, ok := narrowerURL(a.NonResourceURLs[0], b.NonResourceURLs[0])
+		part.NonResourceURLs = []string{url}
+		return part, ok
+	}
+	group, sameGroup := narrower(a.APIGroups[0], b.APIGroups[0])
+	resource, sameResource := narrowerResource(a.Resources[0], b.Resources[0])
+	part.APIGroups, part.Resources = []string{group}, []string{resource}
+	part.ResourceNames = a.ResourceNames
+	if len(a.ResourceNames) == 0 {
+		part.ResourceNames = b.ResourceNames
+	}
+	sameName := len(a.ResourceNames) == 0 || len(b.ResourceNames) == 0 || a.ResourceNames[0] == b.ResourceNames[0]
+	return part, sameGroup && sameResource && sameName
+}
+
+// narrower returns the one of two names that the other one covers.
+func narrower(a, b string) (name string, ok bool) {
+	switch {
+	case a == b || b == "*":
+		return a, true
+	case a == "*":
+		return b, true
+	}
+	return "", false
+}
+
+// narrowerResource is narrower for resources: */scale covers deployments/scale.
+func narrowerResource(a, b string) (name string, ok bool) {
+	if name, ok := narrower(a, b); ok {
+		return name, true
+	}
+	ofA, subA, isSubA := strings.Cut(a, "/")
+	ofB, subB, isSubB := strings.Cut(b, "/")
+	if !isSubA || !isSubB || subA != subB {
+		return "", false
+	}
+	of, ok := narrower(ofA, ofB)
+	return of + "/" + subA, ok
+}
+
+// narrowerURL is narrower for URLs: /healthz/* covers all that begin with /healthz/.
+func narrowerURL(a, b string) (url string, ok bool) {
+	prefixA, openA := strings.CutSuffix(a, "*")
+	prefixB, openB := strings.CutSuffix(b, "*")
+	switch {
+	case a == b || openB && strings.HasPrefix(prefixA, prefixB):
+		return a, true
+	case openA && strings.HasPrefix(prefixB, prefixA):
+		return b, true
+	}
+	return "", false
 }
 
 // expand returns rules with one verb, and one thing each.
@@ -117,28 +224,6 @@ func expand(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		}
 	}
 	return out
-}
-
-// allows reports that a rule allows what one of expand's does.
-func allows(r, one rbacv1.PolicyRule) bool {
-	if !matches(r.Verbs, one.Verbs[0]) {
-		return false
-	}
-	if len(one.NonResourceURLs) > 0 {
-		return slices.ContainsFunc(r.NonResourceURLs, func(url string) bool {
-			prefix, open := strings.CutSuffix(url, "*")
-			return url == one.NonResourceURLs[0] || open && strings.HasPrefix(one.NonResourceURLs[0], prefix)
-		})
-	}
-	resource := one.Resources[0]
-	_, sub, isSub := strings.Cut(resource, "/")
-	return matches(r.APIGroups, one.APIGroups[0]) &&
-		(matches(r.Resources, resource) || isSub && slices.Contains(r.Resources, "*/"+sub)) &&
-		(len(r.ResourceNames) == 0 || len(one.ResourceNames) > 0 && slices.Contains(r.ResourceNames, one.ResourceNames[0]))
-}
-
-func matches(list []string, one string) bool {
-	return slices.Contains(list, one) || slices.Contains(list, "*")
 }
 
 // wordsOf names the thing of a rule of expand's.
@@ -212,8 +297,13 @@ func grantOf(obj *unstructured.Unstructured, o Object) string {
 	return fmt.Sprintf("what %s %s allows, %s", b.RoleRef.Kind, b.RoleRef.Name, where)
 }
 
-// boundTo are the subjects of the bindings that name a role, after the update.
-func (r *run) boundTo(ctx context.Context, role Object) []string {
+// boundTo are the subjects of the bindings that name a role, or a ClusterRole that
+// aggregates it, after the update.
+func (r *run) boundTo(ctx context.Context, role Object, of map[string]string) []string {
+	names := map[string]bool{role.Name: true}
+	if role.Kind == "ClusterRole" {
+		r.addAggregates(ctx, names, of)
+	}
 	var out []string
 	for _, kind := range []string{"RoleBinding", "ClusterRoleBinding"} {
 		o := clusterapi.ListOptions{Namespace: role.Namespace}
@@ -222,11 +312,52 @@ func (r *run) boundTo(ctx context.Context, role Object) []string {
 			continue // whom is not known then
 		}
 		for _, binding := range list {
-			if b := bindingOf(binding.Unstructured()); b != nil && b.RoleRef.Kind == role.Kind && b.RoleRef.Name == role.Name {
+			if b := bindingOf(binding.Unstructured()); b != nil && b.RoleRef.Kind == role.Kind && names[b.RoleRef.Name] {
 				out = append(out, subjectsOf(binding.Unstructured())...)
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// aggregateTo begins the labels by which a ClusterRole becomes part of another one, whose
+// name follows by convention.
+const aggregateTo = rbacv1.GroupName + "/aggregate-to-"
+
+// addAggregates adds the names of the ClusterRoles that aggregate one with the labels,
+// at once or through others. If the ClusterRoles are not known those count that the
+// labels name.
+func (r *run) addAggregates(ctx context.Context, names map[string]bool, of map[string]string) {
+	list, err := clusterapi.ListShared(ctx, r.Cluster, rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), clusterapi.ListOptions{})
+	if err != nil {
+		for label, value := range of {
+			if name, ok := strings.CutPrefix(label, aggregateTo); ok && value == "true" {
+				names[name] = true
+			}
+		}
+	}
+	var roles []*rbacv1.ClusterRole
+	for _, o := range list {
+		role, err := clusterapi.FromUnstructured[rbacv1.ClusterRole](o.Unstructured())
+		if err == nil && role.AggregationRule != nil {
+			roles = append(roles, role)
+		}
+	}
+	for parts := []map[string]string{of}; len(parts) > 0; parts = parts[1:] {
+		for _, role := range roles {
+			if !names[role.Name] && aggregates(role, parts[0]) {
+				names[role.Name] = true
+				parts = append(parts, role.Labels)
+			}
+		}
+	}
+}
+
+// aggregates reports whether a ClusterRole takes in the rules of one with the labels.
+func aggregates(role *rbacv1.ClusterRole, of map[string]string) bool {
+	return slices.ContainsFunc(role.AggregationRule.ClusterRoleSelectors, func(s metav1.LabelSelector) bool {
+		selector, err := metav1.LabelSelectorAsSelector(&s)
+		return err == nil && selector.Matches(labels.Set(of))
+	})
 }

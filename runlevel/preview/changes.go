@@ -44,7 +44,8 @@ func (r *run) preview(ctx context.Context, tasks []*manifest.Task) (*Preview, er
 	}
 	sortChanges(p.Changes)
 	needOther(p, r.plurals)
-	for _, about := range []func(context.Context, *Preview) error{r.configuration, r.left, r.removedAPIs} {
+	held(p, tasks)
+	for _, about := range []func(context.Context, *Preview) error{r.configuration, r.left, r.implicit, r.removedAPIs} {
 		if err := about(ctx, p); err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	case definitionKind.GroupKind():
 		c.Dropped, c.unserved = droppedVersions(c.old, last), unservedVersions(c.old, last)
 	}
-	c.Server = n.answer
+	c.Server, c.refused = n.answer, n.refused
 	switch {
 	case n.unknown != nil:
 		c.Action, c.Reason = Unknown, n.unknown.Error()

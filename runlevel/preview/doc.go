@@ -46,6 +46,15 @@
 // somebody else had changed ([Change].Drift), which fields stay though the
 // release gave them up ([Change].Stale), and which objects ([Preview].Left).
 //
+// # Will it go through
+//
+// A change that the API server would refuse ([Fail]) stops those behind it in the order
+// of an update: [Change].HeldBy names, for each of them, what it stands behind.
+// [Preview].Access compares rights by what they cover, so that * narrowed to get loses
+// "everything but for get", and names the subjects that a role reaches, also through
+// roles that aggregate it. [Preview].Implicit are the capabilities that the update
+// enables though nobody asks for them.
+//
 // # What the modes change
 //
 // [Options].Mode says how the update applies objects. A preview of what the

@@ -198,9 +198,15 @@ func TestAccess(t *testing.T) {
 		{"lost", "{apiGroups: [apps], resources: [deployments, deployments/scale], verbs: [get]}", "{apiGroups: [apps], resources: [deployments], verbs: [get]}", nil, []string{"get of deployments.apps/scale"}},
 		{"covered by wildcards", "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}, {apiGroups: [apps], resources: [deployments], verbs: [get]}", nil, nil},
 		{"wildcards", "", "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}", []string{"everything of all resources"}, nil},
-		{"subresources", "{apiGroups: [''], resources: ['*/status'], verbs: [get]}", "{apiGroups: [''], resources: [pods/status, pods], verbs: [get]}", []string{"get of pods"}, []string{"get of */status"}},
+		{"subresources", "{apiGroups: [''], resources: ['*/status'], verbs: [get]}", "{apiGroups: [''], resources: [pods/status, pods], verbs: [get]}", []string{"get of pods"}, []string{"get of */status but for get of pods/status"}},
 		{"names", "{apiGroups: [''], resources: [secrets], resourceNames: [a], verbs: [get]}", "{apiGroups: [''], resources: [secrets], resourceNames: [a, b], verbs: [get]}", []string{`get of secrets "b"`}, nil},
-		{"all names", "{apiGroups: [''], resources: [secrets], resourceNames: [a], verbs: [get]}", "{apiGroups: [''], resources: [secrets], verbs: [get]}", []string{"get of secrets"}, nil},
+		{"all names", "{apiGroups: [''], resources: [secrets], resourceNames: [a], verbs: [get]}", "{apiGroups: [''], resources: [secrets], verbs: [get]}", []string{`get of secrets but for get of secrets "a"`}, nil},
+		{"narrowed verbs", "{apiGroups: [''], resources: [pods], verbs: ['*']}", "{apiGroups: [''], resources: [pods], verbs: [list, get]}", nil, []string{"everything of pods but for get, list"}},
+		{"wider verbs", "{apiGroups: [''], resources: [pods], verbs: [get]}", "{apiGroups: [''], resources: [pods], verbs: ['*']}", []string{"everything of pods but for get"}, nil},
+		{"narrowed resources", "{apiGroups: [apps], resources: ['*'], verbs: [get, watch]}", "{apiGroups: [apps], resources: [deployments], verbs: [get]}", nil, []string{`get, watch of all resources of the group "apps" but for get of deployments.apps`}},
+		{"overlap", "{apiGroups: [''], resources: ['*'], verbs: [get]}", "{apiGroups: [''], resources: [pods], verbs: ['*']}", []string{"everything of pods but for get"}, []string{`get of all resources of the group "" but for get of pods`}},
+		{"narrowed URLs", "{nonResourceURLs: ['/metrics/*'], verbs: [get]}", "{nonResourceURLs: [/metrics/a, /healthz], verbs: [get]}", []string{"get of the URL /healthz"}, []string{"get of the URL /metrics/* but for get of the URL /metrics/a"}},
+		{"another name", "{apiGroups: [''], resources: [secrets], resourceNames: [a], verbs: [get]}", "{apiGroups: [''], resources: [secrets], resourceNames: [b], verbs: [get]}", []string{`get of secrets "b"`}, []string{`get of secrets "a"`}},
 		{"URLs", "{nonResourceURLs: ['/metrics/*'], verbs: [get]}", "{nonResourceURLs: ['/metrics/*', '/metrics/a', /healthz], verbs: [get]}", []string{"get of the URL /healthz"}, nil},
 		{"split rules", "{apiGroups: [''], resources: [pods, nodes], verbs: [get]}", "{apiGroups: [''], resources: [pods], verbs: [get]}, {apiGroups: [''], resources: [nodes], verbs: [get]}", nil, nil},
 	} {
@@ -224,6 +230,70 @@ func TestAccess(t *testing.T) {
 	b := changeOf(t, p, "ClusterRoleBinding b").Object
 	want := []preview.AccessChange{{Object: b, Subjects: []string{"User u"}, Gained: []string{all}}, {Object: b, Subjects: []string{"ServiceAccount ns/s"}, Lost: []string{all}}}
 	checktest.Same(t, want, p.Access)
+}
+
+// The rights of a role reach whom a role is bound to that aggregates it, by its selector or,
+// if the roles are not known, by the name in the label.
+func TestAccessAggregated(t *testing.T) {
+	part := func(verbs string) string {
+		return strings.Replace(fmt.Sprintf(role, "{apiGroups: [''], resources: [pods], verbs: ["+verbs+"]}"), "name: r,",
+			"name: r, labels: {rbac.authorization.k8s.io/aggregate-to-inner: 'true'},", 1)
+	}
+	aggregated := func(name, labels, of string) string {
+		return fmt.Sprintf(`
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s, labels: {%s}}, rules: [],
+ aggregationRule: {clusterRoleSelectors: [{matchLabels: {%s: 'true'}}]}}`, name, labels, of)
+	}
+	bound := func(to, user string) string {
+		named := strings.NewReplacer("name: b,", "name: "+user+",", "name: r}", "name: "+to+"}").Replace(binding)
+		return fmt.Sprintf(named, "{kind: User, apiGroup: rbac.authorization.k8s.io, name: "+user+"}")
+	}
+	c := cluster(t, strings.Join([]string{
+		part("get"), aggregated("inner", "to-outer: 'true'", "rbac.authorization.k8s.io/aggregate-to-inner"), aggregated("outer", "", "to-outer"),
+		aggregated("other", "", "to-other"), bound("r", "a"), bound("inner", "b"), bound("outer", "c"), bound("other", "d"),
+	}, "\n---\n"))
+	for _, tt := range []struct {
+		name   string
+		reader clusterapi.Reader
+		want   []string
+	}{
+		{"roles known", c, []string{"User a", "User b", "User c"}},
+		{"roles not known", reader{Reader: c, errs: map[string]error{"ClusterRole": clusterapi.ErrNotCollected}, some: map[string]bool{"ClusterRole": true}}, []string{"User a", "User b"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			access := run(t, tt.reader, part("get, list")).Access
+			if len(access) != 1 {
+				t.Fatalf("%v", access)
+			}
+			checktest.Same(t, tt.want, access[0].Subjects)
+		})
+	}
+}
+
+// Pods of a Deployment that is paused are not replaced, and neither are those that another
+// controller has made.
+func TestRollsOwners(t *testing.T) {
+	pod := func(name, kind, controller string) string {
+		return fmt.Sprintf(`
+{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: ns, labels: {app: d}, ownerReferences: [{apiVersion: apps/v1, kind: %s, name: %s, uid: u, controller: true}]}, spec: {nodeName: w, containers: [{name: c, image: a}]}}`, name, kind, controller)
+	}
+	pods := strings.Join([]string{
+		pod("own", "ReplicaSet", "d-5f6c"), pod("other", "ReplicaSet", "d-e-5f6c"), pod("set", "DaemonSet", "d"), pod("job", "Job", "d-5f6c"),
+	}, "\n---\n")
+	target := strings.Replace(fmtWorkload, "c:1", "c:2", 1)
+	for name, tt := range map[string]struct {
+		spec string
+		want *preview.Rolls
+	}{
+		"runs":   {"replicas: 2", &preview.Rolls{Pods: []preview.Pod{{Name: "own", Node: "w"}}}},
+		"paused": {"paused: true", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			as := strings.NewReplacer("replicas: 2", tt.spec)
+			p := run(t, cluster(t, as.Replace(fmtWorkload)+"\n---\n"+pods), as.Replace(target))
+			checktest.Same(t, tt.want, changeOf(t, p, "Deployment ns/d").Rolls)
+		})
+	}
 }
 
 // What goes with an object that is deleted is counted, and finalizers are named.

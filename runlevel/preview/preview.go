@@ -155,6 +155,10 @@ type Change struct {
 	Finalizers []string `json:"finalizers,omitempty"`
 	// Dependents count what is deleted with the object.
 	Dependents []Dependents `json:"dependents,omitempty"`
+	// HeldBy are the refused changes that this one stands behind in the order of an
+	// update: it does not happen while one of them is refused. Nil for what changes
+	// nothing, and if there are none.
+	HeldBy []Object `json:"heldBy,omitempty"`
 	// Server is what [Options].Server answers that the preview did not; nil where
 	// both agree, or it was not asked.
 	Server *Answer `json:"server,omitempty"`
@@ -164,6 +168,7 @@ type Change struct {
 	old, new *unstructured.Unstructured
 	hider    fieldchange.Hider
 	unserved []string // versions of a definition that are not served any more
+	refused  int      // of Fail: the index of the task
 }
 
 // Before returns the object as the cluster has it, nil where there is none; After as
@@ -218,6 +223,9 @@ type Preview struct {
 	Images []manifest.ImageChange `json:"images,omitempty"`
 	// Access are the rights that are gained or lost.
 	Access []AccessChange `json:"access,omitempty"`
+	// Implicit are the capabilities that the update enables although the ClusterVersion
+	// neither has them nor asks for them, sorted. Nil if Filter has no capabilities.
+	Implicit []string `json:"implicitCapabilities,omitempty"`
 	// RemovedAPIs are those that the cluster is asked for although they go.
 	RemovedAPIs []RemovedAPI `json:"removedAPIs,omitempty"`
 	// Unknowns are arguments of oc adm inspect that would collect what is missing,

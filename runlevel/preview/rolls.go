@@ -65,10 +65,27 @@ func (r *run) rolls(ctx context.Context, c *Change) error {
 		return errorf("pods of %s: %w", c.Object, err)
 	}
 	for _, p := range pods {
+		if !belongs(p, c.Object) {
+			continue
+		}
 		c.Rolls.Pods = append(c.Rolls.Pods, Pod{Name: p.Name, Node: p.Spec.NodeName})
 	}
 	slices.SortFunc(c.Rolls.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// belongs reports whether a pod is one of a workload: its controller is the workload or,
+// of a Deployment, a ReplicaSet named after it. A pod without a controller counts.
+func belongs(p *corev1.Pod, workload Object) bool {
+	controller := metav1.GetControllerOf(p)
+	if controller == nil {
+		return true
+	}
+	if workload.Kind == "Deployment" {
+		hash, ok := strings.CutPrefix(controller.Name, workload.Name+"-")
+		return ok && controller.Kind == "ReplicaSet" && !strings.Contains(hash, "-")
+	}
+	return controller.Kind == workload.Kind && controller.Name == workload.Name
 }
 
 // rollsOut reports that the pods of a workload are replaced.
@@ -78,6 +95,9 @@ func rollsOut(c *Change) bool {
 	}
 	switch c.Object.Kind {
 	case "Deployment":
+		if paused, _, _ := unstructured.NestedBool(c.new.Object, "spec", "paused"); paused {
+			return false
+		}
 	case "DaemonSet", "StatefulSet":
 		if kind, _, _ := unstructured.NestedString(c.new.Object, "spec", "updateStrategy", "type"); kind == "OnDelete" {
 			return false

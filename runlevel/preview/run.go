@@ -41,6 +41,7 @@ type note struct {
 	old     *clusterapi.Object // before the first task about it; nil: there was none
 	unknown error              // whether there was one cannot be told
 	fault   error              // of a task
+	refused int                // the index of that task
 	deletes []Dependents       // what went with it
 	adopted bool               // fields of others became ours
 	answer  *Answer            // of Options.Server
@@ -127,7 +128,7 @@ func (n noting) Apply(ctx context.Context, t *manifest.Task, state runlevel.Stat
 		return err
 	}
 	if err != nil && note.fault == nil {
-		note.fault = err
+		note.fault, note.refused = err, t.Index
 		n.run.failures = append(n.run.failures, failure{note, func(ctx context.Context) error { return n.inner.Apply(ctx, t, state) }})
 	}
 	return nil

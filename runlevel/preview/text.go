@@ -53,6 +53,10 @@ func (p *Preview) Text(w io.Writer, o TextOptions) error {
 		title += " to " + p.Release.Version
 	}
 	t.line("%s: %s", title, p.counts(o))
+	refused, behind := p.Count(Fail), p.behind()
+	if behind > 0 {
+		t.line("%d refused, %d behind them", refused, behind)
+	}
 	level := ""
 	for i := range p.Changes {
 		c := &p.Changes[i]
@@ -95,6 +99,18 @@ func (p *Preview) counts(o TextOptions) string {
 	return strings.Join(out, ", ")
 }
 
+// behind counts the changes that do not happen since others are refused.
+func (p *Preview) behind() int {
+	n := 0
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		if c.Action != Fail && len(c.HeldBy) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // printer writes lines; its first error stays with the buffer.
 type printer struct {
 	*bufio.Writer
@@ -104,7 +120,22 @@ type printer struct {
 	merges bool // the mode is ApplyMerge
 }
 
-func (t *printer) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+// line writes a line. Texts among args that could break it are quoted: they come from
+// releases, clusters and servers.
+func (t *printer) line(format string, args ...any) {
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			args[i] = fieldchange.Plain(a)
+		case fmt.Stringer:
+			args[i] = fieldchange.Plain(a.String())
+		}
+	}
+	fmt.Fprintf(t, format+"\n", args...)
+}
+
+// quoted writes a line of package fieldchange, which quotes what could break it.
+func (t *printer) quoted(line string) { fmt.Fprintln(t, line) }
 
 const indent = "      "
 
@@ -172,18 +203,18 @@ func (t *printer) change(c *Change) {
 
 func (t *printer) field(f clusterapi.FieldChange, note string) {
 	for i, l := range fieldchange.Lines(f) {
-		if i == 0 {
-			l += after("    # ", note)
+		if i == 0 && note != "" {
+			l += "    # " + fieldchange.Plain(note)
 		}
-		t.line(indent+"%s", l)
+		t.quoted(indent + l)
 	}
 }
 
 func (t *printer) schema(s clusterapi.SchemaChange) {
-	t.line(indent+"%s", fieldchange.SchemaLine(s))
+	t.quoted(indent + fieldchange.SchemaLine(s))
 	for _, f := range s.Fields {
 		for _, l := range fieldchange.Lines(f) {
-			t.line(indent+"    %s", l)
+			t.quoted(indent + "    " + l)
 		}
 	}
 }
@@ -238,6 +269,7 @@ func (t *printer) rest(p *Preview) {
 			t.line("      - %s", l)
 		}
 	})
+	section("Capabilities that the update enables implicitly", len(p.Implicit), func(i int) { t.line("    %s", p.Implicit[i]) })
 	section("Objects of the running release that nobody manages any more", len(p.Left), func(i int) {
 		state := "it may exist"
 		if e := p.Left[i].Exists; e != nil && *e {
