@@ -41,7 +41,8 @@ type scene struct {
 	assumed *assumptions
 
 	from, to configv1.Release // as the cluster names them
-	underway bool             // the update to To has been accepted
+	updating bool             // an update is under way
+	underway bool             // it is the one to To
 	// images are the releases at hand, named as the cluster names them; the first is
 	// From.
 	images   payload.Images
@@ -103,7 +104,8 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 	s.from = configv1.Release{Version: own.Version, Image: own.Image}
 	s.to = configv1.Release{Version: s.o.To.Version(), Image: s.o.To.PullSpec}
 	s.images = payload.Images{renamed(s.o.From, own.Image)}
-	if i > 0 {
+	s.updating = i > 0
+	if s.updating {
 		s.underway = desired.Version == s.o.To.Version()
 		if !s.underway && s.o.Desired == nil {
 			s.refused = &Cause{Chain: versionChain(cv.Status.Conditions, "the update to "+desired.Version+
@@ -142,7 +144,8 @@ func (s *scene) Payload(_ context.Context, want configv1.Release) (fs.FS, error)
 }
 
 // applyReleases brings the objects of From into being as a pass over a cluster at rest
-// does. In mid-update operators that report a later release have its objects.
+// does. In mid-update objects that were recorded stay as they are, and operators that
+// report a later release have its objects.
 func (s *scene) applyReleases(ctx context.Context, cv *configv1.ClusterVersion) error {
 	_, gates, err := manifest.ReadGates(ctx, s.base, s.from.Version)
 	if err != nil && !absent(err) {
@@ -176,7 +179,7 @@ func (s *scene) applyReleases(ctx context.Context, cv *configv1.ClusterVersion) 
 		}
 		apply := slices.DeleteFunc(slices.Clone(included), func(m *manifest.Manifest) bool {
 			_, component, _ := manifest.ParseName(m.Filename)
-			return i > 0 && !ahead[component]
+			return i > 0 && !ahead[component] || s.updating && s.exists(ctx, m)
 		})
 		if err := s.apply(ctx, apply, filter, cv); err != nil {
 			return err
@@ -192,6 +195,12 @@ func (s *scene) applyReleases(ctx context.Context, cv *configv1.ClusterVersion) 
 		s.assumed.add(fmt.Sprintf("%d workloads of %s were not recorded: they are as it has them", n, s.from.Version))
 	}
 	return err
+}
+
+// exists reports whether the object of a manifest is known to exist.
+func (s *scene) exists(ctx context.Context, m *manifest.Manifest) bool {
+	_, err := clusterapi.GetShared(ctx, s.base, m.GVK(), clusterapi.KeyOf(m.Object()))
+	return err == nil
 }
 
 // count counts the Deployments and DaemonSets.

@@ -1,14 +1,12 @@
 package forecast
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
@@ -51,13 +49,6 @@ func DefaultTiming() Timing {
 		Reboot: Distribution{Median: 3 * time.Minute, P90: 5 * time.Minute,
 			Source: "documentation: 5 minutes a node; bare metal takes 15 and more"},
 	}
-}
-
-// ObservedTiming returns what the cluster shows of its own updates, and the defaults for
-// the rest. Each figure names its source. Errors are those of reading the cluster,
-// other than that something is absent or was not collected.
-func ObservedTiming(ctx context.Context, r clusterapi.Reader) (Timing, error) {
-	return DefaultTiming(), nil
 }
 
 // draw returns how long work takes in the run of a seed.

@@ -196,16 +196,17 @@ func (s *settlement) configs(ctx context.Context, releases []Release) error {
 			return err
 		}
 		name := p.Spec.Configuration.Name
+		if name == "" || !s.current(name) {
+			continue // the renderer's next
+		}
 		if err := ensure(name, rendered); err != nil {
 			return err
-		}
-		if name == "" {
-			continue // the renderer's first
 		}
 		p.Annotations = withLabel(p.Annotations, annotationRecorded, name+" "+rendered.GetName())
 	}
 	names := make(map[string]bool)
 	for i := range s.pool {
+		names[s.pool[i].Spec.Configuration.Name] = true
 		names[s.pool[i].Status.Configuration.Name] = true
 	}
 	for i := range s.node {
@@ -227,6 +228,13 @@ func (s *settlement) configs(ctx context.Context, releases []Release) error {
 		s.assume("these MachineConfigs were not recorded, and to go from one to another takes a reboot: %s", strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// current reports whether a rendered config is of the release that the ControllerConfig
+// describes; one that was not recorded is.
+func (s *settlement) current(name string) bool {
+	u := s.config[name]
+	return u == nil || u.GetAnnotations()[mcp.AnnotationReleaseImageVersion] == s.cc.GetAnnotations()[mcp.AnnotationReleaseImageVersion]
 }
 
 func sortedKeys(m map[string]bool) (keys []string) {

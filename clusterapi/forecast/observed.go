@@ -1,0 +1,151 @@
+package forecast
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/mcp"
+)
+
+// The parts of an update that [DefaultTiming] describes: an hour of operators, then five
+// minutes for each of three nodes.
+const (
+	documentedOperators = time.Hour
+	documentedUpdate    = 75 * time.Minute
+)
+
+// longestWork is how long a node takes at most: a longer time between two of them has
+// other reasons.
+const longestWork = 2 * time.Hour
+
+// ObservedTiming returns what the cluster shows of its own updates, and the defaults for
+// the rest. Each figure names its source. Errors are those of reading the cluster,
+// other than that something is absent or was not collected.
+func ObservedTiming(ctx context.Context, r clusterapi.Reader) (Timing, error) {
+	t := DefaultTiming()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
+	if absent(err) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	updates := updatesOf(cv.Status.History)
+	if len(updates) == 0 {
+		return t, nil
+	}
+	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, r, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return t, err
+	}
+	t.observeOperators(updates, operators)
+	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, r, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return t, err
+	}
+	nodes, err := clusterapi.List[corev1.Node](ctx, r, clusterapi.ListOptions{})
+	if err != nil && !absent(err) {
+		return t, err
+	}
+	t.observeNodes(updates[0], pools, nodes)
+	return t, nil
+}
+
+// updatesOf returns the completed updates of a history, the newest first. The oldest
+// completed entry is an installation.
+func updatesOf(history []configv1.UpdateHistory) (updates []configv1.UpdateHistory) {
+	for _, h := range history {
+		if h.State == configv1.CompletedUpdate && h.CompletionTime != nil && h.CompletionTime.After(h.StartedTime.Time) {
+			updates = append(updates, h)
+		}
+	}
+	return updates[:max(len(updates)-1, 0)]
+}
+
+// observeOperators scales the work of operators so that they take as long together as
+// they did: in the newest update until the last of them was done, in others as the
+// documentation divides an update.
+func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []configv1.ClusterOperator) {
+	var took []time.Duration
+	for _, u := range updates {
+		took = append(took, u.CompletionTime.Sub(u.StartedTime.Time)*documentedOperators/documentedUpdate)
+	}
+	newest := updates[0]
+	var last time.Time
+	for _, co := range operators {
+		p := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+		if co.Name == "machine-config" || p == nil || p.Status != configv1.ConditionFalse {
+			continue // that one waits for nodes
+		}
+		if at := p.LastTransitionTime.Time; at.After(last) && !at.After(newest.CompletionTime.Time) {
+			last = at
+		}
+	}
+	if last.After(newest.StartedTime.Time) {
+		took[0] = last.Sub(newest.StartedTime.Time)
+	}
+	together := median(took)
+	scaled := func(d time.Duration) time.Duration {
+		return time.Duration(float64(d) * float64(together) / float64(documentedOperators)).Round(time.Second)
+	}
+	t.Operator = Distribution{Median: scaled(t.Operator.Median), P90: scaled(t.Operator.P90),
+		Source: fmt.Sprintf("observed: %d updates of this cluster, in which all operators took %s", len(took), together.Round(time.Second))}
+}
+
+// observeNodes learns how long reboots take in pools whose nodes go one at a time: from
+// one node's return to the next in the newest update.
+func (t *Timing) observeNodes(newest configv1.UpdateHistory, pools []mcfgv1.MachineConfigPool, nodes []corev1.Node) {
+	state := mcp.NewState(mcp.Objects{Pools: pools, Nodes: nodes}, mcp.Options{})
+	returned := make(map[string]time.Time, len(nodes))
+	for i := range nodes {
+		for _, c := range nodes[i].Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+				returned[nodes[i].Name] = c.LastTransitionTime.Time
+			}
+		}
+	}
+	for _, pool := range state.Pools() {
+		if state.Candidates(pool).MaxUnavailable != 1 {
+			continue
+		}
+		var at []time.Time
+		for _, node := range state.Nodes(pool) {
+			if when := returned[node]; when.After(newest.StartedTime.Time) {
+				at = append(at, when)
+			}
+		}
+		slices.SortFunc(at, time.Time.Compare)
+		var took []time.Duration
+		for i := 1; i < len(at); i++ {
+			if d := at[i].Sub(at[i-1]); d <= longestWork {
+				took = append(took, d)
+			}
+		}
+		reboot := median(took) - t.Pull.Median - t.Drain.Median
+		if reboot <= 0 {
+			continue
+		}
+		if t.Reboots == nil {
+			t.Reboots = make(map[string]Distribution)
+		}
+		longer := float64(t.Reboot.P90) / float64(t.Reboot.Median)
+		t.Reboots[pool] = Distribution{Median: reboot, P90: time.Duration(float64(reboot) * longer).Round(time.Second),
+			Source: fmt.Sprintf("observed: %d nodes that returned in the update to %s", len(at), newest.Version)}
+	}
+}
+
+// median returns the median of durations, the lower one of two, zero without any.
+func median(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
+}
