@@ -139,7 +139,9 @@ func (a *assembly) faults() {
 			a.lostAny = true
 		}
 		for root := name; ; root = path.Dir(root) {
-			if rel, _ := below(root, name); a.c.roots[root] && (a.c.mayHold(root, rel) || a.c.placeIn(root, rel).role != roleNone) {
+			rel, _ := below(root, name)
+			matters := a.c.mayHold(root, rel) || a.c.placeIn(root, rel).role != roleNone
+			if a.c.roots[root] && matters {
 				a.incomplete[root] = true
 			}
 			if root == "." {

@@ -213,7 +213,10 @@ func (a *assembly) claims(given bool) claims {
 		return out
 	}
 	for root := range a.c.roots {
-		if _, ours := a.recorded[root]; ours || a.c.insights[root] || !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
+		if _, ours := a.recorded[root]; ours || a.c.insights[root] {
+			continue
+		}
+		if !a.isMustGather(root) || a.isCut(root) || a.incomplete[root] {
 			continue
 		}
 		for _, resource := range MustGather() {

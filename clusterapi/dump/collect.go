@@ -72,8 +72,15 @@ type collection struct {
 
 func newCollection(ctx context.Context, o Options) *collection {
 	c := &collection{
-		parent: ctx, o: o, skip: make(map[schema.GroupKind]bool), roots: make(map[string]bool), insights: make(map[string]bool),
-		gathered: make(map[string]bool), logged: make(map[string]bool), spaces: make(map[string]bool), incomplete: make(map[string]bool),
+		parent:     ctx,
+		o:          o,
+		skip:       make(map[schema.GroupKind]bool),
+		roots:      make(map[string]bool),
+		insights:   make(map[string]bool),
+		gathered:   make(map[string]bool),
+		logged:     make(map[string]bool),
+		spaces:     make(map[string]bool),
+		incomplete: make(map[string]bool),
 	}
 	for _, kind := range append([]schema.GroupKind{{Kind: "Event"}, {Group: "events.k8s.io", Kind: "Event"}}, o.Skip...) {
 		c.skip[kind] = true

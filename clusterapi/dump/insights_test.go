@@ -2,6 +2,7 @@ package dump_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -197,4 +198,27 @@ func TestInsightsRedacted(t *testing.T) {
 		u := object(t, `{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"a": `+value+`}}`)
 		checktest.Equal(t, want, dump.Redacted(u), "%s", value)
 	}
+}
+
+// TestInsightsOfSeveralClusters: the archives of several clusters, and of one cluster
+// with a must-gather.
+func TestInsightsOfSeveralClusters(t *testing.T) {
+	at := func(root, cluster string) string {
+		text := strings.ReplaceAll(insightsFiles, "-- ", "-- "+root+"/")
+		return strings.ReplaceAll(text, `"clusterID": "c"`, `"clusterID": "`+cluster+`"`)
+	}
+	tree := files(at("x/one", "1") + at("x/two", "2"))
+	var several *dump.ClustersError
+	if _, err := dump.Open(t.Context(), tree, dump.Options{}); !errors.As(err, &several) {
+		t.Fatal(err)
+	}
+	checktest.Same(t, map[string][]string{"1": {"x/one"}, "2": {"x/two"}}, several.Roots)
+	const found = "get config.openshift.io/v1 ClusterVersion version: found"
+	check(t, mustOpen(t, tree, dump.Options{Root: "x/two"}), found)
+
+	both := files(at("insights", "1") + "-- mg/cluster-scoped-resources/core/nodes/n1.yaml --\n" + nodeNamed("n1"))
+	r := mustOpen(t, both, dump.Options{})
+	const answers = found + "\nget v1 Node n1: found\nget v1 Node n2: NotCollected"
+	check(t, r, answers)
+	same(t, both, dump.Options{}, r, answers)
 }

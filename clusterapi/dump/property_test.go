@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -350,6 +352,34 @@ func TestArchivesAndTreesAgree(t *testing.T) {
 				if a, b := answer(rt.Context(), r, question), answer(rt.Context(), other, question); a != b {
 					rt.Errorf("%s: the archive says %q, the tree %q", question, a, b)
 				}
+			}
+		}
+	})
+}
+
+// TestRecordDeniesNothing: what was not collected of a cluster is not denied by a
+// recording of the recording either.
+func TestRecordDeniesNothing(t *testing.T) {
+	var kinds []schema.GroupVersionKind
+	for _, k := range modelKinds {
+		kinds = append(kinds, k.gvk)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		m := drawCluster(rt)
+		first := checktest.Must(dump.Open(rt.Context(), m.tree, dump.Options{}))
+		dir := checktest.Must(os.MkdirTemp("", "record"))
+		defer os.RemoveAll(dir)
+		dir = filepath.Join(dir, "again")
+		err := dump.Record(rt.Context(), first, dir, dump.RecordOptions{Kinds: kinds})
+		if err != nil {
+			checktest.ErrorHas(rt, "no kind could be read", err)
+			return
+		}
+		r := checktest.Must(dump.Open(rt.Context(), os.DirFS(dir), dump.Options{}))
+		checkTruth(rt, m, r)
+		for _, k := range modelKinds { // nothing that was assumed became a fact
+			if c := r.Coverage(k.gvk); first.Assumed(k.gvk) && c.Cluster == "whole" && !c.Assumed {
+				rt.Errorf("%s is whole: that was assumed", k.gvk.Kind)
 			}
 		}
 	})

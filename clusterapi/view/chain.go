@@ -415,7 +415,7 @@ func (l *Link) text(now time.Time) string {
 	if l.Since == nil {
 		return l.head()
 	}
-	if d := text.Short(now.Sub(*l.Since)); d != "now" {
+	if d := text.Short(max(now.Sub(*l.Since), 0)); d != "now" {
 		return l.head() + ", for " + d
 	}
 	return l.head() + ", just now"

@@ -87,7 +87,7 @@ func age(now, since time.Time) metav1.Duration {
 	if since.IsZero() {
 		return metav1.Duration{}
 	}
-	return metav1.Duration{Duration: now.Sub(since).Truncate(time.Second)}
+	return metav1.Duration{Duration: max(now.Sub(since), 0).Truncate(time.Second)}
 }
 
 // done says that all operators are updated.
@@ -214,8 +214,8 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 		c.CompletedAt = known(end)
 	}
 	if len(history) > 0 && !started.IsZero() {
-		elapsed = end.Sub(started)
-		progress = lastProgress(ops, now, started).Sub(started)
+		elapsed = max(end.Sub(started), 0)
+		progress = max(lastProgress(ops, now, started).Sub(started), 0)
 	}
 	rest := estimateRest(elapsed, progress, usualDuration(history), float64(c.Updated)/float64(c.Total))
 	c.Duration.Duration = rounded(elapsed)

@@ -32,7 +32,8 @@
 // What else speaks against an update is found by prechecks, functions that return
 // conditions: [ReadRecommend] checks the alerts, and programs add their own checks.
 //
-//	r, err := view.ReadRecommend(ctx, cluster, view.RecommendOptions{Prechecks: []view.PrecheckFunc{myCheck}, Version: "4.14.11"})
+//	o := view.RecommendOptions{Prechecks: []view.PrecheckFunc{myCheck}, Version: "4.14.11"}
+//	r, err := view.ReadRecommend(ctx, cluster, o)
 //
 // # Status
 //

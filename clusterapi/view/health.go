@@ -327,10 +327,11 @@ func (r Resource) kind() string {
 	return kind
 }
 
-// sinceText says how long ago a time was, in whole seconds.
+// sinceText says how long ago a time was, in whole seconds. One that is later than
+// now, as a recording may have, was now.
 func sinceText(since *time.Time, now time.Time) string {
 	if since == nil {
 		return "-"
 	}
-	return text.Short(now.Sub(*since))
+	return text.Short(max(now.Sub(*since), 0))
 }

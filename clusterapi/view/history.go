@@ -56,7 +56,11 @@ func AssessHistory(cv *configv1.ClusterVersion, now time.Time) (*History, error)
 		}
 		end := e.Completed
 		if i == 0 && end.IsZero() && update.State != configv1.CompletedUpdate {
-			e.Running, end = true, now
+			e.Running = true
+			end = now
+			if end.Before(e.Started) { // a recording may have several clocks
+				end = e.Started
+			}
 		}
 		if !e.Started.IsZero() && !end.IsZero() {
 			e.Duration = &metav1.Duration{Duration: end.Sub(e.Started).Round(time.Second)}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -90,6 +91,20 @@ func TestRecordedStatusAssumed(t *testing.T) {
 			if !strings.Contains(text.String(), tc.want) || strings.Contains(text.String(), "Node: all or some") != (tc.drop != "") {
 				t.Errorf("without %q: %s", tc.drop, text.String())
 			}
+		}
+	}
+}
+
+// Nothing lasts less than no time, even if what was recorded is later than now.
+func TestRecordedStatusNeverNegative(t *testing.T) {
+	for _, cluster := range []string{"clusters/4.14.1-degraded", "clusters/4.15.0-ec2-early", "insights-4.7"} {
+		dir := filepath.Join(testdata.Dir(t), cluster)
+		recording := checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{Now: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)}))(t)
+		status := checktest.Get(view.ReadStatus(t.Context(), recording, view.StatusOptions{}))(t)
+		var text strings.Builder
+		checktest.OK(t, status.WriteText(&text, io.Discard, view.StatusText{Details: "all", Waits: true}))
+		if found := regexp.MustCompile(`[ (:]-[0-9]+[hms]`).FindString(text.String()); found != "" {
+			t.Errorf("%s: %q in %s", cluster, found, text.String())
 		}
 	}
 }

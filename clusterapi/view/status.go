@@ -90,7 +90,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 	}
 	s := &Status{Now: now, Started: known(started), Pools: pools, Health: []Insight{}}
 	if s.Started != nil {
-		s.UpdatingFor.Duration = now.Sub(started).Round(time.Second)
+		s.UpdatingFor.Duration = max(now.Sub(started), 0).Round(time.Second)
 	}
 	s.Updating = progressing.Status == configv1.ConditionTrue || slices.ContainsFunc(pools, func(p Pool) bool {
 		return p.Name != masterPool && !p.complete()

@@ -2,8 +2,8 @@
 // shows, what the update waits on, and both as data.
 //
 // With -dump it reads a recording: a must-gather, the folder of an oc adm inspect,
-// any heap of manifests, or a .tar or .tar.gz of one. The time is that of the
-// recording:
+// an Insights archive, any heap of manifests, or a .tar or .tar.gz of one. The time is
+// that of the recording:
 //
 //	go run ./examples/status -dump must-gather.tar.gz -details all -why
 //
@@ -16,8 +16,8 @@
 // update: in place on a terminal, elsewhere as one line a change. The module of
 // package kubernetes has the same for a live cluster.
 //
-// The exit code is 0 when all is well, 1 when the update is stuck or there is no
-// status, 2 when the command line is wrong, 3 when what decides was not recorded.
+// The exit code is 0 when all is well, 1 when the update is stuck, 2 when the command
+// line is wrong, 3 when the recording cannot be read or what decides was not recorded.
 package main
 
 import (
@@ -55,7 +55,7 @@ func command() program.Command {
 	return program.Command{
 		Name:  "status",
 		About: "Status shows how the update of a cluster does.",
-		Codes: "0: all is well; 1: the update is stuck; 3: what decides was not recorded",
+		Codes: "0: all is well; 1: the update is stuck; 3: the recording cannot be read, or what decides was not recorded",
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.dump, "dump", "", "recording of a cluster: a `directory or archive` (default: a simulated cluster)")
 			f.StringVar(&o.payload, "payload", "", "`directory` of the release that the cluster updates to")
@@ -81,7 +81,7 @@ func command() program.Command {
 				return program.ErrUnknown
 			}
 			if err != nil {
-				return err
+				return program.Unread(err)
 			}
 			return o.exit(s.Verdict())
 		},

@@ -111,7 +111,7 @@ func TestUnknown(t *testing.T) {
 	if code, out, errs := run(t, "-dump", file); code != 3 || out != "" || !strings.Contains(errs, "reading the ClusterVersion: ") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	if code, _, errs := run(t, "-dump", file+".gone"); code != 1 || !strings.Contains(errs, "no such file") {
+	if code, _, errs := run(t, "-dump", file+".gone"); code != 3 || !strings.Contains(errs, "no such file") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

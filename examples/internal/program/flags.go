@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 )
 
 // List is a [flag.Value] of several values: the flag repeated, or values
@@ -36,6 +38,9 @@ func (v *Version) String() string { return string(*v) }
 func (v *Version) Set(value string) error {
 	if rest, ok := strings.CutPrefix(value, "v"); ok && rest != "" && '0' <= rest[0] && rest[0] <= '9' {
 		return fmt.Errorf("versions of releases have no v: write %s", rest)
+	}
+	if _, err := semver.StrictNewVersion(value); err != nil {
+		return errors.New("not a version such as 4.18.3")
 	}
 	*v = Version(value)
 	return nil
