@@ -18,6 +18,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
@@ -235,6 +237,14 @@ func TestContents(t *testing.T) {
 	c := cluster(t, infrastructure)
 	f := checktest.Get(forecast.Update(t.Context(), c, forecast.Options{To: "4.21.1", Releases: contents(t)}))(t)
 	checktest.Equal(t, true, f.Counts[preview.Create]["Deployment"] > 0 && f.Changes != nil, "changes: %v", f.Counts)
+	// What the API refuses blocks, and names the object.
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = "openshift-dns-operator", "dns-operator"
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"other": "one"}}
+	refused := checktest.Get(forecast.Update(t.Context(), cluster(t, infrastructure, deployment),
+		forecast.Options{To: "4.21.1", Releases: contents(t)}))(t)
+	found := finding(refused, "Preview", "ObjectsRefused")
+	checktest.Equal(t, true, found != nil && found.Objects[0].Name == "dns-operator" && found.Objects[0].Note != "", "%s", signs(t, refused))
 	plain := checktest.Get(forecast.Update(t.Context(), c, forecast.Options{To: "4.21.1"}))(t)
 	checktest.Equal(t, true, plain.Counts == nil && finding(plain, "ReleasePrevious", "NoSource") != nil, "%s", signs(t, plain))
 	// The cluster's judgement of the update counts, once.
