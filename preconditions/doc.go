@@ -51,7 +51,7 @@
 // could not look at everything: of a list that is known in part, two budgets that block
 // are two budgets that block.
 //
-// A [Decision] is written for people by WriteText and WriteMarkdown; [Report] is JSON.
+// A [Report] is JSON; package clusterapi/forecast writes findings for people.
 // Package preconditions/remedy does what makes findings go away.
 //
 // # Upgradeable

@@ -113,8 +113,8 @@ func listed(report *preconditions.Report) []string {
 	return lines
 }
 
-// A cause is told once: in summaries and texts by the most general finding, with the
-// others below it; once that one is set aside they count by themselves.
+// A cause is told once, in summaries by the most general finding; once that one is set
+// aside the others count by themselves.
 func TestToldOnce(t *testing.T) {
 	const gate = "ack-4.18-kube"
 	const message = "One or more machine config pools are degraded"
@@ -125,16 +125,12 @@ func TestToldOnce(t *testing.T) {
 	report := run(t, rules.Default(rules.Options{}), input(r, cv, "4.19.1"))
 	repeats := []string{`"PoolsDegraded" failed because of "DegradedPool"`, `"ClusterOperators" failed because of "ClusterOperatorNotUpgradeable"`, `"AdminAcks" failed`}
 	d := report.Decide(preconditions.Policy{})
-	var b strings.Builder
-	checktest.OK(t, d.WriteText(&b))
 	for _, line := range repeats {
 		if strings.Contains(d.Summary, line) {
 			t.Errorf("the summary repeats %s:\n%s", line, d.Summary)
 		}
 	}
-	if text := b.String(); !d.Blocked || !strings.Contains(text, "1 blocking, ") || !strings.Contains(text, "    PoolsDegraded DegradedPool: ") || !strings.Contains(text, "    AdminAcks AdminAckRequired: ") {
-		t.Errorf("blocked %v:\n%s", d.Blocked, text)
-	}
+	checktest.Equal(t, true, d.Blocked, "blocked: %s", d.Summary)
 	d = report.Decide(preconditions.Policy{Bypasses: []preconditions.Bypass{{Check: "ClusterVersionUpgradeable", By: "ann", Why: "a test"}}})
 	for _, line := range repeats {
 		if !d.Blocked || !strings.Contains(d.Summary, line) {

@@ -11,5 +11,8 @@
 // [Timing] says how long each kind of work takes. [DefaultTiming] follows the
 // documentation's figures, [ObservedTiming] what the cluster shows of its own past.
 //
+// [Update] brings all that is known about an update into one report: path, checks,
+// changes, credentials, a rehearsal, and a [Verdict]. [Fleet] does so for many clusters.
+//
 // Functions are safe for concurrent use. Options and results are plain data.
 package forecast

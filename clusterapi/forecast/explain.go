@@ -29,6 +29,7 @@ const (
 	reasonNotRehearsed   = "NotRehearsed"
 	reasonRefused        = "ObjectsRefused"
 	reasonOverwrites     = "FieldsOverwritten"
+	reasonImplicit       = "CapabilitiesEnabled"
 )
 
 // findPath looks for the way to the version wanted: one that the policy allows, else any

@@ -75,12 +75,9 @@ func (f *Forecast) check(
 func (f *Forecast) take(result preconditions.Result) (repeated []Finding) {
 	switch result.State {
 	case preconditions.Passed:
-		f.Passed = append(f.Passed, result.Check)
-	case preconditions.NotApplicable:
-		f.NotApplicable = append(f.NotApplicable, result.Check)
-		return nil
-	case preconditions.Bypassed:
-		f.Bypassed = append(f.Bypassed, result.Check)
+		f.addCheck(result.State, result.Check)
+	case preconditions.NotApplicable, preconditions.Bypassed:
+		f.addCheck(result.State, result.Check)
 		return nil
 	}
 	for i, found := range result.Findings {
@@ -224,12 +221,16 @@ func (f *Forecast) preview(
 }
 
 // takeChanges makes findings of what the API would refuse, of what somebody else has set
-// and loses, and of what is not known.
+// and loses, of capabilities that come with it, and of what is not known.
 func (f *Forecast) takeChanges(p *preview.Preview) {
 	refused := preconditions.Finding{Severity: preconditions.Blocking, Reason: reasonRefused}
 	overwritten := preconditions.Finding{Severity: preconditions.Warning, Reason: reasonOverwrites}
+	behind := 0
 	for i := range p.Changes {
 		c := &p.Changes[i]
+		if c.Action != preview.Fail && len(c.HeldBy) > 0 {
+			behind++
+		}
 		at := preconditions.Object{GVK: c.Object.GroupVersionKind, Namespace: c.Object.Namespace, Name: c.Object.Name}
 		if c.Action == preview.Fail {
 			at.Note = c.Reason
@@ -241,7 +242,7 @@ func (f *Forecast) takeChanges(p *preview.Preview) {
 		}
 	}
 	if n := len(refused.Objects); n > 0 {
-		refused.Message = "the API server refuses " + text.Plural(n, "object") + " of the release"
+		refused.Message = fmt.Sprintf("the API server refuses %s of the release, and %d are behind", text.Plural(n, "object"), behind)
 		refused.Remedy = "change or delete each object such that the release can be applied"
 		f.add(partChanges, "Preview", refused)
 	}
@@ -249,6 +250,10 @@ func (f *Forecast) takeChanges(p *preview.Preview) {
 		overwritten.Message = "the update overwrites " + text.Plural(n, "field") + " that somebody else has set"
 		overwritten.Remedy = "make sure that nothing depends on them"
 		f.add(partChanges, "Preview", overwritten)
+	}
+	if len(p.Implicit) > 0 {
+		f.add(partChanges, "Preview", preconditions.Finding{Severity: preconditions.Info, Reason: reasonImplicit,
+			Message: "the update enables capabilities that the ClusterVersion does not ask for, for good: " + strings.Join(p.Implicit, ", ")})
 	}
 	if n := p.Count(preview.Unknown); n > 0 {
 		f.addUnknown(partChanges, "Preview", preconditions.Finding{Severity: preconditions.Warning, Reason: reasonNotCollected,

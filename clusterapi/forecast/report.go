@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -44,7 +46,7 @@ type Options struct {
 	// filled in.
 	Preflight preflight.Options
 	// Rehearse asks for a rehearsal of the next update; Reader, From, To and Desired are
-	// filled in. Nil: none.
+	// filled in, and a zero Timing is that of ObservedTiming. Nil: none.
 	Rehearse *RehearseOptions
 }
 
@@ -71,10 +73,8 @@ type Forecast struct {
 	// Findings are what blocks, what to know and what is not known: by severity, then
 	// in the order of the parts. Each cause is there once.
 	Findings []Finding `json:"findings,omitempty"`
-	// Passed, NotApplicable and Bypassed are the other checks by name.
-	Passed        []string `json:"passed,omitempty"`
-	NotApplicable []string `json:"notApplicable,omitempty"`
-	Bypassed      []string `json:"bypassed,omitempty"`
+	// Checks are the names of those that passed, are bypassed or do not apply, by state.
+	Checks map[preconditions.State][]string `json:"checks,omitempty"`
 	// Credentials are the CredentialsRequests that differ between the releases.
 	Credentials []Credential `json:"credentials,omitempty"`
 	// Changes is the preview of the first update, nil in a Fleet. Counts are its
@@ -132,6 +132,7 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 	}
 	f := &Forecast{
 		Cluster: string(cv.Spec.ClusterID), Channel: cv.Spec.Channel, From: cv.Status.Desired.Version, To: o.To, Next: o.To,
+		Checks: map[preconditions.State][]string{},
 	}
 	input := o.Preflight.Input
 	if input.Now.IsZero() {
@@ -217,7 +218,7 @@ func (f *Forecast) verify(ctx context.Context, s *shared, target configv1.Releas
 		f.add(partRelease, "Signature", found)
 		return
 	}
-	f.Passed = append(f.Passed, "Signature")
+	f.addCheck(preconditions.Passed, "Signature")
 }
 
 // estimate applies the documentation's formula to the pools.
@@ -260,6 +261,13 @@ func (f *Forecast) rehearse(
 		f.addUnknown(partDuration, checkRehearsal, unknown)
 		return nil
 	}
+	if reflect.ValueOf(o.Timing).IsZero() {
+		timing, err := ObservedTiming(ctx, r)
+		if err != nil {
+			f.Assumed = append(f.Assumed, "Work takes its usual time: "+err.Error()+".")
+		}
+		o.Timing = timing
+	}
 	rehearsal, err := Rehearse(ctx, o)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -285,22 +293,55 @@ func completedRelease(cv *configv1.ClusterVersion) configv1.Release {
 }
 
 // outcome makes a finding of a rehearsal that did not complete. Its first cause is
-// uncertain if it rests on an assumption.
+// uncertain if it rests on an assumption. What a check has found of the same object, or
+// what refuses the update anyway, is the same cause.
 func (f *Forecast) outcome() {
 	if f.Rehearsal.Outcome == Completed {
 		return
 	}
-	found := preconditions.Finding{Severity: preconditions.Blocking, Reason: string(f.Rehearsal.Outcome)}
+	found := Finding{Part: partDuration, Check: checkRehearsal}
+	found.Severity, found.Reason = preconditions.Blocking, string(f.Rehearsal.Outcome)
 	found.Message = "the rehearsal does not complete"
-	if len(f.Rehearsal.Why) == 0 {
-		f.add(partDuration, checkRehearsal, found)
-		return
+	if len(f.Rehearsal.Why) > 0 {
+		first := f.Rehearsal.Why[0]
+		found.Message, found.Unknown = first.String(), first.Assumed
 	}
-	first := f.Rehearsal.Why[0]
-	found.Message = first.String()
-	if first.Assumed {
-		f.addUnknown(partDuration, checkRehearsal, found)
-		return
+	for i := range f.Findings {
+		other := &f.Findings[i]
+		if !f.sameCause(*other) {
+			continue
+		}
+		if other.Severity >= preconditions.Blocking {
+			other.Same = append(other.Same, found)
+			return
+		}
+		found.Remedy = other.Remedy
+		found.Same = append(found.Same, *other)
 	}
-	f.add(partDuration, checkRehearsal, found)
+	f.Findings = slices.DeleteFunc(f.Findings, func(other Finding) bool {
+		return slices.ContainsFunc(found.Same, func(same Finding) bool { return same.Check == other.Check && same.Reason == other.Reason })
+	})
+	f.Findings = append(f.Findings, found)
+}
+
+// sameCause reports whether a finding has the cause for which the rehearsal does not
+// complete.
+func (f *Forecast) sameCause(found Finding) bool {
+	if found.Unknown || found.Severity < preconditions.Warning {
+		return false
+	}
+	if f.Rehearsal.Outcome == Refused {
+		return found.Severity >= preconditions.Blocking
+	}
+	for _, cause := range f.Rehearsal.Why {
+		for _, link := range cause.Chain {
+			same := func(o preconditions.Object) bool {
+				return link.Object != nil && o.GVK.Kind == link.Object.Kind && o.Name == link.Object.Name
+			}
+			if slices.ContainsFunc(found.Objects, same) {
+				return true
+			}
+		}
+	}
+	return false
 }

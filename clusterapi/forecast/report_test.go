@@ -18,6 +18,8 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
@@ -199,6 +201,25 @@ func TestRemedies(t *testing.T) {
 	checktest.Equal(t, 0, len(after.WhyNot()), "%s", signs(t, after))
 }
 
+// A rehearsal that gets stuck blocks, and what a check has found of its cause is not there
+// twice.
+func TestRehearsed(t *testing.T) {
+	degraded := recorded(t, "4.14.1-degraded")
+	contents := payload.Images{release(t, "4.17.30", "4.14.0-rc.3", "4.13.9"), release(t, "4.17.30", "4.14.1", "4.14.0-rc.3"),
+		release(t, "4.18.15", "4.14.2", "4.14.1"), release(t, "4.18.15", "4.15.0", "4.14.1")}
+	for to, want := range map[string]string{
+		"4.14.2": "Rehearsal Stuck\n    ClusterOperators ClusterOperatorDegraded\n", // only a warning without it
+		"4.15.0": "ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable\n    ClusterOperators ClusterOperatorNotUpgradeable\n    Rehearsal Refused\n",
+	} {
+		o := forecast.Options{To: to, Releases: contents, Rehearse: &forecast.RehearseOptions{}}
+		f := checktest.Get(forecast.Update(t.Context(), degraded, o))(t)
+		checktest.Equal(t, forecast.Blocked, f.Verdict(), "%s", to)
+		checktest.Has(t, signs(t, f), want)
+		checktest.Equal(t, 1, strings.Count(signs(t, f), "ClusterOperatorDegraded"), "%s", signs(t, f))
+		checktest.Equal(t, true, f.WhyNot()[0].Remedy != "", "%s: no remedy", to)
+	}
+}
+
 // contents are the releases that are built in: 4.20.3 and 4.21.1.
 func contents(tb testing.TB) payload.Images {
 	tb.Helper()
@@ -216,6 +237,14 @@ func TestContents(t *testing.T) {
 	c := cluster(t, infrastructure)
 	f := checktest.Get(forecast.Update(t.Context(), c, forecast.Options{To: "4.21.1", Releases: contents(t)}))(t)
 	checktest.Equal(t, true, f.Counts[preview.Create]["Deployment"] > 0 && f.Changes != nil, "changes: %v", f.Counts)
+	// What the API refuses blocks, and names the object.
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = "openshift-dns-operator", "dns-operator"
+	deployment.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"other": "one"}}
+	refused := checktest.Get(forecast.Update(t.Context(), cluster(t, infrastructure, deployment),
+		forecast.Options{To: "4.21.1", Releases: contents(t)}))(t)
+	found := finding(refused, "Preview", "ObjectsRefused")
+	checktest.Equal(t, true, found != nil && found.Objects[0].Name == "dns-operator" && found.Objects[0].Note != "", "%s", signs(t, refused))
 	plain := checktest.Get(forecast.Update(t.Context(), c, forecast.Options{To: "4.21.1"}))(t)
 	checktest.Equal(t, true, plain.Counts == nil && finding(plain, "ReleasePrevious", "NoSource") != nil, "%s", signs(t, plain))
 	// The cluster's judgement of the update counts, once.

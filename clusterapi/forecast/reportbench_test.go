@@ -4,15 +4,22 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // copied is a cluster with another ID.
@@ -46,6 +53,43 @@ func BenchmarkFleet(b *testing.B) {
 			for b.Loop() {
 				fleet := checktest.Get(forecast.Fleet(b.Context(), clusters, forecast.Options{To: "4.15.1", Releases: releases}))(b)
 				checktest.Equal(b, 100, len(fleet.Rows), "rows")
+			}
+		})
+	}
+}
+
+// A forecast with one rehearsal of a cluster of 43 nodes and 180 pods, with real releases.
+func BenchmarkUpdate(b *testing.B) {
+	images := payload.Images{release(b, "4.17.30", "4.17.30"), release(b, "4.18.15", "4.18.15", "4.17.30")}
+	one, share := intstr.FromInt32(1), intstr.FromString("10%")
+	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	o := simulation.Options{
+		Clock: clock, Release: payload.Release(images[0].Payload), ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.18"},
+		Pools: []simulation.Pool{{Nodes: 40, MaxUnavailable: &share}},
+	}
+	for i := range 30 {
+		o.Workloads = append(o.Workloads, simulation.Workload{
+			Namespace: fmt.Sprintf("apps-%d", i%10), Name: fmt.Sprintf("app-%d", i), Replicas: 6, MaxUnavailable: &one,
+		})
+	}
+	cluster := checktest.Get(simulation.New(o))(b)
+	updates := checktest.Get(graph.DecodeBytes(images.Graph("stable-4.18"), graph.DecodeOptions{}))(b)
+	updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
+		API: cluster, Payloads: images, Graph: graph.Static(updates), Verifier: signature.Insecure(), Clock: clock,
+	}))(b)
+	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), updater.Process())
+	checktest.OK(b, v.RunUntil(v.Now().Add(10*time.Minute)))
+	v.Close()
+	for _, runs := range []int{0, 1} {
+		b.Run(fmt.Sprintf("rehearsals=%d", runs), func(b *testing.B) {
+			o := forecast.Options{To: "4.18.15", Releases: images}
+			o.Preflight.Input.Now = clock.Now()
+			if runs > 0 {
+				o.Rehearse = &forecast.RehearseOptions{Runs: runs}
+			}
+			for b.Loop() {
+				f := checktest.Get(forecast.Update(b.Context(), cluster, o))(b)
+				checktest.Equal(b, runs > 0, f.Rehearsal != nil && f.Rehearsal.Outcome == forecast.Completed, "%s", signs(b, f))
 			}
 		})
 	}

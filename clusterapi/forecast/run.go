@@ -147,7 +147,12 @@ func (r *run) fault(part string, f *simulation.Fault) {
 // play plays the update to its end.
 func (r *run) play(ctx context.Context) (*result, error) {
 	defer r.driver.Close()
-	if err := r.request(ctx); err != nil {
+	err := r.request(ctx)
+	var refused *clusterversion.RefusedError
+	if errors.As(err, &refused) {
+		return r.result(ctx, Refused, &failure{subject: "clusterversion/version", since: r.start, err: err})
+	}
+	if err != nil {
 		return nil, err
 	}
 	until := cmp.Or(r.scene.o.Until, defaultUntil)
@@ -223,13 +228,15 @@ func (r *run) request(ctx context.Context) error {
 		r.lines.version(s.now, text+", by a plan")
 		return nil
 	}
+	request := clusterversion.UpdateRequest{ToImage: s.to.Image, AllowExplicitUpgrade: true, AllowUpgradeWithWarnings: true}
 	for r.driver.Now().Before(s.now.Add(retrieval)) {
 		cv, err := r.version(ctx)
 		if err != nil {
 			return err
 		}
-		offered := slices.ContainsFunc(cv.Status.AvailableUpdates, func(u configv1.Release) bool { return u.Version == s.to.Version })
+		offered := slices.ContainsFunc(cv.Status.AvailableUpdates, func(u configv1.Release) bool { return u.Image == s.to.Image })
 		if offered {
+			request = clusterversion.UpdateRequest{To: s.to.Version, AllowUpgradeWithWarnings: true}
 			break
 		}
 		if err := r.pass(ctx, time.Minute); err != nil {
@@ -238,10 +245,7 @@ func (r *run) request(ctx context.Context) error {
 	}
 	r.start = r.driver.Now()
 	r.lines.version(r.start, text)
-	_, err := clusterapi.Modify(ctx, r.cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
-		clusterversion.SetDesired(cv, configv1.Update{Version: s.to.Version, Image: s.to.Image})
-		return nil
-	})
+	_, err := clusterversion.Submit(ctx, r.cluster, request)
 	return err
 }
 

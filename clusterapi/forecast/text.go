@@ -314,7 +314,11 @@ type list struct {
 
 // lists are the checks without findings.
 func (f *Forecast) lists() []list {
-	all := []list{{"Passed", f.Passed}, {"Bypassed", f.Bypassed}, {"Not applicable", f.NotApplicable}}
+	all := []list{
+		{"Passed", f.Checks[preconditions.Passed]},
+		{"Bypassed", f.Checks[preconditions.Bypassed]},
+		{"Not applicable", f.Checks[preconditions.NotApplicable]},
+	}
 	return slices.DeleteFunc(all, func(l list) bool { return len(l.items) == 0 })
 }
 

@@ -112,6 +112,10 @@ func (f *Forecast) addUnknown(part Part, check string, found preconditions.Findi
 	f.Findings = append(f.Findings, Finding{Part: part, Check: check, Unknown: true, Finding: found})
 }
 
+func (f *Forecast) addCheck(state preconditions.State, check string) {
+	f.Checks[state] = append(f.Checks[state], check)
+}
+
 // sort puts what blocks first, and what is not known after what is.
 func (f *Forecast) sort() {
 	weight := func(found Finding) int {

@@ -3,6 +3,7 @@ package contracts_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -440,6 +441,55 @@ func Example_ownLoop() {
 	// Output:
 	// false Cluster operators etcd, kube-apiserver, kube-controller-manager, kube-scheduler are not available
 	// false Cluster operators etcd, kube-apiserver, kube-controller-manager, kube-scheduler are not available
+}
+
+// mustGather is a recording of a cluster that runs the first of the sample releases.
+func mustGather() fs.FS {
+	release, err := payload.Open(ctx, "4.20.3", sample.From())
+	if err != nil {
+		log.Fatal(err)
+	}
+	cluster, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "recording")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := dump.Record(ctx, cluster, filepath.Join(dir, "must-gather"), dump.RecordOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	files := fstest.MapFS{}
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		files[name] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return files
+}
+
+// How would an update of the cluster of this must-gather end, and when?
+func Example_howItEnds() {
+	cluster, err1 := dump.Open(ctx, mustGather(), dump.Options{}) // os.DirFS("must-gather")
+	from, err2 := payload.Open(ctx, "4.20.3", sample.From())      // os.DirFS("4.20.3"), extracted
+	to, err3 := payload.Open(ctx, "4.21.1", sample.To())
+	if err := errors.Join(err1, err2, err3); err != nil {
+		log.Fatal(err)
+	}
+	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{Reader: cluster, From: from, To: to, Runs: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(r.Outcome, r.Quantiles.Total.P50.Round(10*time.Minute), r.Why)
+	// Output: Completed 50m0s []
 }
 
 // Rehearse an update on a simulated cluster, in virtual time.

@@ -21,3 +21,17 @@ func TestShort(t *testing.T) {
 		checktest.Equal(t, want, text.Short(d), "%d", d)
 	}
 }
+
+func TestWrap(t *testing.T) {
+	for in, want := range map[string][]string{
+		"":                   {""},
+		"one":                {"one"},
+		"one two":            {"one two"},
+		"one  two\nthree":    {"one two", "three"},
+		"abcdefghij":         {"abcdefgh", "ij"},
+		"a bcdefghijklmnopq": {"a", "bcdefghi", "jklmnopq"},
+		"ü ö ä ü ö":          {"ü ö ä ü", "ö"},
+	} {
+		checktest.Same(t, want, text.Wrap(in, 8))
+	}
+}
