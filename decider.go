@@ -335,7 +335,9 @@ func (r *decider) act(ctx context.Context, q reconcile.Request, o *object, a *Ac
 		next.jobs = append(next.jobs, r.hookJob(a.hook))
 	case a.recheck != nil:
 		next.jobs = append(next.jobs, r.loader.recheckJob(a.recheck, func(decision preconditions.Decision, err error) {
-			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) { r.rechecked(a.recheck.id, decision, err, now, q) })
+			r.ended = append(r.ended, func(now time.Time, q reconcile.Request) {
+				r.rechecked(a.recheck.id, decision, err, now, q)
+			})
 		}))
 	case a.preflight != nil:
 		next.jobs = append(next.jobs, r.preflightJob(a.preflight))

@@ -87,7 +87,8 @@ func (p *planner) preflight() {
 		p.waitUntil(stepPreflight, target, due, why)
 		return
 	}
-	p.do(Action{Step: stepPreflight, Release: target, Reason: "a check of the release is requested", preflight: &preflightCall{key, *r}})
+	call := &preflightCall{key, *r}
+	p.do(Action{Step: stepPreflight, Release: target, Reason: "a check of the release is requested", preflight: call})
 }
 
 // preflightKey is that of the release that d asks to check.
@@ -122,7 +123,9 @@ func (d *intent) busy(h []configv1.UpdateHistory) string {
 
 // show adds to the next status of cv what preflights found, and how far the one is that is
 // requested. What the ClusterVersion has of earlier ones stays, unless it is void.
-func (m *preflights) show(s *configv1.ClusterVersionStatus, now time.Time, cv *configv1.ClusterVersion, d *intent, void bool) {
+func (m *preflights) show(
+	s *configv1.ClusterVersionStatus, now time.Time, cv *configv1.ClusterVersion, d *intent, void bool,
+) {
 	var found []clusterversion.Preflight
 	for _, p := range clusterversion.Preflights(&cv.Status) {
 		if p.State != clusterversion.PreflightRunning && !void && !m.stale && p.Release.Image != s.Desired.Image {
@@ -137,7 +140,8 @@ func (m *preflights) show(s *configv1.ClusterVersionStatus, now time.Time, cv *c
 		found = append(found, *current)
 	}
 	clusterversion.ShowPreflights(s, found, clusterversion.PreflightDisplay{
-		Before: &cv.Status, Blocks: d.gates.acceptRisks, Accepted: acceptedRisks(cv, d.gates), Now: metav1.NewTime(now),
+		Before: &cv.Status, Now: metav1.NewTime(now),
+		Blocks: d.gates.acceptRisks && d.answered, Accepted: acceptedRisks(cv, d.gates),
 	})
 }
 
@@ -214,7 +218,9 @@ func (r *decider) preflightJob(call *preflightCall) reconcile.Job {
 	}
 }
 
-var poolKind = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool"}
+var poolKind = schema.GroupVersionKind{
+	Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool",
+}
 
 // poolWatch watches the machine config pools, which many checks look at.
 func (r *decider) poolWatch() reconcile.Watch {
@@ -249,7 +255,8 @@ func failedPreflight(r configv1.Release, err error) *clusterversion.Preflight {
 // preflight retrieves, verifies, loads and checks a release as [loader.load] does, and
 // judges it by all checks. It writes nothing. report gets how far it is.
 func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)) *clusterversion.Preflight {
-	l.process.emit(clusterapi.Event{Type: EventPreflight, Message: "checking " + quoted(r.release)}, EventData{Release: r.release})
+	e := clusterapi.Event{Type: EventPreflight, Message: "checking " + quoted(r.release)}
+	l.process.emit(e, EventData{Release: r.release})
 	var out *loaded
 	var notes []string
 	var refusal *LoadError
@@ -279,14 +286,18 @@ func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)
 		l.preview(ctx, ask, r.previous, out.payload, found)
 	}
 	p := &clusterversion.Preflight{Release: out.release, State: clusterversion.PreflightCompleted, Findings: found.all}
-	if slices.ContainsFunc(p.Findings, func(f clusterversion.PreflightFinding) bool { return f.Name == clusterversion.PreflightIncomplete }) {
-		p.State = clusterversion.PreflightFailed
+	for _, f := range p.Findings {
+		if f.Name == clusterversion.PreflightIncomplete {
+			p.State = clusterversion.PreflightFailed
+		}
 	}
 	return p
 }
 
 // checkAll runs all checks on a release.
-func (l *loader) checkAll(ctx context.Context, r *loadRequest, payload *manifest.Payload, report func(any)) (preconditions.Decision, error) {
+func (l *loader) checkAll(
+	ctx context.Context, r *loadRequest, payload *manifest.Payload, report func(any),
+) (preconditions.Decision, error) {
 	in := l.input(r, payload)
 	all := slices.Clone(l.process.o.PreflightChecks)
 	for _, c := range l.process.o.Checks {
@@ -421,5 +432,6 @@ func openRisks(r *loadRequest, release configv1.Release) string {
 	if len(open) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the preflight of %s found risks that are not accepted: %s", versionText(release), strings.Join(open, ", "))
+	const text = "the preflight of %s found risks that are not accepted: %s"
+	return fmt.Sprintf(text, versionText(release), strings.Join(open, ", "))
 }

@@ -60,8 +60,9 @@ func TestPreflight(t *testing.T) {
 		prepare func(*sampleTest)
 		state   string
 		has     string // among the risks
+		updates bool   // afterwards, as without a preflight
 	}{
-		{name: "by version", request: configv1.Update{Version: sample.ToVersion}, state: "Completed", has: sources},
+		{name: "by version", request: configv1.Update{Version: sample.ToVersion}, state: "Completed", has: sources, updates: true},
 		{name: "by image", request: configv1.Update{Image: sample.ToImage}, state: "Completed", has: sources},
 		{name: "automatic mode", request: configv1.Update{Version: sample.ToVersion}, state: "Completed",
 			prepare: func(s *sampleTest) { s.restart(func(o *clusterupdate.Options) { o.Auto = true }) }},
@@ -115,6 +116,13 @@ func TestPreflight(t *testing.T) {
 				if got := s.objects(); got != before {
 					s.Errorf("applied:\n%s\nbefore:\n%s", got, before)
 				}
+				if !tt.updates {
+					return
+				}
+				s.request(s.T, tt.request) // without the feature gate, risks do not block
+				s.complete(10)
+				s.wantHistory(completedHistory)
+				checktest.Equal(s, "", s.preflightsOf(), "found at the release before")
 			})
 		})
 	}

@@ -25,6 +25,7 @@ const (
 // intent is what a ClusterVersion asks for.
 type intent struct {
 	faults     field.ErrorList
+	answered   bool                     // the updates were retrieved
 	cleared    *configv1.ClusterVersion // with the available updates as they were retrieved last
 	resolution clusterversion.Resolution
 	own, base  configv1.Release
@@ -40,11 +41,12 @@ type intent struct {
 // intentOf works out what a ClusterVersion asks for. It is a pure function.
 func intentOf(o object, m memory, set settings) intent {
 	cv := o.cv
-	if available, conditional, ok := m.updates.answer(cv.Spec, true); ok { // what was retrieved counts, published or not
+	available, conditional, answered := m.updates.answer(cv.Spec, true)
+	if answered { // what was retrieved counts, published or not
 		cv = cv.DeepCopy()
 		cv.Status.AvailableUpdates, cv.Status.ConditionalUpdates = available, conditional
 	}
-	d := intent{own: o.own, gates: o.gates, installing: !m.work.ran, lost: o.lost}
+	d := intent{own: o.own, gates: o.gates, installing: !m.work.ran, lost: o.lost, answered: answered}
 	d.faults = append(clusterversion.Validate(cv, o.gates.acceptRisks), o.notUnderstood...)
 	d.cleared = clusterversion.Clear(cv, d.faults)
 	asks, faulty := d.cleared, cv.Spec.DesiredUpdate != nil && d.cleared.Spec.DesiredUpdate == nil

@@ -34,7 +34,8 @@ func (r PreflightRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 		return out, noVersion("No", "OpenShift version 4")
 	}
 	old, desired := cv.Spec.DesiredUpdate, cv.Status.Desired
-	u := configv1.Update{Version: r.To, Image: r.ToImage, Mode: configv1.UpdateModePreflight, AcceptRisks: AcceptedRisks(cv)}
+	u := configv1.Update{Version: r.To, Image: r.ToImage, Mode: configv1.UpdateModePreflight}
+	u.AcceptRisks = AcceptedRisks(cv)
 	name := cmp.Or(r.To, r.ToImage)
 	if r.To == desired.Version && r.To != "" || r.ToImage == desired.Image && r.ToImage != "" {
 		out.printf("info: Cluster is already at %s", name)
@@ -43,9 +44,11 @@ func (r PreflightRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	if r.To != "" {
 		switch n := matchingPayloads(cv, r.To, true); {
 		case n == 0:
-			return out, refuse(RefusedUnavailable, "--to-image", "the version %s is not among the updates that the cluster is offered: specify --to-image to check it", r.To)
+			const text = "the version %s is not among the updates that the cluster is offered: specify --to-image to check it"
+			return out, refuse(RefusedUnavailable, "--to-image", text, r.To)
 		case n > 1:
-			return out, refuse(RefusedUnavailable, "--to-image", "there are several releases of the version %s: specify --to-image to choose one", r.To)
+			const text = "there are several releases of the version %s: specify --to-image to choose one"
+			return out, refuse(RefusedUnavailable, "--to-image", text, r.To)
 		}
 		u.Image = offered(cv, r.To)
 	}
@@ -112,7 +115,12 @@ func (ClearPreflight) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	return out, nil
 }
 
-var definitionKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+var (
+	definitionKind = schema.GroupVersionKind{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition",
+	}
+	definitionKey = clusterapi.Key("", "clusterversions.config.openshift.io")
+)
 
 // refuseMode refuses a request with a mode if the cluster would drop the mode, since what
 // is left would be an update. A cluster without a definition drops nothing. The error is a
@@ -121,9 +129,9 @@ func refuseMode(ctx context.Context, api clusterapi.Reader, u *configv1.Update) 
 	if u == nil || u.Mode == "" {
 		return nil
 	}
-	const unsupported = "the ClusterVersion of this cluster has no spec.desiredUpdate.mode, and a request without it would begin the update: " +
-		"forecast.Update checks an update without a request"
-	definition, err := clusterapi.GetShared(ctx, api, definitionKind, clusterapi.Key("", "clusterversions.config.openshift.io"))
+	const unsupported = "the ClusterVersion of this cluster has no spec.desiredUpdate.mode, and a request without it " +
+		"would begin the update: forecast.Update checks an update without a request"
+	definition, err := clusterapi.GetShared(ctx, api, definitionKind, definitionKey)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil

@@ -65,7 +65,8 @@ type PreflightFinding struct {
 }
 
 // preflightURL is the documentation of a finding that has no other.
-const preflightURL = "https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/updating_clusters/"
+const preflightURL = "https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/" +
+	"updating_clusters/"
 
 // target names the release in messages.
 func (p *Preflight) target() string {
@@ -121,16 +122,18 @@ func (p *Preflight) risks(most, bytes int, now metav1.Time) []configv1.Condition
 	findings := slices.Clone(p.Findings)
 	switch {
 	case p.State == PreflightRunning:
-		findings = append(findings, PreflightFinding{Name: preflightInProgress, Message: cmp.Or(p.Message, "the checks begin")})
+		findings = append(findings, PreflightFinding{preflightInProgress, cmp.Or(p.Message, "the checks begin"), ""})
 	case len(findings) == 0:
-		findings = []PreflightFinding{{Name: preflightPassed, Message: "the checks found nothing against an update to the target version"}}
+		const nothing = "the checks found nothing against an update to the target version"
+		findings = []PreflightFinding{{Name: preflightPassed, Message: nothing}}
 	}
 	if most = min(most, maxPreflightFindings); len(findings) > most {
 		left := len(findings) - most + 1
 		findings = findings[:max(0, most-1)]
 		findings = slices.DeleteFunc(findings, func(f PreflightFinding) bool { return f.Name == PreflightIncomplete })
 		if most > 0 {
-			findings = append(findings, PreflightFinding{Name: PreflightIncomplete, Message: fmt.Sprintf("%d findings are left out: there are too many", left)})
+			text := fmt.Sprintf("%d findings are left out: there are too many", left)
+			findings = append(findings, PreflightFinding{Name: PreflightIncomplete, Message: text})
 		}
 	}
 	begin := preflightMessage + p.target() + ": "
@@ -243,8 +246,9 @@ func Preflights(s *configv1.ClusterVersionStatus) []Preflight {
 // no other risk. An update that is not recommended because of it is recommended then.
 func RemovePreflights(s *configv1.ClusterVersionStatus) {
 	s.ConditionalUpdateRisks = slices.DeleteFunc(s.ConditionalUpdateRisks, isPreflight)
+	isOther := func(r configv1.ConditionalUpdateRisk) bool { return !isPreflight(r) }
 	s.ConditionalUpdates = slices.DeleteFunc(s.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool {
-		return len(c.Risks) > 0 && !slices.ContainsFunc(c.Risks, func(r configv1.ConditionalUpdateRisk) bool { return !isPreflight(r) })
+		return len(c.Risks) > 0 && !slices.ContainsFunc(c.Risks, isOther)
 	})
 	if len(s.ConditionalUpdateRisks) == 0 {
 		s.ConditionalUpdateRisks = nil
@@ -262,7 +266,8 @@ func RemovePreflights(s *configv1.ClusterVersionStatus) {
 			c.RiskNames = riskNames(c.Risks)
 		}
 		if r := meta.FindStatusCondition(c.Conditions, recommended); r != nil && strings.HasPrefix(r.Reason, "Preflight") {
-			r.Status, r.Reason, r.Message = metav1.ConditionTrue, "NotExposedToRisks", "No risk of the update service applies to the cluster."
+			r.Status, r.Reason = metav1.ConditionTrue, "NotExposedToRisks"
+			r.Message = "No risk of the update service applies to the cluster."
 		}
 	}
 }
@@ -292,42 +297,55 @@ type PreflightDisplay struct {
 // these. All that does not fit into 64 risks of a release and 250 of all is left out, of the
 // first in found before the last, and a risk reports how much.
 func ShowPreflights(s *configv1.ClusterVersionStatus, found []Preflight, o PreflightDisplay) {
-	left, bytes, listed := maxPreflightRisks, maxPreflightBytes, len(s.ConditionalUpdates)
+	listed := len(s.ConditionalUpdates)
+	room := room{risks: maxPreflightRisks, bytes: maxPreflightBytes}
 	for _, p := range slices.Backward(found) { // the last one ran last
-		of := slices.IndexFunc(s.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool { return c.Release.Image == p.Release.Image })
-		if of < 0 {
-			if len(s.ConditionalUpdates) >= maxUpdates {
-				continue
-			}
-			of = len(s.ConditionalUpdates)
-			s.ConditionalUpdates = append(s.ConditionalUpdates, configv1.ConditionalUpdate{Release: p.Release})
-		}
-		c := &s.ConditionalUpdates[of]
-		risks := p.risks(min(left, maxUpdateRisks-len(c.Risks)), min(bytes, maxReleaseBytes), o.Now)
-		if len(risks) == 0 {
-			s.ConditionalUpdates = slices.DeleteFunc(s.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool { return len(c.Risks) == 0 })
-			continue
-		}
-		left -= len(risks)
-		for i := range risks {
-			bytes -= len(risks[i].Message)
-		}
-		c.Risks = append(c.Risks, risks...)
-		c.RiskNames = riskNames(c.Risks)
-		o.recommend(c, &p)
-		keepTimes(o.Before, c)
-		if o.Blocks && meta.IsStatusConditionFalse(c.Conditions, recommended) {
-			s.AvailableUpdates = slices.DeleteFunc(s.AvailableUpdates, func(r configv1.Release) bool { return r.Image == c.Release.Image })
-		}
-		for i := range risks {
-			if len(s.ConditionalUpdateRisks) < maxListedRisks {
-				s.ConditionalUpdateRisks = append(s.ConditionalUpdateRisks, c.Risks[len(c.Risks)-len(risks)+i])
-			}
-		}
+		o.show(s, &p, &room)
 	}
-	own := openshift.NewestFirst(s.ConditionalUpdates[listed:], func(c configv1.ConditionalUpdate) string { return c.Release.Version })
+	version := func(c configv1.ConditionalUpdate) string { return c.Release.Version }
+	own := openshift.NewestFirst(s.ConditionalUpdates[listed:], version)
 	s.ConditionalUpdates = append(s.ConditionalUpdates[:listed:listed], own...)
-	slices.SortStableFunc(s.ConditionalUpdateRisks, func(a, b configv1.ConditionalUpdateRisk) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(s.ConditionalUpdateRisks, func(a, b configv1.ConditionalUpdateRisk) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
+}
+
+// room is what there is left for risks of preflights.
+type room struct{ risks, bytes int }
+
+// show adds what one preflight found.
+func (o *PreflightDisplay) show(s *configv1.ClusterVersionStatus, p *Preflight, left *room) {
+	isOf := func(c configv1.ConditionalUpdate) bool { return c.Release.Image == p.Release.Image }
+	c := &configv1.ConditionalUpdate{Release: p.Release}
+	at := slices.IndexFunc(s.ConditionalUpdates, isOf)
+	if at >= 0 {
+		c = &s.ConditionalUpdates[at]
+	} else if len(s.ConditionalUpdates) >= maxUpdates {
+		return
+	}
+	risks := p.risks(min(left.risks, maxUpdateRisks-len(c.Risks)), min(left.bytes, maxReleaseBytes), o.Now)
+	if len(risks) == 0 {
+		return
+	}
+	left.risks -= len(risks)
+	for i := range risks {
+		left.bytes -= len(risks[i].Message)
+	}
+	own := len(c.Risks)
+	c.Risks = append(c.Risks, risks...)
+	c.RiskNames = riskNames(c.Risks)
+	o.recommend(c, p)
+	keepTimes(o.Before, c)
+	more := c.Risks[own:min(len(c.Risks), own+max(0, maxListedRisks-len(s.ConditionalUpdateRisks)))]
+	s.ConditionalUpdateRisks = append(s.ConditionalUpdateRisks, more...)
+	if o.Blocks && meta.IsStatusConditionFalse(c.Conditions, recommended) {
+		s.AvailableUpdates = slices.DeleteFunc(s.AvailableUpdates, func(r configv1.Release) bool {
+			return r.Image == p.Release.Image
+		})
+	}
+	if at < 0 {
+		s.ConditionalUpdates = append(s.ConditionalUpdates, *c)
+	}
 }
 
 // recommend says whether an update is recommended, unless it is not because of other risks.
@@ -335,7 +353,10 @@ func (o *PreflightDisplay) recommend(c *configv1.ConditionalUpdate, p *Preflight
 	if r := meta.FindStatusCondition(c.Conditions, recommended); r != nil && r.Status != metav1.ConditionTrue {
 		return
 	}
-	next := metav1.Condition{Type: recommended, Status: metav1.ConditionTrue, Reason: preflightPassed, Message: "The preflight found nothing against the update.", LastTransitionTime: o.Now}
+	next := metav1.Condition{
+		Type: recommended, Status: metav1.ConditionTrue, Reason: preflightPassed, LastTransitionTime: o.Now,
+		Message: "The preflight found nothing against the update.",
+	}
 	var open []string
 	for _, f := range p.Findings {
 		if name := p.RiskName(f.Name); !slices.Contains(o.Accepted, name) {
@@ -370,8 +391,8 @@ func keepTimes(before *configv1.ClusterVersionStatus, c *configv1.ConditionalUpd
 		}
 		keepTime(old.Conditions, c.Conditions)
 		for j := range c.Risks {
-			of := slices.IndexFunc(old.Risks, func(r configv1.ConditionalUpdateRisk) bool { return r.Name == c.Risks[j].Name })
-			if of >= 0 {
+			isSame := func(r configv1.ConditionalUpdateRisk) bool { return r.Name == c.Risks[j].Name }
+			if of := slices.IndexFunc(old.Risks, isSame); of >= 0 {
 				keepTime(old.Risks[of].Conditions, c.Risks[j].Conditions)
 			}
 		}

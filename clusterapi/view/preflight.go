@@ -33,7 +33,8 @@ func preflightLine(all []clusterversion.Preflight) string {
 	var parts []string
 	for i := range all {
 		p := &all[i]
-		part := fmt.Sprintf("preflight of %s %s", cmp.Or(p.Release.Version, p.Release.Image), strings.ToLower(string(p.State)))
+		target := cmp.Or(p.Release.Version, p.Release.Image)
+		part := fmt.Sprintf("preflight of %s %s", target, strings.ToLower(string(p.State)))
 		if n := len(p.Findings); n == 1 {
 			part += " with 1 risk"
 		} else if n > 1 {
