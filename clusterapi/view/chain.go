@@ -11,7 +11,10 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/disruption"
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
@@ -287,9 +290,62 @@ func waitsForPool(o *Objects, p *Pool) []Chain {
 		if n.Assessment == assessmentDegraded || n.Assessment == assessmentUnavailable {
 			state += ", " + n.Assessment
 		}
-		return []Chain{{link, {Object: &object, State: state, Message: n.Message, Since: n.Since}}}
+		chain := Chain{link, {Object: &object, State: state, Message: n.Message, Since: n.Since}}
+		if n.Phase != phaseDraining {
+			return []Chain{chain}
+		}
+		return extended(chain, waitsForDrain(o, n.Name))
 	}
 	return []Chain{{link}}
+}
+
+// extended returns a chain with each of the tails; without any the chain alone.
+func extended(chain Chain, tails []Chain) []Chain {
+	if len(tails) == 0 {
+		return []Chain{chain}
+	}
+	var all []Chain
+	for _, tail := range tails {
+		all = append(all, slices.Concat(chain, tail))
+	}
+	return all
+}
+
+// waitsForDrain are the pods of a node that no budget lets go, each with its budget, by
+// namespace and name.
+func waitsForDrain(o *Objects, node string) []Chain {
+	var waits []Chain
+	for _, p := range o.Pods {
+		if p == nil || p.Spec.NodeName != node {
+			continue
+		}
+		stays, err := disruption.Stays(p, func(types.NamespacedName) (bool, error) { return true, nil })
+		if stays || err != nil {
+			continue
+		}
+		var budgets []*policyv1.PodDisruptionBudget
+		for _, b := range o.PodDisruptionBudgets {
+			if b != nil && b.Namespace == p.Namespace {
+				budgets = append(budgets, b)
+			}
+		}
+		_, refused := disruption.Decide(p, budgets)
+		if refused == nil {
+			continue
+		}
+		pod := Resource{Kind: kindPod, Namespace: p.Namespace, Name: p.Name}
+		name, message := disruption.Refusal(refused)
+		chain := Chain{{Object: &pod, State: "not evicted"}}
+		if name == "" {
+			chain[0].Message = message
+		} else {
+			budget := Resource{Group: policyv1.GroupName, Kind: kindBudget, Namespace: p.Namespace, Name: name}
+			chain = append(chain, Link{Object: &budget, State: "refuses", Message: message})
+		}
+		waits = append(waits, chain)
+	}
+	slices.SortStableFunc(waits, func(a, b Chain) int { return cmp.Compare(a[0].Object.path(), b[0].Object.path()) })
+	return waits
 }
 
 // waitsForDeployment is what keeps a deployment from being rolled out.
@@ -362,8 +418,9 @@ func (c Chain) String() string {
 	return strings.Join(texts, " > ")
 }
 
-// writeWaits writes the chains, links that several begin with once.
-func writeWaits(out *text.Writer, s *Status) {
+// writeWaits writes the chains, the cause that has lasted longest first, links that
+// several begin with once, and a cause that several have once. Lines are cut to a width.
+func writeWaits(out *text.Writer, s *Status, width int) {
 	if len(s.Waits) == 0 {
 		return
 	}
@@ -372,25 +429,108 @@ func writeWaits(out *text.Writer, s *Status) {
 	} else {
 		out.Print("\nThe requested update waits on:\n")
 	}
+	line := func(pad, text string) { out.Print(cut(pad+text, width), "\n") }
 	var above []string
-	for _, chain := range s.Waits {
-		texts := make([]string, len(chain))
-		for i := range chain {
-			texts[i] = chain[i].text(s.Now)
+	for _, c := range causes(s.Waits) {
+		texts := make([]string, len(c.chain))
+		for i := range c.chain {
+			texts[i] = c.chain[i].text(s.Now)
 		}
-		shared := 0
-		for shared < len(texts) && shared < len(above) && texts[shared] == above[shared] {
-			shared++
+		same := 0
+		for same < len(texts) && same < len(above) && texts[same] == above[same] {
+			same++
 		}
-		for i := shared; i < len(texts); i++ {
+		for i := same; i < len(texts); i++ {
 			pad := strings.Repeat("  ", i+1)
-			out.Print(pad, texts[i], "\n")
-			if m := chain[i].Message; m != "" {
-				out.Print(pad, "  ", strings.ReplaceAll(m, "\n", "\n  "+pad), "\n")
+			line(pad, texts[i])
+			if m := c.chain[i].Message; m != "" {
+				for _, l := range strings.Split(m, "\n") {
+					line(pad+"  ", l)
+				}
 			}
+		}
+		if len(c.also) > 0 {
+			line(strings.Repeat("  ", len(texts)+1), "and so "+strings.Join(c.also, ", "))
 		}
 		above = texts
 	}
+}
+
+// cause is a chain, with the other objects that wait for the same.
+type cause struct {
+	chain Chain
+	also  []string
+}
+
+// causes puts chains in the order of their times, and those that say the same of
+// another object together.
+func causes(waits []Chain) []*cause {
+	waits = slices.Clone(waits)
+	slices.SortStableFunc(waits, func(a, b Chain) int { return compareSince(a.since(), b.since()) })
+	var all []*cause
+	for _, chain := range waits {
+		i := slices.IndexFunc(all, func(c *cause) bool { return c.chain.says(chain) })
+		if i < 0 {
+			all = append(all, &cause{chain: chain})
+			continue
+		}
+		all[i].also = append(all[i].also, chain[len(chain)-1].Object.String())
+	}
+	return all
+}
+
+// since is since when the last link that has a time is so; nil: none has.
+func (c Chain) since() *time.Time {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].Since != nil {
+			return c[i].Since
+		}
+	}
+	return nil
+}
+
+// compareSince orders times, the unknown last.
+func compareSince(a, b *time.Time) int {
+	switch {
+	case a != nil && b != nil:
+		return a.Compare(*b)
+	case a != nil:
+		return -1
+	case b != nil:
+		return 1
+	}
+	return 0
+}
+
+// says reports whether two chains end with the same cause of two objects, and nothing
+// but a runlevel and a component stands before these.
+func (c Chain) says(other Chain) bool {
+	a, b := c[len(c)-1], other[len(other)-1]
+	if a.Object == nil || b.Object == nil || *a.Object == *b.Object || a.Message == "" && a.Reason == "" {
+		return false
+	}
+	return c.objects() == 1 && other.objects() == 1 &&
+		a.State == b.State && a.Reason == b.Reason && a.Message == b.Message
+}
+
+// objects counts the links of objects.
+func (c Chain) objects() int {
+	n := 0
+	for i := range c {
+		if c[i].Object != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// cut shortens a line to a width in characters, with an ellipsis; 0: any width.
+func cut(line string, width int) string {
+	runes := []rune(line)
+	if width <= 0 || len(runes) <= width {
+		return line
+	}
+	return string(runes[:width-1]) + "…"
 }
 
 // head is what a link is about, and its state.

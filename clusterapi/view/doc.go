@@ -63,7 +63,8 @@
 //
 // Status.Waits, which the command line tool does not have, is what the update waits
 // on: a [Chain] from a runlevel, where Objects.Components tells those, by way of
-// the operator to the pool and node, or to the workload that is not ready.
+// the operator to the pool and node, or to the workload that is not ready; with
+// [StatusOptions].Drains on to the pods of a node that a budget keeps there.
 //
 // Texts are those of oc adm upgrade status byte by byte, but for these:
 //

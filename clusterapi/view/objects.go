@@ -5,6 +5,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -25,7 +26,11 @@ type Objects struct {
 	// machine-config operator also tells which image of it runs.
 	Deployments []*appsv1.Deployment
 	DaemonSets  []*appsv1.DaemonSet
-	Alerts      []clusterapi.Alert
+	// Pods and PodDisruptionBudgets make chains end at what holds a drain: the pods are
+	// those of the nodes that are drained at least.
+	Pods                 []*corev1.Pod
+	PodDisruptionBudgets []*policyv1.PodDisruptionBudget
+	Alerts               []clusterapi.Alert
 	// Components are those of the release that the cluster updates to; without
 	// them chains begin at the ClusterOperator.
 	Components []Component
@@ -67,6 +72,8 @@ const (
 	kindNode     = "Node"
 	kindDeploy   = "Deployment"
 	kindDaemon   = "DaemonSet"
+	kindPod      = "Pod"
+	kindBudget   = "PodDisruptionBudget"
 	kindAlert    = "Alert"
 )
 

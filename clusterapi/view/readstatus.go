@@ -11,6 +11,7 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,9 @@ type StatusOptions struct {
 	// they belong on it. With them the status reports at which runlevel the update
 	// is; nil leaves that out.
 	Components func(*configv1.ClusterVersion) []Component
+	// Drains reads the pods of cordoned nodes, and budgets, so that Status.Waits names
+	// what holds a drain.
+	Drains bool
 }
 
 // ReadStatus reads what an update's status is computed from, and returns that
@@ -95,6 +99,12 @@ func (s *statusReader) read(ctx context.Context) (*Objects, error) {
 		readKind(ctx, s, kindDeploy, &s.objects.Deployments, deployments),
 		readKind(ctx, s, kindDaemon, &s.objects.DaemonSets, daemonSets),
 	)
+	if s.o.Drains {
+		err = errors.Join(err,
+			readKind(ctx, s, kindPod, &s.objects.Pods, podsOfCordoned(s.objects.Nodes)),
+			readKind(ctx, s, kindBudget, &s.objects.PodDisruptionBudgets, readAll[policyv1.PodDisruptionBudget]),
+		)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +174,16 @@ func readKind[T any](
 // readAll reads all objects of a kind that can be decoded, with an error that says
 // which cannot.
 func readAll[T any](ctx context.Context, r clusterapi.Reader) ([]*T, error) {
+	return readSome[T](ctx, r, clusterapi.ListOptions{})
+}
+
+// readSome is readAll of the objects that options select.
+func readSome[T any](ctx context.Context, r clusterapi.Reader, o clusterapi.ListOptions) ([]*T, error) {
 	gvk, err := clusterapi.KindOf[T]()
 	if err != nil {
 		return nil, err
 	}
-	objects, err := clusterapi.ListShared(ctx, r, gvk, clusterapi.ListOptions{})
+	objects, err := clusterapi.ListShared(ctx, r, gvk, o)
 	var all []*T
 	var first error
 	faults := 0
@@ -186,6 +201,23 @@ func readAll[T any](ctx context.Context, r clusterapi.Reader) ([]*T, error) {
 		first = fmt.Errorf("%w (and %d more that cannot be decoded)", first, faults-1)
 	}
 	return all, errors.Join(first, err)
+}
+
+// podsOfCordoned reads the pods of the nodes that take no new ones.
+func podsOfCordoned(nodes []*corev1.Node) func(context.Context, clusterapi.Reader) ([]*corev1.Pod, error) {
+	return func(ctx context.Context, r clusterapi.Reader) ([]*corev1.Pod, error) {
+		var all []*corev1.Pod
+		var errs []error
+		for _, n := range nodes {
+			if !n.Spec.Unschedulable {
+				continue
+			}
+			pods, err := readSome[corev1.Pod](ctx, r, clusterapi.ListOptions{NodeName: n.Name})
+			all = append(all, pods...)
+			errs = append(errs, err)
+		}
+		return all, errors.Join(errs...)
+	}
 }
 
 // readConfigs reads the metadata of MachineConfigs, which are large and of which

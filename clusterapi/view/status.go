@@ -132,11 +132,16 @@ var effects = []struct{ kind, effect string }{
 	{kindDeploy, "whether the machine-config operator is updated is unknown"},
 	{kindDeploy, fewerWaits},
 	{kindDaemon, fewerWaits},
+	{kindPod, unknownDrains},
+	{kindBudget, unknownDrains},
 	{kindAlert, "alerts are missing from the update's health"},
 }
 
 // fewerWaits is the effect of what is read for chains alone.
 const fewerWaits = "what the update waits on may lack workloads that are not ready"
+
+// unknownDrains is the effect of what is read for drains alone.
+const unknownDrains = "what holds drains is unknown"
 
 // unknowns lists what could not be read and would matter: each kind once.
 func unknowns(o *Objects, ops operators) []Unknown {
@@ -208,6 +213,9 @@ type StatusText struct {
 	// Waits adds what the update waits on, which the command line tool does not
 	// show.
 	Waits bool
+	// Width cuts the lines of what the update waits on, in columns; 0: they have any
+	// length.
+	Width int
 }
 
 // WriteText writes the status as oc adm upgrade status prints it: what it shows to
@@ -242,7 +250,7 @@ func (s *Status) writeSections(w *text.Writer, o StatusText) {
 			w.Print("The cluster is not updating.\n")
 		}
 		if o.Waits {
-			writeWaits(w, s)
+			writeWaits(w, s, o.Width)
 		}
 		writePreflights(w, s.Preflights)
 		return
@@ -264,7 +272,7 @@ func (s *Status) writeSections(w *text.Writer, o StatusText) {
 	}
 	writePools(w, s.Pools, o)
 	if o.Waits {
-		writeWaits(w, s)
+		writeWaits(w, s, o.Width)
 	}
 	writeHealth(w, s, o)
 	writePreflights(w, s.Preflights)

@@ -9,9 +9,13 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // waitsOf is what an update waits on, a chain a line.
@@ -278,6 +282,9 @@ func TestWaitsText(t *testing.T) {
 	text := statusText(t, o, 30*time.Minute, view.StatusText{Waits: true})
 	same(t, "text", `The update waits on:
   runlevel 80
+    component network
+      ClusterOperator network: Progressing=True (Deploying), for 26m
+        Rolling out
     component mco
       ClusterOperator machine-config: Progressing=True, just now
         Working	towards 4.14.1
@@ -285,9 +292,6 @@ func TestWaitsText(t *testing.T) {
         MachineConfigPool master: 1 of 2 nodes updated
           Node m1: Pending, Unavailable, for 20m
             Not ready
-    component network
-      ClusterOperator network: Progressing=True (Deploying), for 26m
-        Rolling out
 `, section(t, text, "The update waits", "\n"))
 	if strings.Index(text, "The update waits") > strings.Index(text, "= Update Health") {
 		t.Error("waits come behind the health")
@@ -299,4 +303,98 @@ func TestWaitsText(t *testing.T) {
 		assess(t, o, 30*time.Minute).String())
 	o.ClusterVersion.Status.Conditions[0].Status = "False"
 	same(t, "idle", "not updating", assess(t, o, 30*time.Minute).String())
+}
+
+// A cause that several objects have stands once, the one that has lasted longest comes
+// first, and lines are cut to the width.
+func TestWaitsTextCauses(t *testing.T) {
+	const message = "A message that is longer than the terminal of whoever reads it"
+	o := updating()
+	o.ClusterOperators = []*configv1.ClusterOperator{
+		platformOperator("dns", "4.14.0", says("Degraded=True", after(20*time.Minute), "Sick", "another")),
+		platformOperator("etcd", "4.14.0", says("Degraded=True", after(10*time.Minute), "Sick", message)),
+		platformOperator("network", "4.14.0", says("Degraded=True", after(15*time.Minute), "Sick", message)),
+		platformOperator("storage", "4.14.0", says("Degraded=True", after(5*time.Minute), "Sick", message)),
+	}
+	o.ClusterVersion.Status.Conditions[0].Message = "waiting on dns, etcd, network, storage"
+	for width, want := range map[int]string{
+		0: `The update waits on:
+  ClusterOperator storage: Degraded=True (Sick), for 25m
+    A message that is longer than the terminal of whoever reads it
+    and so ClusterOperator etcd, ClusterOperator network
+  ClusterOperator dns: Degraded=True (Sick), for 10m
+    another
+`,
+		30: `The update waits on:
+  ClusterOperator storage: De…
+    A message that is longer …
+    and so ClusterOperator et…
+  ClusterOperator dns: Degrad…
+    another
+`,
+	} {
+		text := statusText(t, o, 30*time.Minute, view.StatusText{Waits: true, Width: width})
+		same(t, "text", want, section(t, text, "The update waits", "\n"))
+	}
+}
+
+// A node that is drained waits for pods that budgets keep, if these are read.
+func TestWaitsForDrain(t *testing.T) {
+	pod := func(name, app, node string) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app": app}}}
+		p.Spec.NodeName = node
+		p.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		return p
+	}
+	budget := func(name, app string, allowed int32) *policyv1.PodDisruptionBudget {
+		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
+		b.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: allowed, ExpectedPods: 1, DesiredHealthy: 1 - allowed, CurrentHealthy: 1}
+		return b
+	}
+	o := updating()
+	o.ClusterVersion.Status.Conditions[0].Status = "False"
+	n := changingNode("w1", "worker", "Working", "desiredDrain=drain-new", "lastAppliedDrain=uncordon-old")
+	n.Spec.Unschedulable = true
+	o = withNodes(o, newNode("m1", "master"), n)
+	const head = "MachineConfigPool worker: 0 of 1 nodes updated > Node w1: Draining"
+	wantWaits(t, "no pods", o, head)
+	o.Pods = []*corev1.Pod{nil, pod("b", "held", "w1"), pod("a", "held", "w1"), pod("c", "free", "w1"), pod("d", "held", "w2"), pod("e", "none", "w1")}
+	o.PodDisruptionBudgets = []*policyv1.PodDisruptionBudget{nil, budget("keep", "held", 0), budget("let", "free", 1)}
+	wantWaits(t, "held", o,
+		head+" > Pod ns/a: not evicted > PodDisruptionBudget ns/keep: refuses",
+		head+" > Pod ns/b: not evicted > PodDisruptionBudget ns/keep: refuses")
+	same(t, "text", `The update waits on:
+  MachineConfigPool worker: 0 of 1 nodes updated
+    Node w1: Draining
+      Pod ns/a: not evicted
+        PodDisruptionBudget ns/keep: refuses
+          The disruption budget keep needs 1 healthy pods and has 1 currently
+      Pod ns/b: not evicted
+        PodDisruptionBudget ns/keep: refuses
+          The disruption budget keep needs 1 healthy pods and has 1 currently
+`, strings.Replace(section(t, statusText(t, o, 30*time.Minute, view.StatusText{Waits: true}), "The ", "\n"), "requested update", "update", 1))
+
+	cluster := memory.New(memory.Options{Lenient: true})
+	load(t, cluster, o.ClusterVersion)
+	load(t, cluster, o.ClusterOperators...)
+	load(t, cluster, o.MachineConfigPools...)
+	load(t, cluster, o.MachineConfigs...)
+	load(t, cluster, o.Nodes...)
+	load(t, cluster, o.Pods[1:]...)
+	load(t, cluster, o.PodDisruptionBudgets[1:]...)
+	for drains, want := range map[bool]int{false: 1, true: 2} {
+		s := checktest.Get(view.ReadStatus(t.Context(), cluster, view.StatusOptions{Now: after(30 * time.Minute).Time, Drains: drains}))(t)
+		checktest.Equal(t, want, len(s.Waits), "drains %v: %v", drains, s.Waits)
+	}
+}
+
+// load puts objects into a cluster.
+func load[T any](t *testing.T, cluster *memory.Cluster, objects ...*T) {
+	t.Helper()
+	for _, o := range objects {
+		checktest.OK(t, cluster.Load(checktest.Get(clusterapi.ToUnstructured(o))(t)))
+	}
 }

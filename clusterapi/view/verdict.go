@@ -19,7 +19,9 @@ func (s *Status) Verdict() Verdict {
 	switch {
 	case s.ControlPlane != nil && s.ControlPlane.Assessment == assessmentStalled || slices.ContainsFunc(s.Health, serious):
 		return VerdictStuck
-	case slices.ContainsFunc(s.Unknown, func(u Unknown) bool { return u.Kind != kindAlert && u.Effect != fewerWaits }):
+	case slices.ContainsFunc(s.Unknown, func(u Unknown) bool {
+		return u.Kind != kindAlert && u.Effect != fewerWaits && u.Effect != unknownDrains
+	}):
 		return VerdictUnknown
 	case len(s.Health) > 0:
 		return VerdictWarning

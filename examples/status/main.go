@@ -124,7 +124,7 @@ func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view
 	if err != nil {
 		return nil, err
 	}
-	var so view.StatusOptions
+	so := view.StatusOptions{Drains: o.why}
 	if o.payload != "" {
 		p, err := manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 		if err != nil {
@@ -144,7 +144,7 @@ func (o *options) print(s *view.Status, stdout, stderr io.Writer) error {
 	if o.format == "json" {
 		return program.JSON(stdout, s)
 	}
-	return s.WriteText(stdout, stderr, view.StatusText{Details: view.Details(o.details), Waits: o.why})
+	return s.WriteText(stdout, stderr, view.StatusText{Details: view.Details(o.details), Waits: o.why, Width: program.TerminalOf(stdout).Width})
 }
 
 // simulated shows the status of a simulated cluster that is being updated.
@@ -187,7 +187,7 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 	if err != nil {
 		return nil, err
 	}
-	s, err := view.ReadStatus(ctx, cluster, view.StatusOptions{Now: cluster.Clock.Now(), Components: preview.Components(images[1].Payload)})
+	s, err := view.ReadStatus(ctx, cluster, view.StatusOptions{Now: cluster.Clock.Now(), Components: preview.Components(images[1].Payload), Drains: o.why})
 	if err != nil || o.watch {
 		return s, err
 	}
