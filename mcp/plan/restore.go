@@ -205,7 +205,7 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 		}
 	}
 	x.lingering[pool] = since
-	return x.now.Sub(since) >= 3*x.o.Stall
+	return x.now.Sub(since) >= 3*x.run.o.Stall
 }
 
 // reboots returns why going from one state of an object to another makes nodes
