@@ -33,28 +33,15 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 		return false, res, nil
 	}
 	if x.rec == nil {
-		if x.had { // or the reading was old
-			err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
-			if err != nil {
-				err = x.finish(fmt.Errorf("the record of plan %s is gone: ConfigMap %s/%s", x.plan.ID, x.run.o.Namespace, recordName(x.plan.ID)))
-			}
-			return false, reconcile.Result{At: x.now.Add(actionRetry)}, err
-		}
-		if x.run.o.Mode.stops() {
-			if left, err := x.scan(); err != nil || !x.run.o.Mode.restores() || len(left) == 0 {
-				if err == nil {
-					err = x.finish(fmt.Errorf("plan %s: there is no record to stop: ConfigMap %s/%s", x.plan.ID, x.run.o.Namespace, recordName(x.plan.ID)))
-				}
-				return false, res, err
-			}
-		}
-		return true, res, x.start()
+		return x.holdNew()
 	}
 	p := &x.rec.Progress
-	if x.rec.data[keyPlan] != string(x.run.text) && !(x.run.o.Mode.stops() && len(x.run.o.Plan.Steps) == 0) || hash([]byte(x.rec.data[keyPlan])) != p.Hash {
+	text := x.rec.data[keyPlan]
+	byID := x.run.o.Mode.stops() && len(x.run.o.Plan.Steps) == 0 // the plan is the record's
+	if text != string(x.run.text) && !byID || hash([]byte(text)) != p.Hash {
 		return false, res, x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, ErrPlanChanged))
 	}
-	if x.run.o.Mode.stops() && len(x.plan.Steps) == 0 {
+	if byID && len(x.plan.Steps) == 0 {
 		if recorded, err := x.rec.plan(); err == nil {
 			x.plan = recorded
 		}
@@ -84,6 +71,29 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 	}
 	x.apply()
 	return true, res, x.store()
+}
+
+// holdNew begins a plan that has no record. A plan that has lost its record ends, but that
+// what it changed can still be put back.
+func (x *pass) holdNew() (held bool, res reconcile.Result, err error) {
+	where := fmt.Sprintf("ConfigMap %s/%s", x.run.o.Namespace, recordName(x.plan.ID))
+	if x.had { // or the reading was old
+		err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
+		if err != nil {
+			err = x.finish(fmt.Errorf("the record of plan %s is gone: %s", x.plan.ID, where))
+		}
+		return false, reconcile.Result{At: x.now.Add(actionRetry)}, err
+	}
+	if x.run.o.Mode.stops() {
+		left, err := x.scan()
+		if err != nil {
+			return false, res, err
+		}
+		if !x.run.o.Mode.restores() || len(left) == 0 {
+			return false, res, x.finish(fmt.Errorf("plan %s: there is no record to stop: %s", x.plan.ID, where))
+		}
+	}
+	return true, res, x.start()
 }
 
 // read reads the record. Where it is not the one that we wrote, it has to be
