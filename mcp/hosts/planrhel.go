@@ -55,7 +55,8 @@ func PlanRHEL(c plan.Cluster, o RHELOptions) (p plan.Plan, warnings []string, er
 		minor = openshift.MinorOf(version)
 	}
 	if versionErr == nil && !minor.PackageBased() {
-		b.add("the cluster is at %s: OpenShift 4.19 and later do not support compute nodes that run Red Hat Enterprise Linux, replace them", to)
+		b.add("the cluster is at %s: OpenShift 4.19 and later do not support compute nodes that run Red Hat Enterprise Linux, "+
+			"replace them", to)
 	}
 	if !o.Prepared {
 		b.prepareRHEL(minor)
@@ -73,7 +74,8 @@ func PlanRHEL(c plan.Cluster, o RHELOptions) (p plan.Plan, warnings []string, er
 		b.hook("post-upgrade", o.PostUpgrade, n.Name)
 	}
 	if kubernetes, known := minor.Kubernetes(); known && len(o.Nodes) > 0 {
-		b.check("kubelets", 10*time.Minute, plan.Check{Kind: "KubeletsAtLeast", Nodes: o.Nodes, Version: fmt.Sprintf("v1.%d.0", kubernetes)})
+		b.check("kubelets", 10*time.Minute,
+			plan.Check{Kind: "KubeletsAtLeast", Nodes: o.Nodes, Version: fmt.Sprintf("v1.%d.0", kubernetes)})
 	}
 	return b.plan(c, o.ID, "RHEL")
 }
@@ -86,7 +88,8 @@ func (b *builder) prepareRHEL(minor openshift.Minor) {
 	}
 	for i, text := range []string{
 		"stop and disable firewalld on each of the nodes",
-		"on the host that runs the playbooks and on each node, disable the repository of the old minor version and enable " + repository,
+		"on the host that runs the playbooks and on each node, disable the repository of the old minor version and enable " +
+			repository,
 		"on the host that runs the playbooks: yum swap ansible ansible-core; update openshift-ansible and openshift-clients",
 		"list the nodes under [workers] in the inventory",
 	} {

@@ -84,7 +84,7 @@ func (b *builder) ready(node string) {
 
 // plan returns what was built, or all that speaks against it.
 func (b *builder) plan(c plan.Cluster, id, kind string) (plan.Plan, []string, error) {
-	p, warnings, err := plan.PlanNodes(c, plan.Plan{ID: id, Kind: kind, Steps: b.steps})
+	p, warnings, err := plan.PlanNodes(c, plan.Plan{Version: plan.Format, ID: id, Kind: kind, Steps: b.steps})
 	if len(b.problems) > 0 {
 		return plan.Plan{}, warnings, errors.Join(append(b.problems, err)...)
 	}

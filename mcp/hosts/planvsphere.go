@@ -64,8 +64,8 @@ func PlanVSphereHardware(c plan.Cluster, o VSphereHardwareOptions) (p plan.Plan,
 		b.step("uncordon", plan.Uncordon, n.Name, plan.Args{})
 	}
 	if o.Template {
-		b.byHand("template", "convert the template to a virtual machine, do not power it on, upgrade its hardware, check its settings, "+
-			"and convert it back to a template")
+		b.byHand("template", "convert the template to a virtual machine, do not power it on, upgrade its hardware, "+
+			"check its settings, and convert it back to a template")
 	}
 	return b.plan(c, o.ID, "VSphereHardware")
 }

@@ -165,9 +165,9 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 		}
 		return false, out.Text, nil, x.now.Add(cmp.Or(out.After, actionEvery)), nil
 	}
-	action := x.o.Actions[s.action()]
+	action := x.run.o.Actions[s.action()]
 	if action == nil && s.action() == string(UpdateCluster) {
-		action = update{x.o.Update}
+		action = update{x.run.o.Update}
 	}
 	if action == nil {
 		return false, "", nil, time.Time{}, &failure{err: fmt.Errorf("there is no action %q", s.action()), sure: true}
@@ -219,7 +219,7 @@ func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconc
 // builtin answers for an action that the options need not have.
 func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 	name := s.action()
-	if x.o.Actions[name] != nil {
+	if x.run.o.Actions[name] != nil {
 		return out, false, nil
 	}
 	switch name {

@@ -43,7 +43,7 @@ func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	case id == "":
 		return u, x.remembered(u), nil
 	}
-	over, err := finished(x.ctx, x.api, x.o.Namespace, id)
+	over, err := finished(x.ctx, x.api, x.run.o.Namespace, id)
 	if err != nil {
 		return nil, m, err
 	}

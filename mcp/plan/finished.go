@@ -52,7 +52,8 @@ func (s StepProgress) finished() bool { return s.State == stepDone || s.State ==
 
 // short reports whether no more than the state is left of a step.
 func (s StepProgress) short() bool {
-	return s.Started.IsZero() && s.Finished.IsZero() && s.Moved.IsZero() && s.Attempts == 0 && s.Before == nil && s.Error == ""
+	return s.Started.IsZero() && s.Finished.IsZero() && s.Moved.IsZero() &&
+		s.Attempts == 0 && s.Before == nil && s.Error == ""
 }
 
 // foldFinished cuts progress into what it has besides the states of finished steps, and

@@ -33,28 +33,15 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 		return false, res, nil
 	}
 	if x.rec == nil {
-		if x.had { // or the reading was old
-			err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
-			if err != nil {
-				err = x.finish(fmt.Errorf("the record of plan %s is gone: ConfigMap %s/%s", x.plan.ID, x.o.Namespace, recordName(x.plan.ID)))
-			}
-			return false, reconcile.Result{At: x.now.Add(actionRetry)}, err
-		}
-		if x.o.Mode.stops() {
-			if left, err := x.scan(); err != nil || !x.o.Mode.restores() || len(left) == 0 {
-				if err == nil {
-					err = x.finish(fmt.Errorf("plan %s: there is no record to stop: ConfigMap %s/%s", x.plan.ID, x.o.Namespace, recordName(x.plan.ID)))
-				}
-				return false, res, err
-			}
-		}
-		return true, res, x.start()
+		return x.holdNew()
 	}
 	p := &x.rec.Progress
-	if x.rec.data[keyPlan] != string(x.text) && !(x.o.Mode.stops() && len(x.o.Plan.Steps) == 0) || hash([]byte(x.rec.data[keyPlan])) != p.Hash {
+	text := x.rec.data[keyPlan]
+	byID := x.run.o.Mode.stops() && len(x.run.o.Plan.Steps) == 0 // the plan is the record's
+	if text != string(x.run.text) && !byID || hash([]byte(text)) != p.Hash {
 		return false, res, x.finish(fmt.Errorf("plan %s: %w", x.plan.ID, ErrPlanChanged))
 	}
-	if x.o.Mode.stops() && len(x.plan.Steps) == 0 {
+	if byID && len(x.plan.Steps) == 0 {
 		if recorded, err := x.rec.plan(); err == nil {
 			x.plan = recorded
 		}
@@ -86,10 +73,33 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 	return true, res, x.store()
 }
 
+// holdNew begins a plan that has no record. A plan that has lost its record ends, but that
+// what it changed can still be put back.
+func (x *pass) holdNew() (held bool, res reconcile.Result, err error) {
+	where := fmt.Sprintf("ConfigMap %s/%s", x.run.o.Namespace, recordName(x.plan.ID))
+	if x.had { // or the reading was old
+		err := x.mustExist(recordName(x.plan.ID), func() (bool, error) { return false, nil })
+		if err != nil {
+			err = x.finish(fmt.Errorf("the record of plan %s is gone: %s", x.plan.ID, where))
+		}
+		return false, reconcile.Result{At: x.now.Add(actionRetry)}, err
+	}
+	if x.run.o.Mode.stops() {
+		left, err := x.scan()
+		if err != nil {
+			return false, res, err
+		}
+		if !x.run.o.Mode.restores() || len(left) == 0 {
+			return false, res, x.finish(fmt.Errorf("plan %s: there is no record to stop: %s", x.plan.ID, where))
+		}
+	}
+	return true, res, x.start()
+}
+
 // read reads the record. Where it is not the one that we wrote, it has to be
 // written before it counts: a reading may be old.
 func (x *pass) read() error {
-	rec, err := readRecord(x.ctx, x.api, x.o.Namespace, x.plan.ID)
+	rec, err := readRecord(x.ctx, x.api, x.run.o.Namespace, x.plan.ID)
 	if apierrors.IsNotFound(err) {
 		x.rec, x.ours = nil, false
 		return nil
@@ -110,7 +120,7 @@ func (x *pass) read() error {
 
 // start begins the plan.
 func (x *pass) start() error {
-	x.rec = newRecord(x.o.Namespace, x.plan.ID, x.text)
+	x.rec = newRecord(x.run.o.Namespace, x.plan.ID, x.run.text)
 	x.apply()
 	err := x.store()
 	x.had = err == nil
@@ -122,8 +132,8 @@ func (x *pass) apply() {
 	p := &x.rec.Progress
 	p.Holder = x.holder
 	switch {
-	case p.State == StateRestoring, p.State == StateEnding, p.State == StateFreezing && !x.o.Mode.stops():
-	case x.o.Mode.stops():
+	case p.State == StateRestoring, p.State == StateEnding, p.State == StateFreezing && !x.run.o.Mode.stops():
+	case x.run.o.Mode.stops():
 		x.beginStop()
 	case p.State.stopped():
 		p.State, p.Report = StateRunning, nil
@@ -135,19 +145,19 @@ func (x *pass) closed() bool {
 	p := &x.rec.Progress
 	switch {
 	case p.State == StateRestored: // what was left for fear of reboots may still go
-		return x.o.Mode != RestoreWithReboots || p.AllowReboots
+		return x.run.o.Mode != RestoreWithReboots || p.AllowReboots
 	case p.State.Ended():
 		return true
 	case !p.State.stopped():
 		return false
-	case !x.o.Mode.stops():
+	case !x.run.o.Mode.stops():
 		return !x.resumes()
 	}
-	return p.State == x.o.Mode.ended() && p.Holder == "" // an earlier stop may not have come to its end
+	return p.State == x.run.o.Mode.ended() && p.Holder == "" // an earlier stop may not have come to its end
 }
 
 // resumes reports whether the mode Resume is still to be used.
-func (x *pass) resumes() bool { return x.o.Mode == Resume && !x.resumed }
+func (x *pass) resumes() bool { return x.run.o.Mode == Resume && !x.resumed }
 
 // store writes the record with the time of now.
 func (x *pass) store() error {
@@ -174,16 +184,16 @@ func (x *pass) show() {
 		steps[id] = s
 	}
 	p.Steps = steps
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.last = p
+	x.run.mu.Lock()
+	defer x.run.mu.Unlock()
+	x.run.last = p
 }
 
 // mayTake reports whether the plan may be taken from its holder: it was silent
 // for two minutes of our own clock, in which we looked again and again.
 func (x *pass) mayTake() bool {
 	p := &x.rec.Progress
-	if x.o.Claim == TakeOver && !x.took {
+	if x.run.o.Claim == TakeOver && !x.took {
 		return true
 	}
 	o := &x.other
@@ -191,7 +201,7 @@ func (x *pass) mayTake() bool {
 		alive := o.holder == p.Holder
 		*o = other{holder: p.Holder, renewed: p.Renewed, since: x.now, told: o.told && alive}
 		x.ours = false
-		if alive && x.o.Claim != Wait {
+		if alive && x.run.o.Claim != Wait {
 			x.finishRun(fmt.Errorf("plan %s: %w: %s", x.plan.ID, ErrPlanHeld, p.Holder))
 		}
 	}
@@ -216,7 +226,7 @@ func (x *pass) verdict() error {
 	p := &x.rec.Progress
 	x.show()
 	switch {
-	case x.o.Mode.stops(), p.State == StateFinished, p.State == StateRestored && x.ours:
+	case x.run.o.Mode.stops(), p.State == StateFinished, p.State == StateRestored && x.ours:
 		return nil
 	case p.State == StateFailed:
 		for i := range x.plan.Steps {
@@ -245,11 +255,11 @@ func (x *pass) finish(err error) error {
 
 // finishRun ends Run; other drivers go on.
 func (x *pass) finishRun(err error) {
-	if end := x.end.Load(); end != nil {
+	if end := x.run.end.Load(); end != nil {
 		(*end)(err)
 	}
 }
 
 func (x *pass) emit(t clusterapi.EventType, d EventData, message string, err error) {
-	x.Runner.emit(x.now, t, d, message, err)
+	x.run.emit(x.now, t, d, message, err)
 }

@@ -18,7 +18,7 @@ import (
 // reconciler runs one plan. All that it keeps is a cache; what must survive is
 // in the record and in the marks of objects.
 type reconciler struct {
-	*Runner
+	run  *Runner
 	api  clusterapi.ClusterAPI
 	key  reconcile.Key
 	plan Plan
@@ -53,7 +53,7 @@ type reconciler struct {
 func newReconciler(r *Runner, api clusterapi.ClusterAPI) *reconciler {
 	pools := new(reconcile.Objects)
 	all := pools.Index(func(*clusterapi.Object) []string { return []string{""} })
-	return &reconciler{Runner: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
+	return &reconciler{run: r, api: api, plan: r.o.Plan, key: reconcile.Key{Name: r.o.Plan.ID},
 		calls: map[string]*call{}, drains: map[string]*drainState{}, cordons: map[string]cordon{}, releases: map[string]string{}, pools: pools, allPools: all,
 		moved: map[string]time.Time{}, lingering: map[string]time.Time{}, told: map[string]bool{}, missing: map[string]time.Time{}}
 }
@@ -66,7 +66,7 @@ func (x *reconciler) Keys() []reconcile.Key { return []reconcile.Key{x.key} }
 func (x *reconciler) Watches() []reconcile.Watch {
 	wake := []reconcile.Wake{{Key: x.key}}
 	return []reconcile.Watch{
-		{GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: x.o.Namespace}, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+		{GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: x.run.o.Namespace}, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 			o := new
 			if o == nil {
 				o = old
@@ -143,7 +143,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	defer cancel()
 	p := &pass{reconciler: x, v: x.newView(ctx), ctx: ctx, now: r.Now, rand: r.Rand}
 	if x.holder == "" {
-		x.holder = x.o.Holder
+		x.holder = x.run.o.Holder
 		if x.holder == "" {
 			x.holder = fmt.Sprintf("runner-%016x", r.Rand.Uint64())
 		}

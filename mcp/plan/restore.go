@@ -93,7 +93,8 @@ func (x *pass) undo(t touched, r *Report) (undo func() error, later bool, err er
 	for _, p := range others {
 		f := t.Fields[p]
 		now := show(valueAt(t.u, parsePointer(p)))
-		r.add(&r.Conflicts, Item{name, p, fmt.Sprintf("was %s, the plan made it %s, and somebody made it %s", show(f.Before), show(f.Set), now)})
+		text := fmt.Sprintf("was %s, the plan made it %s, and somebody made it %s", show(f.Before), show(f.Set), now)
+		r.add(&r.Conflicts, Item{name, p, text})
 	}
 	if t.lost && len(ours) == 0 {
 		return nil, false, nil
@@ -197,7 +198,8 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 	since, known := x.lingering[pool]
 	if !known || x.now.Before(since) {
 		since = x.now
-		x.emit(EventWaiting, EventData{}, fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users)), nil)
+		text := fmt.Sprintf("pool %s stays while %d nodes use its configuration", pool, len(users))
+		x.emit(EventWaiting, EventData{}, text, nil)
 	}
 	for _, at := range x.moved {
 		if at.After(since) {
@@ -205,7 +207,7 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 		}
 	}
 	x.lingering[pool] = since
-	return x.now.Sub(since) >= 3*x.o.Stall
+	return x.now.Sub(since) >= 3*x.run.o.Stall
 }
 
 // reboots returns why going from one state of an object to another makes nodes
@@ -218,8 +220,11 @@ func (x *pass) reboots(now, next *unstructured.Unstructured) (fields, why string
 			return "", "", nil
 		}
 		p, err := clusterapi.FromUnstructured[mcfgv1.MachineConfigPool](now)
-		if err != nil || p.Spec.Configuration.Name == p.Status.Configuration.Name && poolSays(p, mcfgv1.MachineConfigPoolUpdated) {
+		if err != nil {
 			return "", "", err
+		}
+		if p.Spec.Configuration.Name == p.Status.Configuration.Name && poolSays(p, mcfgv1.MachineConfigPoolUpdated) {
+			return "", "", nil
 		}
 		return pointer(pathPaused), "a configuration is pending, for which nodes drain and reboot", nil
 	case nodeKind:
@@ -238,7 +243,8 @@ func (x *pass) reboots(now, next *unstructured.Unstructured) (fields, why string
 		}
 		config := mcp.NodeStateOf(n).CurrentConfig
 		if config != "" && !sameConfig(config, p.Spec.Configuration.Name) {
-			return pointer(labelPath("")), fmt.Sprintf("pool %s has other content, for which the node drains and reboots", p.Name), nil
+			why = fmt.Sprintf("pool %s has other content, for which the node drains and reboots", p.Name)
+			return pointer(labelPath("")), why, nil
 		}
 	case configKind:
 		return "", "nodes drain and reboot for the change", nil

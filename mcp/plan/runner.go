@@ -223,7 +223,7 @@ func (x *reconciler) release(ctx context.Context) error {
 	ctx, cancel := reconcile.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for range 3 {
-		rec, err := readRecord(ctx, x.o.API, x.o.Namespace, x.o.Plan.ID)
+		rec, err := readRecord(ctx, x.run.o.API, x.run.o.Namespace, x.run.o.Plan.ID)
 		if absent(err) {
 			return nil
 		}
@@ -234,7 +234,7 @@ func (x *reconciler) release(ctx context.Context) error {
 			return nil
 		}
 		rec.Progress.Holder = ""
-		if err := rec.store(ctx, x.o.API, nil); !apierrors.IsConflict(err) {
+		if err := rec.store(ctx, x.run.o.API, nil); !apierrors.IsConflict(err) {
 			return err
 		}
 	}

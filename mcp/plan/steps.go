@@ -171,7 +171,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	}
 	x.doubt = time.Time{}
 	x.waiting(s, l.why)
-	res = reconcile.Result{At: x.now.Add(x.o.Poll), Jobs: l.jobs, Watches: l.more}
+	res = reconcile.Result{At: x.now.Add(x.run.o.Poll), Jobs: l.jobs, Watches: l.more}
 	if !l.at.IsZero() {
 		res.At = l.at
 	}
@@ -263,7 +263,7 @@ func (x *pass) overdue(s *Step, sp StepProgress, l look) error {
 		sp.Moved = moved.UTC()
 		x.rec.Progress.Steps[s.ID] = sp // stored with the next renewal
 	}
-	if x.now.Sub(moved) < x.o.Stall {
+	if x.now.Sub(moved) < x.run.o.Stall {
 		return nil
 	}
 	stalled := &StalledError{Pools: l.wait, Since: moved}

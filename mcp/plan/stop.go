@@ -94,14 +94,14 @@ func (r *Report) add(list *[]Item, item Item) {
 func (x *pass) beginStop() {
 	p := &x.rec.Progress
 	p.Report = nil
-	switch x.o.Mode {
+	switch x.run.o.Mode {
 	case Hold:
 		p.State = StateHeld
 	case Freeze:
 		p.State = StateFreezing
 	default:
 		p.State = StateRestoring
-		p.AllowReboots = x.o.Mode == RestoreWithReboots
+		p.AllowReboots = x.run.o.Mode == RestoreWithReboots
 	}
 }
 
