@@ -101,21 +101,6 @@ func TestCapacityAndOrder(t *testing.T) {
 	}
 }
 
-// A node whose new config cannot be reconciled does not go first after the
-// pool has moved on; a degraded one does, since it may drain anyhow.
-func TestNewConfigAfterFailure(t *testing.T) {
-	x := mcptest.Worker("x", mcptest.Desired("N"), mcptest.State("Unreconcilable"), mcptest.Reason("can't reconcile config O with N: no"))
-	y := mcptest.Worker("y", mcptest.Age(1))
-	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N2")), x, y)
-	if sel := mcp.Candidates(in, "worker"); !cmp.Equal(sel.Nodes, []string{"y"}) || sel.Capacity != 1 || sel.Candidates != 2 || sel.Held != 0 {
-		t.Errorf("%+v", sel)
-	}
-	mcptest.State("Degraded")(&in.Nodes[0])
-	if sel := mcp.Candidates(in, "worker"); !cmp.Equal(sel.Nodes, []string{"x"}) || sel.Held != 1 {
-		t.Errorf("%+v", sel)
-	}
-}
-
 func TestOperatorNode(t *testing.T) {
 	in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("master", "N"), mcptest.Pool("worker", "N")), mcptest.Master("m0"), mcptest.Master("m1"), mcptest.Worker("w0"), mcptest.Worker("w1"))
 	in.Pods = []corev1.Pod{mcptest.OperatorPod("o", "m0")}

@@ -297,23 +297,6 @@ func TestP1MaxUnavailable(t *testing.T) {
 	})
 }
 
-// P2: the counts of a pool fit together.
-func TestP2Counts(t *testing.T) {
-	checkDecisions(t, func(t *rapid.T, d decided) {
-		if d.o.ImageModeStatusReporting {
-			return
-		}
-		for _, p := range d.s.Pools() {
-			st := d.s.Status(p, mcfgv1.MachineConfigPoolStatus{}, mcptest.Epoch)
-			total := st.MachineCount
-			if st.UpdatedMachineCount > total || st.DegradedMachineCount > total || st.UnavailableMachineCount > total ||
-				st.ReadyMachineCount > st.UpdatedMachineCount || st.ReadyMachineCount+st.UnavailableMachineCount > total {
-				t.Fatalf("%s: %s", p, mcptest.Brief(st))
-			}
-		}
-	})
-}
-
 // P3: a node counts in one pool or in none.
 func TestP3CountedOnce(t *testing.T) {
 	checkDecisions(t, func(t *rapid.T, d decided) {
@@ -324,18 +307,6 @@ func TestP3CountedOnce(t *testing.T) {
 					t.Fatalf("node %s counts in %s and %s", name, other, p)
 				}
 				counted[name] = p
-			}
-		}
-	})
-}
-
-// P5: a paused pool is left alone.
-func TestP5Paused(t *testing.T) {
-	checkDecisions(t, func(t *rapid.T, d decided) {
-		for _, p := range d.s.Pools() {
-			sel := d.s.Candidates(p)
-			if d.s.Pool(p).Spec.Paused && (len(sel.Nodes) > 0 || len(sel.Boots) > 0 || len(d.s.Taints(p)) > 0) {
-				t.Fatalf("%s is paused: %+v", p, sel)
 			}
 		}
 	})
