@@ -105,7 +105,8 @@ func (o *Flags) check() error {
 func (o *Flags) checkLists() error {
 	for _, allow := range o.allow {
 		name, why, _ := strings.Cut(allow, "=")
-		known := slices.ContainsFunc(rules.Default(rules.Options{}), func(c preconditions.Check) bool { return c.Name() == name })
+		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
+		known := slices.ContainsFunc(rules.Default(rules.Options{}), isNamed)
 		if why == "" || !known {
 			return program.Usagef("-allow %s: not the name of a check, =, and why", allow)
 		}
