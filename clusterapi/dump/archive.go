@@ -24,7 +24,7 @@ func (c *collection) archive(stream io.Reader) error {
 	stored := &countingReader{r: &contextReader{c.ctx, stream}}
 	buffered := bufio.NewReaderSize(stored, 1<<16)
 	var r io.Reader = buffered
-	magic, _ := buffered.Peek(6)
+	magic, _ := buffered.Peek(10)
 	for _, format := range otherFormats {
 		if strings.HasPrefix(string(magic), format.magic) {
 			return fmt.Errorf("it is a %s archive, which is not read: only .tar and .tar.gz are", format.name)
@@ -74,7 +74,7 @@ var otherFormats = []struct{ name, magic string }{
 	{".zip", "PK\x03\x04"},
 	{".zip", "PK\x05\x06"}, // an empty one
 	{".tar.xz", "\xfd7zXZ\x00"},
-	{".tar.bz2", "BZh"},
+	{".tar.bz2", "BZh91AY&SY"},
 	{".tar.zst", "\x28\xb5\x2f\xfd"},
 	{".7z", "7z\xbc\xaf\x27\x1c"},
 }

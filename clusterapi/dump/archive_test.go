@@ -283,6 +283,7 @@ func TestArchivesInFolders(t *testing.T) {
 		{"two", map[string]string{"a.tar": archive, "b/c.tar.gz": archive}, "2 archives, of which one is to be opened: a.tar, b/c.tar.gz"},
 		{".zip", map[string]string{"a.zip": "PK\x03\x04..."}, "a.zip: it is a .zip archive, which is not read: only .tar and .tar.gz are"},
 		{".tar.xz", map[string]string{"mg.tar.xz": "\xfd7zXZ\x00..."}, "mg.tar.xz: it is a .tar.xz archive"},
+		{".tar.bz2", map[string]string{"mg.tar.bz2": "BZh91AY&SY..."}, "mg.tar.bz2: it is a .tar.bz2 archive"},
 		{"another name", map[string]string{"mg.tar": "\xfd7zXZ\x00..."}, "mg.tar: it is a .tar.xz archive"},
 		{"no archive", map[string]string{"a.tar": "x"}, "no object could be read: the archive cannot be read to its end"},
 	} {

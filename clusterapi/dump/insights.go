@@ -157,8 +157,8 @@ func insightsMayHold(rel string) bool {
 	return slices.Contains(insightsFolders, parts[0]) && len(parts) <= 5 && !slices.Contains(parts, "logs")
 }
 
-// mayBeInsights reports whether a file is one of an Insights archive, if that is
-// one: which is known at the end of a stream.
+// mayBeInsights reports whether a file may be one of an Insights archive. Whether it
+// is one shows at the end of a stream.
 func mayBeInsights(name string) bool {
 	if path.Ext(name) != ".json" {
 		return false

@@ -151,7 +151,11 @@ func TestRealInsights(t *testing.T) {
 	alone := fstest.MapFS{"a/insights-2026-01-02.tar.gz": {Data: pack(t, tree, true, false)}, "a/README": {Data: []byte("x")}}
 	check(t, mustOpen(t, alone, dump.Options{}), answers)
 	// Values of nodes are anonymised, those of ClusterOperators are not.
-	for kind, want := range map[string]bool{"v1 Node": true, "config.openshift.io/v1 ClusterOperator": false} {
+	for kind, want := range map[string]bool{
+		"v1 Node":                                true,
+		"config.openshift.io/v1 ClusterOperator": false,
+		"machineconfiguration.openshift.io/v1 MachineConfig": true,
+	} {
 		list, _ := folder.List(t.Context(), gvk(kind), clusterapi.ListOptions{})
 		checktest.Equal(t, want, dump.Redacted(&list.Items[0]), "%s is redacted", kind)
 	}

@@ -14,7 +14,8 @@ import (
 // Redacted reports whether values of an object have been replaced: those of a Secret
 // by the text of oc adm inspect ("12 bytes long"), or any by the x of an Insights
 // archive ("xxxx-xx"). What such an object contains is not known; which keys it has
-// is. It is false for nil.
+// is. MachineConfigs of Insights archives, which lack files and users, are redacted,
+// too: two of them that look alike may differ. It is false for nil.
 func Redacted(obj *unstructured.Unstructured) bool {
 	if obj == nil {
 		return false
@@ -29,8 +30,13 @@ func Redacted(obj *unstructured.Unstructured) bool {
 			}
 		}
 	}
-	return anonymised(obj.Object)
+	_, cut := obj.GetAnnotations()[insightsSize]
+	return cut || anonymised(obj.Object)
 }
+
+// insightsSize is the annotation of an object of an Insights archive that has less than
+// the cluster's.
+const insightsSize = "insights.operator.openshift.io/cr-size"
 
 // anonymised reports whether a value has a text that an Insights archive replaced.
 func anonymised(value any) bool {

@@ -97,6 +97,14 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
+// An Insights archive has the time and the alerts of its cluster.
+func TestInsights(t *testing.T) {
+	code, out, errs := run(t, "-dump", filepath.Join(testdata.Dir(t), "insights-4.7"))
+	checktest.Equal(t, 1, code, "exit, since a critical alert fires")
+	checktest.Has(t, out, "Update to 4.7.16 successfully completed at 2021-07-07T11:42:56Z", "Cluster version operator has disappeared")
+	checktest.Has(t, errs, "warning: Node: all or some are not collected in this recording: whether nodes are updated is unknown")
+}
+
 // A recording without what decides leaves the answer unknown.
 func TestUnknown(t *testing.T) {
 	var archive bytes.Buffer
