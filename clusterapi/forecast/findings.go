@@ -242,7 +242,8 @@ func (f *Forecast) takeChanges(p *preview.Preview) {
 		}
 	}
 	if n := len(refused.Objects); n > 0 {
-		refused.Message = fmt.Sprintf("the API server refuses %s of the release, and %d are behind", text.Plural(n, "object"), behind)
+		refused.Message = fmt.Sprintf("the API server refuses %s of the release, which %d others stand behind",
+			text.Plural(n, "object"), behind)
 		refused.Remedy = "change or delete each object such that the release can be applied"
 		f.add(partChanges, "Preview", refused)
 	}
@@ -252,11 +253,15 @@ func (f *Forecast) takeChanges(p *preview.Preview) {
 		f.add(partChanges, "Preview", overwritten)
 	}
 	if len(p.Implicit) > 0 {
-		f.add(partChanges, "Preview", preconditions.Finding{Severity: preconditions.Info, Reason: reasonImplicit,
-			Message: "the update enables capabilities that the ClusterVersion does not ask for, for good: " + strings.Join(p.Implicit, ", ")})
+		implicit := preconditions.Finding{Severity: preconditions.Info, Reason: reasonImplicit}
+		implicit.Message = "the update enables capabilities for good that the ClusterVersion does not ask for: " +
+			strings.Join(p.Implicit, ", ")
+		f.add(partChanges, "Preview", implicit)
 	}
 	if n := p.Count(preview.Unknown); n > 0 {
-		f.addUnknown(partChanges, "Preview", preconditions.Finding{Severity: preconditions.Warning, Reason: reasonNotCollected,
-			Message: text.Plural(n, "object") + " of the release were not collected: whether the update changes them is not known"})
+		unknown := preconditions.Finding{Severity: preconditions.Warning, Reason: reasonNotCollected}
+		unknown.Message = text.Plural(n, "object") +
+			" of the release were not collected: whether the update changes them is not known"
+		f.addUnknown(partChanges, "Preview", unknown)
 	}
 }

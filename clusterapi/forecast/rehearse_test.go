@@ -3,14 +3,21 @@ package forecast_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -97,6 +104,9 @@ func TestWhatIf(t *testing.T) {
 			o.Nodes = map[string]int{"worker": 9}
 			o.Pools = map[string]forecast.PoolChange{"worker": {MaxUnavailable: &two}}
 		}, forecast.Completed, ""},
+		{"a controller whose calls all fail", func(o *forecast.RehearseOptions) {
+			o.Calls = reconcile.Faults{Before: 1, Processes: []string{"rollout"}}
+		}, forecast.Stuck, "Reconciler "},
 		{"no workers", func(o *forecast.RehearseOptions) { o.Nodes = map[string]int{"worker": 0} }, forecast.Completed, ""},
 		{"half of what is degraded is healed", func(o *forecast.RehearseOptions) {
 			degraded(o)
@@ -145,5 +155,33 @@ func TestRehearseOptions(t *testing.T) {
 		tt.change(&o)
 		_, err := forecast.Rehearse(context.Background(), o)
 		checktest.ErrorHas(t, tt.want, err)
+	}
+}
+
+// A recording without operators, pods or anything else but nodes and pools is
+// rehearsed too; a cause that was made up says so.
+func TestAssumed(t *testing.T) {
+	o := well(t)
+	dir := filepath.Join(testdata.Dir(t), "clusters", "not-upgrading")
+	files := fstest.MapFS{}
+	for _, kind := range []string{"cv", "mcp", "node", "mc"} {
+		data := checktest.Get(os.ReadFile(filepath.Join(dir, "not-upgrading-"+kind+".yaml")))(t)
+		files["cluster-scoped-resources/config.openshift.io/"+kind+".yaml"] = &fstest.MapFile{Data: data}
+	}
+	o.Reader = checktest.Get(dump.Open(t.Context(), files, dump.Options{}))(t)
+	written, _, err := forecast.Rest(t.Context(), o, 24*time.Hour)
+	checktest.OK(t, err)
+	checktest.Same(t, []string(nil), written)
+	r := checktest.Get(forecast.Rehearse(t.Context(), o))(t)
+	checktest.Equal(t, forecast.Completed, r.Outcome, "why: %v", r.Why)
+	all := strings.Join(r.Assumed, "\n")
+	checktest.Has(t, all, "these ClusterOperators were not recorded, and are well at 4.14.1: ", "pods were not recorded",
+		"the ControllerConfig was not recorded: the control plane is HighlyAvailable")
+
+	o.Faults = map[string]simulation.Fault{"operator/dns": {Kind: simulation.FaultDegraded}}
+	r = checktest.Get(forecast.Rehearse(t.Context(), o))(t)
+	checktest.Equal(t, forecast.Stuck, r.Outcome, "why: %v", r.Why)
+	if !r.Why[0].Assumed {
+		t.Errorf("%s is about an operator that was not recorded", r.Why[0])
 	}
 }

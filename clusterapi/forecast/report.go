@@ -319,7 +319,9 @@ func (f *Forecast) outcome() {
 		found.Same = append(found.Same, *other)
 	}
 	f.Findings = slices.DeleteFunc(f.Findings, func(other Finding) bool {
-		return slices.ContainsFunc(found.Same, func(same Finding) bool { return same.Check == other.Check && same.Reason == other.Reason })
+		return slices.ContainsFunc(found.Same, func(same Finding) bool {
+			return same.Check == other.Check && same.Reason == other.Reason
+		})
 	})
 	f.Findings = append(f.Findings, found)
 }

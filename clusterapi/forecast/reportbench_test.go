@@ -28,7 +28,9 @@ type copied struct {
 	id string
 }
 
-func (c copied) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (c copied) Get(
+	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, error) {
 	o, err := c.Reader.Get(ctx, gvk, key)
 	if err != nil || gvk.Kind != "ClusterVersion" {
 		return o, err
@@ -39,7 +41,9 @@ func (c copied) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.
 
 // A hundred copies of the recorded clusters, with and without what a release changes.
 func BenchmarkFleet(b *testing.B) {
-	names := []string{"4.14.1-degraded", "4.14.1-workers-started-updating-multiple-pools", "not-upgrading", "4.15.0-ec2-early"}
+	names := []string{
+		"4.14.1-degraded", "4.14.1-workers-started-updating-multiple-pools", "not-upgrading", "4.15.0-ec2-early",
+	}
 	var clusters []forecast.Cluster
 	for i := range 100 {
 		reader := copied{recorded(b, names[i%len(names)]), fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)}
@@ -64,8 +68,9 @@ func BenchmarkUpdate(b *testing.B) {
 	one, share := intstr.FromInt32(1), intstr.FromString("10%")
 	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	o := simulation.Options{
-		Clock: clock, Release: payload.Release(images[0].Payload), ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.18"},
-		Pools: []simulation.Pool{{Nodes: 40, MaxUnavailable: &share}},
+		Clock: clock, Release: payload.Release(images[0].Payload),
+		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.18"},
+		Pools:          []simulation.Pool{{Nodes: 40, MaxUnavailable: &share}},
 	}
 	for i := range 30 {
 		o.Workloads = append(o.Workloads, simulation.Workload{
@@ -77,7 +82,8 @@ func BenchmarkUpdate(b *testing.B) {
 	updater := checktest.Get(clusterupdate.New(clusterupdate.Options{
 		API: cluster, Payloads: images, Graph: graph.Static(updates), Verifier: signature.Insecure(), Clock: clock,
 	}))(b)
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}, cluster.Process(), updater.Process())
+	virtual := reconcile.VirtualOptions{Cluster: cluster, Clock: clock, Seed: 1}
+	v := reconcile.NewVirtual(virtual, cluster.Process(), updater.Process())
 	checktest.OK(b, v.RunUntil(v.Now().Add(10*time.Minute)))
 	v.Close()
 	for _, runs := range []int{0, 1} {

@@ -12,6 +12,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -385,7 +386,7 @@ func (r *run) causes(ctx context.Context, failed error) ([]Cause, error) {
 	var f *failure
 	if errors.As(failed, &f) {
 		object := view.Resource{Kind: "Reconciler", Name: f.subject}
-		causes = append(causes, Cause{Chain: view.Chain{{Object: &object, State: "failing", Message: f.err.Error(), Since: &f.since}}})
+		causes = append(causes, Cause{Chain: view.Chain{{Object: &object, State: "failing", Message: f.err.Error(), Since: &f.since}}, Assumed: r.simulated(f)})
 	}
 	s, err := view.ReadStatus(ctx, r.cluster, view.StatusOptions{
 		Now: r.driver.Now(), Components: preview.Components(r.scene.images[len(r.scene.images)-1].Payload),
@@ -408,7 +409,28 @@ func (r *run) causes(ctx context.Context, failed error) ([]Cause, error) {
 		}
 		causes = append(causes, Cause{Chain: chain})
 	}
+	for i := range causes {
+		causes[i].Assumed = causes[i].Assumed || r.scene.madeUp(ctx, causes[i].Chain)
+	}
 	return sortCauses(causes), nil
+}
+
+// simulated reports whether a failure is one of the rehearsal, not of the cluster.
+func (r *run) simulated(f *failure) bool {
+	return !strings.HasPrefix(f.subject, "plan/") && !strings.HasPrefix(f.subject, "clusterversion/")
+}
+
+// madeUp reports whether a chain leads through an object that the Reader does not have,
+// and may not know of.
+func (s *scene) madeUp(ctx context.Context, chain view.Chain) bool {
+	return slices.ContainsFunc(chain, func(l view.Link) bool {
+		if l.Object == nil {
+			return false
+		}
+		gvk := schema.GroupVersionKind{Group: l.Object.Group, Version: "v1", Kind: l.Object.Kind}
+		_, err := s.o.Reader.Get(ctx, gvk, clusterapi.Key(l.Object.Namespace, l.Object.Name))
+		return errors.Is(err, clusterapi.ErrNotCollected)
+	})
 }
 
 // degradedPools are chains to the nodes of degraded pools, which the operator of

@@ -197,7 +197,9 @@ type section struct {
 
 // sections sorts the findings: what blocks, what is to know, what is not known.
 func (f *Forecast) sections() []section {
-	all := []section{{title: "Blocking"}, {title: "Not decided"}, {title: "Warnings"}, {title: "Not known"}, {title: "Notes"}}
+	all := []section{
+		{title: "Blocking"}, {title: "Not decided"}, {title: "Warnings"}, {title: "Not known"}, {title: "Notes"},
+	}
 	for _, found := range f.Findings {
 		i := 4
 		switch {

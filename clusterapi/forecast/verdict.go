@@ -52,7 +52,8 @@ func partOf(check string) Part {
 		return partRelease
 	case "ClusterVersionUpgradeable", "ClusterOperators", "OperatorCompatibility", "DeprecatedAPIs", "KernelModules":
 		return partOperators
-	case "PoolsPaused", "PoolsDegraded", "PoolsUpdating", "KubeletSkew", "NodesUnavailable", "RHELNodes", "CgroupV1", "Runc":
+	case "PoolsPaused", "PoolsDegraded", "PoolsUpdating", "KubeletSkew",
+		"NodesUnavailable", "RHELNodes", "CgroupV1", "Runc":
 		return partNodes
 	case "SpareCapacity", "MaxUnavailable", "DisruptionBudgets":
 		return partDrains
@@ -126,7 +127,8 @@ func (f *Forecast) sort() {
 		return -weight
 	}
 	slices.SortStableFunc(f.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(slices.Index(parts, a.Part), slices.Index(parts, b.Part)))
+		byPart := cmp.Compare(slices.Index(parts, a.Part), slices.Index(parts, b.Part))
+		return cmp.Or(cmp.Compare(weight(a), weight(b)), byPart)
 	})
 	for _, list := range []*[]string{&f.Collect, &f.Assumed} {
 		slices.Sort(*list)

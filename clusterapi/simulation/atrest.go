@@ -279,15 +279,15 @@ func (s *settlement) operators(ctx context.Context, releases []Release) error {
 	own := s.cluster.releaseByVersion(releases[0].Version)
 	for _, o := range own.Operators {
 		stored, err := clusterapi.GetShared(ctx, s.cluster, kindClusterOperator, clusterapi.Key("", o.Name))
-		switch {
-		case absent(err):
+		if err != nil && !absent(err) {
+			return err
+		}
+		if err != nil || saysNothing(stored) {
 			missing = append(missing, o.Name)
-			if err := s.operatorAtRest(ctx, own, o.Name); err != nil {
+			if err := s.operatorAtRest(ctx, own, o.Name, stored); err != nil {
 				return err
 			}
 			continue
-		case err != nil:
-			return err
 		}
 		wanted := s.recordedVersions(stored)
 		_, err = change(ctx, s.p, stored, true, func(co *configv1.ClusterOperator) {
@@ -328,14 +328,30 @@ func (s *settlement) recordedVersions(stored *clusterapi.Object) []configv1.Oper
 	return nil
 }
 
-// operatorAtRest stores an operator that is well.
-func (s *settlement) operatorAtRest(ctx context.Context, r *release, name string) error {
+// saysNothing reports whether a ClusterOperator has no status: a release has made it,
+// and no operator.
+func saysNothing(o *clusterapi.Object) bool {
+	co, err := clusterapi.As[configv1.ClusterOperator](o)
+	return err == nil && len(co.Status.Conditions) == 0 && len(co.Status.Versions) == 0
+}
+
+// operatorAtRest stores an operator that is well, in place of one that says nothing; nil
+// means that there is none.
+func (s *settlement) operatorAtRest(ctx context.Context, r *release, name string, stored *clusterapi.Object) error {
 	b := &builder{cluster: s.cluster, release: r, now: s.now}
 	u, err := b.operatorAtRest(r.operators[name])
 	if err != nil {
 		return err
 	}
-	return s.cluster.Load(u)
+	if stored == nil {
+		return s.cluster.Load(u)
+	}
+	well, err := clusterapi.FromUnstructured[configv1.ClusterOperator](u)
+	if err != nil {
+		return err
+	}
+	_, err = change(ctx, s.p, stored, true, func(co *configv1.ClusterOperator) { co.Status = well.Status })
+	return err
 }
 
 // pools stores the pools with the status that the machine-config controller writes.

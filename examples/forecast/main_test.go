@@ -43,9 +43,9 @@ func TestUsage(t *testing.T) {
 		"-o svg":                             "it needs -rehearse",
 		"-nodes worker=1":                    "-rehearse is missing",
 		"-rehearse -1":                       "-rehearse is missing or below 0",
-		"-rehearse 1 -nodes worker":          "-nodes worker: not a pool",
+		"-rehearse 1 -nodes worker":          "-nodes worker: not as infra=2",
 		"-rehearse 1 -max-unavailable x=0":   "-max-unavailable x=0: not a pool",
-		"-plan-to x":                         "-plan-to x: ",
+		"-plan-to x":                         "not a version such as 4.18.3",
 		"-plan none":                         "-plan none: not full, canary or control-plane-only",
 		"-allow Channel":                     "-allow Channel: not the name of a check",
 		"-allow Channel=":                    "-allow Channel=: not the name of a check",
@@ -82,7 +82,8 @@ func TestRecorded(t *testing.T) {
 		"    Also found by ClusterOperators\n", "\nTo collect: oc adm inspect --all-namespaces with each of:")
 	args := []string{"-strict", "-dump", dir, "-to", "4.15.0"}
 	for _, check := range []string{
-		"UpdateInProgress", "ClusterVersionUpgradeable", "ClusterOperators", "ClusterVersionRecommendedUpdate", "Channel", "KubeletSkew",
+		"UpdateInProgress", "ClusterVersionUpgradeable", "ClusterOperators", "ClusterVersionRecommendedUpdate",
+		"Channel", "KubeletSkew",
 	} {
 		args = append(args, "-allow", check+"=a test")
 	}
@@ -96,18 +97,21 @@ func TestRecorded(t *testing.T) {
 	checktest.Equal(t, "Blocked 4.14.1 4.15.0", f.Verdict+" "+f.From+" "+f.To, "JSON")
 
 	graph := filepath.Join(t.TempDir(), "stable-4.15_amd64.json")
-	const text = `{"nodes": [{"version": "4.14.1", "payload": "a"}, {"version": "4.15.0", "payload": "b"}], "edges": [[0, 1]]}`
+	const text = `{"nodes": [{"version": "4.14.1", "payload": "a"}, {"version": "4.15.0", "payload": "b"}],
+"edges": [[0, 1]]}`
 	checktest.OK(t, os.WriteFile(graph, []byte(text), 0o600))
-	code, out, _ = run(t, "-dump", dir, "-dump", filepath.Join(data, "clusters", "not-upgrading"), "-to", "4.15.0", "-graph", graph,
-		"-o", "markdown")
+	other := filepath.Join(data, "clusters", "not-upgrading")
+	code, out, _ = run(t, "-dump", dir, "-dump", other, "-to", "4.15.0", "-graph", graph, "-o", "markdown")
 	checktest.Equal(t, 1, code, "fleet: exit")
-	checktest.Has(t, out, "# Update of 2 clusters to 4.15.0\n", " | 4.14.1 | 4.15.0 | Blocked | ", " | Warnings | ", "- 4.15.0\n")
+	checktest.Has(t, out, "# Update of 2 clusters to 4.15.0\n", " | 4.14.1 | 4.15.0 | Blocked | ", " | Warnings | ",
+		"- 4.15.0\n")
 }
 
 // What cannot be read is neither yes nor no.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
-	const cv = `{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","metadata":{"name":"version"},"spec":{"channel":"stable-4.18"},
+	const cv = `{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","metadata":{"name":"version"},
+"spec":{"channel":"stable-4.18"},
 "status":{"desired":{"version":"4.18.5"},"history":[{"state":"Completed","version":"4.18.5"}]}}`
 	checktest.OK(t, os.WriteFile(filepath.Join(dir, "cv.json"), []byte(cv), 0o600))
 	for args, want := range map[string]string{
@@ -143,7 +147,8 @@ func TestForecastAndUpdate(t *testing.T) {
 	}
 	var out strings.Builder
 	says := func(who, outcome string, control, total time.Duration) {
-		fmt.Fprintf(&out, "%-9s %s: %s, control plane after %s, all after %s\n", who, to, outcome, control.Round(time.Minute), total.Round(time.Minute))
+		fmt.Fprintf(&out, "%-9s %s: %s, control plane after %s, all after %s\n",
+			who, to, outcome, control.Round(time.Minute), total.Round(time.Minute))
 	}
 	fmt.Fprintf(&out, "forecast  %s to %s: %s, %d objects change\n", from, to, f.Verdict(), len(wanted))
 	says("rehearsal", string(f.Rehearsal.Outcome), f.Rehearsal.ControlPlane, f.Rehearsal.Total)
@@ -156,7 +161,8 @@ func TestForecastAndUpdate(t *testing.T) {
 	done := cv.Status.History[0]
 	control, total := done.CompletionTime.Sub(start), cluster.Clock.Now().Sub(start)
 	says("update", string(done.State), control, total)
-	fmt.Fprintf(&out, "differ    control plane by %s, all by %s\n", share(control, f.Rehearsal.ControlPlane), share(total, f.Rehearsal.Total))
+	fmt.Fprintf(&out, "differ    control plane by %s, all by %s\n",
+		share(control, f.Rehearsal.ControlPlane), share(total, f.Rehearsal.Total))
 	unforeseen := 0
 	for _, moved := range checktest.Get(f.Changes.Check(t.Context(), cluster))(t) {
 		if wanted[moved.Object.String()] == "" {

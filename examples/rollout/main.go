@@ -28,6 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
+	"github.com/clusterupdate/clusterupdate/examples/internal/nodes"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
@@ -86,7 +87,7 @@ func (o *options) rehearse(ctx context.Context) (*forecast.Rehearsal, error) {
 	if err != nil {
 		return nil, program.Usagef("%w", err)
 	}
-	broken, err := parseFaults(o.broken)
+	broken, err := nodes.ParseFaults(o.broken)
 	if err != nil {
 		return nil, program.Usagef("-break %w", err)
 	}
@@ -104,7 +105,8 @@ func (o *options) rehearse(ctx context.Context) (*forecast.Rehearsal, error) {
 		return nil, program.Usagef("%w", err)
 	}
 	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{
-		Reader: recording{cluster, c.Clock.Now()}, From: images[0], To: images[1], Seed: o.seed, Until: o.until, Faults: broken, Plan: canary,
+		Reader: rehearsal.Recorded{Cluster: cluster, Now: c.Clock.Now()}, From: images[0], To: images[1],
+		Seed: o.seed, Until: o.until, Faults: broken, Plan: canary,
 		Calls: reconcile.Faults{Before: o.failing / 2, After: o.failing / 2, Processes: []string{"rollout", "plan canary"}},
 	})
 	if err != nil && ctx.Err() == nil {
@@ -112,15 +114,6 @@ func (o *options) rehearse(ctx context.Context) (*forecast.Rehearsal, error) {
 	}
 	return r, err
 }
-
-// recording is a cluster that knows its time.
-type recording struct {
-	*simulation.Cluster
-	now time.Time
-}
-
-// Time is when the rehearsal begins.
-func (r recording) Time() time.Time { return r.now }
 
 // cluster is the simulated cluster that the flags describe.
 func (o *options) cluster() (c simulation.Options, err error) {
@@ -134,11 +127,11 @@ func (o *options) cluster() (c simulation.Options, err error) {
 	case !(o.failing >= 0 && o.failing <= 0.5):
 		return c, fmt.Errorf("-faults must be from 0 to 0.5")
 	}
-	limit, err := parseLimit(o.maxUnavailable)
+	limit, err := nodes.ParseLimit(o.maxUnavailable)
 	if err != nil {
 		return c, fmt.Errorf("-max-unavailable %w", err)
 	}
-	c.Pools, err = parsePools(o.pools, limit)
+	c.Pools, err = nodes.ParsePools(o.pools, limit)
 	if err != nil {
 		return c, fmt.Errorf("-pools %w", err)
 	}
@@ -156,7 +149,7 @@ func (o *options) cluster() (c simulation.Options, err error) {
 
 // plan is the canary plan that the flags describe, nil without one.
 func (o *options) plan(ctx context.Context, cluster *simulation.Cluster, to *payload.Image) (*plan.Plan, error) {
-	sizes, err := parseSizes(o.canary)
+	sizes, err := nodes.ParseSizes(o.canary)
 	if err != nil {
 		return nil, fmt.Errorf("-canary %w", err)
 	}

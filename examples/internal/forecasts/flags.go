@@ -7,16 +7,15 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/examples/internal/nodes"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph"
@@ -106,7 +105,8 @@ func (o *Flags) check() error {
 func (o *Flags) checkLists() error {
 	for _, allow := range o.allow {
 		name, why, _ := strings.Cut(allow, "=")
-		known := slices.ContainsFunc(rules.Default(rules.Options{}), func(c preconditions.Check) bool { return c.Name() == name })
+		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
+		known := slices.ContainsFunc(rules.Default(rules.Options{}), isNamed)
 		if why == "" || !known {
 			return program.Usagef("-allow %s: not the name of a check, =, and why", allow)
 		}
@@ -120,19 +120,18 @@ func (o *Flags) checkLists() error {
 	o.forecast.Rehearse = r
 	for _, limit := range o.limits {
 		pool, text, _ := strings.Cut(limit, "=")
-		value := intstr.Parse(text)
-		if n, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, true); err != nil || n < 1 {
+		value, err := nodes.ParseLimit(text)
+		if err != nil || value == nil || pool == "" {
 			return program.Usagef("-max-unavailable %s: not a pool, =, and a number above 0 or a percentage", limit)
 		}
-		r.Pools[pool] = forecast.PoolChange{MaxUnavailable: &value}
+		r.Pools[pool] = forecast.PoolChange{MaxUnavailable: value}
 	}
-	for _, nodes := range o.nodes {
-		pool, text, _ := strings.Cut(nodes, "=")
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return program.Usagef("-nodes %s: not a pool, =, and a number", nodes)
-		}
-		r.Nodes[pool] = n
+	pools, err := nodes.ParsePools(o.nodes, nil)
+	if err != nil {
+		return program.Usagef("-nodes %w", err)
+	}
+	for _, pool := range pools {
+		r.Nodes[pool.Name] = pool.Nodes
 	}
 	return nil
 }
@@ -164,8 +163,8 @@ func (o *Flags) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cl
 		}
 		o.forecast.Releases = images
 		o.forecast.To = images[1].Version()
-		o.forecast.Preflight.Input.Now = cluster.Clock.Now()
-		return []forecast.Cluster{{Name: "simulated", Reader: cluster}}, nil
+		recorded := rehearsal.Recorded{Cluster: cluster.Cluster, Now: cluster.Clock.Now()}
+		return []forecast.Cluster{{Name: "simulated", Reader: recorded}}, nil
 	}
 	if err := o.releases(ctx); err != nil {
 		return nil, err

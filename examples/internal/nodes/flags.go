@@ -1,4 +1,5 @@
-package main
+// Package nodes reads what programs are told of nodes and pools on the command line.
+package nodes
 
 import (
 	"fmt"
@@ -11,9 +12,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
-// parseLimit reads how many nodes go down at a time: a number or a percentage. Empty
+// ParseLimit reads how many nodes go down at a time: a number or a percentage. Empty
 // is nil.
-func parseLimit(text string) (*intstr.IntOrString, error) {
+func ParseLimit(text string) (*intstr.IntOrString, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -24,8 +25,8 @@ func parseLimit(text string) (*intstr.IntOrString, error) {
 	return &limit, nil
 }
 
-// parsePools reads pools and how many nodes they have, as in infra=2.
-func parsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, error) {
+// ParsePools reads pools and how many nodes they have, as in infra=2.
+func ParsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, error) {
 	var pools []simulation.Pool
 	for _, text := range texts {
 		name, count, _ := strings.Cut(text, "=")
@@ -38,8 +39,8 @@ func parsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, e
 	return pools, nil
 }
 
-// parseSizes reads sizes of groups.
-func parseSizes(texts []string) ([]int, error) {
+// ParseSizes reads sizes of groups.
+func ParseSizes(texts []string) ([]int, error) {
 	var sizes []int
 	for _, text := range texts {
 		n, err := strconv.Atoi(text)
@@ -57,8 +58,8 @@ var faults = []simulation.FaultKind{
 	simulation.FaultNodeReturnsOld, simulation.FaultNodeVanishes,
 }
 
-// parseFaults reads nodes and what is wrong with them, as in worker-1=NodeDegraded.
-func parseFaults(texts []string) (map[string]simulation.Fault, error) {
+// ParseFaults reads nodes and what is wrong with them, as in worker-1=NodeDegraded.
+func ParseFaults(texts []string) (map[string]simulation.Fault, error) {
 	out := map[string]simulation.Fault{}
 	for _, text := range texts {
 		node, kind, _ := strings.Cut(text, "=")
