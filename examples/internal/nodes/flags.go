@@ -1,4 +1,4 @@
-// Package nodes reads what programs are told of nodes and pools on the command line.
+// Package nodes reads nodes and pools, and what breaks them, from the command line.
 package nodes
 
 import (
