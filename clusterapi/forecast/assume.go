@@ -72,12 +72,16 @@ func (g *gaps) lacks(gk schema.GroupKind) bool {
 }
 
 // Get implements [clusterapi.Reader]. Forks do not call it: they list.
-func (g *gaps) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (g *gaps) Get(
+	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, error) {
 	return g.inner.Get(ctx, gvk, key)
 }
 
 // List implements [clusterapi.Reader].
-func (g *gaps) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+func (g *gaps) List(
+	ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions,
+) (*unstructured.UnstructuredList, error) {
 	list, err := g.inner.List(ctx, gvk, o)
 	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {
 		return nil, err
@@ -90,7 +94,9 @@ func (g *gaps) List(ctx context.Context, gvk schema.GroupVersionKind, o clustera
 	if list == nil {
 		list = &unstructured.UnstructuredList{}
 	}
-	list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(u unstructured.Unstructured) bool { return acts(gvk, &u) })
+	list.Items = slices.DeleteFunc(
+		slices.Clone(list.Items), func(u unstructured.Unstructured) bool { return acts(gvk, &u) },
+	)
 	seen := make(map[types.UID]bool, len(list.Items))
 	for i := range list.Items {
 		uid := list.Items[i].GetUID()
@@ -124,7 +130,9 @@ type known struct {
 	gaps *gaps
 }
 
-func (k known) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (k known) Get(
+	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName,
+) (*unstructured.Unstructured, error) {
 	u, err := k.Reader.Get(ctx, gvk, key)
 	if err != nil && absent(err) && k.gaps.lacks(gvk.GroupKind()) {
 		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, key.Name, clusterapi.ErrNotCollected)
@@ -132,7 +140,9 @@ func (k known) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.N
 	return u, err
 }
 
-func (k known) List(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
+func (k known) List(
+	ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions,
+) (*unstructured.UnstructuredList, error) {
 	list, err := k.Reader.List(ctx, gvk, o)
 	if err == nil && k.gaps.lacks(gvk.GroupKind()) {
 		return list, fmt.Errorf("%s: %w", gvk.Kind, clusterapi.ErrNotCollected)

@@ -22,7 +22,9 @@ func BenchmarkRehearse(b *testing.B) {
 	o := simulation.Options{Clock: clock, Release: payload.Release(from.Payload), Pools: []simulation.Pool{{Nodes: 40}}}
 	o.ClusterVersion.Channel = "stable-4.18"
 	for i := range 30 {
-		o.Workloads = append(o.Workloads, simulation.Workload{Namespace: "shop", Name: fmt.Sprintf("web-%d", i), Replicas: 6})
+		o.Workloads = append(
+			o.Workloads, simulation.Workload{Namespace: "shop", Name: fmt.Sprintf("web-%d", i), Replicas: 6},
+		)
 	}
 	cluster := checktest.Get(simulation.New(o))(b)
 	driver := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: cluster, Clock: clock}, cluster.Process())

@@ -88,7 +88,9 @@ func (l *lines) node(e clusterapi.Event) {
 		l.phase(e.Time, lane, d)
 	case rollout.EventNodeFailed:
 		l.blocked[lane] = e.Message
-		l.recorder.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: d.Phase.In(d.Stuck), Text: e.Message, Trouble: true})
+		l.recorder.Start(
+			timeline.Entry{Lane: lane, Start: e.Time, Phase: d.Phase.In(d.Stuck), Text: e.Message, Trouble: true},
+		)
 	case rollout.EventNodeTargeted:
 		l.pool(e.Time, lane.Group)
 	case rollout.EventDrainRetry: // to wait has not helped
@@ -97,7 +99,9 @@ func (l *lines) node(e clusterapi.Event) {
 		if errors.As(e.Err, &drain) && drain.Pod != "" {
 			text = fmt.Sprintf("%s: %v", drain.Pod, drain.Err)
 		}
-		l.recorder.Start(timeline.Entry{Lane: lane, Start: e.Time, Phase: string(mcp.PhaseDraining), Text: text, Trouble: true})
+		l.recorder.Start(
+			timeline.Entry{Lane: lane, Start: e.Time, Phase: string(mcp.PhaseDraining), Text: text, Trouble: true},
+		)
 	case rollout.EventPoolBlocked:
 		entry := timeline.Entry{Lane: timeline.Lane{Group: lane.Group}, Start: e.Time, End: e.Time, Phase: "Blocked", Text: e.Message}
 		entry.Trouble = d.Reason != string(mcp.BlockPaused)
@@ -115,7 +119,9 @@ func (l *lines) phase(at time.Time, lane timeline.Lane, d *rollout.EventData) {
 		delete(l.blocked, lane)
 		l.recorder.End(lane, at)
 	case mcp.PhaseFailed:
-		l.recorder.Start(timeline.Entry{Lane: lane, Start: at, Phase: d.Phase.In(d.Stuck), Text: l.blocked[lane], Trouble: true})
+		l.recorder.Start(
+			timeline.Entry{Lane: lane, Start: at, Phase: d.Phase.In(d.Stuck), Text: l.blocked[lane], Trouble: true},
+		)
 	default:
 		delete(l.blocked, lane)
 		l.pool(at, lane.Group)

@@ -63,7 +63,9 @@ func newOriginal(t checktest.T, faults map[string]simulation.Fault) *original {
 		API: o.Cluster, Payloads: o.images, Graph: graph.Static(updates), Verifier: signature.Insecure(), Interval: time.Hour, Clock: clock,
 	}))(t)
 	nodes := checktest.Get(rollout.New(rollout.Options{API: o.Cluster, Mode: rollout.Drive, Clock: clock}))(t)
-	o.driver = reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: o.Cluster, Clock: clock}, o.Process(), nodes.Process(), updater.Process())
+	o.driver = reconcile.NewVirtual(
+		reconcile.VirtualOptions{Cluster: o.Cluster, Clock: clock}, o.Process(), nodes.Process(), updater.Process(),
+	)
 	o.pass(t, 10*time.Minute)
 	checktest.Get(clusterapi.Modify(ctx, o.Cluster, clusterapi.Key("", "version"), clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) error {
 		cv.Spec.DesiredUpdate = &configv1.Update{Version: to.Version()}

@@ -129,7 +129,8 @@ func Rehearse(ctx context.Context, o RehearseOptions) (*Rehearsal, error) {
 		return nil, fmt.Errorf("forecast: %w", err)
 	}
 	if s.refused != nil {
-		return &Rehearsal{Outcome: Refused, Start: s.now, Why: []Cause{*s.refused}, Timeline: &timeline.Timeline{Start: s.now}}, nil
+		nothing := &timeline.Timeline{Start: s.now}
+		return &Rehearsal{Outcome: Refused, Start: s.now, Why: []Cause{*s.refused}, Timeline: nothing}, nil
 	}
 	runs := make([]*result, max(o.Runs, 1))
 	err = reconcile.Each(ctx, runtime.GOMAXPROCS(0), len(runs), func(ctx context.Context, i int) error {
@@ -167,8 +168,11 @@ func (o *RehearseOptions) check() error {
 		}
 	}
 	for part, after := range o.Heal {
-		if kind, name, _ := strings.Cut(part, "/"); name == "" || after < 0 || !slices.Contains([]string{"node", "operator", "pod"}, kind) {
-			return fmt.Errorf("RehearseOptions.Heal[%s] names neither an operator, a node nor a pod, or has a negative time", part)
+		kind, name, _ := strings.Cut(part, "/")
+		if name == "" || after < 0 || !slices.Contains([]string{"node", "operator", "pod"}, kind) {
+			return fmt.Errorf(
+				"RehearseOptions.Heal[%s] names neither an operator, a node nor a pod, or has a negative time", part,
+			)
 		}
 	}
 	return nil

@@ -61,7 +61,9 @@ func TestDefaultTiming(t *testing.T) {
 	o := well(t)
 	o.Runs = 5
 	r := checktest.Get(forecast.Rehearse(context.Background(), o))(t)
-	documented := mcp.EstimateDocumented(mcp.EstimateInput{Pools: []mcp.EstimatePool{{Nodes: 3, MaxUnavailable: 1}, {Nodes: 3, MaxUnavailable: 1}}})
+	documented := mcp.EstimateDocumented(
+		mcp.EstimateInput{Pools: []mcp.EstimatePool{{Nodes: 3, MaxUnavailable: 1}, {Nodes: 3, MaxUnavailable: 1}}},
+	)
 	if d := (r.Quantiles.ControlPlane.P50 - documented).Abs(); d > documented/10 {
 		t.Errorf("%v, the documentation says %v", r.Quantiles.ControlPlane, documented)
 	}

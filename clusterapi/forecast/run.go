@@ -13,7 +13,6 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -86,7 +85,7 @@ func newRun(ctx context.Context, s *scene, seed uint64, observe func(clusterapi.
 	if err != nil {
 		return nil, err
 	}
-	r.witness = &witness{lines: r.lines, moved: s.now, states: make(map[string]map[uint64]bool), errors: make(map[string]lasting)}
+	r.witness = newWitness(r.lines, s.now)
 	updater, err := clusterupdate.New(clusterupdate.Options{
 		API: r.cluster, Payloads: s, Graph: s.graph, Verifier: signature.Insecure(), Checks: checks(s.gaps, &r.assumed),
 		Interval: time.Hour, RetrieveTimeout: time.Hour, Clock: clock, Observe: observe,
@@ -94,19 +93,23 @@ func newRun(ctx context.Context, s *scene, seed uint64, observe func(clusterapi.
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := rollout.New(rollout.Options{API: r.cluster, Mode: rollout.Drive, Clock: clock, Observe: func(e clusterapi.Event) {
-		r.lines.node(e)
-		observe(e)
-	}})
+	both := func(own func(clusterapi.Event)) func(clusterapi.Event) {
+		return func(e clusterapi.Event) {
+			own(e)
+			observe(e)
+		}
+	}
+	nodes, err := rollout.New(rollout.Options{
+		API: r.cluster, Mode: rollout.Drive, Clock: clock, Observe: both(r.lines.node),
+	})
 	if err != nil {
 		return nil, err
 	}
 	processes := []reconcile.Process{r.cluster.Process(), nodes.Process(), updater.Process(), r.witness.process()}
 	if s.o.Plan != nil {
-		r.runner, err = plan.New(plan.Options{API: r.cluster, Plan: *s.o.Plan, Holder: "rehearsal", Clock: clock, Observe: func(e clusterapi.Event) {
-			r.lines.step(e)
-			observe(e)
-		}})
+		r.runner, err = plan.New(plan.Options{
+			API: r.cluster, Plan: *s.o.Plan, Holder: "rehearsal", Clock: clock, Observe: both(r.lines.step),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +238,9 @@ func (r *run) request(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		offered := slices.ContainsFunc(cv.Status.AvailableUpdates, func(u configv1.Release) bool { return u.Image == s.to.Image })
+		offered := slices.ContainsFunc(
+			cv.Status.AvailableUpdates, func(u configv1.Release) bool { return u.Image == s.to.Image },
+		)
 		if offered {
 			request = clusterversion.UpdateRequest{To: s.to.Version, AllowUpgradeWithWarnings: true}
 			break
@@ -275,7 +280,8 @@ func (r *run) repair(ctx context.Context) error {
 
 // wakeNode makes a node ready that is not.
 func (r *run) wakeNode(ctx context.Context, name string, now time.Time) error {
-	_, err := clusterapi.Modify(ctx, r.cluster, types.NamespacedName{Name: name}, clusterapi.ModifyOptions{Status: true}, func(n *corev1.Node) error {
+	status := clusterapi.ModifyOptions{Status: true}
+	_, err := clusterapi.Modify(ctx, r.cluster, clusterapi.Key("", name), status, func(n *corev1.Node) error {
 		for i := range n.Status.Conditions {
 			c := &n.Status.Conditions[i]
 			if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
@@ -303,8 +309,9 @@ func (r *run) ended(ctx context.Context) (Outcome, error) {
 	last := cv.Status.History[0]
 	if last.Version != r.scene.to.Version {
 		accepted := clusterapi.FindCondition(cv.Status.Conditions, "ReleaseAccepted")
-		refused := accepted != nil && accepted.Status == configv1.ConditionFalse && cv.Status.ObservedGeneration >= cv.Generation
-		if refused && r.runner == nil {
+		seen := cv.Status.ObservedGeneration >= cv.Generation
+		refused := accepted != nil && accepted.Status == configv1.ConditionFalse
+		if seen && refused && r.runner == nil {
 			return Refused, nil
 		}
 		return "", nil
@@ -344,13 +351,15 @@ func (r *run) pending(ctx context.Context) (bool, error) {
 	if err != nil && !absent(err) {
 		return false, err
 	}
-	return slices.ContainsFunc(pools, func(p *mcfgv1.MachineConfigPool) bool { return !p.Spec.Paused && !updated(p) }), nil
+	pending := func(p *mcfgv1.MachineConfigPool) bool { return !p.Spec.Paused && !updated(p) }
+	return slices.ContainsFunc(pools, pending), nil
 }
 
 // updated reports whether all nodes of a pool have its configuration.
 func updated(p *mcfgv1.MachineConfigPool) bool {
 	s := &p.Status
-	return s.Configuration.Name == p.Spec.Configuration.Name && s.UpdatedMachineCount == s.MachineCount && s.ReadyMachineCount == s.MachineCount &&
+	return s.Configuration.Name == p.Spec.Configuration.Name &&
+		s.UpdatedMachineCount == s.MachineCount && s.ReadyMachineCount == s.MachineCount &&
 		slices.ContainsFunc(s.Conditions, func(c mcfgv1.MachineConfigPoolCondition) bool {
 			return c.Type == mcfgv1.MachineConfigPoolUpdated && c.Status == corev1.ConditionTrue
 		})
@@ -386,7 +395,8 @@ func (r *run) causes(ctx context.Context, failed error) ([]Cause, error) {
 	var f *failure
 	if errors.As(failed, &f) {
 		object := view.Resource{Kind: "Reconciler", Name: f.subject}
-		causes = append(causes, Cause{Chain: view.Chain{{Object: &object, State: "failing", Message: f.err.Error(), Since: &f.since}}, Assumed: r.simulated(f)})
+		link := view.Link{Object: &object, State: "failing", Message: f.err.Error(), Since: &f.since}
+		causes = append(causes, Cause{Chain: view.Chain{link}, Assumed: r.simulated(f)})
 	}
 	s, err := view.ReadStatus(ctx, r.cluster, view.StatusOptions{
 		Now: r.driver.Now(), Components: preview.Components(r.scene.images[len(r.scene.images)-1].Payload),
@@ -399,7 +409,8 @@ func (r *run) causes(ctx context.Context, failed error) ([]Cause, error) {
 		return nil, err
 	}
 	for _, chain := range s.Waits {
-		if object := chain[len(chain)-1].Object; object != nil && object.Kind == "ClusterOperator" && object.Name == "machine-config" {
+		last := chain[len(chain)-1].Object
+		if last != nil && last.Kind == "ClusterOperator" && last.Name == "machine-config" {
 			for _, tail := range degraded {
 				causes = append(causes, Cause{Chain: slices.Concat(chain, tail)})
 			}
@@ -442,15 +453,18 @@ func (r *run) degradedPools(ctx context.Context) (chains []view.Chain, err error
 	}
 	for _, p := range pools {
 		i := slices.IndexFunc(p.Status.Conditions, func(c mcfgv1.MachineConfigPoolCondition) bool {
-			return c.Type != mcfgv1.MachineConfigPoolDegraded && strings.HasSuffix(string(c.Type), "Degraded") && c.Status == corev1.ConditionTrue
+			reason := c.Type != mcfgv1.MachineConfigPoolDegraded && strings.HasSuffix(string(c.Type), "Degraded")
+			return reason && c.Status == corev1.ConditionTrue
 		})
 		if i < 0 {
 			continue
 		}
 		c := p.Status.Conditions[i]
 		object := view.Resource{Group: mcfgv1.GroupName, Kind: "MachineConfigPool", Name: p.Name}
-		chains = append(chains, view.Chain{{Object: &object, State: fmt.Sprintf("%s=%s", c.Type, c.Status), Reason: c.Reason,
-			Message: c.Message, Since: &c.LastTransitionTime.Time}})
+		state := fmt.Sprintf("%s=%s", c.Type, c.Status)
+		since := c.LastTransitionTime.Time
+		link := view.Link{Object: &object, State: state, Reason: c.Reason, Message: c.Message, Since: &since}
+		chains = append(chains, view.Chain{link})
 	}
 	return chains, nil
 }

@@ -93,13 +93,17 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 
 // name finds out under which images the cluster knows the releases.
 func (s *scene) name(cv *configv1.ClusterVersion) error {
-	i := slices.IndexFunc(cv.Status.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate })
+	i := slices.IndexFunc(
+		cv.Status.History, func(h configv1.UpdateHistory) bool { return h.State == configv1.CompletedUpdate },
+	)
 	if i < 0 {
 		return errors.New("the cluster has not completed an update or its installation")
 	}
 	own, desired := cv.Status.History[i], cv.Status.Desired
 	if own.Version != s.o.From.Version() {
-		return fmt.Errorf("the cluster has last completed %s, RehearseOptions.From is %s", own.Version, s.o.From.Version())
+		return fmt.Errorf(
+			"the cluster has last completed %s, RehearseOptions.From is %s", own.Version, s.o.From.Version(),
+		)
 	}
 	s.from = configv1.Release{Version: own.Version, Image: own.Image}
 	s.to = configv1.Release{Version: s.o.To.Version(), Image: s.o.To.PullSpec}
@@ -206,7 +210,9 @@ func (s *scene) exists(ctx context.Context, m *manifest.Manifest) bool {
 // count counts the Deployments and DaemonSets.
 func (s *scene) count(ctx context.Context) (n int, err error) {
 	for _, kind := range []string{"Deployment", "DaemonSet"} {
-		all, err := clusterapi.ListShared(ctx, s.base, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, clusterapi.ListOptions{})
+		all, err := clusterapi.ListShared(
+			ctx, s.base, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, clusterapi.ListOptions{},
+		)
 		if err != nil && !absent(err) {
 			return 0, err
 		}
@@ -252,7 +258,9 @@ func (s *scene) operatorVersions(ctx context.Context) (map[string]string, error)
 
 // apply applies manifests and takes what was written as done. Those that are refused
 // are tried again for as long as others succeed.
-func (s *scene) apply(ctx context.Context, manifests []*manifest.Manifest, filter manifest.Filter, cv *configv1.ClusterVersion) error {
+func (s *scene) apply(
+	ctx context.Context, manifests []*manifest.Manifest, filter manifest.Filter, cv *configv1.ClusterVersion,
+) error {
 	var failed []*manifest.Manifest
 	var last error
 	noting := func(inner runlevel.Applier) runlevel.Applier {
@@ -287,7 +295,9 @@ func (s *scene) apply(ctx context.Context, manifests []*manifest.Manifest, filte
 		failed = nil
 	}
 	if n := len(manifests); n > 0 {
-		s.assumed.add(fmt.Sprintf("%d objects of %s are left out, which the cluster refuses: %v", n, s.from.Version, last))
+		s.assumed.add(
+			fmt.Sprintf("%d objects of %s are left out, which the cluster refuses: %v", n, s.from.Version, last),
+		)
 	}
 	return nil
 }
@@ -303,7 +313,9 @@ func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) err
 	if !absent(err) {
 		return err
 	}
-	gates, err := clusterapi.Get[corev1.ConfigMap](ctx, s.base, clusterapi.Key("openshift-config-managed", "admin-gates"))
+	gates, err := clusterapi.Get[corev1.ConfigMap](
+		ctx, s.base, clusterapi.Key("openshift-config-managed", "admin-gates"),
+	)
 	if err != nil {
 		if absent(err) {
 			return nil
@@ -350,10 +362,14 @@ func (s *scene) changeNodes(ctx context.Context, _ *configv1.ClusterVersion) err
 	for _, pool := range slices.Sorted(maps.Keys(s.o.Nodes)) {
 		want, nodes := s.o.Nodes[pool], state.Nodes(pool)
 		if want < 0 || len(nodes) == 0 {
-			return fmt.Errorf("RehearseOptions.Nodes[%s]: %d nodes wanted, the cluster has %d there", pool, want, len(nodes))
+			return fmt.Errorf(
+				"RehearseOptions.Nodes[%s]: %d nodes wanted, the cluster has %d there", pool, want, len(nodes),
+			)
 		}
 		for _, name := range nodes[min(want, len(nodes)):] {
-			err := s.base.Delete(ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", name), clusterapi.DeleteOptions{})
+			err := s.base.Delete(
+				ctx, corev1.SchemeGroupVersion.WithKind("Node"), clusterapi.Key("", name), clusterapi.DeleteOptions{},
+			)
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,9 @@ import (
 func TestObservedTiming(t *testing.T) {
 	o := newOriginal(t, nil)
 	defer o.driver.Close()
-	checktest.Same(t, forecast.DefaultTiming(), checktest.Get(forecast.ObservedTiming(context.Background(), o.Cluster))(t))
+	checktest.Same(
+		t, forecast.DefaultTiming(), checktest.Get(forecast.ObservedTiming(context.Background(), o.Cluster))(t),
+	)
 	o.pass(t, 3*time.Hour)
 	timing := checktest.Get(forecast.ObservedTiming(context.Background(), o.Cluster))(t)
 	checktest.Has(t, timing.Operator.Source, "observed: 1 updates of this cluster, in which all operators took 24m0s")

@@ -36,9 +36,14 @@ type lasting struct {
 	err   error
 }
 
+func newWitness(l *lines, now time.Time) *witness {
+	return &witness{lines: l, moved: now, states: make(map[string]map[uint64]bool), errors: make(map[string]lasting)}
+}
+
 // process is the witness as a process of its own.
 func (w *witness) process() reconcile.Process {
-	return reconcile.Process{Name: "forecast", New: func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{w} }}
+	made := func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{w} }
+	return reconcile.Process{Name: "forecast", New: made}
 }
 
 // Name implements [reconcile.Reconciler].

@@ -389,7 +389,9 @@ func (s *settlement) storePool(ctx context.Context, p *mcfgv1.MachineConfigPool)
 	if err != nil {
 		return err
 	}
-	stored, err = change(ctx, s.p, stored, false, func(now *mcfgv1.MachineConfigPool) { now.Annotations = p.Annotations })
+	stored, err = change(
+		ctx, s.p, stored, false, func(now *mcfgv1.MachineConfigPool) { now.Annotations = p.Annotations },
+	)
 	if err != nil {
 		return err
 	}
@@ -399,7 +401,9 @@ func (s *settlement) storePool(ctx context.Context, p *mcfgv1.MachineConfigPool)
 
 // poolReport makes the machine-config operator report its pools as they are.
 func (s *settlement) poolReport(ctx context.Context, _ []Release) error {
-	stored, co, err := read[configv1.ClusterOperator](ctx, s.p, kindClusterOperator, clusterapi.Key("", machineConfigOperator))
+	stored, co, err := read[configv1.ClusterOperator](
+		ctx, s.p, kindClusterOperator, clusterapi.Key("", machineConfigOperator),
+	)
 	if stored == nil || err != nil {
 		return err
 	}
