@@ -126,7 +126,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	}
 	if err == nil && !l.done {
 		x.waiting(s, l.why)
-		return false, reconcile.Result{At: x.now.Add(x.o.Poll)}, nil
+		return false, reconcile.Result{At: x.now.Add(x.run.o.Poll)}, nil
 	}
 	if err == nil {
 		l, err = x.keepCordoned(i, s)
