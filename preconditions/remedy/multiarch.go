@@ -73,7 +73,7 @@ func (m MultiArch) Start(ctx context.Context, api clusterapi.ClusterAPI) (*Multi
 	}
 	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		switch {
-		case cv.Spec.DesiredUpdate != nil && cv.Spec.DesiredUpdate.Architecture == multi:
+		case cv.Spec.DesiredUpdate != nil && cv.Spec.DesiredUpdate.Architecture == multi && cv.Spec.DesiredUpdate.Mode == "":
 			return false, nil
 		case cv.Status.Desired.Version != target.Version:
 			return false, fmt.Errorf("the cluster went from %s to %s meanwhile", target.Version, cv.Status.Desired.Version)
