@@ -105,10 +105,9 @@
 //
 // What is read from outside is bounded by the packages that read it, and what preflights
 // found by package clusterversion. What of
-// it is written to the ClusterVersion is bounded here:
+// it is written to the ClusterVersion is bounded here.
 //
-//	limit                    default  field  past it
-//	message of a condition   32 KiB   -      says how many bytes are left out
+// docs/limits.md lists the limits of this package.
 //
 // # Sources
 //

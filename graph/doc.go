@@ -68,31 +68,10 @@
 // A graph comes from outside. A short text could stand for much memory, so every
 // list and text in it has a limit, and so has all that decoding makes of it.
 //
-//	limit                             default    field                         past it
-//	bytes of JSON                     64 MiB     DecodeOptions.MaxBytes        error
-//	bytes of memory                   128 MiB    DecodeOptions.MaxMemory       error
-//	nodes                             100,000    DecodeOptions.MaxNodes        error
-//	edges, conditional ones included  4,000,000  DecodeOptions.MaxEdges        error
-//	conditional entries               100,000    DecodeOptions.MaxConditional  error
-//	edges of a conditional entry      100,000    DecodeOptions.MaxPairs        error
-//	risks of a conditional entry      1,000      DecodeOptions.MaxRisks        error
-//	matching rules of a risk          100        DecodeOptions.MaxRules        error
-//	keys of an object                 1,000      DecodeOptions.MaxKeys         error
-//	channels of a release             1,000      DecodeOptions.MaxChannels     error
-//	bytes of a text                   256 KiB    DecodeOptions.MaxText         error
-//	bytes of a version                256 B      -                             error
-//	levels of nested JSON             500        -                             error
-//	bytes of a query's lists          1 MiB      UpdatesQuery.MaxBytes         lowest versions dropped
-//	conditional updates               500        -                             lowest versions dropped
-//	risks of an update                200        -                             update dropped
-//	targets listed as dropped         1,000      -                             counted only
-//	kept answers                      16         Client.Kept                   least recently used forgotten
-//	bytes of kept answers             64 MiB     Client.KeptBytes              least recently used forgotten
-//	repetitions of a request          2          Client.Retries                last answer returned
-//	wait that a service asks for      2 min      -                             answer returned
-//
 // The error of a graph that passes a limit is a [*LimitError], which names the
 // limit. [Client] documents its time-outs and how many redirects it follows.
+//
+// docs/limits.md lists the limits of this package.
 //
 // # Compatibility
 //

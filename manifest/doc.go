@@ -71,24 +71,10 @@
 // again and some 400 bytes a value. A limit that is passed is an error that
 // names its field and the file. A negative field is an error too.
 //
-//	limit                          default    field                    past it
-//	manifest files                 20,000     Limits.Files             error
-//	documents in all files         50,000     Limits.Documents         error
-//	documents in a file            5,000      Limits.DocumentsPerFile  error
-//	size of a file                 16 MiB     Limits.FileSize          error
-//	size of all files with JSON    512 MiB    Limits.TotalSize         error
-//	nesting of maps and lists      500        Limits.Depth             error
-//	values in all manifests        2,000,000  Limits.Values            error
-//	aliases expanded in all files  16 MiB     Limits.ExpandedSize      error
-//	steps of a template            100,000    Limits.TemplateSteps     error
-//	text made by a template        64 KiB     Limits.TemplateText      error
-//	nesting of image-references    100        -                        error
-//	text of a fault                4 KiB      -                        cut, saying how much is missing
-//	text of all faults             32 KiB     -                        cut, saying how many are missing
-//	text of a warning              1 KiB      -                        cut, saying how much is missing
-//
 // The file release-metadata has limits of its own: 256 KiB, and metadata nested
 // at most 100 levels deep.
+//
+// docs/limits.md lists the limits of this package.
 //
 // # Concurrency
 //

@@ -64,13 +64,11 @@
 // # Limits
 //
 // What nodes say ends up in the status of their pool, and is cut to a size that
-// it can hold:
-//
-//	limit                         default  field  past it
-//	message of a pool condition   32 KiB   -      says how many nodes are left out
-//	what a node says in it        8 KiB    -      says how many bytes are left out
+// it can hold.
 //
 // Sources: the OpenShift documentation on machine configuration and on
 // performing canary rollouts, https://docs.openshift.com/; and the
 // machine-config operator, https://github.com/openshift/machine-config-operator.
+//
+// docs/limits.md lists the limits of this package.
 package mcp

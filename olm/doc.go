@@ -85,10 +85,7 @@
 // [BundleReader]. What [Resolve] and NewContents return never changes. A [Catalog]
 // and a [CELEvaluator] must be safe for concurrent use.
 //
-// # Limits
-//
-//	limit                              default  field                         past it
-//	conflicts of a choice              10,000   Options.MaxConflicts          gives up on it; with AllOrNothing error
+// docs/limits.md lists the limits of this package.
 //
 // Sources: the OLM repository (operator-framework/operator-lifecycle-manager,
 // above all doc/design/dependency-resolution.md and pkg/controller/registry/resolver)

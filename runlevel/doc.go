@@ -122,19 +122,9 @@
 // # Limits
 //
 // Texts of a cluster and of a payload may be of any length. What is made of
-// them is bounded:
+// them is bounded.
 //
-//	limit                              default  field    past it
-//	message of several errors          32 KiB   -        the first ones, and how many more
-//	text of an object                  4 KiB    -        cut
-//	names or fields in a message       4 KiB    -        the first ones, and how many more
-//	version that an operator reports   256 B    -        cut
-//	fields that a schema lacks         1000     -        error of the task
-//	warnings remembered by a Tracker   4096     -        all forgotten, so they may come again
-//	drifts remembered by a Tracker     100      -        the oldest goes
-//	fields of one drift                100      -        counted
-//	value in a drift                   4 KiB    -        its size and digest
-//	nodes at once while Updating       16       Workers  the others wait
+// docs/limits.md lists the limits of this package.
 //
 // # Source
 //

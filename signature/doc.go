@@ -67,32 +67,7 @@
 // attempt as data, and [Error.Summary] for the most telling one. Signatures that
 // were refused carry a [*Rejection] with a [Reason].
 //
-// # Limits
-//
-//	limit                                default  field                         past it
-//	keyring                              1 MiB    -                             error
-//	armored blocks of a keyring          100      -                             error
-//	keys and subkeys of a keyring        1000     -                             error
-//	user ids of a keyring                1000     -                             error
-//	signature packets of a keyring       10000    -                             error
-//	signatures checked in a keyring      10000    -                             error; one of RSA 2048 counts 1, a larger key's more
-//	bytes hashed to classify signatures  64 MiB   -                             error
-//	text of a keyring's error            1 KiB    -                             cut
-//	text of a user id                    256      -                             cut
-//	description of a keyring             4 KiB    -                             cut
-//	message                              1 MiB    Options.MaxMessage            refused
-//	decompressed message                 1 MiB    Options.MaxMessage            refused
-//	block of bzip2                       100000   -                             refused
-//	levels of compression                1        -                             refused
-//	text of a decoding error             1 KiB    -                             cut
-//	signatures of a store                9        HTTPOptions.MaxSignatures     not asked for
-//	signature                            50 KiB   HTTPOptions.MaxSignature      error, next one
-//	signatures in config maps            64       ConfigMapStore.MaxSignatures  error
-//	config maps with signatures          4096     ConfigMapStore.MaxConfigMaps  error
-//	keyrings and stores                  64       -                             error
-//	failures in an error                 1024     Options.MaxAttempts           the least telling are counted
-//	text of an error                     2 KiB    -                             cut
-//	kept digests                         64       PersistOptions.MaxDigests     left out
+// docs/limits.md lists the limits of this package.
 //
 // Formats: RFC 9580 and RFC 4880 (OpenPGP), the signature format of
 // https://github.com/containers/image/blob/main/docs/containers-signature.5.md,

@@ -47,15 +47,7 @@
 // Plain data of this package (objects, policies, options, events, errors) is
 // safe for concurrent use as long as nobody changes it.
 //
-// # Limits
-//
-//	limit                            default  field  past it
-//	configuration                    1 MiB    -      error
-//	configuration, aliases expanded  1 MiB    -      error
-//	entries of a history             100      -      the oldest go
-//	message of a condition           32 KiB   -      says how many bytes are left out
-//	policies in a directory          1000     -      error
-//	policy in a file                 64 KiB   -      error
+// docs/limits.md lists the limits of this package.
 //
 // # Names
 //

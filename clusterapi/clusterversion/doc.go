@@ -14,14 +14,7 @@
 // accepted risks nor a field that this library does not know is left of an earlier
 // request. Nothing else in this module writes spec.desiredUpdate.
 //
-// # Limits
-//
-//	limit                           default  field  past it
-//	entries of the history          100      -      the least telling one goes
-//	accepted risks in the history   32 KiB   -      says how many bytes are left out
-//	risks of a preflight            64       -      a risk says how many are left out
-//	risks of all preflights         250      -      a risk says how many are left out
-//	messages of a preflight         32 KiB   -      say how many bytes are left out
+// docs/limits.md lists the limits of this package.
 //
 // Functions without a cluster are pure, and all are safe for concurrent use.
 package clusterversion

@@ -100,19 +100,7 @@
 // [Recording.Time] is the now of a recording. Ages are reckoned from it:
 // [Recording.Age].
 //
-// # Limits
-//
-//	limit                         default    field         past it
-//	size of a file                64 MiB     MaxFileBytes  Open fails with a LimitError
-//	size of all files             4 GiB      MaxBytes      Open fails with a LimitError
-//	files that are read           200,000    MaxFiles      Open fails with a LimitError
-//	folders that are looked into  200,000    MaxFiles      Open fails with a LimitError
-//	objects                       1,000,000  MaxObjects    Open fails with a LimitError
-//	problems that are kept        10,000     MaxProblems   the last one says how many more
-//	depth of a document           500        MaxDepth      a problem
-//	aliases of a document         64 MiB     MaxFileBytes  a problem
-//	memory of a document          256 MiB    -             a problem
-//	links that a path follows     40         -             a problem
+// docs/limits.md lists the limits of this package.
 //
 // A [Recording] is immutable and safe for concurrent use. Options, coverage,
 // problems and errors are plain data: safe to read from many goroutines at a time,

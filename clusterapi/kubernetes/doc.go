@@ -80,11 +80,5 @@
 // list also holds for the objects that a watch keeps in order to tell what has
 // changed.
 //
-//	limit                     default  field          past it
-//	answer with one object    16 MiB   Limits.Object  error
-//	event of a watch          16 MiB   Limits.Object  error that ends the watch
-//	all pages of a list       1 GiB    Limits.List    error
-//	body of an error          256 KiB  Limits.Error   cut: the error says what its HTTP code does
-//	wait before a repetition  1 min    -              no repetition, but the error
-//	redirects on one host     10       -              error
+// docs/limits.md lists the limits of this package.
 package kubernetes

@@ -55,14 +55,7 @@
 // update leaves as it was is not judged again, nor what [Cluster.Load] brings
 // in. [Options].Lenient accepts all of this.
 //
-// # Limits
-//
-//	limit                          default   field  past it
-//	size of an object              1536 KiB  -      RequestEntityTooLarge
-//	depth of an object             1000      -      BadRequest
-//	annotations of an object       256 KiB   -      Invalid
-//	data of a ConfigMap or Secret  1 MiB     -      Invalid
-//	changes that wait for a watch  1024      -      changes of one object are merged
+// docs/limits.md lists the limits of this package.
 //
 // # Forks
 //

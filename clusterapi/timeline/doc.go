@@ -41,13 +41,7 @@
 // Values without methods of their own are plain data: safe to read from many
 // goroutines at a time, not to change while others read.
 //
-// # Limits
-//
-//	limit                     default  field                     past it
-//	entries of a recorder     100000   Options.MaxEntries        counted, left out, and an error
-//	text of a recorded entry  4 KiB    -                         says how many bytes are left out
-//	lanes of a text           500      TextOptions.MaxLanes      folded
-//	lanes of a picture        100      SVGOptions.MaxLanes       folded
+// docs/limits.md lists the limits of this package.
 //
 // Sources: the formats of https://www.w3.org/TR/SVG2/ and RFC 3339.
 package timeline

@@ -90,24 +90,6 @@
 //
 // # Limits
 //
-//	limit                              default     field                                 past it
-//	files and directories              20,000      Limits.MaxFiles                       error
-//	bytes of all files                 32 MiB      Limits.MaxTreeBytes                   error
-//	bytes of a file                    1 MiB       Limits.MaxFileBytes                   error
-//	bytes of a file, aliases expanded  1 MiB       Limits.MaxFileBytes                   error
-//	versions in channels               200,000     Limits.MaxEntries                     error
-//	problems                           10,000      Limits.MaxProblems                    the rest left out
-//	bytes of an archive                64 MiB      Limits.MaxCompressed           error
-//	bytes of an archive, expanded      512 MiB     Limits.MaxExpanded             error
-//	entries of an archive              100,000     Limits.MaxArchiveEntries       error
-//	releases                           200,000     -                                     error
-//	bytes of a line                    1 MiB       -                                     that and those after it left out
-//	nodes                              200,000     MaxNodes of BuildOptions, RawOptions  error
-//	edges                              20,000,000  MaxEdges of BuildOptions, RawOptions  error
-//	bytes of a stored graph            64 MiB      RawOptions.MaxBytes                   error
-//	levels of nested YAML              16          -                                     error
-//	bytes of a regular expression      1,024       -                                     error
-//
 // Errors of limits are a [*LimitError], which Load wraps in its [*LoadError]. Of
 // the images in a [Layout], manifests may have 4 MiB, the metadata of a release 256
 // KiB, layers 4 GiB compressed; past that an image is an error of it alone. All of
@@ -117,4 +99,6 @@
 // Nothing in this package waits or starts a goroutine. A [Snapshot] is safe for
 // concurrent use. The other types are plain data: safe to read from many
 // goroutines at a time, not to change while others read.
+//
+// docs/limits.md lists the limits of this package.
 package graphdata

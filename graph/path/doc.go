@@ -18,9 +18,7 @@
 //
 // # Limits
 //
-//	limit                       default    field  past it
-//	releases in a network       1,048,576  -      error
-//	risks on a network's edges  4,000,000  -      error
-//
 // The error is a [*graph.LimitError], which names the limit.
+//
+// docs/limits.md lists the limits of this package.
 package path

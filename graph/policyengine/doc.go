@@ -65,17 +65,7 @@
 // order of checks, and what is wrong with an address of a signature. A query can
 // always be read: what is no escape stands for itself, as there.
 //
-// # Limits
-//
-//	limit                      default  field                     past it
-//	bytes of a query           4 KiB    -                         414
-//	bytes of a request's head  16 KiB   -                         414
-//	bytes of a channel's name  128      -                         400
-//	bytes of an architecture   32       -                         400
-//	bytes of a signature       50 KiB   -                         500
-//	bytes of kept answers      128 MiB  Options.MaxCached         the least recently used go
-//	age of a graph             24 h     Options.MaxStale          503
-//	time of a load             5 min    RefresherOptions.Timeout  error
+// docs/limits.md lists the limits of this package.
 //
 // A [Handler] and a [Refresher] are safe for concurrent use. The other types are
 // plain data.

@@ -29,20 +29,9 @@
 // without hidden fields are plain data: safe to read from many goroutines at a
 // time, not to change while others read.
 //
-// # Limits
+// docs/limits.md lists the limits of this package.
 //
 // Metrics and alerts come from outside, as graphs do.
-//
-//	limit                                default  field                  past it
-//	bytes of evaluated lists             1 MiB    Evaluator.MaxBytes     messages cut, lowest versions dropped
-//	characters of a condition's message  32,768   -                      cut
-//	risks in ClusterVersion's list       500      -                      those of the lowest versions left out
-//	bytes of an answer of Prometheus     16 MiB   Prometheus.MaxBytes    error
-//	samples of an answer                 10,000   Prometheus.MaxSamples  error
-//	alerts                               5,000    Prometheus.MaxAlerts   error
-//	labels of an alert                   100      -                      error
-//	remembered rules                     2,000    Cache.MaxRules         least recently asked forgotten
-//	bytes of remembered rules            8 MiB    Cache.MaxBytes         least recently asked forgotten
 //
 // [Prometheus] documents its time-outs.
 //

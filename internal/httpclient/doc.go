@@ -22,14 +22,9 @@
 //
 // # Limits
 //
-//	limit                    default  field                 past it
-//	time of an exchange      60 s     Options.Timeout       error
-//	body of an answer        64 MiB   Options.MaxBody       error
-//	body of another status   64 KiB   -                     cut
-//	header of an answer      256 KiB  -                     error, of our own transport
-//	redirects                5        Options.MaxRedirects  error
-//
 // Passing a limit is a [*limit.LimitError], the limit of time a [*TimeoutError]; a
 // broken body is a [*BodyError]. A status other than 2xx is not an error: callers
 // know what 304 or 404 means to them.
+//
+// docs/limits.md lists the limits of this package.
 package httpclient

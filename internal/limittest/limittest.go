@@ -1,19 +1,21 @@
-// Package limittest proves the table of limits in a package's doc.go: each row
-// has a test that feeds an input just above the limit, and what that may cost
-// is counted in bytes and steps.
+// Package limittest proves docs/limits.md: each row of a package's table has a test that
+// feeds an input just above the limit, and what that may cost is counted in bytes and
+// steps.
 //
-// The table stands under the heading "# Limits", indented, one limit a line,
-// its columns two or more spaces apart:
+// The table of a package stands under a heading with its path below the module, in
+// backquotes:
 //
-//	limit                      default  field               past it
-//	conditional update edges   20000    Limits.Conditional  error
-//	size of an answer          32 MiB   Limits.Body         error
+//	## `graph/risk`
+//
+//	| limit | default | field | past it |
+//	| --- | --- | --- | --- |
+//	| size of an answer | 32 MiB | Limits.Body | error |
 package limittest
 
 import (
 	"fmt"
 	"os"
-	"regexp"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -38,13 +40,12 @@ type Case struct {
 	Run func(t *testing.T) (steps int64)
 }
 
-// Walk reads doc.go in the current folder, which is the tested package's, and
-// runs the case of each row of its table. A row without a case, a case without
-// a row and two different defaults are failures.
+// Walk runs the case of each row of the table of the package in the current folder. A
+// row without a case, a case without a row and two different defaults are failures.
 func Walk(t *testing.T, cases []Case) {
 	t.Helper()
-	doc := checktest.Get(os.ReadFile("doc.go"))(t)
-	rows := checktest.Get(Parse(string(doc)))(t)
+	page, dir := find(t)
+	rows := checktest.Get(Parse(string(checktest.Get(os.ReadFile(page))(t)), dir))(t)
 	byName := map[string]Case{}
 	for _, c := range cases {
 		if _, twice := byName[c.Limit]; twice {
@@ -55,17 +56,37 @@ func Walk(t *testing.T, cases []Case) {
 	for _, row := range rows {
 		c, ok := byName[row.Limit]
 		if !ok {
-			t.Errorf("doc.go: no case proves %q", row.Limit)
+			t.Errorf("no case proves %q", row.Limit)
 			continue
 		}
 		delete(byName, row.Limit)
 		if c.Default != row.Default {
-			t.Errorf("doc.go says that the default of %q is %d, it is %d", row.Limit, row.Default, c.Default)
+			t.Errorf("docs/limits.md has %[2]d as the default of %[1]q, it is %[3]d", row.Limit, row.Default, c.Default)
 		}
 		t.Run(strings.ReplaceAll(row.Limit, " ", "-"), func(t *testing.T) { measure(t, c) })
 	}
 	for name := range byName {
-		t.Errorf("doc.go does not mention %q", name)
+		t.Errorf("docs/limits.md does not mention %q", name)
+	}
+}
+
+// find returns docs/limits.md and the path of the current folder below the module that
+// has it, or "clusterupdate" for the module's own.
+func find(t *testing.T) (page, dir string) {
+	t.Helper()
+	wd := checktest.Get(os.Getwd())(t)
+	for root := wd; ; root = filepath.Dir(root) {
+		page = filepath.Join(root, "docs", "limits.md")
+		if _, err := os.Stat(page); err == nil {
+			dir = filepath.ToSlash(checktest.Get(filepath.Rel(root, wd))(t))
+			if dir == "." {
+				dir = "clusterupdate"
+			}
+			return page, dir
+		}
+		if root == filepath.Dir(root) {
+			t.Fatalf("no docs/limits.md above %s", wd)
+		}
 	}
 }
 
@@ -93,29 +114,27 @@ type Row struct {
 	Past    string
 }
 
-var columns = regexp.MustCompile(`\s{2,}|\t+`)
-
-// Parse returns the rows of the table in the source of a doc.go.
-func Parse(source string) ([]Row, error) {
-	_, section, ok := strings.Cut(source, "\n// # Limits\n")
+// Parse returns the rows of a package's table in the source of docs/limits.md.
+func Parse(source, dir string) ([]Row, error) {
+	_, section, ok := strings.Cut(source, "\n## `"+dir+"`\n")
 	if !ok {
-		return nil, fmt.Errorf(`no heading "# Limits"`)
+		return nil, fmt.Errorf("no heading ## `%s`", dir)
 	}
+	section, _, _ = strings.Cut(section, "\n## ")
 	var rows []Row
 	for line := range strings.Lines(section) {
-		line = strings.TrimRight(line, "\n")
-		if !strings.HasPrefix(line, "//") || strings.HasPrefix(line, "// # ") {
-			break
-		}
-		text, indented := strings.CutPrefix(line, "//\t")
-		if !indented {
+		text, isRow := strings.CutPrefix(strings.TrimSpace(line), "|")
+		if !isRow {
 			continue
 		}
-		cells := columns.Split(strings.TrimSpace(text), -1)
+		cells := strings.Split(strings.TrimSuffix(text, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
 		if len(cells) != 4 {
 			return nil, fmt.Errorf("%d columns, want 4 (limit, default, field, past it): %s", len(cells), text)
 		}
-		if cells[0] == "limit" && cells[1] == "default" {
+		if cells[0] == "limit" && cells[1] == "default" || cells[0] == "---" {
 			continue
 		}
 		size, err := number(cells[1])
@@ -125,7 +144,7 @@ func Parse(source string) ([]Row, error) {
 		rows = append(rows, Row{Limit: cells[0], Default: size, Field: cells[2], Past: cells[3]})
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf(`no table below "# Limits"`)
+		return nil, fmt.Errorf("no table below ## `%s`", dir)
 	}
 	return rows, nil
 }

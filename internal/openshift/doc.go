@@ -10,8 +10,5 @@
 //
 // What is above a limit is not read; a real file of metadata has some 10 KB.
 //
-//	limit                    default  field  past it
-//	size of the file         256 KiB  -      error
-//	nesting of the metadata  100      -      error
-//	text of a warning        1 KiB    -      cut, saying how much is missing
+// docs/limits.md lists the limits of this package.
 package openshift

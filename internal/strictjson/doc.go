@@ -8,9 +8,5 @@
 // [Scanner.Skip] reads anything. The decoder says where in the format an error
 // happened; [Scanner.Describe] says on which line.
 //
-// # Limits
-//
-//	limit                       default  field            past it
-//	levels of nested JSON       500      -                error
-//	keys of an object           any      Scanner.MaxKeys  error
+// docs/limits.md lists the limits of this package.
 package strictjson

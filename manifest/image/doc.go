@@ -50,21 +50,9 @@
 //
 // # Limits
 //
-// A passed limit is a [*LimitError] with the name of the field:
+// A passed limit is a [*LimitError] with the name of the field.
 //
-//	limit                                    default    field                 past it
-//	bytes of an index or manifest            4 MiB      Limits.ManifestSize   error
-//	bytes of all indexes and manifests       64 MiB     Limits.ManifestsSize  error
-//	entries of indexes                       10,000     Limits.Manifests      error
-//	depth of indexes                         8          Limits.Depth          error
-//	layers of an image                       256        Limits.Layers         error
-//	bytes of a layer                         4 GiB      Limits.LayerSize      error
-//	bytes of all layers, uncompressed        16 GiB     Limits.TotalSize      error
-//	entries of layers, archives and folders  1,000,000  Limits.Entries        error
-//	bytes of a file                          16 MiB     Limits.FileSize       error
-//	bytes of what is held in memory          512 MiB    Limits.KeptSize       error
-//	bytes of the name of a file              4096       -                     error
-//	objects and members of an index          131072     -                     error
+// docs/limits.md lists the limits of this package.
 //
 // # Formats
 //

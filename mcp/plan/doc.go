@@ -84,15 +84,7 @@
 // Values without methods of their own are plain data: safe to read from many
 // goroutines at a time, not to change while others read.
 //
-// # Limits
-//
-//	limit                     default  field  past it
-//	size of a plan            900 KiB  -      error, LimitError
-//	nodes in ranges           100,000  -      error, LimitError
-//	steps that repeat         100,000  -      error, LimitError
-//	size of a record          900 KiB  -      error, LimitError; the runner stops
-//	text of an event          8 KiB    -      says how many bytes are left out
-//	items of a report's list  100      -      says how many are left out
+// docs/limits.md lists the limits of this package.
 //
 // Sources: the OpenShift documentation on performing canary rollouts and on
 // control-plane-only updates, https://docs.openshift.com/; and the

@@ -47,12 +47,11 @@
 // # Limits
 //
 // What nodes and budgets say ends up in events, and is cut to a size that these
-// can hold:
-//
-//	limit                         default  field  past it
-//	text of an event              32 KiB   -      says how many bytes are left out
+// can hold.
 //
 // Sources: the OpenShift documentation on machine configuration and on
 // performing canary rollouts, https://docs.openshift.com/; and the
 // machine-config operator, https://github.com/openshift/machine-config-operator.
+//
+// docs/limits.md lists the limits of this package.
 package rollout

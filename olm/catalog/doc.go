@@ -67,19 +67,7 @@
 // A catalog is immutable and safe for concurrent use. The other types are plain
 // data: safe for concurrent use while nobody changes them.
 //
-// # Limits
-//
-//	limit                              default  field                         past it
-//	bytes of a file or stream          1 GiB    Options.MaxFileBytes      error
-//	bytes of an object                 64 MiB   Options.MaxDocumentBytes  error
-//	memory of an object                256 MiB  -                             error
-//	memory of all objects              4 GiB    Options.MaxMemory             error
-//	files                              100,000  Options.MaxFiles          error
-//	objects                            1000000  Options.MaxDocuments      error
-//	levels of nesting                  200      Options.MaxDepth          error
-//	YAML aliases in an object          1,000    Options.MaxAliases        error
-//	problems of a catalog              10,000   Options.MaxProblems       error
-//	message of a problem               32 KiB   -                             says how many bytes are left out
+// docs/limits.md lists the limits of this package.
 //
 // Source: operator-framework/operator-registry, alpha/declcfg.
 package catalog

@@ -30,10 +30,7 @@
 // A [Controller] is safe for concurrent use, see there. The other types are plain
 // data: safe for concurrent use while they are not changed.
 //
-// # Limits
-//
-//	limit                              default  field                         past it
-//	message of a condition or plan     32 KiB   -                             says how many bytes are left out
+// docs/limits.md lists the limits of this package.
 //
 // Source: operator-framework/operator-lifecycle-manager, pkg/controller/operators/catalog.
 package install

@@ -43,22 +43,9 @@
 // # Limits
 //
 // What comes from stores and files is bounded, the total by [Limits]. The error of
-// a limit names its field, if it has one:
+// a limit names its field, if it has one.
 //
-//	limit                         default  field              past it
-//	candidates of an image        64       Limits.Candidates  error, the search ends
-//	bytes of a verification       16 MiB   Limits.Bytes       error, the search ends
-//	attempts of a verification    1024     -                  error, the search ends
-//	layers of signatures          32       -                  error, the search ends
-//	annotations of a layer        64       -                  error for the layer
-//	size of an index or manifest  4 MiB    -                  error
-//	items of an index             131072   -                  error
-//	size of a payload             64 KiB   -                  error for the layer
-//	size of a signature           8 KiB    -                  rejection
-//	size of certificates          64 KiB   -                  rejection
-//	certificates of a chain       16       -                  rejection
-//	size of a log entry           64 KiB   -                  rejection
-//	text of a refusal             1536     -                  says how many reasons are left out
+// docs/limits.md lists the limits of this package.
 //
 // # Formats
 //

@@ -62,12 +62,7 @@
 // [upgradeconfig.State.Allows] lets it. Service logs, for the cluster's owner to read, are
 // another service of OCM, and off by default.
 //
-// # Limits
-//
-//	limit                  default  field                past it
-//	body of an answer      4 MiB    Options.MaxBody      error
-//	policies of a cluster  1,000    Options.MaxPolicies  error
-//	pull secret            1 MiB    -                    error
+// docs/limits.md lists the limits of this package.
 //
 // Options and errors are plain data, safe for concurrent use as long as nobody
 // changes them. Package ocm/ocmtest is a fake OCM for tests.

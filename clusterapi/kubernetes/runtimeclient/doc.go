@@ -38,8 +38,5 @@
 // times, within the call's context, unless its transport is wrapped by
 // [RefuseAtOnce].
 //
-// # Limits
-//
-//	limit                        default  field             past it
-//	objects and pages of a list  1000000  Options.MaxItems  error
+// docs/limits.md lists the limits of this package.
 package runtimeclient

@@ -24,8 +24,7 @@
 //
 // # Limits
 //
-//	limit                                 default  field  past it
-//	bytes in a file of accepted findings  1 MiB    -      error
-//
 // The error is a [*graphdata.LimitError], which names the limit.
+//
+// docs/limits.md lists the limits of this package.
 package maintain

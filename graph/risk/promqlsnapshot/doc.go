@@ -17,16 +17,9 @@
 //
 // # Limits
 //
-//	limit                         default    field                 past it
-//	bytes of an input             256 MiB    Snapshot.MaxBytes     error
-//	series                        500,000    Snapshot.MaxSeries    error
-//	samples                       2,000,000  Snapshot.MaxRecorded  error
-//	bytes of labels in JSON       64 KiB     -                     error
-//	samples of a query            1,000,000  Snapshot.MaxSamples   error
-//	steps of subqueries           1,000,000  Snapshot.MaxSamples   error
-//	time of a query               1 min      Snapshot.Timeout      error
-//
 // Passing one is an error, of an input or a query's steps [ErrLimit].
 //
 // It is a module of its own, since the engine brings many dependencies.
+//
+// docs/limits.md lists the limits of this package.
 package promqlsnapshot

@@ -14,8 +14,5 @@
 // Values without methods of their own are plain data: safe to read from many
 // goroutines at a time, not to change while others read.
 //
-// # Limits
-//
-//	limit                          default  field              past it
-//	output of a command            1 MiB    Options.MaxOutput  error LimitError
+// docs/limits.md lists the limits of this package.
 package sshhost

@@ -38,18 +38,10 @@
 //
 // # Limits
 //
-//	limit                              default    field                             past it
-//	bundles in all channels            1,000,000  RegistryOptions.MaxBundles        error
-//	bytes of a message of a registry   4 MiB      RegistryOptions.MaxMessageBytes   error
-//	bytes of all of its bundles        512 MiB    RegistryOptions.MaxBytes          error
-//	memory of a property               256 MiB    -                                 error
-//	files of a bundle                  1,000      UnpackerOptions.MaxFiles          error
-//	memory of all objects of a bundle  256 MiB    -                                 error
-//	bytes of bundles that are kept     64 MiB     UnpackerOptions.MaxKept           reads them again
-//	failures that are kept             1,000      -                                 forgets them
-//
 // Those of images are the limits of package image, those of catalogs in images the limits
 // of package catalog.
+//
+// docs/limits.md lists the limits of this package.
 //
 // # Concurrent use
 //

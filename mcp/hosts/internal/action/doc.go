@@ -5,8 +5,5 @@
 //
 // [RunDetached] and [Reboot] are for actions that run commands on hosts.
 //
-// # Limits
-//
-//	limit                          default  field  past it
-//	progress of an action          4 KiB    -      fails the step
+// docs/limits.md lists the limits of this package.
 package action
