@@ -32,7 +32,7 @@ type applier struct {
 
 	mu      sync.Mutex
 	tracker *runlevel.Tracker // of the release that the cluster is at; the decider replaces it
-	pass    *pass             // under way; nil: there is none
+	pass    *pass             // under way; nil if absent
 }
 
 func newApplier(u *Updater, p *process) *applier {
@@ -80,7 +80,7 @@ func (a *applier) Reconcile(ctx context.Context, q reconcile.Request) (reconcile
 	return res, err
 }
 
-// current is the pass under way, nil while there is none.
+// current is the pass under way, nil if absent.
 func (a *applier) current() *pass {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,18 +105,18 @@ type pass struct {
 	raw     passReport // of this pass alone
 	report  passReport // what to show
 	settled bool       // no node is at work, and decisions do not know yet
-	cut     bool       // the driver ended calls of it: it cannot go on
+	cut     bool       // the driver ended calls of it: it cannot continue
 	quiet   bool       // it only keeps the cluster
 	trouble bool       // its end is worth an event: something failed, now or before
 }
 
-// begin begins a pass over what is on record as the cluster's release, in the
-// place of one that waits. One that only keeps the cluster as it is ends with
-// its failures, so that the next one looks at everything again.
+// begin starts a pass over what is on record as the cluster's release, in the place
+// of one that waits. One that only keeps the cluster as it is ends with its
+// failures, so that the next one looks at everything again.
 func (a *applier) begin(q reconcile.Request, start *passStart, cv *configv1.ClusterVersion) ([]reconcile.Wake, error) {
 	if before := a.current(); before != nil {
 		if !before.run.Settled() {
-			return nil, nil // it has just gone on
+			return nil, nil // it has just continued
 		}
 		a.callOff()
 		if a.draining() {
@@ -230,7 +230,7 @@ func (p *pass) reported() passReport {
 	return p.report
 }
 
-// resume makes all that is stalled go on: the time of the next pass has come.
+// resume makes all that is stalled continue: the time of the next pass has come.
 func (a *applier) resume(now time.Time) []reconcile.Wake {
 	a.work.waits = false
 	p := a.current()
@@ -238,8 +238,8 @@ func (a *applier) resume(now time.Time) []reconcile.Wake {
 	return nodeWakes(p.run.Resume())
 }
 
-// callOff ends the pass under way, which is of no interest any more. Another one
-// begins when the last of its calls has ended.
+// callOff ends the pass under way, which is of no interest any more. Another starts
+// when the last of its calls has ended.
 func (a *applier) callOff() {
 	if p := a.current(); p != nil {
 		a.setCurrent(nil)

@@ -14,12 +14,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// renewAfter is how long a pass goes on where it waits. Then one begins at the
+// renewAfter is how long a pass continues where it waits. Then one starts at the
 // first manifest again, so that what somebody has changed or deleted meanwhile
-// comes back: an operator whose Deployment is gone would be awaited in vain.
+// returns: an operator whose Deployment is gone would be awaited in vain.
 const renewAfter = 10 * time.Minute
 
-// passStart is how a pass begins.
+// passStart is how a pass starts.
 type passStart struct {
 	state   runlevel.State
 	attempt int
@@ -35,8 +35,8 @@ type syncWork struct {
 	found     bool // operators report it already: it becomes a Completed entry
 }
 
-// same reports whether nothing has changed that a pass would have to begin
-// again for.
+// same reports whether nothing has changed that a pass would have to start again
+// for.
 func (w *syncWork) same(o *syncWork) bool {
 	return w.loaded == o.loaded && w.owner == o.owner && w.force == o.force &&
 		reflect.DeepEqual(w.overrides, o.overrides) && w.caps.Equal(o.caps)
@@ -79,7 +79,7 @@ func (w *work) rests() bool {
 	return w.sync != nil && w.report.Reconciling && w.report.Failure == nil && w.passErr == nil
 }
 
-// adopt makes o what passes apply. Other work than before begins with a pass of its
+// adopt makes o what passes apply. Other work than before starts with a pass of its
 // own.
 func (w *work) adopt(o *syncWork, status *configv1.ClusterVersionStatus) {
 	next := work{
@@ -115,9 +115,9 @@ func (w *work) state(status *configv1.ClusterVersionStatus, image string) runlev
 	return runlevel.Updating
 }
 
-// apply begins a pass over the manifests of the release that the cluster is at,
-// where that is due. What is applied is on record before: it is the newest
-// entry of the history.
+// apply starts a pass over the manifests of the release that the cluster is at, if
+// that is due. What is applied is on record before: it is the newest entry of the
+// history.
 func (p *planner) apply() {
 	w, h := &p.mem.work, p.status.History
 	if w.sync == nil {
@@ -145,7 +145,7 @@ func (p *planner) apply() {
 	}
 }
 
-// pause says why the next pass is later.
+// pause explains why the next pass is later.
 func (w *work) pause() string {
 	switch {
 	case w.passErr == nil:
@@ -159,7 +159,7 @@ func (w *work) pause() string {
 // passReport is what a worker tells about itself: the state of a pass, seen from
 // outside.
 type passReport struct {
-	// Failure is the trouble of the last pass, nil when there is none.
+	// Failure is the trouble of the last pass, nil if absent.
 	Failure error
 	// Done counts the tasks that succeeded in this pass, Total all of them.
 	// Skipped ones are never done.
@@ -167,8 +167,8 @@ type passReport struct {
 	// Completed counts the good passes since the last change or failure. It
 	// is 0 in every report but the last of a good pass.
 	Completed int
-	// Reconciling says that the pass keeps a release; Initial that none was
-	// ever completed.
+	// Reconciling reports that the pass keeps a release; Initial that none was ever
+	// completed.
 	Reconciling, Initial bool
 	// Version and Image are the release at work.
 	Version, Image string

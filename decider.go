@@ -116,7 +116,7 @@ func (r *decider) Watches() []reconcile.Watch {
 	return watches
 }
 
-// operatorState is what of a ClusterOperator may let an update go on.
+// operatorState is what of a ClusterOperator may let an update continue.
 type operatorState struct {
 	version                          string
 	available, degraded, upgradeable configv1.ConditionStatus

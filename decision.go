@@ -43,7 +43,7 @@ type Decision struct {
 type Cause struct {
 	// Subject names it, as clusteroperator/etcd, hook/backups or release 4.21.1 do.
 	Subject string `json:"subject"`
-	// Message says what it lacks, or how it failed.
+	// Message describes what it lacks, or how it failed.
 	Message string `json:"message"`
 	// Since is when this process saw it so first; of a ClusterOperator, since when
 	// it is awaited.
@@ -57,12 +57,12 @@ type Action struct {
 	Step string `json:"step"`
 	// Release is what it is about, as far as it is about one.
 	Release configv1.Release `json:"release,omitzero"`
-	// Reason says why, and of an action that waits what for.
+	// Reason explains why, and of an action that waits what for.
 	Reason string `json:"reason"`
 	// At is when it is due, of an action that waits; zero: now, or when what
 	// Reason names has happened.
 	At time.Time `json:"at,omitzero"`
-	// Waits says that nothing is done yet.
+	// Waits reports that nothing is done yet.
 	Waits bool `json:"waits,omitempty"`
 
 	fetch     *retrieval       // to run
@@ -99,9 +99,9 @@ type settings struct {
 }
 
 // memory is what an [Updater] remembers between its decisions, as those who ask, load
-// and apply keep it. It is a cache: nothing of it is needed to go on after a restart.
-// It is about one entry of the history and one request. Where either has moved, for
-// whatever reason, it is dropped before anything else happens.
+// and apply keep it. It is a cache: nothing of it is needed to continue after a
+// restart. It is about one entry of the history and one request. Where either has
+// moved, for whatever reason, it is dropped before anything else happens.
 type memory struct {
 	updates    availableUpdates
 	loads      loads
@@ -214,8 +214,8 @@ func (p *planner) waitUntil(step string, r configv1.Release, at time.Time, reaso
 	p.do(Action{Step: step, Release: r, Reason: reason, At: at, Waits: true})
 }
 
-// later reports whether t is still to come. Where it is further off than
-// anything waits, the clock was set back since, and it is due.
+// later reports whether t is still to come. If it is further off than anything
+// waits, the clock was set back since, and it is due.
 func (p *planner) later(t time.Time, longest time.Duration) bool {
 	return t.After(p.now) && t.Sub(p.now) <= longest
 }

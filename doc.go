@@ -1,16 +1,16 @@
 // Package clusterupdate updates OpenShift clusters: it does what the
 // cluster-version operator does, as a library.
 //
-// A cluster says what it wants in its ClusterVersion object. An [Updater] makes
-// it true and writes down how far it is. Whenever something has changed, or is
-// due, it reads the object and checks it ([clusterversion.Validate]; a faulty field is reported
-// and counts as unset), decides, writes the status on condition that nobody else
-// has meanwhile, and does what was decided. A decision is a pure function of what
-// was read; [Updater.Explain] returns the last one, with what the update waits for
-// and what failed. In the sources, read.go has the reads, decision.go the decision and
-// write.go the writes; the steps, each in a file of its own, are:
+// A cluster reports what it wants in its ClusterVersion object. An [Updater] makes it true
+// and writes down how far it is. Whenever something has changed, or is due, it reads the
+// object and checks it ([clusterversion.Validate]; a faulty field is reported and counts as
+// unset), decides, writes the status on condition that nobody else has meanwhile, and does
+// what was decided. A decision is a pure function of what was read; [Updater.Explain]
+// returns the last one, with what the update waits for and what failed. In the sources,
+// read.go has the reads, decision.go the decision and write.go the writes; the steps, each
+// in a file of its own, are:
 //
-//   - fetch: ask the update service which updates there are, where that is due
+//   - fetch: ask the update service which updates there are, if that is due
 //     (package graph).
 //   - evaluate: judge their risks; with the feature gate
 //     ClusterUpdateAcceptRisks also those that the cluster itself is to updates,
@@ -35,24 +35,24 @@
 //     entry.
 //   - apply: apply its manifests, runlevel by runlevel, and wait at each for the
 //     ClusterOperators to be available, not degraded and at the new version
-//     (package runlevel). While it waits, the pass stays, and goes on there; every
-//     ten minutes it begins at the first manifest again, so that what somebody has
-//     changed or deleted meanwhile comes back. A pass that is called off, for
+//     (package runlevel). While it waits, the pass stays, and continues there; every
+//     ten minutes it starts at the first manifest again, so that what somebody has
+//     changed or deleted meanwhile returns. A pass that is called off, for
 //     another release say, is followed by the next one when the last of its
 //     calls has ended.
 //   - complete: when all are, the history entry is Completed. From then on
-//     passes keep the cluster so. Where it can be watched, they make no call for an
+//     passes keep the cluster so. If it can be watched, they make no call for an
 //     object that a watch shows to be as it was applied; what somebody has changed or
-//     deleted comes back at the next pass, two to four minutes later, and a Task event
+//     deleted returns at the next pass, two to four minutes later, and a Task event
 //     of type Drifted and [Updater.Drifts] name who did it. Once an hour a pass applies
 //     everything all the same ([Options].ApplyAlways: each does).
 //
-// What an Updater remembers is a cache: where the newest entry of the history,
-// the object or the request is another one than it was about, it is dropped. So
-// one that was away while another one updated the cluster finds the new release
-// to be the cluster's own, and keeps it. The times since when an operator is
-// awaited start again with a new process unless it is given them
-// ([Updater.Tracker]), and so does that since when a release is refused.
+// What an Updater remembers is a cache: where the newest entry of the history, the
+// object or the request is another than it was about, it is dropped. So one that
+// was away while another updated the cluster finds the new release to be the
+// cluster's own, and keeps it. The times since when an operator is awaited start
+// again with a new process unless it is given them ([Updater.Tracker]), and so does
+// that since when a release is refused.
 //
 // # Hosting
 //

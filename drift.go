@@ -31,7 +31,7 @@ func (u *Updater) Drifts() []runlevel.Drift {
 // the decider's own, but for its functions that the driver calls.
 type payloadWatches struct {
 	tracker *runlevel.Tracker
-	of      *syncWork // whose they are; nil: there are none
+	of      *syncWork // whose they are; nil if absent
 	list    []reconcile.Watch
 	series  *watchSeries
 }

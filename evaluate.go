@@ -23,9 +23,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
-// evaluate judges the risks of the updates that are known again, where there is
-// news: other risks are accepted, the cluster's own have changed, or a query
-// may have an answer now.
+// evaluate judges the risks of the updates that are known again, if there is news:
+// other risks are accepted, the cluster's own have changed, or a query may have an
+// answer now.
 func (p *planner) evaluate(j *retrieval) {
 	reason := ""
 	switch {

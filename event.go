@@ -12,10 +12,10 @@ import (
 // its image where the version is not known; Data is always an [*EventData].
 const (
 	EventRetrievedUpdates           clusterapi.EventType = "RetrievedUpdates"           // the graph failed to answer, or answered otherwise than before
-	EventPreflight                  clusterapi.EventType = "Preflight"                  // the check of Release begins, or has ended; Message says with what
+	EventPreflight                  clusterapi.EventType = "Preflight"                  // the check of Release starts, or has ended; Message says with what
 	EventUpdateRequested            clusterapi.EventType = "UpdateRequested"            // automatic mode asks for Release
-	EventRequestIgnored             clusterapi.EventType = "RequestIgnored"             // the request changes nothing; Message says why
-	EventRetrievePayload            clusterapi.EventType = "RetrievePayload"            // retrieval begins, or goes on unverified
+	EventRequestIgnored             clusterapi.EventType = "RequestIgnored"             // the request changes nothing; Message explains why
+	EventRetrievePayload            clusterapi.EventType = "RetrievePayload"            // retrieval starts, or continues unverified
 	EventRetrievePayloadFailed      clusterapi.EventType = "RetrievePayloadFailed"      // not verified, or not to be had
 	EventLoadPayload                clusterapi.EventType = "LoadPayload"                // contents are being read
 	EventLoadPayloadFailed          clusterapi.EventType = "LoadPayloadFailed"          // contents are faulty

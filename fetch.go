@@ -50,7 +50,7 @@ func (j *retrieval) question() string {
 	return fmt.Sprintf("%q %q %t", j.query, slices.Sorted(slices.Values(j.wanted.Accepted)), j.plan.Fetch)
 }
 
-// fetch asks the update service which updates there are, where that is due.
+// fetch asks the update service which updates there are, if that is due.
 func (p *planner) fetch() {
 	if p.set.o.Graph == nil || p.d.lost != nil {
 		return
@@ -133,7 +133,7 @@ type retrievalID struct {
 	question string
 }
 
-// job retrieves updates while decisions go on. done gets what is known then.
+// job retrieves updates while decisions continue. done gets what is known then.
 func (r *retriever) job(j *retrieval, done func(availableUpdates)) reconcile.Job {
 	return reconcile.Job{
 		ID:  retrievalID{r.ended, j.question()},
@@ -198,8 +198,8 @@ func (r *retriever) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersio
 	})
 }
 
-// logDropped tells of updates that the graph has and the cluster is not offered,
-// where that is the graph's fault: of the first few.
+// logDropped tells of updates that the graph has and the cluster is not offered, if
+// that is the graph's fault: of the first few.
 func (r *retriever) logDropped(dropped []graph.Dropped) {
 	const most = 10
 	told := 0

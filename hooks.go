@@ -57,7 +57,7 @@ func (a *hookAnswer) done() bool {
 	return a.asked > 0 && a.err == nil && a.wait == (clusterversion.HookWait{})
 }
 
-// text says what keeps a hook from being done.
+// text describes what keeps a hook from being done.
 func (a *hookAnswer) text(h clusterversion.Hook) string {
 	switch {
 	case a.err != nil:
@@ -108,8 +108,8 @@ func (h hookAnswers) done(cv *configv1.ClusterVersion, hooks []clusterversion.Ho
 	return true
 }
 
-// hooks asks the hooks, where that is due, and keeps passes from beginning
-// until they are done.
+// hooks asks the hooks, if that is due, and keeps passes from beginning until they
+// are done.
 func (p *planner) hooks() {
 	phase, ok := phaseOf(p.o.cv.UID, p.status.History)
 	if !ok {
@@ -137,7 +137,7 @@ func (p *planner) hooks() {
 	}
 }
 
-// hookJob calls a hook while decisions go on.
+// hookJob calls a hook while decisions continue.
 func (r *decider) hookJob(call *hookCall) reconcile.Job {
 	h := r.process.o.Hooks[call.id.hook]
 	return reconcile.Job{
@@ -163,7 +163,7 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 // answered takes note of what a hook said.
 func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, now time.Time, interval time.Duration) {
 	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
-		return // the entry is another one meanwhile
+		return // the entry is another meanwhile
 	}
 	a := r.hooks.of(id.hook, id.phase)
 	if a.asked == 0 || a.done() {

@@ -47,7 +47,7 @@ type loaded struct {
 	payload       *manifest.Payload
 	origin        origin
 	verified      bool
-	verification  *signature.Verification // nil where nothing was verified
+	verification  *signature.Verification // nil if nothing was verified
 	acceptedRisks string
 	capabilities  []string // that it has
 	implicit      []string // capabilities that it must not lose
@@ -55,7 +55,7 @@ type loaded struct {
 	checked       time.Time // when the checks ran
 }
 
-// loader loads, verifies and checks releases while decisions go on.
+// loader loads, verifies and checks releases while decisions continue.
 type loader struct {
 	process *process
 	trust   trust
@@ -67,7 +67,7 @@ type loader struct {
 type loads struct {
 	target   target  // what was last asked for
 	wanted   attempt // at the wanted release
-	fallback attempt // at what the cluster has been at, where that is refused
+	fallback attempt // at what the cluster has been at, if that is refused
 	accepted string  // what ReleaseAccepted says of what passes apply
 	checks   recheck // before the first pass
 }
@@ -151,9 +151,8 @@ func (l *loads) note(r *loadRequest, out *loaded, refusal *LoadError, now time.T
 	}
 }
 
-// load loads the wanted release where it is not what passes apply already.
-// Where that is refused, it sees to it that passes apply what the cluster has
-// been at so far.
+// load loads the wanted release if it is not what passes apply already. If that is
+// refused, it sees to it that passes apply what the cluster has been at so far.
 func (p *planner) load() {
 	want, base := p.request(p.d.want, p.d.origin), p.request(p.d.base, p.d.baseOrigin)
 	switch {
@@ -163,7 +162,7 @@ func (p *planner) load() {
 	case !p.refused(&p.mem.loads.wanted, want):
 		p.begin(want)
 		if last := &p.mem.loads.wanted; last.err == nil || last.key != want.key {
-			p.loading = want // else the condition ReleaseAccepted says how it was refused
+			p.loading = want // else the condition ReleaseAccepted reports how it was refused
 		}
 	case base.release.Image == "" || want.key.target == base.key.target || p.applies(base) || p.mem.loads.fallback.out != nil || p.refused(&p.mem.loads.fallback, base):
 	default:
@@ -230,14 +229,14 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 	return min(15*time.Second<<min(n-1, 10), interval)
 }
 
-// loadID tells loads apart. One is under way at a time, and what came of those
+// loadID tells loads apart. One is under way at a time, and the result of those
 // before may have been dropped: the same target may have to be loaded again.
 type loadID struct {
 	before int // loads that have ended
 	target target
 }
 
-// job loads a release while decisions go on. done gets how that ended.
+// job loads a release while decisions continue. done gets how that ended.
 func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.Job {
 	return reconcile.Job{
 		ID: loadID{l.ended, r.key.target},
@@ -270,8 +269,9 @@ func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.J
 	}
 }
 
-// open retrieves, verifies and reads a release; notes are why it is a risk to go on with
-// one that is not verified. It writes nothing. When ctx ends, what it returns means nothing.
+// open retrieves, verifies and reads a release; notes are why it is a risk to continue with
+// one that is not verified. It writes nothing. When ctx ends, what it returns means
+// nothing.
 func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes []string, refusal *LoadError) {
 	out = &loaded{origin: r.origin, gates: r.gates, checked: r.now}
 	l.process.emit(clusterapi.Event{Type: EventRetrievePayload, Message: "Retrieving and verifying payload " + quoted(r.release)}, EventData{Release: r.release})
@@ -478,9 +478,9 @@ const (
 type LoadError struct {
 	Step    Step
 	Release configv1.Release
-	// Reason is a machine-readable cause where there is one.
+	// Reason is a machine-readable cause if there is one.
 	Reason string
-	// Message is that of the condition ReleaseAccepted.
+	// Message is the condition ReleaseAccepted's.
 	Message string
 	Err     error
 }

@@ -27,17 +27,17 @@ import (
 // Options say what an [Updater] works with. API and Payloads are required; the
 // zero value of every other field works.
 type Options struct {
-	// API is the cluster. Where it also is a [clusterapi.Watcher], changes of
-	// the ClusterVersion and of ClusterOperators wake Run at once.
+	// API is the cluster. If it also is a [clusterapi.Watcher], changes of the
+	// ClusterVersion and of ClusterOperators wake Run at once.
 	API clusterapi.ClusterAPI
 	// Payloads opens the contents of releases. Contents are trusted to be
 	// those of the digest that the release's image names.
 	Payloads manifest.PayloadSource
-	// Graph answers which updates there are. Nil: updates are not retrieved,
-	// and a request must name its image. A source that is a
-	// [graph.Upstreamer] is pointed to spec.upstream where that is set. A
-	// [graph.Client] whose Transport is [clusterapi.NewTransport] of API goes out
-	// by the cluster's proxy and trusts its authorities.
+	// Graph answers which updates there are. Nil: updates are not retrieved, and a
+	// request must name its image. A source that is a [graph.Upstreamer] is pointed
+	// to spec.upstream if that is set. A [graph.Client] whose Transport is
+	// [clusterapi.NewTransport] of API goes out by the cluster's proxy and trusts
+	// its authorities.
 	Graph graph.Source
 	// Risks judges the risks of conditional updates. Nil: only risks that
 	// always apply are judged, others are Unknown. It is asked through a
@@ -47,9 +47,9 @@ type Options struct {
 	// ClusterUpdateAcceptRisks is on; they are read whenever updates are
 	// judged. Nil: alerts are not risks.
 	Alerts risk.AlertSource
-	// Verifier decides whether a release image was signed. Nil: it is built
-	// from the signature keys and stores of the running payload; where that
-	// has none, no image can be verified.
+	// Verifier decides whether a release image was signed. Nil: it is built from
+	// the signature keys and stores of the running payload; if that has none, no
+	// image can be verified.
 	Verifier signature.Verifier
 	// Checks run before a requested release is accepted. Nil: those of the
 	// cluster-version operator and the two on the release itself
@@ -67,13 +67,13 @@ type Options struct {
 	// panic, are findings too. Nil: the checks are all that a preflight looks at.
 	PreflightPreview func(ctx context.Context, from, to *manifest.Payload) ([]preconditions.Finding, error)
 
-	// Own is the release that the cluster runs, for as long as the history of
-	// the ClusterVersion has none that was completed: from then on the newest
-	// one that was. Zero: the newest entry; without any, the initial release
-	// of Payloads ([manifest.InitialReleaser]), else [ErrNoRelease]. If the history
-	// is empty and ClusterOperators report versions, the status was lost: when all
-	// report Own's, the history begins with it as Completed, else nothing is applied
-	// until an image is requested.
+	// Own is the release that the cluster runs, for as long as the history of the
+	// ClusterVersion has none that was completed: from then on the newest one that
+	// was. Zero: the newest entry; without any, the initial release of Payloads
+	// ([manifest.InitialReleaser]), else [ErrNoRelease]. If the history is empty and
+	// ClusterOperators report versions, the status was lost: when all report Own's,
+	// the history starts with it as Completed, else nothing is applied until an
+	// image is requested.
 	Own configv1.Release
 	// Profile of the cluster; empty means [manifest.DefaultProfile].
 	Profile string

@@ -65,7 +65,7 @@ type preflightID struct {
 	ended time.Time // the run before
 }
 
-// preflight checks the release that a request of the mode Preflight names, where that is
+// preflight checks the release that a request of the mode Preflight names, if that is
 // due. Nothing of the release becomes part of the history or is applied.
 func (p *planner) preflight() {
 	target := p.d.resolution.Preflight
@@ -108,7 +108,8 @@ func (p *planner) withoutPreflights() *configv1.ClusterVersion {
 	return cv
 }
 
-// busy says why no release can be checked while a cluster has a history; empty: one can be.
+// busy explains why no release can be checked while a cluster has a history; empty: one can
+// be.
 func (d *intent) busy(h []configv1.UpdateHistory) string {
 	switch {
 	case d.lost != nil || len(h) == 0:
@@ -191,7 +192,7 @@ func (p *preflights) changed() {
 	}
 }
 
-// preflightJob checks a release while decisions go on. done gets what was found.
+// preflightJob checks a release while decisions continue. done gets what was found.
 func (r *decider) preflightJob(call *preflightCall) reconcile.Job {
 	run := r.preflights.runs[call.key]
 	return reconcile.Job{
@@ -421,8 +422,8 @@ func preflightOf(cv *configv1.ClusterVersion, release configv1.Release) *cluster
 	return nil
 }
 
-// openRisks says which risks that a preflight found in an update are not accepted;
-// empty: none.
+// openRisks determines which risks that a preflight found in an update are not
+// accepted; empty: none.
 func openRisks(r *loadRequest, release configv1.Release) string {
 	if r.found == nil {
 		return ""

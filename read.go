@@ -19,8 +19,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// ErrNoRelease says that it is not known what release the cluster runs: the history
-// is empty, and Options.Own is not set or is not what ClusterOperators report.
+// ErrNoRelease reports that it is not known what release the cluster runs: the
+// history is empty, and Options.Own is not set or is not what ClusterOperators
+// report.
 var ErrNoRelease = errors.New("the cluster version has no history: set Options.Own to the release that the cluster runs")
 
 var (

@@ -41,9 +41,9 @@ type recheckID struct {
 	passed   time.Time
 }
 
-// unchecked runs the checks again where that is due before the first pass over a
+// unchecked runs the checks again if that is due before the first pass over a
 // release, and reports whether the pass has to wait for them. A process that
-// goes on with an update does not: it cannot know that nothing was applied.
+// continues with an update does not: it cannot know that nothing was applied.
 func (p *planner) unchecked(w *syncWork) bool {
 	if w.loaded.origin != requested || p.mem.work.applied == w.loaded {
 		return false
@@ -65,7 +65,7 @@ func (p *planner) unchecked(w *syncWork) bool {
 	return true
 }
 
-// recheckJob runs the checks while decisions go on. done gets what they say.
+// recheckJob runs the checks while decisions continue. done gets what they say.
 func (l *loader) recheckJob(call *recheckCall, done func(preconditions.Decision, error)) reconcile.Job {
 	return reconcile.Job{
 		ID: call.id,

@@ -106,7 +106,7 @@ func isLost(err error) bool {
 }
 
 // restored is a ClusterVersion that lost its history as the operators show it: an
-// update to the latest version that they report was begun from the earliest one.
+// update to the latest version that they report was started from the earliest one.
 // What is requested is checked against that.
 func (r reported) restored(cv *configv1.ClusterVersion) *configv1.ClusterVersion {
 	versions := r.versions()

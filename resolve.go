@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
-// origin says how a release came to be wanted, and so how far it is trusted.
+// origin describes how a release came to be wanted, and so how far it is trusted.
 type origin string
 
 const (
@@ -98,8 +98,8 @@ const notAvailableDetail = "when image is empty the update must be an available 
 
 func isNotAvailable(err *field.Error) bool { return err.Detail == notAvailableDetail }
 
-// started returns the entry of an update that was begun, nil where there is
-// none. What has been going on since the installation is not an update.
+// started returns the entry of an update that was started, nil if absent. What has
+// been going on since the installation is not an update.
 func started(cv *configv1.ClusterVersion, own configv1.Release, ran bool) *configv1.UpdateHistory {
 	h := cv.Status.History
 	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Image == own.Image || !ran {

@@ -197,15 +197,15 @@ const reasonSlowClusterOperator = "SlowClusterOperator"
 
 // passStatus is what the conditions of a ClusterVersion are worded from.
 type passStatus struct {
-	// Failure is the worker's trouble, nil when there is none.
+	// Failure is the worker's trouble, nil if absent.
 	Failure error
 	// Version and Image are the release at work; either may be empty.
 	Version, Image string
-	// Reconciling says that the release is complete and being kept.
+	// Reconciling reports that the release is complete and being kept.
 	Reconciling bool
-	// History says that the ClusterVersion has a history.
+	// History reports that the ClusterVersion has a history.
 	History bool
-	// Invalid says that the spec of the ClusterVersion is invalid.
+	// Invalid reports that the spec of the ClusterVersion is invalid.
 	Invalid bool
 	// Done and Total count the tasks of the pass.
 	Done, Total int
@@ -215,7 +215,7 @@ type passStatus struct {
 	Now time.Time
 }
 
-// judge applies [runlevel.Judge] where it is due.
+// judge applies [runlevel.Judge] if it is due.
 func (s *passStatus) judge() runlevel.Judgement {
 	if s.Reconciling || !s.History {
 		return runlevel.Judgement{Failure: s.Failure}
@@ -316,9 +316,9 @@ func reasonOf(err error) (reason, name string) {
 	return "", ""
 }
 
-// Summary words a reason for the message of Progressing. The name of the
-// object in trouble may be empty. It never returns an empty text; where there
-// is no reason at all, callers say "an error occurred".
+// Summary words a reason for the message of Progressing. The name of the object in
+// trouble may be empty. It never returns an empty text; if there is no reason at
+// all, callers say "an error occurred".
 func reasonSummary(reason, name string) string {
 	if text, ok := plainSummaries[reason]; ok {
 		return text

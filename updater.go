@@ -19,18 +19,17 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// ErrBusy says that a Sync or Run of the same [Updater] is still at work.
+// ErrBusy reports that a Sync or Run of the same [Updater] is still at work.
 var ErrBusy = errors.New("clusterupdate: the updater is busy")
 
-// Updater keeps a cluster at the release that its ClusterVersion asks for, as
-// the cluster-version operator does. All that must survive it is in the
-// cluster: a new Updater continues where another one was stopped, at whatever
-// point that was.
+// Updater keeps a cluster at the release that its ClusterVersion asks for, as the
+// cluster-version operator does. All that must survive it is in the cluster: a new
+// Updater continues where another was stopped, at whatever point that was.
 //
-// An Updater may be shared between goroutines, but does one thing at a time.
-// Of two Updaters on one cluster, the status is written by whichever read it
-// last; the other one finds that out, and goes on from what it says. Running
-// two at a time is still a waste.
+// An Updater may be shared between goroutines, but does one thing at a time. Of two
+// Updaters on one cluster, the status is written by whichever read it last; the
+// other one finds that out, and continues from what it says. Running two at a time
+// is still a waste.
 type Updater struct {
 	o Options
 
@@ -44,10 +43,10 @@ type Updater struct {
 	tracker *runlevel.Tracker // nil: none has begun
 }
 
-// New returns an Updater. It reads nothing yet. Its error is that Options
-// cannot work: API or Payloads is missing, a number is negative, a bypass names
-// no image, a hook is nil or has the name of another one, or Tracker is not
-// what [Updater.Tracker] of this or an earlier version returned.
+// New returns an Updater. It reads nothing yet. Its error is that Options cannot
+// work: API or Payloads is missing, a number is negative, a bypass names no image,
+// a hook is nil or has the name of another, or Tracker is not what
+// [Updater.Tracker] of this or an earlier version returned.
 func New(o Options) (*Updater, error) {
 	switch {
 	case o.API == nil:
@@ -88,9 +87,9 @@ type Result struct {
 	ClusterVersion *configv1.ClusterVersion
 	// Resolution is the answer to its request.
 	Resolution clusterversion.Resolution
-	// Done says that every manifest of the wanted release has been applied
-	// and nothing is left to do but to keep it so. A request for a version that
-	// no list has is not done.
+	// Done reports that every manifest of the wanted release has been applied and
+	// nothing is left to do but to keep it so. A request for a version that no list
+	// has is not done.
 	Done bool
 	// Failure is what failed, as of the last attempt: a [*LoadError] where the
 	// release could not be accepted, else what the pass over its manifests
@@ -102,11 +101,11 @@ type Result struct {
 	After time.Duration
 }
 
-// Sync brings what it knows of the cluster up to date and does all that is due
-// now: it refreshes the updates there are, answers the request, retrieves,
-// verifies and checks a release that is new, applies its manifests, and writes
-// the status. What must wait, for a ClusterOperator or the next attempt, comes
-// back as After; the next Sync goes on there.
+// Sync brings what it knows of the cluster up to date and does all that is due now:
+// it refreshes the updates there are, answers the request, retrieves, verifies and
+// checks a release that is new, applies its manifests, and writes the status. What
+// must wait, for a ClusterOperator or the next attempt, returns as After; the next
+// Sync continues there.
 //
 // Its error is one of reading or writing the ClusterVersion, or of ctx. What
 // keeps the update from being done is in the Result instead.
@@ -212,7 +211,7 @@ func (t *tracked) entry() entry { return entry{t.UID, t.Image, t.Started} }
 // Tracker returns, as JSON, since when each ClusterOperator is awaited and which
 // deletions are pending, with the update that this is about: what is not in the
 // cluster, and would start again with a new process. Give it to that one as
-// [Options].Tracker. It may be called at any time; before the first pass begins it
+// [Options].Tracker. It may be called at any time; before the first pass starts it
 // is what Options.Tracker was. Its error, which nothing is known to cause, is one
 // of encoding.
 func (u *Updater) Tracker() ([]byte, error) {
@@ -246,17 +245,17 @@ func readTracked(data []byte) (t tracked, err error) {
 	return t, nil
 }
 
-// restore goes on with the clocks that were saved, if they are those of an entry of
-// the history.
+// restore continues with the clocks that were saved, if they are those of an entry
+// of the history.
 func (a *applier) restore(e entry) {
 	if a.saved.Version > 0 && a.saved.entry() == e {
 		a.process.log("the clocks of operators start again", json.Unmarshal(a.saved.Tracker, a.tracker))
 	}
 }
 
-// startClocks takes note that a pass has begun, which started the clocks, over an
-// entry of the history. The
-// first one of a process goes on with those that were saved.
+// startClocks takes note that a pass has started, which started the clocks, over an
+// entry of the history. The first one of a process continues with those that were
+// saved.
 func (a *applier) startClocks(e entry) {
 	a.restore(e)
 	a.saved = tracked{}

@@ -19,7 +19,7 @@ import (
 )
 
 // verify checks the signature of a release image. An update that is forced
-// goes on without one; why that is a risk is returned.
+// continues without one; why that is a risk is returned.
 func (l *loader) verify(ctx context.Context, r *loadRequest, out *loaded) (risk string, err error) {
 	verifier := l.process.o.Verifier
 	if verifier == nil {
@@ -42,7 +42,7 @@ func (l *loader) verify(ctx context.Context, r *loadRequest, out *loaded) (risk 
 	return "", err
 }
 
-// forcedRisk is why it is a risk to go on with a release that is not verified.
+// forcedRisk is why it is a risk to continue with a release that is not verified.
 func forcedRisk(r configv1.Release, err error) string {
 	return signature.Chain(fmt.Errorf("Target release %s cannot be verified, but continuing anyway because the update was forced: %w", quoted(r), err))
 }
@@ -82,7 +82,7 @@ func (l *loader) verifySigner(ctx context.Context, verifier signature.Verifier, 
 }
 
 // checkVersion compares the names under which a release was signed with its
-// version, where that was not known before its contents were read.
+// version, if that was not known before its contents were read.
 func (l *loader) checkVersion(r *loadRequest, out *loaded) (risk string, err error) {
 	if out.verification == nil || r.release.Version != "" {
 		return "", nil
@@ -245,7 +245,7 @@ func (t *trust) hasNews() bool {
 	return t.unsaved
 }
 
-// saving begins to keep what was verified until now; done is how that ended.
+// saving starts to keep what was verified until now; done is how that ended.
 func (t *trust) saving() (done func(error)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

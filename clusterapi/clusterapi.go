@@ -55,7 +55,7 @@ type Reader interface {
 // A Writer is safe for concurrent use.
 type Writer interface {
 	// Create stores a new object. It fails with an error that
-	// apierrors.IsAlreadyExists recognises where there is one.
+	// apierrors.IsAlreadyExists recognises if there is one.
 	Create(ctx context.Context, obj *unstructured.Unstructured, opts CreateOptions) (*unstructured.Unstructured, error)
 
 	// Apply makes the fields that obj names true and leaves the others alone:
@@ -109,7 +109,7 @@ type WatchEvent struct {
 	Object *unstructured.Unstructured
 }
 
-// WatchEventType says what happened to an object.
+// WatchEventType describes what happened to an object.
 type WatchEventType string
 
 // The types of a [WatchEvent].
@@ -193,7 +193,7 @@ type UpdateOptions struct {
 type DeleteOptions struct {
 	UID             types.UID
 	ResourceVersion string
-	// Propagation says what becomes of dependents; empty means background.
+	// Propagation describes what becomes of dependents; empty means background.
 	Propagation metav1.DeletionPropagation
 	// GracePeriodSeconds overrides a pod's own; nil leaves it. With 0 the object is
 	// gone at once, even if its containers still run.

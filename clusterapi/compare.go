@@ -25,7 +25,7 @@ type FieldChange struct {
 	//	spec.ports[containerPort=8443,protocol=TCP]    an element of a list with keys
 	//	metadata.finalizers[="x"]                      an element of a set
 	Path string `json:"path"`
-	// Old and New are the values; nil where there is none.
+	// Old and New are the values; nil if absent.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
 }
@@ -34,9 +34,9 @@ type FieldChange struct {
 // differs between two states of that. It is plain data.
 type SchemaChange struct {
 	Version string `json:"version"`
-	// Served says that the new state serves it.
+	// Served reports that the new state serves it.
 	Served bool `json:"served"`
-	// Fields are those of the schema; their paths begin at it. Descriptions are
+	// Fields are those of the schema; their paths start at it. Descriptions are
 	// among them only where they were asked for.
 	Fields []FieldChange `json:"fields,omitempty"`
 	// Descriptions counts the descriptions that differ.
@@ -52,11 +52,11 @@ type SchemaChange struct {
 // either; every other list is one value.
 //
 // Which list is which, the Go types say for kinds of k8s.io/api and
-// github.com/openshift/api, and for a custom resource the openAPIV3Schema
-// of its definition, which wins where it is given; definition may be nil. What
-// neither knows is a map of maps, and its lists are values. Both objects should
-// be of one kind; new's decides. A nil object is one without fields. Nothing is
-// left out: see [WithoutServerFields].
+// github.com/openshift/api, and for a custom resource the openAPIV3Schema of its
+// definition, which wins if it is given; definition may be nil. What neither knows
+// is a map of maps, and its lists are values. Both objects should be of one kind;
+// new's decides. A nil object is one without fields. Nothing is left out: see
+// [WithoutServerFields].
 func Compare(old, new *unstructured.Unstructured, definition map[string]any) []FieldChange {
 	var gvk schema.GroupVersionKind
 	c := comparer{}

@@ -1,4 +1,4 @@
-// Package clusterapi says what this module needs of a cluster, and gives typed
+// Package clusterapi reports what this module needs of a cluster, and gives typed
 // access on top of it.
 //
 // # The interfaces

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
 )
 
-// egressRead bounds each read of an object that says how to get out.
+// egressRead bounds each read of an object that reports how to get out.
 const egressRead = 30 * time.Second
 
 // Egress is how a cluster reaches the outside. Each HTTP client of this module
@@ -37,12 +37,12 @@ type Egress struct {
 	Revision string
 }
 
-// ReadEgress reads the proxy of a cluster's Proxy object, none where there is
-// no such object, and the authorities of ConfigMap
-// openshift-config-managed/trusted-ca-bundle, which replace those of the system
-// where there are any. Each of the two is read within 30 s. Errors are those of
-// the reads, and a proxy or a bundle that cannot be used: going around it would
-// be worse.
+// ReadEgress reads the proxy of a cluster's Proxy object, none if there is no such
+// object, and the authorities of ConfigMap
+// openshift-config-managed/trusted-ca-bundle, which replace those of the system if
+// there are any. Each of the two is read within 30 s. Errors are those of the
+// reads, and a proxy or a bundle that cannot be used: going around it would be
+// worse.
 func ReadEgress(ctx context.Context, r Reader) (Egress, error) {
 	var e Egress
 	proxy, revision, err := readEgress[configv1.Proxy](ctx, r, "", "cluster")

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
-// ErrNotCollected says that a recording of a cluster does not contain a kind:
+// ErrNotCollected reports that a recording of a cluster does not contain a kind:
 // whether such objects existed is not known. A live cluster never returns it.
 var ErrNotCollected = errors.New("not collected in this recording")
 

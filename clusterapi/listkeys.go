@@ -28,8 +28,8 @@ var listKeys = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// mapKeys returns the list-map keys of a field of the struct t; nil where it
-// has none. Types of neither package may say theirs in a patchMergeKey tag.
+// mapKeys returns the list-map keys of a field of the struct t; nil if it has none.
+// Types of neither package may say theirs in a patchMergeKey tag.
 func mapKeys(t reflect.Type, f reflect.StructField) []string {
 	if keys, ok := listKeys()[t.PkgPath()+"."+t.Name()+"."+f.Name]; ok && keys[0][0] != '=' {
 		return keys

@@ -16,10 +16,10 @@ import (
 // kinds of k8s.io/api and github.com/openshift/api; in others every list is
 // one value. A null in over leaves base as it is.
 //
-// overridden, unless nil, gets the path of each value of base that over
-// replaces by another one, such as spec.containers[name=a].image, in the order
-// of the paths. Both objects should have the same apiVersion and kind; over's
-// decides. base is changed, over is not, and they share nothing afterwards.
+// overridden, unless nil, gets the path of each value of base that over replaces by
+// another, such as spec.containers[name=a].image, in the order of the paths. Both
+// objects should have the same apiVersion and kind; over's decides. base is
+// changed, over is not, and they share nothing afterwards.
 func Merge(base, over *unstructured.Unstructured, overridden func(path string)) {
 	if overridden == nil {
 		overridden = func(string) {}

@@ -146,7 +146,7 @@ func convertAfter[T any](u *unstructured.Unstructured, before prior, out *T) err
 	return nil
 }
 
-// sameMap says whether two values are one map.
+// sameMap reports whether two values are one map.
 func sameMap(a, b any) bool {
 	x, okX := a.(map[string]any)
 	y, okY := b.(map[string]any)
@@ -339,7 +339,7 @@ func (c Change) Object() *Object {
 // Cursor hands on the changes of a cluster, one after another, without waiting.
 // It is not safe for concurrent use.
 type Cursor interface {
-	// Next returns the next change, or false while there is none.
+	// Next returns the next change, or false if absent.
 	Next() (Change, bool)
 	// Close ends it; the cluster need not remember changes for it any more.
 	Close()
@@ -348,6 +348,6 @@ type Cursor interface {
 // Follower is optional: a cluster that has it tells of every change without a
 // goroutine. The objects of a change are shared.
 type Follower interface {
-	// Follow returns a cursor that begins after the newest change.
+	// Follow returns a cursor that starts after the newest change.
 	Follow() Cursor
 }

@@ -15,9 +15,9 @@ import (
 // themselves. With statusOnly, differences outside the field status are left
 // out.
 //
-// before and after are pointers to structs of the same type. u.Object is
-// replaced where there is a difference; what it held is shared with the new one
-// and not changed. A value that JSON cannot hold is an error.
+// before and after are pointers to structs of the same type. u.Object is replaced
+// if there is a difference; what it held is shared with the new one and not
+// changed. A value that JSON cannot hold is an error.
 func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (bool, error) {
 	before, after = differing(before, after, statusOnly)
 	b, err := ToUnstructured(before)
@@ -54,7 +54,7 @@ func Overlay(u *unstructured.Unstructured, before, after any, statusOnly bool) (
 func differing(before, after any, statusOnly bool) (b, a any) {
 	bv, av := reflect.ValueOf(before), reflect.ValueOf(after)
 	if bv.Kind() != reflect.Pointer || bv.Type() != av.Type() || bv.IsNil() || av.IsNil() || bv.Elem().Kind() != reflect.Struct {
-		return before, after // conversion says what is wrong
+		return before, after // conversion reports what is wrong
 	}
 	if _, own := before.(json.Marshaler); own {
 		return before, after

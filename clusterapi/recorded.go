@@ -8,7 +8,7 @@ import (
 )
 
 // timed, alerting and assuming are what a [Reader] may have besides, as a recording
-// does. A reader that wraps another one asks that.
+// does. A reader that wraps another asks that.
 type (
 	timed    interface{ Time() time.Time }
 	alerting interface {

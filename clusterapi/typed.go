@@ -83,10 +83,9 @@ func Create[T any](ctx context.Context, w Writer, obj *T, opts CreateOptions) (*
 	return FromUnstructured[T](stored)
 }
 
-// FromUnstructured converts to a typed object. It is strict about types and
-// the ranges of numbers, and ignores fields that T does not have. An error
-// says which object and which field: "ClusterVersion version: spec.channel:
-// ...".
+// FromUnstructured converts to a typed object. It is strict about types and the
+// ranges of numbers, and ignores fields that T does not have. An error reports
+// which object and which field: "ClusterVersion version: spec.channel: ...".
 func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 	if u == nil {
 		return nil, errors.New("clusterapi: no object to convert")

@@ -25,7 +25,7 @@ type AutoState struct {
 	Available []configv1.Release
 	// Desired is spec.desiredUpdate, nil if unset.
 	Desired *configv1.Update
-	// Progressing says that an update is in progress.
+	// Progressing reports that an update is in progress.
 	Progressing bool
 }
 

@@ -50,7 +50,7 @@ func New(d Data, o DecodeOptions) (*Graph, error) {
 	return p.index(o)
 }
 
-// checkVersion says why the version is not one that [ParseVersion] gives.
+// checkVersion explains why the version is not one that [ParseVersion] gives.
 func (n *Node) checkVersion() error {
 	if n.Version == nil {
 		return errMissing

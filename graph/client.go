@@ -68,7 +68,7 @@ type Client struct {
 	// MaxAge is for how long an answer serves further calls without asking, as a
 	// fleet of clusters wants it; zero means that each asks.
 	MaxAge time.Duration
-	// Decode says what a graph may be. Its MaxBytes bounds the body after
+	// Decode describes what a graph may be. Its MaxBytes bounds the body after
 	// decompression. With its Compat, parameters are added to the upstream's
 	// instead of replacing them.
 	Decode DecodeOptions
@@ -153,7 +153,7 @@ func (c *Client) fetch(ctx context.Context, upstream string, q Query) (*Graph, e
 	return c.share(ctx, key, func(ctx context.Context) (*Graph, error) { return c.exchange(ctx, key, u.String()) })
 }
 
-// exchange asks once, or again where that may help.
+// exchange asks once, or again if that may help.
 func (c *Client) exchange(ctx context.Context, key answerKey, address string) (*Graph, error) {
 	kept, ok := c.lookup(key)
 	if ok && c.MaxAge > 0 && time.Since(kept.at) < c.MaxAge {

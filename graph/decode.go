@@ -138,8 +138,8 @@ func decodeParts(data []byte, o DecodeOptions) (*parts, error) {
 	return nil, at
 }
 
-// within adds the place of an error: where one has a place already, it is
-// within this one.
+// within adds the place of an error: if one has a place already, it is within this
+// one.
 func within(place string, err error) error {
 	if err == nil {
 		return nil

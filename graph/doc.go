@@ -21,11 +21,11 @@
 //	  ]
 //	}
 //
-// Nodes are releases; their place in the list means nothing but what edges
-// refer to. An edge says that updating is supported. A conditional edge says
-// that it is, unless one of its risks applies to the cluster, which the first of
-// the risk's rules that can be evaluated decides. The answer is the whole
-// channel, so one graph serves every cluster in it.
+// Nodes are releases; their place in the list means nothing but what edges refer
+// to. An edge reports that updating is supported. A conditional edge reports that
+// it is, unless one of its risks applies to the cluster, which the first of the
+// risk's rules that can be evaluated decides. The answer is the whole channel, so
+// one graph serves every cluster in it.
 //
 // [Decode] reads a graph strictly: versions are SemVer, keys case-sensitive and
 // not repeated, indices within range, everywhere in the graph and not just near
@@ -51,7 +51,7 @@
 // [NextUpdate] picks from the result for automatic updates. Package graph/path
 // finds ways over several updates.
 //
-// A [RiskMatcher] says whether a rule of a risk matches: [Facts] knows the
+// A [RiskMatcher] reports whether a rule of a risk matches: [Facts] knows the
 // answers beforehand, package graph/risk asks Prometheus, and the module
 // graph/risk/promqlsnapshot reads recorded metrics. [Rules] is a registry of the
 // types of rules that a cluster knows.

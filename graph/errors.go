@@ -34,7 +34,7 @@ const (
 // Error is the reason itself.
 func (r Reason) Error() string { return string(r) }
 
-// Error says why there are no updates. errors.Is finds its [Reason]; errors.As
+// Error explains why there are no updates. errors.Is finds its [Reason]; errors.As
 // the cause in Err: a [*StatusError], a [*NotFoundError], a [*DecodeError], a
 // [*LimitError], the context's error.
 type Error struct {
@@ -69,9 +69,9 @@ func (e *Error) ConditionMessage() string {
 	return schema.CutMessage("Unable to retrieve available updates: " + e.Message)
 }
 
-// KeepsUpdates says whether updates that were retrieved before may stay when
-// this failure follows: the service was out of reach or answered nonsense, and
-// said nothing about this cluster.
+// KeepsUpdates reports whether updates that were retrieved before may stay when
+// this failure follows: the service was out of reach or answered nonsense, and said
+// nothing about this cluster.
 func (e *Error) KeepsUpdates() bool {
 	switch Reason(e.Reason) {
 	case ErrRemoteFailed, ErrResponseFailed, ErrResponseInvalid:
@@ -100,8 +100,8 @@ func failure(reason Reason, err error) *Error {
 	return &Error{Reason: string(reason), Message: err.Error(), Err: err}
 }
 
-// StatusError is an HTTP answer other than 200. Kind and Value are what an
-// update service says about it in its body, empty where it does not.
+// StatusError is an HTTP answer other than 200. Kind and Value are what an update
+// service says about it in its body, empty if it does not.
 type StatusError struct {
 	StatusCode int
 	Status     string // e.g. "404 Not Found"
@@ -109,7 +109,7 @@ type StatusError struct {
 	Value      string // for people
 }
 
-// Error tells the status and, where there is one, what the service said.
+// Error tells the status and, if there is one, what the service said.
 func (e *StatusError) Error() string {
 	text := "unexpected HTTP status: " + e.Status
 	if e.Kind != "" {

@@ -22,7 +22,7 @@ type flight struct {
 	err     error
 }
 
-// share joins the exchange for a key, or begins it.
+// share joins the exchange for a key, or starts it.
 func (c *Client) share(ctx context.Context, key answerKey, exchange func(context.Context) (*Graph, error)) (*Graph, error) {
 	for again := false; ; again = true {
 		if err := ended(ctx); err != nil {
@@ -50,7 +50,7 @@ func (c *Client) share(ctx context.Context, key answerKey, exchange func(context
 	}
 }
 
-// join takes part in the exchange for a key, or makes one that is to begin.
+// join takes part in the exchange for a key, or makes one that is to start.
 func (c *Client) join(ctx context.Context, key answerKey) (f *flight, began bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +84,7 @@ func (c *Client) fly(key answerKey, f *flight, exchange func(context.Context) (*
 	}
 }
 
-// leave stops waiting. Once nobody waits, the next call begins another exchange.
+// leave stops waiting. Once nobody waits, the next call starts another exchange.
 func (c *Client) leave(key answerKey, f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

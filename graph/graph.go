@@ -31,8 +31,8 @@ type Graph struct {
 	lazy queryIndex // see queries
 }
 
-// queryIndex is what only questions need: to encode a graph, or to make another
-// one of it, costs less without.
+// queryIndex is what only questions need: to encode a graph, or to make another of
+// it, costs less without.
 type queryIndex struct {
 	releases []release // what nodes say as releases, in the nodes' order
 
@@ -65,7 +65,7 @@ type Node struct {
 // Edge is an unconditional edge between two nodes, by their index.
 type Edge struct {
 	From, To int
-	// Downgrade says that To has a lower version than From.
+	// Downgrade reports that To has a lower version than From.
 	Downgrade bool
 }
 
@@ -105,8 +105,8 @@ func (g *Graph) Len() int { return len(g.nodes) }
 func (g *Graph) Node(i int) Node { return g.nodes[i] }
 
 // Release returns the i-th node as ClusterVersion status shows a release. The error
-// says which of its metadata cannot be shown, as [Node.Release] does; what can is
-// there all the same. Do not change the channels.
+// reports which of its metadata cannot be shown, as [Node.Release] does; what can
+// is there all the same. Do not change the channels.
 func (g *Graph) Release(i int) (configv1.Release, error) {
 	r := &g.queries().releases[i]
 	return r.Release, r.err
@@ -185,8 +185,8 @@ func (g *Graph) Channels() []string {
 	return all
 }
 
-// Equal says whether two graphs have the same nodes in the same order, the
-// same edges and the same conditional entries.
+// Equal reports whether two graphs have the same nodes in the same order, the same
+// edges and the same conditional entries.
 func (g *Graph) Equal(o *Graph) bool {
 	if g == nil || o == nil {
 		return g == o

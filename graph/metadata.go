@@ -36,7 +36,7 @@ const (
 	MetadataNextRemove          = "io.openshift.upgrades.graph.next.remove"
 )
 
-// Metadata are the key-value pairs of a node. The wire format says that values
+// Metadata are the key-value pairs of a node. The wire format reports that values
 // are strings; others are kept, and matter only where a key's meaning needs a
 // string. The zero value is empty. It is immutable.
 type Metadata struct {
@@ -79,7 +79,7 @@ func (m Metadata) Text(key string) string {
 	return ""
 }
 
-// find returns the entry of a key, nil if there is none.
+// find returns the entry of a key, nil if absent.
 func (m Metadata) find(key string) *metadataEntry {
 	// Few keys: a scan beats a search.
 	for i := range m.entries {

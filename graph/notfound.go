@@ -8,7 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
-// NotFound returns the error that says that a version is not in the graph, and
+// NotFound returns the error that reports that a version is not in the graph, and
 // which versions are near: of reason VersionNotFound, with a [*NotFoundError].
 func (g *Graph) NotFound(v *semver.Version, channel string) *Error {
 	e := &NotFoundError{Version: v.Original(), Channel: channel, Nodes: len(g.nodes)}
@@ -45,7 +45,7 @@ type NotFoundError struct {
 	// Nodes is the size of the graph. Zero means that the channel is empty or
 	// unknown: the service does not tell these apart.
 	Nodes int
-	// MinorKnown says whether the graph has another version of the same minor.
+	// MinorKnown reports whether the graph has another version of the same minor.
 	MinorKnown bool
 	// Below and Above are the nearest versions in the graph, empty if none.
 	Below, Above string

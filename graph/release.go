@@ -95,9 +95,9 @@ func compareReleases(a, b configv1.Release) int {
 	return cmp.Or(CompareVersions(b.Version, a.Version), cmp.Compare(a.Image, b.Image))
 }
 
-// SameDigest says whether two pull specs name the same image: they are equal,
-// or each has exactly one @ and the text after it is equal. A tag alone never
-// equals anything but itself.
+// SameDigest reports whether two pull specs name the same image: they are equal, or
+// each has exactly one @ and the text after it is equal. A tag alone never equals
+// anything but itself.
 func SameDigest(a, b string) bool {
 	if a == b {
 		return true

@@ -49,10 +49,10 @@ func (q Query) Architecture() string {
 	return q.Arch
 }
 
-// requestURL returns the address to ask, or the [*Error] that says why there is
-// none: InvalidURI, InvalidID, NoArchitecture, NoCurrentVersion,
-// NoChannel or InvalidCurrentVersion, the first that holds. It writes the parameters
-// arch, channel, id and version by set; others of the upstream survive.
+// requestURL returns the address to ask, or the [*Error] that explains why there is
+// none: InvalidURI, InvalidID, NoArchitecture, NoCurrentVersion, NoChannel or
+// InvalidCurrentVersion, the first that holds. It writes the parameters arch,
+// channel, id and version by set; others of the upstream survive.
 func requestURL(upstream string, q Query, set func(url.Values, string, string)) (*url.URL, error) {
 	u, err := url.Parse(upstream)
 	if err != nil {

@@ -18,14 +18,14 @@ const (
 	RulePromQL = "PromQL"
 )
 
-// RiskMatcher judges one matching rule of a risk by the state of a cluster. It
-// is not asked about rules of type Always. An error says that the rule could
-// not be evaluated, which makes an update neither recommended nor not: a
-// matcher that answered false instead would let clusters run into the risk.
-// An evaluation asks about one rule after the other, so that a matcher need be
-// safe for concurrent use only where several evaluations share it.
+// RiskMatcher judges one matching rule of a risk by the state of a cluster. It is
+// not asked about rules of type Always. An error reports that the rule could not be
+// evaluated, which makes an update neither recommended nor not: a matcher that
+// answered false instead would let clusters run into the risk. An evaluation asks
+// about one rule after the other, so that a matcher need be safe for concurrent use
+// only where several evaluations share it.
 type RiskMatcher interface {
-	// Match reports whether the rule matches. The error says why that cannot be
+	// Match reports whether the rule matches. The error explains why that cannot be
 	// told.
 	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
 }
@@ -61,14 +61,14 @@ func (f Facts) Match(_ context.Context, rule configv1.ClusterCondition) (bool, e
 	return false, fmt.Errorf("invalid PromQL result (must be 0 or 1): %v", value)
 }
 
-// ErrNoUsableRule says that a list of rules has none whose type is known, so
+// ErrNoUsableRule reports that a list of rules has none whose type is known, so
 // that nothing can tell whether the risk applies.
 var ErrNoUsableRule = errors.New("no matching rule of a known type")
 
 // RuleType is one type of matching rules. It must be as safe for concurrent use
 // as the [Rules] that it is registered in.
 type RuleType interface {
-	// Valid returns an error that says what is wrong with a rule's content.
+	// Valid returns an error that reports what is wrong with a rule's content.
 	Valid(rule configv1.ClusterCondition) error
 	// Match evaluates a valid rule, as [RiskMatcher] does, with the same errors.
 	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
@@ -107,8 +107,8 @@ func (r *Rules) Register(name string, t RuleType) error {
 }
 
 // Prune keeps the rules that are of a known type and valid, in their order. The
-// error aggregates what is wrong with the others; both results count. Where
-// nothing is wrong the result is the list that was given.
+// error aggregates what is wrong with the others; both results count. If nothing is
+// wrong the result is the list that was given.
 func (r *Rules) Prune(rules []configv1.ClusterCondition) ([]configv1.ClusterCondition, error) {
 	var errs []error
 	for i := range rules {
@@ -128,8 +128,8 @@ func (r *Rules) Prune(rules []configv1.ClusterCondition) ([]configv1.ClusterCond
 	return kept, bounded.Aggregate(errs)
 }
 
-// PruneRisks keeps the rules that are known and valid; risks stays as it is.
-// The error says which risks have none left.
+// PruneRisks keeps the rules that are known and valid; risks stays as it is. The
+// error reports which risks have none left.
 func (r *Rules) PruneRisks(risks []configv1.ConditionalUpdateRisk) ([]configv1.ConditionalUpdateRisk, error) {
 	pruned := risks
 	var errs []error
@@ -152,7 +152,7 @@ func (r *Rules) PruneRisks(risks []configv1.ConditionalUpdateRisk) ([]configv1.C
 	return pruned, bounded.Aggregate(errs)
 }
 
-// check says why a rule cannot be evaluated, nil if it can.
+// check explains why a rule cannot be evaluated, nil if it can.
 func (r *Rules) check(rule *configv1.ClusterCondition) error {
 	t, ok := r.types[rule.Type]
 	if !ok {

@@ -66,13 +66,13 @@ type File struct {
 	Path string
 	// FS is where Path is; nil means the machine's files.
 	FS fs.FS
-	// Decode says what a graph may be.
+	// Decode describes what a graph may be.
 	Decode DecodeOptions
 }
 
 // Fetch reads the graph. Errors are [*Error]: what the query lacks; RemoteFailed
-// where the file cannot be opened, ResponseFailed where it cannot be read,
-// ResponseInvalid where it is not a graph.
+// where the file cannot be opened, ResponseFailed if it cannot be read,
+// ResponseInvalid if it is not a graph.
 func (f File) Fetch(ctx context.Context, q Query) (*Graph, error) {
 	if err := q.check(); err != nil {
 		return nil, err

@@ -198,7 +198,7 @@ func (l *lister) list() error {
 
 func (l *lister) image(node int32) string { return l.releases[node].Image }
 
-// broken says what is wrong with a node's metadata.
+// broken describes what is wrong with a node's metadata.
 func (l *lister) broken(node int32) error {
 	if l.q.Compat {
 		_, err := l.g.nodes[node].release(splitChannelsCompat)

@@ -43,7 +43,7 @@ type CredentialsRequestSpec struct {
 func (*CredentialsRequest) APIKind() schema.GroupVersionKind { return credentialsRequestKind }
 
 // Provider is the kind of the provider's specification, such as AWSProviderSpec;
-// empty where there is none.
+// empty if absent.
 func (r *CredentialsRequest) Provider() string {
 	kind, _ := r.Spec.ProviderSpec["kind"].(string)
 	return kind

@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/yaml" // the YAML of Kubernetes; it words the errors
 )
 
-// Parse reads the objects of one file, JSON or YAML, in their order. name is
-// what the manifests remember as their file name. An object without a kind or
-// a name, or two of one identity, make the whole file an error, a [*Error]
-// whose Document says which object it is. So does a limit that is passed, where
-// the limits of a payload hold for the file.
+// Parse reads the objects of one file, JSON or YAML, in their order. name is what
+// the manifests remember as their file name. An object without a kind or a name, or
+// two of one identity, make the whole file an error, a [*Error] whose Document
+// reports which object it is. So does a limit that is passed, where the limits of a
+// payload hold for the file.
 //
 // The rules are those of apimachinery's decoder: YAML 1.1, documents separated
 // by lines "---", JSON objects one after another. Empty documents are skipped,
@@ -88,7 +88,7 @@ func (d *decoder) file(ctx context.Context, name string, data []byte) (manifests
 	return nil, 0, err
 }
 
-// documentError says which object of a file an error is about.
+// documentError determines which object of a file an error is about.
 type documentError struct {
 	document int
 	err      error
@@ -169,9 +169,9 @@ func (d *decoder) tooManyValues() error {
 
 const separator = "---"
 
-// nextDocument cuts the next document off rest, where each line ends with a
-// line end. A line that begins with "---" ends a document; before the first
-// line of one it is part of it.
+// nextDocument cuts the next document off rest, where each line ends with a line
+// end. A line that starts with "---" ends a document; before the first line of one
+// it is part of it.
 func nextDocument(rest *string) (document string, err error) {
 	s := *rest
 	at := 0

@@ -56,7 +56,7 @@ type DiffObject struct {
 	// Level and Component are those of the file's name: see [ParseName].
 	Level     string `json:"level,omitempty"`
 	Component string `json:"component,omitempty"`
-	// Duplicate, in Added, says that both releases apply this object by another
+	// Duplicate, in Added, reports that both releases apply this object by another
 	// manifest.
 	Duplicate bool `json:"duplicate,omitempty"`
 	// Fate, in Removed, is what becomes of the object: Deleted by the new release,
@@ -84,7 +84,7 @@ const (
 	fateDuplicate = "Duplicate"
 )
 
-// ExclusionReason says why a manifest is excluded. It is plain data.
+// ExclusionReason explains why a manifest is excluded. It is plain data.
 type ExclusionReason struct {
 	File     string `json:"file"`
 	Document int    `json:"document"`

@@ -12,15 +12,14 @@
 //	release-manifests/release-metadata   version, previous versions, metadata
 //
 // [Load] reads them from any [io/fs.FS]: first manifests/ as a whole, then
-// release-manifests/, the files of each in the byte order of their names. A
-// file holds one or more objects, in YAML 1.1 or JSON. Each becomes a
-// [Manifest], which remembers its file, its place in it, and the JSON form that
-// the payload's hash is made from. Its object is checked while it is loaded, and
-// decoded when [Manifest.Object] asks for it. One object that cannot be read fails the
-// whole payload; all such faults are reported together, as an [Error] that
-// says which file and document each is in. Only a template that the program
-// does not understand is skipped, with a [Warning]; one that might not end is a
-// fault.
+// release-manifests/, the files of each in the byte order of their names. A file holds
+// one or more objects, in YAML 1.1 or JSON. Each becomes a [Manifest], which remembers
+// its file, its place in it, and the JSON form that the payload's hash is made from.
+// Its object is checked while it is loaded, and decoded when [Manifest.Object] asks
+// for it. One object that cannot be read fails the whole payload; all such faults are
+// reported together, as an [Error] that reports which file and document each is in.
+// Only a template that the program does not understand is skipped, with a [Warning];
+// one that might not end is a fault.
 //
 // # Inclusion
 //

@@ -56,9 +56,9 @@ func DefaultFilter() LoadFilter {
 	return LoadFilter{Profile: &profile, FeatureSet: &featureSet, Gates: sets.New[string]()}
 }
 
-// Judge says whether a manifest applies to the cluster as far as a load
-// decides. The checks and their texts are those of the cluster-version
-// operator; the first that fails decides.
+// Judge reports whether a manifest applies to the cluster as far as a load decides.
+// The checks and their texts are those of the cluster-version operator; the first
+// that fails decides.
 func (f LoadFilter) Judge(m *Manifest) Verdict {
 	c := f.checks()
 	return c.judge(m)
@@ -87,9 +87,9 @@ type Filter struct {
 	Overrides []configv1.ComponentOverride
 }
 
-// Judge says whether a manifest that a load has included applies to the
-// cluster now. The checks and their texts are those of the cluster-version
-// operator; the first that fails decides.
+// Judge reports whether a manifest that a load has included applies to the cluster
+// now. The checks and their texts are those of the cluster-version operator; the
+// first that fails decides.
 func (f Filter) Judge(m *Manifest) Verdict {
 	c := f.checks()
 	return c.judge(m)
@@ -122,8 +122,8 @@ const (
 	RuleOverride Rule = "Override"
 )
 
-// Verdict says whether a manifest applies to a cluster. The zero value says that
-// it does not, and gives no reason.
+// Verdict reports whether a manifest applies to a cluster. The zero value reports
+// that it does not, and gives no reason.
 type Verdict struct {
 	Included bool
 	// Rule is the check that excludes the manifest; empty if it is included.
@@ -298,7 +298,7 @@ func (f *checks) excludedByCapabilities(annotations map[string]string) string {
 	return ""
 }
 
-// overridden reports whether the first override that matches says that the
+// overridden reports whether the first override that matches reports that the
 // resource is not managed.
 func (f *checks) overridden(id Identity) bool {
 	for i := range f.overrides {

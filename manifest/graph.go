@@ -34,18 +34,18 @@ type Node struct {
 // Jobs are barriers, as in the graphs below.
 //
 // Only neighbours in the list are grouped; rule component-split of [Lint] finds a
-// list where that loses an order.
+// list if that loses an order.
 func UpdateGraph(tasks []*Task) *Graph { return newGraph(tasks, byNumberAndComponent) }
 
 // FlatGraph returns the order of an installation: all components of all
 // runlevels side by side, the manifests of each one after another.
 func FlatGraph(tasks []*Task) *Graph { return newGraph(tasks, flattenByNumberAndComponent) }
 
-// AttemptGraph returns the order of a reconciliation: that of [FlatGraph], but
-// the components begin in an order that depends on the attempt, so that one
-// that fails does not always block the same others. Attempts rotate the list,
-// and every eighth one shuffles it. The same attempt gives the same order; a
-// negative one counts as 0.
+// AttemptGraph returns the order of a reconciliation: that of [FlatGraph], but the
+// components start in an order that depends on the attempt, so that one that fails
+// does not always block the same others. Attempts rotate the list, and every eighth
+// one shuffles it. The same attempt gives the same order; a negative one counts as
+// 0.
 func AttemptGraph(tasks []*Task, attempt int) *Graph {
 	const stride = 8
 	attempt = max(attempt, 0)
@@ -98,14 +98,13 @@ func (g *Graph) splitJobs() {
 	}
 }
 
-// parallelize replaces each node by what f makes of its tasks, in the order of
-// the nodes and including those that it adds. f returns buckets;
-// the nodes of a bucket may run in parallel, and each of them follows all of
-// the bucket before. No buckets, or one with one node, leave the node as it
-// is. Otherwise the node becomes an empty anchor before the first bucket; if
-// anything followed it, another one stands after the last bucket; and where
-// two buckets of several nodes meet, an empty node between them makes n+m
-// edges out of n·m.
+// parallelize replaces each node by what f makes of its tasks, in the order of the
+// nodes and including those that it adds. f returns buckets; the nodes of a bucket
+// may run in parallel, and each of them follows all of the bucket before. No
+// buckets, or one with one node, leave the node as it is. Otherwise the node
+// becomes an empty anchor before the first bucket; if anything followed it, another
+// stands after the last bucket; and where two buckets of several nodes meet, an
+// empty node between them makes n+m edges out of n·m.
 func (g *Graph) parallelize(f grouping) {
 	for i := 0; i < len(g.Nodes); i++ {
 		buckets := f(g.Nodes[i].Tasks)

@@ -33,7 +33,7 @@ func chunks(tasks []*Task) []chunk {
 	return list
 }
 
-// levelRun returns the end of the level run that begins at list[from].
+// levelRun returns the end of the level run that starts at list[from].
 func levelRun(list []chunk, from int) int {
 	to := from + 1
 	for list[from].ok && to < len(list) && list[to].ok && list[to].level == list[from].level {
@@ -48,8 +48,8 @@ func levelRun(list []chunk, from int) int {
 // levels. Fewer than two tasks make no buckets.
 //
 // Only neighbours are grouped: in a list that is not sorted by file name, a
-// component that comes back within a level is two nodes, without an order
-// between them: see splits.
+// component that returns within a level is two nodes, without an order between
+// them: see splits.
 func byNumberAndComponent(tasks []*Task) [][][]*Task {
 	if len(tasks) < 2 {
 		return nil
@@ -109,10 +109,10 @@ func permuteOrder(f grouping, r *rand.Rand) grouping {
 	}
 }
 
-// shiftOrder rotates each bucket of f to the left, so that stride steps
-// together begin with every part of a bucket: with m nodes by step mod m if m
-// is smaller than stride, else by the whole part of step·m/stride, mod m. A
-// stride below 1 counts as 1, a negative step as 0.
+// shiftOrder rotates each bucket of f to the left, so that stride steps together
+// start with every part of a bucket: with m nodes by step mod m if m is smaller
+// than stride, else by the whole part of step·m/stride, mod m. A stride below 1
+// counts as 1, a negative step as 0.
 func shiftOrder(f grouping, step, stride int) grouping {
 	step, stride = max(step, 0), max(stride, 1)
 	return func(tasks []*Task) [][][]*Task {

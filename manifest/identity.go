@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Identity says which resource of a cluster an object is. The version of the
+// Identity determines which resource of a cluster an object is. The version of the
 // API does not belong to it: apps/v1 and apps/v1beta1 of one Deployment are the
 // same resource.
 type Identity struct {

@@ -14,7 +14,7 @@ import (
 // Inclusion says of each manifest of a release whether it applies to a cluster.
 // It is plain data.
 type Inclusion struct {
-	// Version is that of the release.
+	// Version is the release's.
 	Version string `json:"version"`
 	// Manifests are all, sorted by file and document.
 	Manifests []JudgedManifest `json:"manifests"`
@@ -26,10 +26,10 @@ type JudgedManifest struct {
 	File     string   `json:"file"`
 	Document int      `json:"document"`
 	Included bool     `json:"included"`
-	// Rule and Reason are those of the [Verdict]; empty where it is included.
+	// Rule and Reason are those of the [Verdict]; empty if it is included.
 	Rule   Rule   `json:"rule,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Deletes says that the manifest asks for its object to be deleted.
+	// Deletes reports that the manifest asks for its object to be deleted.
 	Deletes bool `json:"deletes,omitempty"`
 	// Manifest is the payload's.
 	Manifest *Manifest `json:"-"`

@@ -31,15 +31,14 @@ type Limits struct {
 	Depth int
 	// Values is the largest number of values in the objects of all files: maps,
 	// lists and what they hold (a real payload has 121,000); 0: 2,000,000. In a
-	// YAML document in an unusual form, each character that could begin a value
+	// YAML document in an unusual form, each character that could start a value
 	// counts until the document has been decoded.
 	Values int
 	// ExpandedSize is the largest size in bytes to which aliases may expand
 	// the documents that have some, all files together; 0: 16 MiB.
 	ExpandedSize int64
 	// TemplateSteps is what a template may cost: a step for each byte between
-	// braces, each node executed, and each image where a range begins; 0:
-	// 100,000.
+	// braces, each node executed, and each image where a range starts; 0: 100,000.
 	TemplateSteps int
 	// TemplateText is how many bytes of text the functions of a template
 	// (print, printf, html, ...) may make; 0: 64 KiB.

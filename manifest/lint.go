@@ -44,7 +44,7 @@ type LintRule struct {
 	// Name is in lower case, with hyphens.
 	Name     string `json:"name"`
 	Severity string `json:"severity"` // as that of a [Finding]
-	// Doc says what the rule finds, and why that matters.
+	// Doc describes what the rule finds, and why that matters.
 	Doc string `json:"doc"`
 }
 

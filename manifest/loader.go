@@ -86,9 +86,9 @@ func newLoader(fsys fs.FS, o LoadOptions, p *Payload) *loader {
 	return l
 }
 
-// load reads all files and puts together what came of them, in their order.
-// The error is the context's, or that a file system ended its goroutine;
-// faults of files are collected.
+// load reads all files and puts together the result of them, in their order. The
+// error is the context's, or that a file system ended its goroutine; faults of
+// files are collected.
 func (l *loader) load(ctx context.Context, files []*file) error {
 	if len(files) > l.limits.Files {
 		l.faults = []*Error{{Err: filesError(l.limits.Files)}}
@@ -144,8 +144,8 @@ func (l *loader) use(u usage) {
 	l.full = l.used.check(&l.limits) != nil
 }
 
-// collect puts together what came of the files. A limit of the payload that
-// they pass is its only fault, and says which file was one too much.
+// collect puts together the result of the files. A limit of the payload that they
+// pass is its only fault, and reports which file was one too much.
 func (l *loader) collect(files []*file) {
 	var used usage
 	for _, f := range files {
@@ -232,7 +232,7 @@ func (l *loader) readInto(ctx context.Context, d *decoder, f *file) (document in
 	return 0, nil
 }
 
-// namePanic says which file a panic is about; other errors say so themselves.
+// namePanic determines which file a panic is about; other errors say so themselves.
 func namePanic(path string, err error) error {
 	if panicked := (*panics.Error)(nil); errors.As(err, &panicked) {
 		return fmt.Errorf("%s: %w", path, err)

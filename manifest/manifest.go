@@ -103,7 +103,7 @@ func (m *Manifest) Deletes() bool {
 }
 
 // CreatesOnly reports whether the manifest asks for its object to be created, but
-// left alone where it exists. On a ClusterOperator the annotation means nothing.
+// left alone if it exists. On a ClusterOperator the annotation means nothing.
 func (m *Manifest) CreatesOnly() bool {
 	return strings.EqualFold(m.Annotations()[annotationCreateOnly], "true") && m.GVK() != clusterOperatorKind.WithVersion("v1")
 }

@@ -10,8 +10,8 @@ type split struct {
 	first, again     *Task // the last task before the gap, the first one after it
 }
 
-// splits returns each component that comes back within a runlevel, in the order of
-// the list. One that comes back after a Job is in order, since Jobs are barriers.
+// splits returns each component that returns within a runlevel, in the order of the
+// list. One that returns after a Job is in order, since Jobs are barriers.
 func splits(tasks []*Task) []split {
 	var out []split
 	for len(tasks) > 0 {

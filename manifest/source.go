@@ -19,7 +19,7 @@ type PayloadSource interface {
 	// source that returned another image's contents would have them applied,
 	// since signatures are verified for the image's digest only.
 	//
-	// An error says why the contents cannot be had; the update waits and tries
+	// An error explains why the contents cannot be had; the update waits and tries
 	// again. When ctx ends, Payload returns its error soon.
 	Payload(ctx context.Context, r configv1.Release) (fs.FS, error)
 }
@@ -45,7 +45,7 @@ type Discarder interface {
 // InitialReleaser is an optional ability of a [PayloadSource]. It must be safe
 // for concurrent use.
 type InitialReleaser interface {
-	// InitialRelease names the release that a cluster without any history runs.
-	// An error says why it is not known.
+	// InitialRelease names the release that a cluster without any history runs. An
+	// error explains why it is not known.
 	InitialRelease(ctx context.Context) (configv1.Release, error)
 }

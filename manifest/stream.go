@@ -22,9 +22,9 @@ func isJSON(data []byte) bool {
 	return utilyaml.IsJSONBuffer(data[:min(len(data), guessSize)])
 }
 
-// jsonStream reads JSON objects one after another. Where that fails for one of
-// the first two, the rest is read as YAML; where that fails as well, the error
-// is the one of JSON.
+// jsonStream reads JSON objects one after another. If that fails for one of the
+// first two, the rest is read as YAML; if that fails as well, the error is the one
+// of JSON.
 func (d *decoder) jsonStream(data []byte) error {
 	if left := d.valuesLeft(); len(data) > left {
 		if values, _ := limit.Shape(data); values > int64(left) {

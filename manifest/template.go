@@ -60,7 +60,8 @@ func newRenderer(data templateData, limits Limits) *renderer {
 
 // render executes a file of manifests/ as a template. missing are the images that
 // it looks up and the payload does not have. An error is the context's, a
-// [*LimitError], a [*TemplateError], or says that the template is not understood.
+// [*LimitError], a [*TemplateError], or reports that the template is not
+// understood.
 func (r *renderer) render(ctx context.Context, dir, name string, source []byte) (data []byte, missing []string, err error) {
 	if !bytes.Contains(source, []byte("{{")) {
 		return source, nil, nil
@@ -112,8 +113,8 @@ func actionBytes(source []byte) int {
 	}
 }
 
-// actionEnd returns where the action ends that s begins with, as text/template
-// sees it: not at braces within a quoted text or a comment.
+// actionEnd returns where the action ends that s starts with, as text/template sees
+// it: not at braces within a quoted text or a comment.
 func actionEnd(s []byte) int {
 	i := len("{{")
 	if trim := s[i:]; len(trim) > 1 && trim[0] == '-' && isBlank(trim[1]) {

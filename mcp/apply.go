@@ -112,7 +112,7 @@ func (s *State) applyNode(o *corev1.Node, deleted bool) []string {
 	return s.existing(queue)
 }
 
-// matters says whether the change of a node is one that pools are synced for.
+// matters reports whether the change of a node is one that pools are synced for.
 func matters(a, b *nodeRecord) bool {
 	x, y := &a.state, &b.state
 	return x.NotReadyText() != y.NotReadyText() ||

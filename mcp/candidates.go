@@ -31,7 +31,7 @@ type Selection struct {
 	// Boots are nodes that booted into a custom pool: they get its labels, not
 	// a target.
 	Boots []Boot
-	// Block says what keeps the whole pool from being updated; its zero value
+	// Block describes what keeps the whole pool from being updated; its zero value
 	// is that nothing does.
 	Block Block
 	// Warnings are about settings that are accepted but dangerous.
@@ -48,7 +48,7 @@ type Boot struct {
 	Labels map[string]string
 }
 
-// BlockKind says what keeps a whole pool from being updated.
+// BlockKind describes what keeps a whole pool from being updated.
 type BlockKind string
 
 // The kinds of a [Block].
@@ -108,7 +108,7 @@ func (s *State) Candidates(pool string) Selection {
 	return sel
 }
 
-// block says what keeps the pool from being updated, in the order in which a
+// block describes what keeps the pool from being updated, in the order in which a
 // sync finds it out.
 func (s *State) block(p *poolRecord) (Block, error) {
 	if p == nil {
@@ -157,7 +157,7 @@ func (s *State) selectorError(pool string) error {
 // every node.
 const TextSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
 
-// arbiterWaits says why the arbiter must not be updated now; "" if it may. The
+// arbiterWaits explains why the arbiter must not be updated now; "" if it may. The
 // arbiter goes after the masters, and never while one of them is down.
 func (s *State) arbiterWaits() string {
 	m := s.pools[PoolMaster]
@@ -224,7 +224,7 @@ func (s *State) free(p *poolRecord, limit int) int {
 	return limit - taken
 }
 
-// arbiterDown says that a master must not go down as well.
+// arbiterDown reports that a master must not go down as well.
 func (s *State) arbiterDown() bool {
 	a := s.pools[PoolArbiter]
 	return s.topology == TopologyHighlyAvailableArbiter && a != nil && a.n.unavailable > 0
@@ -334,7 +334,7 @@ func (s *State) Topology(pool string) (nodes []string, topology string) {
 	return nodes, s.topology
 }
 
-// rolls says that a sync of the pool gets as far as its nodes.
+// rolls reports that a sync of the pool gets as far as its nodes.
 func (s *State) rolls(p *poolRecord) bool {
 	if b, _ := s.block(p); b.Kind != BlockNone {
 		return false

@@ -22,7 +22,7 @@ type class struct {
 
 	wrongTaint, wrongTopology bool
 
-	// From its MachineConfigNode, where there is one.
+	// From its MachineConfigNode, if there is one.
 	mcnUpdated, mcnDegraded, pinned, pinning bool
 }
 
@@ -117,7 +117,7 @@ func mcnDegradedMessage(m *mcfgv1.MachineConfigNode) string {
 	return m.Status.Conditions[i].Message
 }
 
-// mcnPinned says whether all pinned image sets are there (also if none are
+// mcnPinned reports whether all pinned image sets are there (also if none are
 // wanted), and whether some are on their way. A MachineConfigNode without
 // conditions says nothing yet.
 func mcnPinned(m *mcfgv1.MachineConfigNode) (done, pending bool) {

@@ -10,10 +10,10 @@
 // new config, a few at a time: at most spec.maxUnavailable of its nodes may be
 // unavailable, for whatever reason.
 //
-// [Membership] says which pool a node belongs to. A control plane node belongs
-// to master; another one to the custom pool that selects it, else to worker.
-// Two custom pools that select one node are an error, and the node then belongs
-// to none. [Membership.Explain] tells the reasons.
+// [Membership] reports which pool a node belongs to. A control plane node belongs
+// to master; another to the custom pool that selects it, else to worker. Two custom
+// pools that select one node are an error, and the node then belongs to none.
+// [Membership.Explain] tells the reasons.
 //
 // # What a node says
 //
@@ -33,11 +33,11 @@
 // gives a [Verdict] for each node: selected, waiting for whom, failing, not
 // ready and why.
 //
-// The rules are those of the machine-config controller. Where it has faults
-// that users suffer from, these decisions do better, and do as it does with
-// [Options].Compat: one invalid selector does not empty the other pools, a
-// negative maxUnavailable is an error and not a pool that never updates, a
-// failing node counts once, conditions do not flap.
+// The rules are those of the machine-config controller. If it has faults that users
+// suffer from, these decisions do better, and do as it does with [Options].Compat:
+// one invalid selector does not empty the other pools, a negative maxUnavailable is
+// an error and not a pool that never updates, a failing node counts once,
+// conditions do not flap.
 //
 // # Drains
 //

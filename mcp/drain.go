@@ -10,7 +10,7 @@ import (
 // given: another drain, a change of a budget or a pod may turn it.
 type Drain struct {
 	Node string
-	// NotRequired says that the node is updated without a drain, as in clusters
+	// NotRequired reports that the node is updated without a drain, as in clusters
 	// with a single control plane node: all of its pods stay.
 	NotRequired bool
 	// Pods are all pods of the node, by namespace and name.
@@ -27,7 +27,7 @@ type Drain struct {
 type PodDrain struct {
 	Pod     types.NamespacedName
 	Verdict DrainVerdict
-	// Text says why, in the words of the drain or of the API server where these
+	// Text explains why, in the words of the drain or of the API server where these
 	// have any.
 	Text string
 	// Budgets are the names of the PodDisruptionBudgets that decide, sorted:
@@ -36,8 +36,8 @@ type PodDrain struct {
 	// Before is how many pods of the budget go before this one; more than 0 only
 	// for [DrainEvictsAfter].
 	Before int
-	// Kind says what blocks the pod, and Fix what to do about it; both are empty
-	// unless the verdict is [DrainBlocked].
+	// Kind describes what blocks the pod, and Fix what to do about it; both are
+	// empty unless the verdict is [DrainBlocked].
 	Kind DrainKind
 	Fix  string
 	// Unhealthy are the pods of the budget that are not Ready or are
@@ -47,7 +47,7 @@ type PodDrain struct {
 	Notes []DrainNote
 }
 
-// DrainVerdict says what becomes of a pod.
+// DrainVerdict describes what becomes of a pod.
 type DrainVerdict string
 
 // The verdicts of a drain on a pod.

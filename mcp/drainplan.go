@@ -194,7 +194,7 @@ func (p *drainPod) block(kind DrainKind, text, fix string) {
 	p.Verdict, p.Kind, p.Text, p.Fix = DrainBlocked, kind, text, fix
 }
 
-// blockByBudget says why a budget refuses; it says so once for all of its pods.
+// blockByBudget explains why a budget refuses; it says so once for all of its pods.
 func (d *drainPlanner) blockByBudget(p *drainPod, b *drainBudget, refusal error) {
 	said, ok := d.blocked[b]
 	if !ok {

@@ -26,7 +26,7 @@ type DrainObjects struct {
 	// Nodes are where replacements may go. Nil: that is not predicted.
 	Nodes []*corev1.Node
 	// DaemonSets are those that exist. DaemonSetsErr is why there may be others;
-	// nil: there are none.
+	// nil if absent.
 	DaemonSets    []types.NamespacedName
 	DaemonSetsErr error
 	// Scales are how many pods the controllers of pods want, by the UID of the
@@ -119,7 +119,7 @@ func (v DrainView) Nodes() []string {
 	return slices.Sorted(maps.Keys(v.index.byNode))
 }
 
-// hasDaemonSet says whether a DaemonSet exists, as the drain asks.
+// hasDaemonSet reports whether a DaemonSet exists, as the drain asks.
 func (x *drainIndex) hasDaemonSet(key types.NamespacedName) (bool, error) {
 	if x.daemonSets[key] {
 		return true, nil

@@ -15,8 +15,8 @@ var (
 	ErrInvalidMaxUnavailable = errors.New("maxUnavailable is not valid")
 )
 
-// PoolConflictError says which custom pools claim a node. Until its labels are
-// right the node counts in no pool, and is neither drained nor uncordoned.
+// PoolConflictError determines which custom pools claim a node. Until its labels
+// are right the node counts in no pool, and is neither drained nor uncordoned.
 type PoolConflictError struct {
 	Node  string   // empty where only labels are known
 	Pools []string // sorted
@@ -30,7 +30,7 @@ func (e *PoolConflictError) Error() string {
 // Is makes the error equal to [ErrPoolConflict].
 func (e *PoolConflictError) Is(target error) bool { return target == ErrPoolConflict }
 
-// SelectorError says that a pool's spec.nodeSelector cannot be used.
+// SelectorError reports that a pool's spec.nodeSelector cannot be used.
 type SelectorError struct {
 	Pool string
 	Err  error

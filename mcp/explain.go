@@ -46,7 +46,7 @@ type Verdict struct {
 	//	NoCapacity            others go first
 	//	Selected              the node is to be targeted now
 	Kind string
-	// Block says which, for PoolBlocked.
+	// Block determines which, for PoolBlocked.
 	Block Block
 	// Text is the reason in words.
 	Text string
@@ -58,7 +58,7 @@ type Verdict struct {
 	Holders []string
 }
 
-// Explain says what the present decision for a pool makes of a node.
+// Explain describes what the present decision for a pool makes of a node.
 func (s *State) Explain(pool, node string) Verdict {
 	return s.newExplainer(pool).explain(node)
 }
@@ -79,7 +79,7 @@ func (s *State) Explanations(pool string) iter.Seq2[string, Verdict] {
 type explainer struct {
 	s        *State
 	sel      Selection
-	pool     *poolRecord // nil: there is none
+	pool     *poolRecord // nil if absent
 	selected sets.Set[string]
 	boots    map[string]string // node → pool that it booted into
 	full     Verdict           // the same for all nodes that have to wait; made when first needed

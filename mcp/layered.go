@@ -13,12 +13,12 @@ import (
 type Goal struct {
 	// Config is the pool's spec.configuration.name.
 	Config string
-	// Layered says that a MachineOSConfig names the pool: its nodes get an
-	// image that is built in the cluster.
+	// Layered reports that a MachineOSConfig names the pool: its nodes get an image
+	// that is built in the cluster.
 	Layered bool
 	// Image is the MachineOSConfig's current image; empty until there is one.
 	Image string
-	// HasBuild says that there is a MachineOSBuild for Config, and BuildConfig
+	// HasBuild reports that there is a MachineOSBuild for Config, and BuildConfig
 	// is the config that it was made from.
 	HasBuild    bool
 	BuildConfig string
@@ -60,8 +60,8 @@ func (g Goal) Label() string {
 type build struct {
 	config *mcfgv1.MachineOSConfig
 	build  *mcfgv1.MachineOSBuild
-	// stale says that the annotation of config names a build that is gone or
-	// was made for another config, and has to be removed.
+	// stale reports that the annotation of config names a build that is gone or was
+	// made for another config, and has to be removed.
 	stale bool
 }
 
@@ -124,7 +124,7 @@ func (b build) image() string {
 	return string(b.config.Status.CurrentImagePullSpec)
 }
 
-// building says that the pool's image is not yet the one to roll out.
+// building reports that the pool's image is not yet the one to roll out.
 func (b build) building() bool {
 	if b.config == nil || b.build == nil {
 		return false
@@ -133,8 +133,8 @@ func (b build) building() bool {
 		(b.is(mcfgv1.MachineOSBuildSucceeded) && b.pushSpec() != "" && b.pushSpec() != b.image())
 }
 
-// ready says whether a layered pool can be rolled out, and in words why. A
-// build that failed is an error.
+// ready reports whether a layered pool can be rolled out, and in words why. A build
+// that failed is an error.
 func (b build) ready() (ok bool, text string, err error) {
 	switch {
 	case b.build == nil:

@@ -36,15 +36,15 @@ type poolSelector struct {
 // Assignment is a node's place among the pools. The zero value is that of a
 // node that no pool takes.
 type Assignment struct {
-	// Primary is the one pool that decides the node's config and counts it;
-	// empty if there is none.
+	// Primary is the one pool that decides the node's config and counts it; empty
+	// if absent.
 	Primary string
 	// Pools are all pools that are looked at when the node changes, the
 	// primary one first.
 	Pools []string
-	// Alert says that a custom role on a control plane node is ignored.
+	// Alert reports that a custom role on a control plane node is ignored.
 	Alert bool
-	// Err says why the node counts in no pool although some want it: a
+	// Err explains why the node counts in no pool although some want it: a
 	// [*PoolConflictError] without the node's name, or a [*SelectorError].
 	Err error
 	// matched are all pools whose selector matches, whatever came of it.
@@ -262,7 +262,7 @@ func emptySelector(s *metav1.LabelSelector) bool {
 	return s == nil || len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// SelectsAll says that a selector is exactly {}, which an admin may have meant
+// SelectsAll reports that a selector is exactly {}, which an admin may have meant
 // to select every node. It selects none, and is worth a warning.
 func SelectsAll(s *metav1.LabelSelector) bool {
 	return s != nil && s.MatchLabels == nil && s.MatchExpressions == nil

@@ -105,7 +105,7 @@ func (s *State) Metrics(in MetricsInput) []clusterapi.Sample {
 	return out
 }
 
-// drifted says that a daemon found files that are not as it wrote them: it is
+// drifted reports that a daemon found files that are not as it wrote them: it is
 // degraded and not on its way to anything.
 func drifted(n NodeState) bool {
 	return n.Degraded() && n.ConfigDone() &&
@@ -120,7 +120,7 @@ type AlertingRule struct {
 	Expr     string
 	For      time.Duration
 	Severity string
-	// Text says what it means and what to do.
+	// Text describes what it means and what to do.
 	Text string
 }
 
@@ -151,7 +151,8 @@ func Alerts(minor int) []AlertingRule {
 	return all
 }
 
-// CertificateWarning says whether pausing a pool endangers its nodes' certificates.
+// CertificateWarning reports whether pausing a pool endangers its nodes'
+// certificates.
 type CertificateWarning struct {
 	Pool string
 	// Expires is when the first of the pool's certificates does; zero: not known.

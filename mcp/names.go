@@ -27,7 +27,7 @@ const (
 	AnnotationPostConfigAction = annotationPrefix + "post-config-action"
 	// AnnotationFirstPivotConfig (MCD) is the config that the node booted into.
 	AnnotationFirstPivotConfig = annotationPrefix + "firstPivotConfig"
-	// AnnotationCustomPoolLabelsApplied (MCC) says that a node that booted into
+	// AnnotationCustomPoolLabelsApplied (MCC) reports that a node that booted into
 	// a custom pool has that pool's labels.
 	AnnotationCustomPoolLabelsApplied = annotationPrefix + "customPoolLabelsApplied"
 	// AnnotationLastSyncedControllerConfig (MCD) is the ControllerConfig whose

@@ -96,15 +96,15 @@ func problem(c corev1.NodeCondition) string {
 	return ""
 }
 
-// Managed says that a machine-config daemon has run on the node.
+// Managed reports that a machine-config daemon has run on the node.
 func (n NodeState) Managed() bool { return !n.Windows && n.CurrentConfig != "" }
 
-// ConfigDone says that the desired config is on disk.
+// ConfigDone reports that the desired config is on disk.
 func (n NodeState) ConfigDone() bool {
 	return n.CurrentConfig != "" && n.CurrentConfig == n.DesiredConfig
 }
 
-// ImageDone says that the desired OS image is booted, or that there is none.
+// ImageDone reports that the desired OS image is booted, or that there is none.
 func (n NodeState) ImageDone() bool {
 	if !n.HasCurrentImage && !n.HasDesiredImage {
 		return true
@@ -112,14 +112,14 @@ func (n NodeState) ImageDone() bool {
 	return n.CurrentImage != "" && n.CurrentImage == n.DesiredImage
 }
 
-// Done says that the daemon has reached what is desired.
+// Done reports that the daemon has reached what is desired.
 func (n NodeState) Done() bool {
 	return n.Annotated && n.ConfigDone() && n.ImageDone() && n.State == StateDone
 }
 
-// Ready says that nothing that the node reports speaks against it: a condition
-// that is absent does not make it unready, and memory or PID pressure, taints
-// and deletion do not matter.
+// Ready reports that nothing that the node reports speaks against it: a condition
+// that is absent does not make it unready, and memory or PID pressure, taints and
+// deletion do not matter.
 func (n NodeState) Ready() bool { return n.Problem == "" && !n.Unschedulable }
 
 // NotReadyText is why the node is not Ready, in the controller's words; empty
@@ -134,33 +134,33 @@ func (n NodeState) NotReadyText() string {
 	return ""
 }
 
-// Degraded says that the daemon's last step failed.
+// Degraded reports that the daemon's last step failed.
 func (n NodeState) Degraded() bool { return n.State == StateDegraded }
 
-// Unreconcilable says that the daemon cannot apply its desired config.
+// Unreconcilable reports that the daemon cannot apply its desired config.
 func (n NodeState) Unreconcilable() bool { return n.State == StateUnreconcilable }
 
-// MCDFailing says that the daemon failed on its way to another config.
+// MCDFailing reports that the daemon failed on its way to another config.
 func (n NodeState) MCDFailing() bool {
 	return n.CurrentConfig != n.DesiredConfig && (n.Degraded() || n.Unreconcilable())
 }
 
-// Unavailable says that the node takes a unit of maxUnavailable. A node that
-// fails on its way to another config does not, while it is Ready: it may be
-// given a new target.
+// Unavailable reports that the node takes a unit of maxUnavailable. A node that
+// fails on its way to another config does not, while it is Ready: it may be given a
+// new target.
 func (n NodeState) Unavailable() bool {
 	return !n.Ready() || (!n.Done() && !n.MCDFailing())
 }
 
-// TargetsPool says that the node has been told to reach the pool's config.
+// TargetsPool reports that the node has been told to reach the pool's config.
 func (n NodeState) TargetsPool(g Goal) bool { return n.DesiredConfig == g.Config }
 
-// TargetsBuild says that the node has been told to reach the pool's image.
+// TargetsBuild reports that the node has been told to reach the pool's image.
 func (n NodeState) TargetsBuild(g Goal) bool {
 	return g.Image != "" && n.DesiredImage == g.Image && g.HasBuild && n.DesiredConfig == g.BuildConfig
 }
 
-// Updated says that the node has what its pool wants.
+// Updated reports that the node has what its pool wants.
 func (n NodeState) Updated(g Goal) bool {
 	if !n.Done() || !n.TargetsPool(g) {
 		return false
@@ -171,9 +171,9 @@ func (n NodeState) Updated(g Goal) bool {
 	return !n.HasDesiredImage
 }
 
-// Candidate says that the node has yet to be told what its pool wants; one that
-// is being deleted never is. Whether it may be told now is another question:
-// see [State.Explain].
+// Candidate reports that the node has yet to be told what its pool wants; one that
+// is being deleted never is. Whether it may be told now is another question: see
+// [State.Explain].
 func (n NodeState) Candidate(g Goal) bool { return !n.Deleting && n.lacksTarget(g) }
 
 // lacksTarget is Candidate as the controller has it: deletion does not matter.
@@ -184,7 +184,7 @@ func (n NodeState) lacksTarget(g Goal) bool {
 	return !n.TargetsPool(g) || n.HasDesiredImage
 }
 
-// WantsTaint says that the node should have the taint UpdateInProgress.
+// WantsTaint reports that the node should have the taint UpdateInProgress.
 func (n NodeState) WantsTaint(g Goal) bool {
 	if g.Layered {
 		return !n.TargetsBuild(g)
@@ -192,8 +192,8 @@ func (n NodeState) WantsTaint(g Goal) bool {
 	return !n.TargetsPool(g) || (n.HasCurrentImage && n.HasDesiredImage)
 }
 
-// holds says that the node, a Ready candidate, may go down by itself because
-// its daemon keeps retrying its old target.
+// holds reports that the node, a Ready candidate, may go down by itself because its
+// daemon keeps retrying its old target.
 func (n NodeState) holds() bool {
 	if n.Unavailable() {
 		return false
@@ -207,7 +207,7 @@ func (n NodeState) holds() bool {
 	return n.Unreconcilable() && n.DesiredConfig != "" && !names(n.Reason, n.DesiredConfig)
 }
 
-// names says that text contains name as a whole word.
+// names reports that text contains name as a whole word.
 func names(text, name string) bool {
 	if name == "" {
 		return false

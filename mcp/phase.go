@@ -73,9 +73,9 @@ func (n NodeState) phase() Phase {
 }
 
 // Phase returns the phase of a node as [PhaseOf] does, refined by what its
-// MachineConfigNode adds where there is one: that a node is applied or rebooted
-// which its annotations do not tell, as in an update without a drain. A node
-// that is not known is PhaseJoining.
+// MachineConfigNode adds if there is one: that a node is applied or rebooted which
+// its annotations do not tell, as in an update without a drain. A node that is not
+// known is PhaseJoining.
 func (s *State) Phase(node string) (phase, stuck Phase) {
 	n := s.nodes[node]
 	if n == nil {

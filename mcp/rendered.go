@@ -2,10 +2,10 @@ package mcp
 
 import "strings"
 
-// SameContent says that two rendered configs, by their names, were made from
-// the same content: the digits at the end of the names agree, whatever the
-// pools. It is a hint, as for a canary pool that should have the content of
-// worker; nodes are updated by full names alone.
+// SameContent reports that two rendered configs, by their names, were made from the
+// same content: the digits at the end of the names agree, whatever the pools. It is
+// a hint, as for a canary pool that should have the content of worker; nodes are
+// updated by full names alone.
 func SameContent(a, b string) bool {
 	x, y := contentHash(a), contentHash(b)
 	return x != "" && x == y

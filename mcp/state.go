@@ -162,7 +162,7 @@ func (s *State) Pool(name string) *mcfgv1.MachineConfigPool {
 func (s *State) HasControllerConfig() bool { return s.hasControllerConfig }
 
 // ControlPlaneTopology returns the topology of the control plane as the
-// ControllerConfig names it, "" where it does not.
+// ControllerConfig names it, "" if it does not.
 func (s *State) ControlPlaneTopology() string { return s.topology }
 
 // HasMachineConfigNode reports whether a node has a MachineConfigNode.

@@ -158,7 +158,7 @@ func (w *statusWriter) buildProgress() (corev1.ConditionStatus, string) {
 		yes, "Pool is paused; OS image build has been created but not yet started")
 }
 
-// otherwiseDegraded says that something else than the build is wrong. The
+// otherwiseDegraded reports that something else than the build is wrong. The
 // controller takes the conditions of its previous sync.
 func (w *statusWriter) otherwiseDegraded() bool {
 	nodes := w.st.DegradedMachineCount > 0

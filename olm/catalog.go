@@ -29,7 +29,7 @@ type Contents struct {
 // Packages returns all packages by name. The caller must not change the slice.
 func (c *Contents) Packages() []*Package { return c.packages }
 
-// Package returns the package of a name, nil if there is none.
+// Package returns the package of a name, nil if absent.
 func (c *Contents) Package(name string) *Package { return c.byName[name] }
 
 // Loaded returns a catalog with these contents.
@@ -44,15 +44,15 @@ func (l loaded) Contents(context.Context) (*Contents, error) { return l.contents
 type Package struct {
 	Name           string     `json:"name"`
 	DefaultChannel string     `json:"defaultChannel,omitempty"` // name; may be empty or name a channel that does not exist in a catalog with problems
-	Deprecation    string     `json:"deprecation,omitempty"`    // message of its deprecation, empty if there is none
+	Deprecation    string     `json:"deprecation,omitempty"`    // message of its deprecation, empty if absent
 	Channels       []*Channel `json:"channels,omitempty"`       // by name
 	Bundles        []*Bundle  `json:"bundles,omitempty"`        // by name, those in no channel too
 	Description    string     `json:"-"`
-	Icon           *Icon      `json:"-"` // nil if there is none
+	Icon           *Icon      `json:"-"` // nil if absent
 	Properties     []Property `json:"-"` // as found
 }
 
-// Bundle returns the bundle of a name, nil if there is none.
+// Bundle returns the bundle of a name, nil if absent.
 func (p *Package) Bundle(name string) *Bundle {
 	i, ok := slices.BinarySearchFunc(p.Bundles, name, func(b *Bundle, name string) int { return strings.Compare(b.Name, name) })
 	if !ok {
@@ -61,7 +61,7 @@ func (p *Package) Bundle(name string) *Bundle {
 	return p.Bundles[i]
 }
 
-// Channel returns the channel of a name, nil if there is none.
+// Channel returns the channel of a name, nil if absent.
 func (p *Package) Channel(name string) *Channel {
 	for _, ch := range p.Channels {
 		if ch.Name == name {
@@ -82,7 +82,7 @@ type Channel struct {
 	Name        string     `json:"name"`
 	Package     *Package   `json:"-"`
 	Default     bool       `json:"-"`                     // it is its package's default channel
-	Deprecation string     `json:"deprecation,omitempty"` // message of its deprecation, empty if there is none
+	Deprecation string     `json:"deprecation,omitempty"` // message of its deprecation, empty if absent
 	Entries     []*Entry   `json:"entries,omitempty"`     // in the order of the catalog, each name once
 	Heads       []*Entry   `json:"-"`                     // those that nothing in the channel replaces or skips, by name
 	Ordered     []*Entry   `json:"-"`                     // from the head down, skipped ones left out; empty with Err
@@ -90,8 +90,8 @@ type Channel struct {
 	Properties  []Property `json:"-"`                     // as found
 }
 
-// Entry returns the entry of a name, nil if there is none. Skipped, stranded
-// and disordered ones are found too.
+// Entry returns the entry of a name, nil if absent. Skipped, stranded and
+// disordered ones are found too.
 func (ch *Channel) Entry(name string) *Entry {
 	for _, e := range ch.Entries {
 		if e.Name == name {

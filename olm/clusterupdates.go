@@ -66,7 +66,7 @@ func ParseOpenShiftVersion(version string) (OpenShiftVersion, error) {
 }
 
 // maxOpenShift returns the highest OpenShift that the values of properties
-// olm.maxOpenShiftVersion allow; nil if there are none.
+// olm.maxOpenShiftVersion allow; nil if absent.
 func maxOpenShift(values []json.RawMessage) (*OpenShiftVersion, string, error) {
 	switch len(values) {
 	case 0:
@@ -142,7 +142,7 @@ func (b BlockingOperator) String() string {
 	return fmt.Sprintf("maximum supported OCP version for %s/%s is %s", b.Namespace, b.Name, b.Max)
 }
 
-// Compatibility says which installed operators keep a cluster from an update.
+// Compatibility determines which installed operators keep a cluster from an update.
 type Compatibility struct {
 	// Release is the cluster's, Target the one looked at.
 	Release, Target OpenShiftVersion
@@ -152,7 +152,7 @@ type Compatibility struct {
 	Warnings []string
 }
 
-// CheckNext says which operators keep a cluster of this release from the next
+// CheckNext determines which operators keep a cluster of this release from the next
 // minor one. csvs are those of all namespaces; copies are passed over. Patch
 // updates are never blocked, and a forced update ignores the result.
 func CheckNext(release OpenShiftVersion, csvs []olmapi.ClusterServiceVersion) *Compatibility {

@@ -96,7 +96,7 @@ func (s *factSet) finish(f *formula) {
 	}
 }
 
-// requestFact says what a Subscription needs.
+// requestFact describes what a Subscription needs.
 func (f *formula) requestFact(n *need) Fact {
 	name := f.p.requests[n.request].sub.Name
 	fact := Fact{Kind: factSubscriptionNeeds, Subscription: name}
@@ -156,7 +156,7 @@ func (p *problem) conflict(ctx context.Context) error {
 	return &NotSatisfiable{cores[0], cores[1:]}
 }
 
-// coreFacts says what the rules of a core mean, by message.
+// coreFacts describes what the rules of a core mean, by message.
 func (f *formula) coreFacts(core []*rule) []Fact {
 	facts := make([]Fact, len(core))
 	for i, r := range core {
@@ -196,7 +196,7 @@ func sortByWeight(rules []*rule) {
 
 // minimalCore returns rules that cannot hold together, in addition to what is
 // given, and of which none can be left out; nil if all can hold. Of several such
-// sets it returns one that does without the first rules where it can.
+// sets it returns one that does without the first rules if it can.
 func (f *formula) minimalCore(ctx context.Context, rules []*rule, given ...sat.Lit) ([]*rule, error) {
 	byLit := make(map[sat.Lit]*rule, len(rules))
 	core := make([]sat.Lit, len(rules))
@@ -247,8 +247,8 @@ func (f *formula) minimalCore(ctx context.Context, rules []*rule, given ...sat.L
 // weightDecided is the greatest weight of facts that are choices made before.
 const weightDecided = 3
 
-// weight says how much a kind of fact tells: an explanation does without the
-// lighter ones where it can.
+// weight describes how much a kind of fact tells: an explanation does without the
+// lighter ones if it can.
 func (f *Fact) weight() int {
 	switch f.Kind {
 	case factPromise:

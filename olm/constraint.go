@@ -57,7 +57,7 @@ type CELEvaluator interface {
 	Compile(rule string) (func(properties []Property) bool, error)
 }
 
-// CELError says that a cel rule could not be evaluated: it does not compile, or
+// CELError reports that a cel rule could not be evaluated: it does not compile, or
 // there is nothing to evaluate it with.
 type CELError struct {
 	Bundle string // name of the bundle that requires it, empty if not known

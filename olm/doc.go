@@ -39,32 +39,32 @@
 // requirer's own catalog, then catalogs by priority, the namespace's own before
 // global ones. New Subscriptions are served before others are updated.
 //
-// What cannot be is held back and the rest goes on ([HeldBack]); what was broken
+// What cannot be is held back and the rest continues ([HeldBack]); what was broken
 // before is tolerated and reported. With [Options.AllOrNothing] any such thing
 // fails the namespace, as in OLM today: a [*NotSatisfiable] lists facts of which
 // none can be left out, in OLM's words, for each conflict apart.
 //
-// [Generation.Explain] says why an operator is as it is: what brought it, what
-// stands against each option before it, and which changes would help.
-// [Sequence] repeats until nothing changes any more.
+// [Generation.Explain] explains why an operator is as it is: what brought it, what
+// stands against each option before it, and which changes would help. [Sequence]
+// repeats until nothing changes any more.
 //
 // # How it is found
 //
 // Choosing operators is satisfiability: who is chosen needs one of those, and of
-// these at most one. Plain backtracking in the order of preference is
-// exponential, since a dependency that fails undoes all choices after the one to
-// blame. Instead, each choice is made for good: the first option with which a
-// SAT solver finds any generation. The solver is a small one of our own
-// (internal/sat), for three reasons that a general one does not offer: options
-// are tried in the order of preference, so that the first model mostly is the
-// answer; "at most one" is a constraint of its own instead of a clause for each
-// pair; and operators are added to the problem only when a model chooses them,
-// so that most of a catalog is never looked at. Resolving Subscriptions to all
-// 332 packages of a public catalog takes a few milliseconds, and hard catalogs
-// of thousands of entries well below a second. Only a problem made to be hard
-// for this kind of proof (such as many Subscriptions that must share one place
-// too few) reaches [Options.MaxConflicts]: the search then gives up on that
-// Subscription, says so in its [HeldBack], and goes on with the others.
+// these at most one. Plain backtracking in the order of preference is exponential,
+// since a dependency that fails undoes all choices after the one to blame. Instead,
+// each choice is made for good: the first option with which a SAT solver finds any
+// generation. The solver is a small one of our own (internal/sat), for three
+// reasons that a general one does not offer: options are tried in the order of
+// preference, so that the first model mostly is the answer; "at most one" is a
+// constraint of its own instead of a clause for each pair; and operators are added
+// to the problem only when a model chooses them, so that most of a catalog is never
+// looked at. Resolving Subscriptions to all 332 packages of a public catalog takes
+// a few milliseconds, and hard catalogs of thousands of entries well below a
+// second. Only a problem made to be hard for this kind of proof (such as many
+// Subscriptions that must share one place too few) reaches [Options.MaxConflicts]:
+// the search then gives up on that Subscription, says so in its [HeldBack], and
+// continues with the others.
 //
 // # Updates of the cluster
 //

@@ -54,9 +54,9 @@ type Bundle struct {
 	Identities []Identity                `json:"-"` // of its readable olm.package properties, in order
 	Requires   []Requirement             `json:"-"` // in property order
 
-	// Deprecated is set by a property olm.deprecated: the bundle may not be
-	// chosen. Deprecation is the message of an olm.deprecations blob, which
-	// never affects a resolution; empty if there is none.
+	// Deprecated is set by a property olm.deprecated: the bundle may not be chosen.
+	// Deprecation is the message of an olm.deprecations blob, which never affects a
+	// resolution; empty if absent.
 	Deprecated  bool   `json:"-"`
 	Deprecation string `json:"deprecation,omitempty"`
 
@@ -69,7 +69,7 @@ type Bundle struct {
 	Err error `json:"-"`
 
 	// Malformed is the first fault of a property's form that the catalog tools
-	// refuse, nil if there is none. It prevents nothing.
+	// refuse, nil if absent. It prevents nothing.
 	Malformed error `json:"-"`
 }
 

@@ -14,7 +14,7 @@ import (
 // nothing in the generation has.
 var ErrNothingToExplain = errors.New("no such subscription, package or operator in the generation")
 
-// Explanation says why something is as it is, as a tree: each child is a reason
+// Explanation explains why something is as it is, as a tree: each child is a reason
 // of what stands above it.
 type Explanation struct {
 	Text     string
@@ -62,12 +62,11 @@ func (e *Explanation) flat() []string {
 	return out
 }
 
-// Explain says why the operator of a Subscription, of a package or of a CSV's
+// Explain explains why the operator of a Subscription, of a package or of a CSV's
 // name is as it is in the generation: which edge, Subscription or requirement brought
-// it, and for each option before it what stands against that. What stands
-// against an option is minimal: nothing of it can be left out. For a
-// Subscription that is held back, Remedies are changes that would give it a better
-// option.
+// it, and for each option before it what stands against that. What stands against an
+// option is minimal: nothing of it can be left out. For a Subscription that is held
+// back, Remedies are changes that would give it a better option.
 //
 // The work is done on demand: it repeats the resolution and takes some times as
 // long. The error is a [*LimitError], the context's, or wraps
@@ -152,7 +151,7 @@ func (g *Generation) slotOf(name string) int {
 	return none
 }
 
-// reason says what brought the slot to what it is.
+// reason describes what brought the slot to what it is.
 func (s *Slot) reason(g *Generation) *Explanation {
 	e := &Explanation{Text: s.String()}
 	because := func(format string, args ...any) {
@@ -210,7 +209,7 @@ type explainer struct {
 	choices  []rule   // by step of the search; those that chose nothing have no literal
 }
 
-// reasons says why a request did not get its first option.
+// reasons explains why a request did not get its first option.
 func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, error) {
 	var out []*Explanation
 	if h.Err != nil {
@@ -229,7 +228,7 @@ func (x *explainer) reasons(ctx context.Context, h *HeldBack) ([]*Explanation, e
 	return out, nil
 }
 
-// against says what stands against an option that was not taken.
+// against describes what stands against an option that was not taken.
 func (x *explainer) against(ctx context.Context, h *HeldBack, o Option) (*Explanation, error) {
 	root := &Explanation{Text: o.Entry.Name + " not taken"}
 	r, err := x.contradiction(ctx, h, o)

@@ -48,7 +48,7 @@ type Fact struct {
 // back.
 func (f *Fact) Error() string { return f.Message }
 
-// NotSatisfiable says that no generation fulfils what is asked. It stays so
+// NotSatisfiable reports that no generation fulfils what is asked. It stays so
 // until the input changes.
 type NotSatisfiable struct {
 	// Facts cannot all be: without any one of them the others could. By message.
@@ -82,9 +82,9 @@ func (e *NotSatisfiable) sets() [][]Fact {
 	return append([][]Fact{e.Facts}, e.Others...)
 }
 
-// Prevented says that the question could not be answered: a catalog cannot be
-// read, a channel is in disorder, a requirement is malformed, the OperatorGroup
-// is missing. Trying again may help.
+// Prevented reports that the question could not be answered: a catalog cannot be
+// read, a channel is in disorder, a requirement is malformed, the OperatorGroup is
+// missing. Trying again may help.
 //
 // Channels and bundles of catalogs prevent with AllOrNothing only; without it
 // they hold back the Subscriptions that have no other option. A malformed
@@ -112,7 +112,7 @@ func (e *Prevented) Error() string {
 // Unwrap returns the single errors.
 func (e *Prevented) Unwrap() []error { return e.Errs }
 
-// CatalogError says which catalog of a resolution is faulty.
+// CatalogError determines which catalog of a resolution is faulty.
 type CatalogError struct {
 	Catalog string // NAMESPACE/NAME; NAMESPACE/@existing for the installed operators
 	Err     error

@@ -48,7 +48,7 @@ type node struct {
 
 const noLit sat.Lit = -1
 
-// subject says what a variable stands for.
+// subject describes what a variable stands for.
 type subject struct {
 	node int   // none if it is not an operator
 	rest *need // further options of a need

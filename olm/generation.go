@@ -29,7 +29,7 @@ type Slot struct {
 	// entry.
 	Subscriptions []string
 
-	Previous *Bundle   // the installed operator; nil if there is none
+	Previous *Bundle   // the installed operator; nil if absent
 	Current  *Bundle   // what the generation holds: Previous if Kept, nil if NotInstalled
 	Operator *Operator // what is to be installed; nil if Kept or NotInstalled
 
@@ -82,10 +82,10 @@ type HeldBack struct {
 	// if none.
 	Taken string
 
-	// Err says why there is no option but the present state: the Subscription
-	// leads nowhere (a *Fact), or its channel or catalog is faulty. A
-	// [*LimitError] says that the search gave up on the options before Taken:
-	// whether one of them could be is not known.
+	// Err explains why there is no option but the present state: the Subscription
+	// leads nowhere (a *Fact), or its channel or catalog is faulty. A [*LimitError]
+	// reports that the search gave up on the options before Taken: whether one of
+	// them could be is not known.
 	Err error
 }
 

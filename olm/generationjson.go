@@ -146,14 +146,13 @@ func neededPackages(p *problem) []map[*Package]bool {
 const generationShare = 4
 
 // ReadGeneration makes a generation of the JSON that [Generation.MarshalJSON]
-// wrote. It resolves again from what the JSON holds, so the result can be
-// explained as the original could. eval evaluates cel constraints; it may be
-// nil if there are none.
+// wrote. It resolves again from what the JSON holds, so the result can be explained
+// as the original could. eval evaluates cel constraints; it may be nil if absent.
 //
 // It is strict: names are case-sensitive, and fields that are not known or come
 // twice are errors. JSON that would make more than 256 MiB is one too.
 //
-// The error is about JSON of another form, one of [Resolve], or says that the
+// The error is about JSON of another form, one of [Resolve], or reports that the
 // resolution comes to something else than what was written, as it may after a
 // change of this package or of eval.
 func ReadGeneration(ctx context.Context, data []byte, eval CELEvaluator) (*Generation, error) {

@@ -48,7 +48,7 @@ type InProgressUpdate struct {
 	Subscriptions []string
 }
 
-// Operator returns the installed operator of a name, nil if there is none.
+// Operator returns the installed operator of a name, nil if absent.
 func (i *Installed) Operator(name string) *InstalledOperator {
 	for j := range i.Operators {
 		if i.Operators[j].CSV.Name == name {
@@ -58,9 +58,8 @@ func (i *Installed) Operator(name string) *InstalledOperator {
 	return nil
 }
 
-// Of returns the installed operator of a Subscription, nil where nothing is
-// installed: the one that status.installedCSV names. Two of that name are an
-// error.
+// Of returns the installed operator of a Subscription, nil if nothing is installed:
+// the one that status.installedCSV names. Two of that name are an error.
 func (i *Installed) Of(sub *olmapi.Subscription) (*InstalledOperator, error) {
 	if sub.Status.InstalledCSV == "" {
 		return nil, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// TestLimitsTable walks the table of the package comment.
+// TestLimitsTable walks the table of docs/limits.md.
 func TestLimitsTable(t *testing.T) {
 	places := pigeons(t, 14)
 	limittest.Walk(t, []limittest.Case{

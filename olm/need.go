@@ -15,7 +15,7 @@ type need struct {
 	lit      sat.Lit   // the owner's; for a Subscription one of its own
 	before   []int     // installed operators that do, the first options
 	options  entryList // entries that do, the next options
-	last     sat.Lit   // the last option, noLit if there is none
+	last     sat.Lit   // the last option, noLit if absent
 	optional bool      // the owner gets along without
 
 	lits    []sat.Lit // of the options so far

@@ -8,9 +8,9 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// ChannelError says why the entries of a channel have no order. It prevents
-// resolutions that reach the channel. With neither Cycle nor Chains, the
-// channel has no head.
+// ChannelError explains why the entries of a channel have no order. It prevents
+// resolutions that reach the channel. With neither Cycle nor Chains, the channel
+// has no head.
 type ChannelError struct {
 	Package, Channel string
 

@@ -43,7 +43,7 @@ type PathStep struct {
 	Entry *Entry // of To
 }
 
-// PathError says why there is no update path.
+// PathError explains why there is no update path.
 type PathError struct {
 	Package, From string
 	To            string // empty if any end would do
@@ -53,7 +53,7 @@ type PathError struct {
 	Reached []string
 }
 
-// Error says what was looked for and how far one gets.
+// Error describes what was looked for and how far one gets.
 func (e *PathError) Error() string {
 	text := fmt.Sprintf("package %s: no update path from %s", e.Package, e.From)
 	if e.To != "" {
@@ -66,7 +66,7 @@ func (e *PathError) Error() string {
 	return text + fmt.Sprintf(": it leads to %s at most", e.Reached[0])
 }
 
-// Origin is where an update path begins.
+// Origin is where an update path starts.
 type Origin struct {
 	// Name is the installed CSV. It need not be in the catalog.
 	Name string
@@ -199,7 +199,7 @@ func (c *Contents) originVersion(pkg string, from Origin) *semver.Version {
 	return nil
 }
 
-// firstUpdate is what an update takes where nothing else matters.
+// firstUpdate is what an update takes if nothing else matters.
 func firstUpdate(channels []*Channel, name string, version *semver.Version) *Entry {
 	for _, ch := range channels {
 		for _, e := range ch.Updates(name, version) {

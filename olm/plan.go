@@ -26,7 +26,7 @@ type PlanOptions struct {
 type ClusterPlan struct {
 	// Namespaces in the order of the snapshots.
 	Namespaces []NamespacePlan
-	// Target says what is in the way of the cluster's update; nil without
+	// Target describes what is in the way of the cluster's update; nil without
 	// [PlanOptions].Target.
 	Target *TargetPlan
 }
@@ -76,7 +76,7 @@ func (c PlannedChange) String() string {
 	return text
 }
 
-// TargetPlan says which operators must move before the cluster is updated.
+// TargetPlan determines which operators must move before the cluster is updated.
 type TargetPlan struct {
 	Target OpenShiftVersion
 	// Operators are those installed that are in the way, by the order of
@@ -103,7 +103,7 @@ const (
 type TargetOperator struct {
 	BlockingOperator
 	Subscriptions []string // that have it installed, by name
-	// Answer says whether the operator gets out of the way:
+	// Answer reports whether the operator gets out of the way:
 	//
 	//	Moves         the resolutions that follow bring a version that supports
 	//	              the target
@@ -119,7 +119,7 @@ type TargetOperator struct {
 	Generations int
 	By          string
 	// Path is the shortest way through its channel, the need of other operators
-	// aside; nil if there is none.
+	// aside; nil if absent.
 	Path []PathStep
 	// Channels are others of the package that lead to such a version, by name.
 	Channels []string
@@ -350,7 +350,7 @@ func (o TargetOperator) String() string {
 	return what + "its catalog has no update that supports the target"
 }
 
-// Complete says whether every namespace has a plan that holds nothing back, and
+// Complete reports whether every namespace has a plan that holds nothing back, and
 // no operator stays in the way of the target.
 func (p *ClusterPlan) Complete() bool {
 	for _, n := range p.Namespaces {

@@ -87,7 +87,7 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 	if err := checkSnapshot(&s); err != nil {
 		return nil, err
 	}
-	// Explanations look at it later, when the caller may have gone on.
+	// Explanations look at it later, when the caller may have continued.
 	s.Subscriptions, s.Installed = slices.Clone(s.Subscriptions), slices.Clone(s.Installed)
 	s.OperatorGroups, s.Catalogs = slices.Clone(s.OperatorGroups), slices.Clone(s.Catalogs)
 	p := &problem{snapshot: s, options: o}

@@ -191,7 +191,7 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 	if json.Valid(p.Value) {
 		return nil
 	}
-	return json.Unmarshal(p.Value, new(json.RawMessage)) // says what is wrong
+	return json.Unmarshal(p.Value, new(json.RawMessage)) // reports what is wrong
 }
 
 func newIdentity(w wirePackage) Identity {

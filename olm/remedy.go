@@ -14,7 +14,7 @@ import (
 // Remedy is a change that helps.
 type Remedy struct {
 	Text string
-	// Generation is what a resolution comes to after the change; nil if other
+	// Generation is the result of a resolution after the change; nil if other
 	// conflicts remain.
 	Generation *Generation
 }

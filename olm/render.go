@@ -48,7 +48,7 @@ func (s *renderer) options(n *need) []int {
 	return out
 }
 
-// whyNot says what rules out a node.
+// whyNot describes what rules out a node.
 func (s *renderer) whyNot(node int) []*Explanation {
 	var out []*Explanation
 	if n := &s.f.nodes[node]; n.unreadable {
@@ -99,7 +99,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 	return out
 }
 
-// tellNeed says what a member needs, and why that cannot be had.
+// tellNeed describes what a member needs, and why that cannot be had.
 func (s *renderer) tellNeed(r *rule) *Explanation {
 	s.told[r] = true
 	options := s.options(r.need)
@@ -126,7 +126,7 @@ func (s *renderer) tellNeed(r *rule) *Explanation {
 	return e
 }
 
-// whyThere says what demands a node.
+// whyThere describes what demands a node.
 func (s *renderer) whyThere(node int) []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
@@ -159,7 +159,7 @@ func (s *renderer) whyThere(node int) []*Explanation {
 	return out
 }
 
-// tellRequest says what a Subscription needs.
+// tellRequest describes what a Subscription needs.
 func (s *renderer) tellRequest(r *rule) *Explanation {
 	s.told[r] = true
 	name := r.fact.Subscription

@@ -15,7 +15,7 @@ type Snapshot struct {
 	Namespace string
 
 	// GlobalNamespace is the namespace whose catalogs are visible everywhere,
-	// unless the OperatorGroup excludes them. Empty: there is none.
+	// unless the OperatorGroup excludes them. Empty if absent.
 	GlobalNamespace string
 
 	Subscriptions  []olmapi.Subscription          // of the namespace, in any order
@@ -47,10 +47,10 @@ type Options struct {
 	TolerateUnusedCatalogs bool
 
 	// MaxConflicts bounds the search for each Subscription and each requirement:
-	// how many contradictions it may meet. Where it meets more, it gives up on
-	// what it looked for, takes the best that it found before and goes on; the
-	// [HeldBack] has a *LimitError. With AllOrNothing the resolution fails with
-	// the *LimitError. 0 means 10,000; a negative number is an error.
+	// how many contradictions it may meet. If it meets more, it gives up on what it
+	// looked for, takes the best that it found before and continues; the [HeldBack]
+	// has a *LimitError. With AllOrNothing the resolution fails with the
+	// *LimitError. 0 means 10,000; a negative number is an error.
 	MaxConflicts int
 
 	// CEL evaluates cel constraints. Nil: a bundle that has one cannot be read.

@@ -341,7 +341,7 @@ func (g *Generation) Remarks() string {
 	return b.String()
 }
 
-// String says what becomes of the slot.
+// String describes what becomes of the slot.
 func (s *Slot) String() string {
 	who := ""
 	if len(s.Subscriptions) > 0 {
@@ -365,7 +365,7 @@ func (o *Operator) where() string {
 	return fmt.Sprintf("%s (channel %s, catalog %s)", o.Name, o.Channel, o.Catalog)
 }
 
-// String says what was not taken.
+// String describes what was not taken.
 func (h *HeldBack) String() string {
 	var b strings.Builder
 	b.WriteString("held back: ")
@@ -392,7 +392,7 @@ func (h *HeldBack) String() string {
 	return b.String()
 }
 
-// String says what was broken.
+// String describes what was broken.
 func (b *Broken) String() string {
 	who := strings.Join(b.Operators, ", ")
 	switch b.Kind {

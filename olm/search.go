@@ -86,9 +86,9 @@ func (s *search) promise(ctx context.Context) error {
 	return nil
 }
 
-// firstModel finds a generation that keeps as many promises as go together at
-// first sight. Where that is too hard, it finds one that keeps none: that in
-// which all stays as it is.
+// firstModel finds a generation that keeps as many promises as go together at first
+// sight. If that is too hard, it finds one that keeps none: that in which all stays
+// as it is.
 func (s *search) firstModel(ctx context.Context, promises []sat.Lit) error {
 	f := s.f
 	f.s.Prefer(promises...)

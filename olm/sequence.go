@@ -10,7 +10,7 @@ import (
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
-// CycleError says that updates lead in a circle: through skips or skipRanges an
+// CycleError reports that updates lead in a circle: through skips or skipRanges an
 // operator would be replaced by one that was there before.
 type CycleError struct {
 	// Operators are the sets of installed operators, each sorted by name, that
@@ -36,12 +36,12 @@ func (e *CycleError) Error() string {
 }
 
 // Sequence resolves, applies the generation to the snapshot, and resolves again
-// until nothing changes. The last generation is the one that changes nothing;
-// it says what is still held back. The error is that of [Resolve], or a
+// until nothing changes. The last generation is the one that changes nothing; it
+// reports what is still held back. The error is that of [Resolve], or a
 // [*CycleError]; the generations before it are returned, too.
 //
-// With the catalogs unchanged, each generation is what the namespace comes to
-// once the one before has been installed.
+// With the catalogs unchanged, each generation is the result of the namespace once
+// the one before has been installed.
 func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error) {
 	var out []*Generation
 	var states [][]string

@@ -48,7 +48,7 @@ func (b *Bundle) traits() []trait {
 	return append(out, trait{kind: traitName, name: b.Name})
 }
 
-// shared says what operators do that have one trait: "provide KIND
+// shared describes what operators do that have one trait: "provide KIND
 // (GROUP/VERSION)".
 func (t trait) shared() string {
 	switch t.kind {
@@ -60,7 +60,7 @@ func (t trait) shared() string {
 	return "have the name " + t.name
 }
 
-// clash says that several operators of these names cannot have one trait.
+// clash reports that several operators of these names cannot have one trait.
 func (t trait) clash(names []string) string {
 	what := "operator from package " + t.name
 	switch t.kind {

@@ -23,8 +23,8 @@ type Check interface {
 	// the summary of a refused update refer to the check by it.
 	Name() string
 
-	// Applies says whether the rule concerns this step at all. It is pure: no
-	// reads. Where it says false the result is NotApplicable.
+	// Applies reports whether the rule concerns this step at all. It is pure: no
+	// reads. If it says false the result is NotApplicable.
 	Applies(Transition) bool
 
 	// Run judges. No findings, or only Info ones, mean that the check passed.
@@ -55,9 +55,9 @@ type Input struct {
 	// modules. Empty: not known.
 	TargetKernel string
 
-	// KubernetesMinors gives the minor version of Kubernetes 1 that a minor
-	// version of OpenShift has, such as "5.0", where it is not what the rule for
-	// 4.y and the release itself say. May be nil.
+	// KubernetesMinors gives the minor version of Kubernetes 1 that a minor version
+	// of OpenShift has, such as "5.0", if it is not what the rule for 4.y and the
+	// release itself say. May be nil.
 	KubernetesMinors map[string]uint64
 
 	// Alerts, Backups, VSphere and Signatures answer what the API server
@@ -91,12 +91,12 @@ type VSphereSource interface {
 // VSphereVersions are the versions that a [VSphereSource] reports.
 type VSphereVersions struct {
 	Hardware map[string]int // virtual hardware version (15 for vmx-15) by node
-	Counts   map[int]int    // nodes by hardware version, where it is not known which
+	Counts   map[int]int    // nodes by hardware version, if it is not known which
 	VCenter  []string       // versions of the vCenters, such as 7.0.2
 	ESXi     []string       // versions of the hosts
 }
 
-// Severity says what a finding means for the update.
+// Severity describes what a finding means for the update.
 type Severity int
 
 // The severities, in ascending order.
@@ -127,7 +127,7 @@ type Finding struct {
 	Reason string `json:"reason"`
 	// Message is for people and names every object at fault.
 	Message string `json:"message"`
-	// Remedy says what makes the finding go away. May be empty.
+	// Remedy describes what makes the finding go away. May be empty.
 	Remedy string `json:"remedy,omitempty"`
 	// Risk is the name of the update risk that the finding reports, if it
 	// reports one: accepting that risk by name bypasses the finding.

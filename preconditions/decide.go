@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Policy says how a report becomes a decision. The zero value decides as the
+// Policy describes how a report becomes a decision. The zero value decides as the
 // cluster-version operator does.
 type Policy struct {
 	// UnknownBlocks names checks that block where they could not be evaluated,
@@ -41,14 +41,14 @@ type Bypass struct {
 	Image string
 }
 
-// Decision says whether an update may start.
+// Decision reports whether an update may start.
 type Decision struct {
 	// Blocked: the target must not be taken.
 	Blocked bool
 	// Forced: something would have blocked without the force flag.
 	Forced bool
-	// Summary is the text for the refusal, or for the warning event where
-	// nothing blocks; empty where there is nothing to say.
+	// Summary is the text for the refusal, or for the warning event if nothing
+	// blocks; empty if there is nothing to say.
 	Summary string
 	// AcceptedRisks is the text for the history entry of a target that is
 	// taken: the summary, then one line for everything bypassed. Empty if
@@ -57,13 +57,13 @@ type Decision struct {
 	// Results are those of the report, with the state Bypassed and the
 	// severities of the policy where these apply.
 	Results []Result
-	// Assumed is that of the report.
+	// Assumed is the report's.
 	Assumed []string
 	// Void are the bypasses that were given for another target.
 	Void []Bypass
-	// Err says what is wrong with the policy itself: an unknown check, a bypass
-	// without who or why. It blocks, whatever else holds, force included, and
-	// is the Summary then.
+	// Err describes what is wrong with the policy itself: an unknown check, a
+	// bypass without who or why. It blocks, whatever else holds, force included,
+	// and is the Summary then.
 	Err error
 }
 

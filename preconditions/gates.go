@@ -19,10 +19,10 @@ type Gate struct {
 	// Text tells what there is to consider; URL is the first https link in it,
 	// else that of the OpenShift documentation.
 	Text, URL string
-	// From is the minor version, like 4.18, that a cluster cannot leave before
-	// the gate is acknowledged; empty where Problem says why it is not known.
+	// From is the minor version, like 4.18, that a cluster cannot leave before the
+	// gate is acknowledged; empty where Problem explains why it is not known.
 	From string
-	// Problem says what is wrong with the entry; such a gate cannot be
+	// Problem describes what is wrong with the entry; such a gate cannot be
 	// acknowledged. Without From it stops clusters of every version.
 	Problem string
 }

@@ -333,7 +333,7 @@ func recommendedRemedy(cv *configv1.ClusterVersion, target string) string {
 // offer is an update that the update service knows.
 type offer struct {
 	version *semver.Version
-	status  metav1.ConditionStatus // of the condition Recommended; empty: there is none
+	status  metav1.ConditionStatus // of the condition Recommended; empty if absent
 	reason  string
 }
 
@@ -376,9 +376,9 @@ func offersOf(cv *configv1.ClusterVersion) offers {
 	return all
 }
 
-// nearest returns the recommended update that is closest to the target: the
-// next one below in its minor version, else the next one above in it, else the
-// greatest below it, else the least. Nil: there is none.
+// nearest returns the recommended update that is closest to the target: the next
+// one below in its minor version, else the next one above in it, else the greatest
+// below it, else the least. Nil if absent.
 func (all offers) nearest(current, target *semver.Version) *offer {
 	var best *offer
 	var rank int

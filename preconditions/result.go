@@ -45,8 +45,8 @@ type Result struct {
 	Check    string
 	State    State
 	Findings []Finding // of an Unknown one: why it is unknown
-	// Err says what could not be found out. It is set where the state is Unknown,
-	// and where it is Failed by what is known although something is not: the
+	// Err describes what could not be found out. It is set where the state is
+	// Unknown, and if it is Failed by what is known although something is not: the
 	// last finding then says so.
 	Err error
 	// Elapsed is how long the check took. It is left out of the JSON, which is
@@ -108,7 +108,7 @@ func newPanicError(where string, v any) *PanicError {
 }
 
 // judge makes the result of what a check returned. What it found for certain
-// counts, also where it could not look at everything.
+// counts, also if it could not look at everything.
 func judge(check string, findings []Finding, err error) Result {
 	var inapplicable *NotApplicableError
 	if errors.As(err, &inapplicable) {
@@ -143,7 +143,7 @@ func (r Result) saysUnknown(i int) bool {
 	return r.Err != nil && i == len(r.Findings)-1
 }
 
-// unknownFinding says what could not be found out, and why.
+// unknownFinding describes what could not be found out, and why.
 func unknownFinding(err error) Finding {
 	f := Finding{Severity: Warning, Reason: reasonUnknownError, Message: err.Error()}
 	var (

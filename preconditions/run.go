@@ -191,7 +191,7 @@ func (r *running) now() time.Time {
 	return time.Now()
 }
 
-// stopCause says why a check was ended from outside.
+// stopCause explains why a check was ended from outside.
 func (r *running) stopCause() error {
 	switch {
 	case r.outer.Err() != nil:

@@ -7,7 +7,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// Kind says what sort of step an update is.
+// Kind describes what sort of step an update is.
 type Kind string
 
 // The kinds of a step. The empty Kind means that it is not known, because a
@@ -22,7 +22,7 @@ const (
 	Same     Kind = "Same"     // same version otherwise
 )
 
-// Plan says how the pools follow the control plane.
+// Plan describes how the pools follow the control plane.
 type Plan int
 
 // The plans. Full is the zero value.
@@ -118,8 +118,8 @@ func kindOf(current, target *semver.Version, toMulti bool) Kind {
 	}
 }
 
-// targetVersion is the text of the version asked for: that of the payload
-// where there is one, since a request may name an image alone.
+// targetVersion is the text of the version asked for: that of the payload if there
+// is one, since a request may name an image alone.
 func (in *Input) targetVersion() string {
 	switch {
 	case in.TargetPayload != nil && in.TargetPayload.Release.Version != "":

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// ReasonStyle says how the condition Upgradeable is worded.
+// ReasonStyle describes how the condition Upgradeable is worded.
 type ReasonStyle string
 
 // The styles. The zero value is RiskName, except that a lone risk whose name is not a
@@ -53,7 +53,7 @@ type Upgradeability struct {
 	// Risks are those that count, in the order of the sources.
 	Risks []Risk
 	// Errors are those of the sources, in their order. The condition shows them
-	// only where there is no risk.
+	// only if there is no risk.
 	Errors []error
 }
 
@@ -178,7 +178,7 @@ func rules(list []configv1.ClusterCondition) string {
 	return strings.Join(texts, ", ")
 }
 
-// exposed says whether a risk counts: by its own verdict, else by its rules, of
+// exposed reports whether a risk counts: by its own verdict, else by its rules, of
 // which the first that can be evaluated decides. A rule that fails counts as a
 // match; rules of unknown types do not.
 func exposed(ctx context.Context, r configv1.ConditionalUpdateRisk, matcher graph.RiskMatcher) bool {

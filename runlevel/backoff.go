@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Backoff says how often a task is tried in a pass, and how long to wait
+// Backoff describes how often a task is tried in a pass, and how long to wait
 // between two attempts. There is no jitter.
 type Backoff struct {
 	// Base is the wait after the first attempt.

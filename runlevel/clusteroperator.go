@@ -15,10 +15,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// clusterOperator does what a ClusterOperator's manifest asks for: it stands
-// for an operator that reports by itself, so the manifest mainly says what to
-// wait for. Spec and status are never written, but for the related objects of
-// a new one.
+// clusterOperator does what a ClusterOperator's manifest asks for: it stands for an
+// operator that reports by itself, so the manifest mainly reports what to wait for.
+// Spec and status are never written, but for the related objects of a new one.
 func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state State) error {
 	m := t.Manifest
 	name := m.Identity().Name

@@ -1,6 +1,6 @@
-// Package runlevel applies the manifests of a release to a cluster in the
-// order that their file names ask for, waits for what they start, and says how
-// far it is and what is wrong.
+// Package runlevel applies the manifests of a release to a cluster in the order
+// that their file names ask for, waits for what they start, and reports how far it
+// is and what is wrong.
 //
 // # The order
 //
@@ -27,10 +27,10 @@
 // waits continues at the task where it waited. [Run] drives a pass to its end,
 // within one call, by the live driver of package reconcile.
 //
-// A pass ends with the failures of its nodes, and the next one begins at the first
+// A pass ends with the failures of its nodes, and the next one starts at the first
 // task again. With [Options].Stay it does not end: a task that has used up its
-// attempts stalls its node, [Pass.Result] says what is wrong so far, and the node
-// continues when the ClusterOperator that it awaits has changed, or by
+// attempts stalls its node, [Pass.Result] reports what is wrong so far, and the
+// node continues when the ClusterOperator that it awaits has changed, or by
 // [Pass.Resume], at the time at which the next pass would start. So an update that
 // waits for an operator for an hour applies nothing twice.
 //
@@ -42,7 +42,7 @@
 // too, and what an earlier release set and this one does not name goes. An apply that
 // changes nothing writes nothing. Three annotations change that:
 // release.openshift.io/create-only, where an existing object is left alone;
-// release.openshift.io/delete, where it is to be gone (see [Tracker]); and
+// release.openshift.io/delete, if it is to be gone (see [Tracker]); and
 // config.openshift.io/inject-proxy or inject-tls, which add settings of the cluster.
 // Fields that the kind's schema in Kubernetes, or the definition of a custom resource,
 // does not have are left out, with an [EventWarning], since an API server would refuse
@@ -58,7 +58,7 @@
 //
 // With [Options].Mode [ApplyMerge] an object that exists is brought in line as the
 // cluster-version operator does it: it is read, merged with its manifest (package
-// runlevel/merge), and updated where that changes it, on condition that nobody has
+// runlevel/merge), and updated if that changes it, on condition that nobody has
 // written it since. A conflict is an error of the API, so the task is tried again.
 // What somebody has added to keyed lists goes then; what a manifest no longer names
 // stays where a merge only adds, such as labels. All else is the same in both
@@ -98,13 +98,13 @@
 //
 // # Errors
 //
-// Errors of the API are tried again, a few times per pass ([Backoff]);
-// findings about an object, which are [*TaskError], are not: waiting is done
-// by passes, one after another, or by a pass that stays. An error stops what
-// depends on it and nothing else. [Result].Failure puts the errors of a pass
-// together, and [Judge] says whether that is trouble or progress: a degraded
-// operator has 40 minutes, and one without its versions 30 (machine-config 90)
-// before that is called slow; the [Tracker] holds these clocks.
+// Errors of the API are tried again, a few times per pass ([Backoff]); findings
+// about an object, which are [*TaskError], are not: waiting is done by passes, one
+// after another, or by a pass that stays. An error stops what depends on it and
+// nothing else. [Result].Failure puts the errors of a pass together, and [Judge]
+// reports whether that is trouble or progress: a degraded operator has 40 minutes,
+// and one without its versions 30 (machine-config 90) before that is called slow;
+// the [Tracker] holds these clocks.
 //
 // The end of the context is not an error of a task: a pass that it interrupts
 // has no Failure, and the next one continues from what is in the cluster.

@@ -67,7 +67,7 @@ func createdOnly(tasks []*manifest.Task, included func(*manifest.Manifest) bool)
 	return out
 }
 
-// isStatement reports a manifest that says what an object is to be, always.
+// isStatement reports a manifest that reports what an object is to be, always.
 func isStatement(m *manifest.Manifest) bool {
 	return !m.Deletes() && !m.CreatesOnly()
 }

@@ -43,10 +43,10 @@ type Drift struct {
 type DriftedField struct {
 	// Path is as in spec.containers[name=a].image.
 	Path string `json:"path"`
-	// Wanted is the value after the apply, Found the one before; nil if there is
-	// none. Credentials, and all values of Secrets, are shown as
-	// (redacted-12 digits), with the key that NewTracker made at random; values of
-	// more than 4 KiB so, too, with their size.
+	// Wanted is the value after the apply, Found the one before; nil if absent.
+	// Credentials, and all values of Secrets, are shown as (redacted-12 digits),
+	// with the key that NewTracker made at random; values of more than 4 KiB so,
+	// too, with their size.
 	Wanted any `json:"wanted,omitempty"`
 	Found  any `json:"found,omitempty"`
 	// Owners are the field's, by the object's managedFields before the apply: none

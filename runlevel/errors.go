@@ -11,7 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// Effect says what an error means for the update: whether it is trouble, or
+// Effect describes what an error means for the update: whether it is trouble, or
 // merely waiting. The empty effect counts as trouble.
 type Effect string
 
@@ -66,7 +66,7 @@ const (
 type TaskError struct {
 	// Task is the failed task; nil in a sum of several.
 	Task *manifest.Task
-	// Effect says how grave it is.
+	// Effect describes how grave it is.
 	Effect Effect
 	// Reason is the machine-readable reason.
 	Reason string
@@ -79,9 +79,9 @@ type TaskError struct {
 	Message string
 	// Name is the object in trouble, for several their names joined by ", ".
 	Name string
-	// Names are the names, sorted, where there are several.
+	// Names are the names, sorted, if there are several.
 	Names []string
-	// Wait says what a ClusterOperator lacks; nil for everything else.
+	// Wait describes what a ClusterOperator lacks; nil for everything else.
 	Wait *Wait
 	// Err is the cause; for a sum all Members joined.
 	Err error
@@ -95,13 +95,13 @@ func (e *TaskError) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// contextEnd says that a node stopped because the context of the pass
-// ended. It is not a fault of a task: summaries leave it out.
+// contextEnd reports that a node stopped because the context of the pass ended. It
+// is not a fault of a task: summaries leave it out.
 type contextEnd struct {
 	// Done and Total count the tasks of the pass.
 	Done, Total int
-	// Err is the error of the context, and its cause where one was given:
-	// errors.Is finds both.
+	// Err is the error of the context, and its cause if one was given: errors.Is
+	// finds both.
 	Err error
 }
 
@@ -112,7 +112,7 @@ func (e *contextEnd) Error() string {
 // Unwrap returns the error of the context.
 func (e *contextEnd) Unwrap() error { return e.Err }
 
-// incompleteError says that nodes with tasks have not run though none failed:
+// incompleteError reports that nodes with tasks have not run though none failed:
 // the context ended in between.
 type incompleteError struct {
 	// Nodes counts all nodes that are not done, empty ones too.
@@ -191,7 +191,7 @@ func panicError(t *manifest.Task, caught error) *TaskError {
 		Message: "Could not update " + t.String() + ": " + quote(caught.Error())}
 }
 
-// isContextError reports an error that only says that ctx ended.
+// isContextError reports an error that only reports that ctx ended.
 func isContextError(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*TaskError](err); ok {
 		return false

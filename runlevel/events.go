@@ -21,17 +21,17 @@ const (
 	// EventTaskDone: the manifest is in place. Err is set when it is, but there is
 	// something to report (see [EffectReport]).
 	EventTaskDone clusterapi.EventType = "TaskDone"
-	// EventTaskSkipped: the manifest does not apply to this cluster; Message says
-	// why.
+	// EventTaskSkipped: the manifest does not apply to this cluster; Message
+	// explains why.
 	EventTaskSkipped clusterapi.EventType = "TaskSkipped"
 	// EventTaskFailed: all attempts failed, Err is the [*TaskError]. What comes
 	// later in the node, and the nodes behind it, will not run in this pass.
 	EventTaskFailed clusterapi.EventType = "TaskFailed"
-	// EventTaskRetry: attempt number Attempt failed with Err, another one follows.
-	// In a pass that stays it also comes, once, when an attempt has become the last
-	// of its series; the next series follows later.
+	// EventTaskRetry: attempt number Attempt failed with Err, another follows. In a
+	// pass that stays it also comes, once, when an attempt has become the last of
+	// its series; the next series follows later.
 	EventTaskRetry clusterapi.EventType = "TaskRetry"
-	// EventWaiting: something is applied, but not ready; Wait says what a
+	// EventWaiting: something is applied, but not ready; Wait reports what a
 	// ClusterOperator lacks, Message words it.
 	EventWaiting clusterapi.EventType = "Waiting"
 	// EventWarning: something is odd about the manifest and was worked around.
@@ -65,9 +65,9 @@ type Progress struct {
 	Skipped int `json:"skipped"`
 	Total   int `json:"total"`
 	// FailedAttempts counts the attempts at tasks that failed in the pass so far,
-	// also those that were followed by another one and those without an event of
-	// their own. Attempts that the end of the context interrupted, and those to
-	// create ClusterOperators ahead of their turn, do not count.
+	// also those that were followed by another and those without an event of their
+	// own. Attempts that the end of the context interrupted, and those to create
+	// ClusterOperators ahead of their turn, do not count.
 	FailedAttempts int `json:"failedAttempts,omitempty"`
 	// LevelSettled counts the tasks of the same level that are done or skipped,
 	// LevelTotal all of them. Levels differ by their text.
@@ -92,7 +92,7 @@ type Wait struct {
 	// while only versions are missing.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Undone are the versions that it does not report, sorted, as texts
-	// "operand from A to B", or "operand to B" where it reports none.
+	// Undone are the versions that it does not report, sorted, as texts "operand
+	// from A to B", or "operand to B" if it reports none.
 	Undone []string `json:"undone,omitempty"`
 }

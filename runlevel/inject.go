@@ -112,9 +112,9 @@ func (a *applier) injectInternalLoadBalancer(ctx context.Context, obj *unstructu
 	return err
 }
 
-// setEnv sets variables in the containers and init containers of that name.
-// A variable that is there already is replaced: a list with two of the same
-// name cannot be applied. found says whether there was such a container.
+// setEnv sets variables in the containers and init containers of that name. A
+// variable that is there already is replaced: a list with two of the same name
+// cannot be applied. found reports whether there was such a container.
 func setEnv(obj *unstructured.Unstructured, container string, vars []envVar) (found bool, err error) {
 	for _, field := range []string{"initContainers", "containers"} {
 		path := []string{"spec", "template", "spec", field}

@@ -25,7 +25,7 @@ const machineConfigOperator = "machine-config"
 // one. It is safe for concurrent use.
 type Starts func(operator string) (time.Time, bool)
 
-// Judgement says what an error means while an update is under way: trouble,
+// Judgement describes what an error means while an update is under way: trouble,
 // progress, or progress that is slow.
 type Judgement struct {
 	// Failure is what remains as trouble; nil when all is progress.
@@ -35,8 +35,8 @@ type Judgement struct {
 	Progress string
 	// Reason is the reason to show with Progress.
 	Reason string
-	// Slow says that progress takes longer than expected: nobody knows
-	// whether the update is failing.
+	// Slow reports that progress takes longer than expected: nobody knows whether
+	// the update is failing.
 	Slow bool
 }
 

@@ -91,7 +91,7 @@ func (t *Tracker) Observe(last, new *clusterapi.Object) {
 }
 
 // follows reports whether a sighting is not older than another. A deleted object
-// does not come back: one of its name has another UID.
+// does not return: one of its name has another UID.
 func (s *sighting) follows(last *sighting) bool {
 	if last == nil {
 		return true

@@ -159,7 +159,7 @@ func (o ownership) isOurs(path string) bool {
 	return ours
 }
 
-// isWithin reports whether a path is another one, or below it.
+// isWithin reports whether a path is another, or below it.
 func isWithin(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -202,7 +202,7 @@ func pathText(path fieldpath.Path) string {
 	return text
 }
 
-// fieldAt returns the value at a path of managedFields; nil if there is none.
+// fieldAt returns the value at a path of managedFields; nil if absent.
 func fieldAt(v any, path fieldpath.Path) any {
 	for _, e := range path {
 		switch in := v.(type) {

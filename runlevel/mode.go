@@ -13,7 +13,7 @@ const (
 	// names, goes.
 	ApplyServerSide Mode = ""
 	// ApplyMerge is what the cluster-version operator does: the object is read,
-	// merged with the manifest (package runlevel/merge), and where that changes it,
+	// merged with the manifest (package runlevel/merge), and if that changes it,
 	// updated at the resourceVersion that was read. A container, port or volume that
 	// somebody has added goes; what the manifest no longer names stays where the
 	// merge only adds, such as a label.

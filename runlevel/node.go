@@ -28,7 +28,7 @@ type node struct {
 	reported string                   // the trouble of a task that stalls, as the last event has it
 
 	// guarded by the pass's lock
-	cancel  context.CancelCauseFunc // of the look at it; nil: there is none
+	cancel  context.CancelCauseFunc // of the look at it; nil if absent
 	at      time.Time               // not before
 	wait    time.Duration           // until then
 	awaits  string                  // the ClusterOperator that the task under way is about
@@ -92,8 +92,8 @@ func (n *node) broke(caught error) error {
 	return te
 }
 
-// stepTask goes on with the task under way. wait is how long until it is to be
-// tried again; over says that the node has ended, with err.
+// stepTask continues with the task under way. wait is how long until it is to be
+// tried again; over reports that the node has ended, with err.
 func (n *node) stepTask(ctx context.Context) (wait time.Duration, over bool, err error) {
 	if n.next == len(n.tasks) {
 		return 0, true, nil
@@ -119,9 +119,9 @@ func (n *node) stepTask(ctx context.Context) (wait time.Duration, over bool, err
 	return 0, over, err
 }
 
-// try makes an attempt at the task, or goes on with one that waits. It returns
-// how long to wait for the next one, else nil, a *TaskError or, where nothing
-// but the end of the context went wrong, a *contextEnd.
+// try makes an attempt at the task, or continues with one that waits. It returns
+// how long to wait for the next one, else nil, a *TaskError or, if nothing but the
+// end of the context went wrong, a *contextEnd.
 func (n *node) try(ctx context.Context, t *manifest.Task) (wait time.Duration, err error) {
 	if n.attempt == 0 && n.broken[t] != nil {
 		n.attempt = 1
@@ -163,7 +163,8 @@ func (n *node) try(ctx context.Context, t *manifest.Task) (wait time.Duration, e
 	return max(wait, 1), nil
 }
 
-// cutShort is what a task came to that the end of the pass or of a look interrupts.
+// cutShort is the result of a task that the end of the pass or of a look
+// interrupts.
 func (n *node) cutShort(why error, t *manifest.Task) error {
 	if n.pending != nil {
 		if te, ok := errors.AsType[*TaskError](jobUnfinished(n.pending.name, why)); ok {

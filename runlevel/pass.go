@@ -50,7 +50,7 @@ type Pass struct {
 	begun    bool
 	looks    int   // under way
 	stalled  int   // nodes
-	stopped  error // why no look begins any more; nil: they do
+	stopped  error // why no look starts any more; nil: they do
 	off      bool  // Stop was called
 	over     bool  // PassDone was emitted
 }
@@ -61,7 +61,7 @@ const (
 	nodeKind = "node"
 )
 
-// NewPass returns a pass that has not begun. Its errors are faults of the
+// NewPass returns a pass that has not started. Its errors are faults of the
 // options.
 func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 	if err := options.NonNegative(o); err != nil {
@@ -152,7 +152,7 @@ func (p *Pass) Watches() []reconcile.Watch {
 
 // OperatorWatch returns the watch of ClusterOperators that wakes the nodes of a pass
 // that wait for one which has changed. It is for a host of passes that follow one
-// another: current returns the one under way, nil if there is none.
+// another: current returns the one under way, nil if absent.
 func OperatorWatch(current func() *Pass) reconcile.Watch {
 	return reconcile.Watch{GVK: clusterOperatorKind, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 		p := current()
@@ -167,7 +167,7 @@ func OperatorWatch(current func() *Pass) reconcile.Watch {
 func (p *Pass) Workers() int { return p.limit }
 
 // Keys implements [reconcile.Lister]. It returns the nodes at work; the first call
-// begins the pass.
+// starts the pass.
 func (p *Pass) Keys() []reconcile.Key {
 	if p.begin() {
 		p.journal.emit(EventPassStarted, nil)
@@ -186,7 +186,7 @@ func (p *Pass) Keys() []reconcile.Key {
 	return keys
 }
 
-// begin reports whether the pass begins with this call.
+// begin reports whether the pass starts with this call.
 func (p *Pass) begin() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +200,7 @@ func (p *Pass) begin() bool {
 	return true
 }
 
-// handOut makes nodes that are ready begin, as far as there is room.
+// handOut makes nodes that are ready start, as far as there is room.
 func (p *Pass) handOut() []reconcile.Key {
 	var ready []reconcile.Key
 	for p.schedule.Running()-p.stalled < p.limit {
@@ -221,7 +221,7 @@ func (p *Pass) handOut() []reconcile.Key {
 
 // Reconcile implements [reconcile.Reconciler]: it works on a node until it ends or
 // has to wait. A node that waits continues with the task at which it waited. The pass
-// begins no look after one during which ctx ended, and one of them returns the error
+// starts no look after one during which ctx ended, and one of them returns the error
 // of ctx.
 func (p *Pass) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	index, err := strconv.Atoi(r.Key.Name)
@@ -237,7 +237,7 @@ func (p *Pass) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Re
 	return p.leave(ctx, n, outcome{wait: wait, over: over, ended: look.Err() != nil, err: err}), cut
 }
 
-// enter begins a look at a node; nil: there is nothing to look at before at. A clock
+// enter starts a look at a node; nil: there is nothing to look at before at. A clock
 // that was set back makes a look come early.
 func (p *Pass) enter(ctx context.Context, index int, now time.Time) (look context.Context, _ *node, at time.Time) {
 	p.mu.Lock()
@@ -258,7 +258,8 @@ func (p *Pass) enter(ctx context.Context, index int, now time.Time) (look contex
 	return look, n, time.Time{}
 }
 
-// outcome is what a look at a node came to: the node waits, or it is over with err.
+// outcome is the result of a look at a node: the node waits, or it is over with
+// err.
 type outcome struct {
 	wait  time.Duration
 	over  bool
@@ -309,8 +310,8 @@ func (p *Pass) leave(ctx context.Context, n *node, o outcome) reconcile.Result {
 	return result
 }
 
-// Settled reports whether no node is at work or about to go on: all have ended, or are
-// stalled, or the pass was stopped and no look is under way.
+// Settled reports whether no node is at work or about to continue: all have ended, or
+// are stalled, or the pass was stopped and no look is under way.
 func (p *Pass) Settled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -338,13 +339,13 @@ func (p *Pass) Finished() bool {
 	return p.stopped != nil && p.looks == 0 || p.schedule.Finished()
 }
 
-// Resume makes stalled nodes go on, and returns them, in order. Their tasks have all
-// their attempts again.
+// Resume makes stalled nodes continue, and returns them, in order. Their tasks have
+// all their attempts again.
 func (p *Pass) Resume() []reconcile.Key {
 	return p.resume(func(n *node) bool { return n.stalled })
 }
 
-// resume makes the nodes that which selects go on, and returns them in order.
+// resume makes the nodes that which selects continue, and returns them in order.
 func (p *Pass) resume(which func(*node) bool) []reconcile.Key {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -360,7 +361,7 @@ func (p *Pass) resume(which func(*node) bool) []reconcile.Key {
 	return keys
 }
 
-// Stop ends the pass, because of why, unless it has ended: no look begins any more,
+// Stop ends the pass, because of why, unless it has ended: no look starts any more,
 // and the context of looks under way ends. What waits is incomplete. It reports
 // whether the pass has ended with that; else it ends with its last look.
 func (p *Pass) Stop(why error) bool {

@@ -20,9 +20,9 @@ type API interface {
 	clusterapi.Writer
 }
 
-// Applier makes one manifest true in a cluster and says whether that has come
-// about. [Run] uses one that works on [Options.API]; another one may log,
-// compare or rehearse instead.
+// Applier makes one manifest true in a cluster and reports whether that has come
+// about. [Run] uses one that works on [Options.API]; another may log, compare or
+// rehearse instead.
 //
 // A [*TaskError] ends the task, every other error is tried again. Apply is
 // called by several goroutines at once, and must return when ctx ends. With
@@ -85,15 +85,15 @@ type Options struct {
 	// pass.
 	Tracker *Tracker
 	// Stay makes a task that has failed as often as a pass tries stall its node,
-	// instead of failing it. The node goes on when the ClusterOperator that it
+	// instead of failing it. The node continues when the ClusterOperator that it
 	// awaits has changed, or by [Pass.Resume]. [Run] does not look at it.
 	Stay bool
 	// Stepped is called after each look at a node and returns what else to look at;
 	// settled reports whether no node is at work. nil: nothing. [Run] does not
 	// look at it.
 	Stepped func(settled bool) []reconcile.Wake
-	// Backoff says how often a task is tried, in every state; nil means
-	// the cluster-version operator's: attempts at 0, 1, 3 and 7 seconds while
+	// Backoff describes how often a task is tried, in every state; nil means the
+	// cluster-version operator's: attempts at 0, 1, 3 and 7 seconds while
 	// Initializing, at 0 and 10 seconds otherwise.
 	Backoff *Backoff
 	// ApplyAlways makes a pass in state Reconciling apply every object, as the
@@ -113,10 +113,10 @@ type Options struct {
 	// may look at each manifest, and at its error, or keep that to itself. nil
 	// means the Applier as it is.
 	Wrap func(Applier) Applier
-	// Observe gets the events of the pass, in order and never two at a time,
-	// all of them before Run returns. The worker whose event it is waits for
-	// it to return; others go on, and it gets their events afterwards from the
-	// same worker. It must not wait for the pass. nil means no events.
+	// Observe gets the events of the pass, in order and never two at a time, all of
+	// them before Run returns. The worker whose event it is waits for it to return;
+	// others continue, and it gets their events afterwards from the same worker. It
+	// must not wait for the pass. nil means no events.
 	//
 	// A panic of it stops no task, but fails the pass with a [*TaskError];
 	// runtime.Goexit ends the node of the worker besides.
@@ -130,10 +130,10 @@ type Result struct {
 	// Done counts the tasks that succeeded, Skipped those that do not apply
 	// to this cluster, Total all.
 	Done, Skipped, Total int
-	// Errors are the errors of the graph in the order of its nodes: one for
-	// each failed node: a [*TaskError], or an error that says that the context
-	// ended. Where there is none and tasks have not run, one says how many nodes
-	// are incomplete, and is followed by the context's error.
+	// Errors are the errors of the graph in the order of its nodes: one for each
+	// failed node: a [*TaskError], or an error that reports that the context ended.
+	// If there is none and tasks have not run, one reports how many nodes are
+	// incomplete, and is followed by the context's error.
 	Errors []error
 	// Failure is what to report as the trouble of the pass: Errors put
 	// together. It is nil for a good pass, and for one that

@@ -10,8 +10,8 @@ import (
 // without goroutines, clock or input and output, which a [Pass] drives.
 //
 // A node is ready when all its inputs are done. A failed node blocks its
-// descendants forever; independent nodes go on. Each node is handed out at
-// most once. A schedule is not safe for concurrent use.
+// descendants forever; independent nodes continue. Each node is handed out at most
+// once. A schedule is not safe for concurrent use.
 type schedule struct {
 	graph   *manifest.Graph
 	missing []int   // inputs that are not done, by node
@@ -80,8 +80,7 @@ func (s *schedule) Next() (node int, ok bool) {
 	return node, true
 }
 
-// Done says that a node has finished, and makes ready what waited for it
-// alone.
+// Done reports that a node has finished, and makes ready what waited for it alone.
 func (s *schedule) Done(node int) {
 	s.finish(node, done)
 	for _, out := range s.outs[s.starts[node]:s.starts[node+1]] {
@@ -93,7 +92,7 @@ func (s *schedule) Done(node int) {
 	}
 }
 
-// Fail says that a node has failed with err, which must not be nil.
+// Fail reports that a node has failed with err, which must not be nil.
 func (s *schedule) Fail(node int, err error) {
 	s.finish(node, failed)
 	if s.errs == nil {
@@ -146,10 +145,10 @@ func (s *schedule) Incomplete() (nodes int, first *manifest.Task) {
 	return nodes, first
 }
 
-// Result returns the errors of the run. These are the failed nodes' errors;
-// only where there are none and tasks have not run, one [*incompleteError],
-// followed by ctxErr, the error or the cause of the context that stopped the
-// run, unless that is nil. [Result].Failure leaves out these two.
+// Result returns the errors of the run. These are the failed nodes' errors; only if
+// there are none and tasks have not run, one [*incompleteError], followed by
+// ctxErr, the error or the cause of the context that stopped the run, unless that
+// is nil. [Result].Failure leaves out these two.
 func (s *schedule) Result(ctxErr error) []error {
 	if errs := s.Errors(); len(errs) > 0 {
 		return errs

@@ -48,8 +48,8 @@ func multiple(errs []error) *TaskError {
 	}
 }
 
-// dropContextErrors leaves out what only says that the context ended: errors
-// of nodes, and "incomplete" followed by the error of the context.
+// dropContextErrors leaves out what only reports that the context ended: errors of
+// nodes, and "incomplete" followed by the error of the context.
 func dropContextErrors(errs []error) []error {
 	bare := slices.ContainsFunc(errs, isBareContextError)
 	var out []error

@@ -35,8 +35,8 @@ func (a *applier) injectTLS(ctx context.Context, obj *unstructured.Unstructured)
 	return unstructured.SetNestedStringMap(obj.Object, data, "data")
 }
 
-// tlsSettings returns what APIServer cluster asks for; nothing where there is
-// no such object. Without a profile OpenShift uses Intermediate.
+// tlsSettings returns what APIServer cluster asks for; nothing if there is no such
+// object. Without a profile OpenShift uses Intermediate.
 func (a *applier) tlsSettings(ctx context.Context) (minVersion string, ciphers []string, err error) {
 	server, err := configuration[configv1.APIServer](ctx, a)
 	if isAbsent(err) {
@@ -166,7 +166,7 @@ func stringNode(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 }
 
-// field returns the value of a key of a map, nil where there is none.
+// field returns the value of a key of a map, nil if absent.
 func field(m *yaml.Node, key string) *yaml.Node {
 	if m.Kind != yaml.MappingNode {
 		return nil

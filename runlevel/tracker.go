@@ -35,8 +35,8 @@ type Tracker struct {
 	deletions map[deletionKey]deletion
 	warned    map[string]struct{}
 
-	// what the manifests of the last passes say: worked out again where it is
-	// missing, never saved
+	// what the manifests of the last passes say: worked out again if it is missing,
+	// never saved
 	statements map[*manifest.Manifest]statement
 	operands   map[*manifest.Manifest]*configv1.ClusterOperator
 

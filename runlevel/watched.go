@@ -22,8 +22,8 @@ const maxNamespaces = 4
 type WatchedKind struct {
 	GVK       schema.GroupVersionKind
 	Namespace string // empty: all
-	// Whole says that objects are to be kept as they are; else Trim leaves what is
-	// needed of them.
+	// Whole reports that objects are to be kept as they are; else Trim leaves what
+	// is needed of them.
 	Whole bool
 }
 

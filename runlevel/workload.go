@@ -74,8 +74,8 @@ func checkDeployment(stored *clusterapi.Object) error {
 	return &TaskError{Reason: reason, Message: message, Name: name, Err: errors.New(message)}
 }
 
-// checkJob fails for a Job that has failed. For one that runs, where that is to
-// be awaited, it returns a *jobPending.
+// checkJob fails for a Job that has failed. For one that runs, if that is to be
+// awaited, it returns a *jobPending.
 func (a *applier) checkJob(t *manifest.Task, stored *clusterapi.Object, again bool) error {
 	job, err := clusterapi.As[batchv1.Job](stored)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *applier) checkJob(t *manifest.Task, stored *clusterapi.Object, again bo
 	}}
 }
 
-// jobPending says that a Job is to be looked at again after jobPoll.
+// jobPending reports that a Job is to be looked at again after jobPoll.
 type jobPending struct {
 	name  string
 	again func(ctx context.Context) error
@@ -138,7 +138,7 @@ func jobError(job *batchv1.Job) error {
 	return nil
 }
 
-// jobComplete says whether all that the Job is to do has been done.
+// jobComplete reports whether all that the Job is to do has been done.
 func jobComplete(job *batchv1.Job) bool {
 	wanted := int32(1)
 	if job.Spec.Completions != nil {

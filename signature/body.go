@@ -17,7 +17,7 @@ import (
 const bodyType = "atomic container signature"
 
 // statement is the signed JSON document ("simple signing" of containers/image): it
-// says that an image with this digest was published under this reference. The
+// reports that an image with this digest was published under this reference. The
 // fields are in the order of the files that release tools write.
 type statement struct {
 	Critical critical `json:"critical"`

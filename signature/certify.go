@@ -182,7 +182,7 @@ func (c *certificate) binding(s *subkey) *binding {
 	return b
 }
 
-// primary returns the key of a certificate for use, or an error that says why
+// primary returns the key of a certificate for use, or an error that explains why
 // it is not used.
 func (c *collection) primary(cert *certificate) (*key, error) {
 	if cert.err != nil {
@@ -206,7 +206,7 @@ func (c *collection) primary(cert *certificate) (*key, error) {
 	return k, nil
 }
 
-// lacks says that nothing valid was found, and what could not be looked at.
+// lacks reports that nothing valid was found, and what could not be looked at.
 func (c *certificate) lacks(text string) error {
 	if c.unheard != nil {
 		return fmt.Errorf("%s: %w", text, c.unheard)
@@ -238,7 +238,7 @@ func since(claims []claim, revoked time.Time) []claim {
 	return out
 }
 
-// bind returns a subkey for use, or an error that says why it is not used.
+// bind returns a subkey for use, or an error that explains why it is not used.
 func (c *certificate) bind(primary *key, s *subkey, b *binding) (*key, error) {
 	switch {
 	case s.err != nil:

@@ -20,7 +20,7 @@ const (
 	maxHashed     = 64 << 20 // bytes hashed to find out what signatures are about
 )
 
-// limitError says that a value holds more than ParseKeyring reads.
+// limitError reports that a value holds more than ParseKeyring reads.
 type limitError struct {
 	what  string
 	limit int

@@ -104,7 +104,7 @@ func smallBzip2(stream []byte) io.Reader {
 	return blockLimit{bzip2.NewReader(io.MultiReader(bytes.NewReader(head), bytes.NewReader(stream[4:])))}
 }
 
-// blockLimit says what may be the reason of an error.
+// blockLimit describes what may be the reason of an error.
 type blockLimit struct{ io.Reader }
 
 func (b blockLimit) Read(p []byte) (int, error) {

@@ -37,9 +37,8 @@ func validDigest(digest string) bool {
 	return word
 }
 
-// Digest returns the digest of a pull spec: the text after the last "@", or ""
-// if there is none (an image named by tag). It does not check the digest's
-// syntax.
+// Digest returns the digest of a pull spec: the text after the last "@", or "" if
+// absent (an image named by tag). It does not check the digest's syntax.
 func Digest(pullSpec string) string {
 	i := strings.LastIndexByte(pullSpec, '@')
 	if i < 0 {

@@ -24,15 +24,15 @@ const (
 
 // What [*Error] wraps if no store has been asked.
 var (
-	// ErrMisconfigured says that a verifier has no keyring or no store.
+	// ErrMisconfigured reports that a verifier has no keyring or no store.
 	ErrMisconfigured = errors.New("the release verifier is incorrectly configured, unable to verify digests")
-	// ErrNoDigest says that the image is not named by digest.
+	// ErrNoDigest reports that the image is not named by digest.
 	ErrNoDigest = errors.New("release images that are not accessed via digest cannot be verified")
 	// ErrNotPossible is the cause of every failure of [NotPossible].
 	ErrNotPossible = errors.New("verification is not possible")
 )
 
-// Error says why a digest could not be verified.
+// Error explains why a digest could not be verified.
 type Error struct {
 	Digest string
 	// Keyrings names the keyrings that no signature satisfied, sorted.
@@ -251,7 +251,7 @@ func notExhausted(err error) bool {
 	return !ok
 }
 
-// exhaustedError says that a composite has come to its end.
+// exhaustedError reports that a composite has come to its end.
 type exhaustedError struct{ store string }
 
 func (e *exhaustedError) Error() string { return e.store + ": " + ErrNotFound.Error() }
@@ -276,11 +276,11 @@ const (
 	WrongIdentity Reason = "WrongIdentity" // authentic, under a name that does not count
 )
 
-// Rejection says why one signature was refused. Its text follows the
+// Rejection explains why one signature was refused. Its text follows the
 // cluster-version operator.
 type Rejection struct {
 	Reason Reason
-	// Err is the detail; nil if there is none.
+	// Err is the detail; nil if absent.
 	Err error
 	// Expiry is when the signature expired, for Expired.
 	Expiry time.Time

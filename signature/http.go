@@ -168,8 +168,8 @@ func (s *HTTPStore) fetch(ctx context.Context, location string) ([]byte, error) 
 }
 
 // redirected names the signature in the error of a transport, which names the URL
-// that failed: after a redirect that is another one. Only its host is shown, since
-// its path and query may be a secret.
+// that failed: after a redirect that is another. Only its host is shown, since its
+// path and query may be a secret.
 func redirected(location, target string, err error) error {
 	failed, ok := err.(*url.Error)
 	if !ok || failed.URL == redact.URL(target) {

@@ -9,19 +9,19 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// Identity says which signed names count: a key that vouches for releases may
-// vouch for other images too, and for releases of other versions. The zero
-// value refuses nothing, since releases are used from mirrors, and none of this
-// is what the cluster-version operator does.
+// Identity determines which signed names count: a key that vouches for releases may
+// vouch for other images too, and for releases of other versions. The zero value
+// refuses nothing, since releases are used from mirrors, and none of this is what
+// the cluster-version operator does.
 type Identity struct {
 	// Repositories are patterns of the repositories (host/path, without tag and
 	// digest) under which a release must have been published, one of which must
 	// match, in the syntax of path.Match: "*" stands for any part of a name up
 	// to the next "/". Empty: any.
 	Repositories []string
-	// Version wants the signed name's tag to fit the version of the release:
-	// see [Fit]. Where that version is not known, nothing fits, so that
-	// Verify without a version fails: see [ReleaseVerifier].
+	// Version wants the signed name's tag to fit the version of the release: see
+	// [Fit]. If that version is not known, nothing fits, so that Verify without a
+	// version fails: see [ReleaseVerifier].
 	Version bool
 }
 
@@ -76,9 +76,9 @@ func (i Identity) validate() error {
 // maxReference bounds, in bytes, each signed name in a text.
 const maxReference = 256
 
-// Fit says whether the name under which a release was signed fits the version
-// of the release: whether its tag is that version, in which "_" takes the place
-// of "+", and an architecture that may follow (4.18.15-x86_64, 4.18.15-multi,
+// Fit reports whether the name under which a release was signed fits the version of
+// the release: whether its tag is that version, in which "_" takes the place of
+// "+", and an architecture that may follow (4.18.15-x86_64, 4.18.15-multi,
 // 4.18.15-multi-aarch64).
 type Fit string
 

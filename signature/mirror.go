@@ -15,7 +15,7 @@ import (
 
 // mirrorStore reads signatures from the files that mirror tools leave with the images:
 //
-//   - config/signature-<algo>-<begin of hash>.json, ConfigMaps of oc adm release mirror,
+//   - config/signature-<algo>-<start of hash>.json, ConfigMaps of oc adm release mirror,
 //   - working-dir/signatures/<tag>-<algo>-<hash>, of oc-mirror.
 type mirrorStore struct {
 	fsys fs.FS

@@ -279,8 +279,8 @@ func (s *sigPacket) sum(h crypto.Hash, parts ...[]byte) []byte {
 	return w.Sum(nil)
 }
 
-// expiresAt returns the end of the signature's own validity; ok is false where
-// it has none.
+// expiresAt returns the end of the signature's own validity; ok is false if it has
+// none.
 func (s *sigPacket) expiresAt() (t time.Time, ok bool) {
 	if s.expiry == 0 {
 		return time.Time{}, false

@@ -14,13 +14,13 @@ import (
 // described by it to people, without any credentials. It must be safe for
 // concurrent use.
 type Store interface {
-	// Candidates yields the signatures of a digest, in the order of the store,
-	// and where each comes from. A pair with an error is a failure to retrieve
-	// one, after which more may follow; an error that wraps [ErrNotFound] says
-	// that there is nothing more; a [*StoreError] is the last pair and ends the
-	// whole search. The consumer stops by leaving the loop. Empty signatures
-	// are skipped, and a digest that is not one gives a StoreError, so that it
-	// cannot lead out of the store.
+	// Candidates yields the signatures of a digest, in the order of the store, and
+	// where each comes from. A pair with an error is a failure to retrieve one,
+	// after which more may follow; an error that wraps [ErrNotFound] reports that
+	// there is nothing more; a [*StoreError] is the last pair and ends the whole
+	// search. The consumer stops by leaving the loop. Empty signatures are skipped,
+	// and a digest that is not one gives a StoreError, so that it cannot lead out
+	// of the store.
 	//
 	// An implementation must be safe for concurrent use, return promptly when ctx
 	// ends, and bound the size and number of candidates: a store without an end
@@ -41,7 +41,7 @@ type Candidate struct {
 	Number int
 }
 
-// ErrNotFound says that a store has no more signatures for a digest.
+// ErrNotFound reports that a store has no more signatures for a digest.
 var ErrNotFound = errors.New("no more signatures to check")
 
 // StoreError is an error that ends a search: no other store of a [Serial] is

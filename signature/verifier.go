@@ -67,7 +67,7 @@ type Signer struct {
 	// [Options.Identity] asks for it, nobody compared it with
 	// anything: it may name another image, or another version.
 	Reference string `json:"reference,omitempty"`
-	// Fit says whether Reference fits the version of the release, if that is
+	// Fit reports whether Reference fits the version of the release, if that is
 	// known.
 	Fit Fit `json:"fit,omitempty"`
 	// Store, Location and Number say where the signature was found.
@@ -91,8 +91,8 @@ func (v *Verification) For(version string) *Verification {
 	return &out
 }
 
-// String says who signed, under which name, and where that was found. It has at
-// most 4 KiB.
+// String says who signed, under which name, and if that was found. It has at most 4
+// KiB.
 func (v *Verification) String() string {
 	var signers []string
 	for _, s := range v.Signers {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait after a number of failures in a row: Initial after
-// the first, and Factor times as long after each further one, up to Max.
+// Backoff describes how long to wait after a number of failures in a row: Initial
+// after the first, and Factor times as long after each further one, up to Max.
 type Backoff struct {
 	// Initial wait; 0 means 1 minute.
 	Initial time.Duration

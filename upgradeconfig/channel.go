@@ -12,7 +12,7 @@ import (
 // ChannelError is the error of [InferChannel].
 type ChannelError struct {
 	Group, Version string
-	// PolicyID is the policy that names the version; empty if there is none.
+	// PolicyID is the policy that names the version; empty if absent.
 	PolicyID string
 	// Err is what is wrong with the version.
 	Err error

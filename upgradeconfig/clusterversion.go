@@ -13,10 +13,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
-// readInProgress says whether an upgrade is in progress: the entry of the desired
-// version is in phase Upgrading and a step of it is done, or the ClusterVersion,
-// which is read only if that matters, is Progressing. If that fails, the error is
-// [ErrClusterVersion].
+// readInProgress reports whether an upgrade is in progress: the entry of the
+// desired version is in phase Upgrading and a step of it is done, or the
+// ClusterVersion, which is read only if that matters, is Progressing. If that
+// fails, the error is [ErrClusterVersion].
 func readInProgress(ctx context.Context, r clusterapi.Reader, current *UpgradeConfig) (bool, error) {
 	if upgrading(current) {
 		return true, nil

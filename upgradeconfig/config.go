@@ -39,9 +39,9 @@ type Config struct {
 		// WatchInterval between two syncs in minutes, above 0.
 		WatchInterval int64 `json:"watchInterval"`
 	} `json:"configManager"`
-	// UpgradeWindow limits how long an upgrade may take to begin.
+	// UpgradeWindow limits how long an upgrade may take to start.
 	UpgradeWindow struct {
-		// TimeOut in minutes after which an upgrade fails that has not begun; 0:
+		// TimeOut in minutes after which an upgrade fails that has not started; 0:
 		// it never does.
 		TimeOut int64 `json:"timeOut"`
 		// DelayTrigger in minutes after which the provider hears of a delay; 0:
@@ -71,7 +71,7 @@ const (
 // aliases are expanded: more than a ConfigMap can hold.
 const maxConfigSize = 1 << 20
 
-// ConfigError says what is wrong with a configuration.
+// ConfigError describes what is wrong with a configuration.
 type ConfigError struct {
 	// Field is the path of the field at fault, such as configManager.source; empty
 	// if the document cannot be read as YAML.
@@ -259,15 +259,14 @@ func (c *Config) Type() UpgradeType {
 // Interval returns the time between two syncs.
 func (c *Config) Interval() time.Duration { return minutes(c.ConfigManager.WatchInterval) }
 
-// TimeOut returns how long an upgrade may take to begin; 0: without a
-// limit.
+// TimeOut returns how long an upgrade may take to start; 0: without a limit.
 func (c *Config) TimeOut() time.Duration { return minutes(c.UpgradeWindow.TimeOut) }
 
 // DelayTrigger returns after which time the provider hears of a delay; 0:
 // never.
 func (c *Config) DelayTrigger() time.Duration { return minutes(c.UpgradeWindow.DelayTrigger) }
 
-// Enabled says whether a feature is on. Names are compared as they are.
+// Enabled reports whether a feature is on. Names are compared as they are.
 func (c *Config) Enabled(feature string) bool { return slices.Contains(c.FeatureGate.Enabled, feature) }
 
 // minutes does not overflow: what is beyond some 290 years is that.

@@ -48,7 +48,7 @@ func quoteEmpty(s string) string {
 type DiffOptions struct {
 	// KeepWhileUpgrading leaves an object alone whose upgrade is in progress.
 	KeepWhileUpgrading bool
-	// InProgress says that it is: the entry of the desired version is in phase
+	// InProgress reports that it is: the entry of the desired version is in phase
 	// Upgrading and a step of it is done, or the ClusterVersion is Progressing.
 	InProgress bool
 	// Update changes an object in place if only the time, the drain time-out
@@ -56,10 +56,10 @@ type DiffOptions struct {
 	Update bool
 }
 
-// Diff decides what is to be done about the object, nil if there is none, given
-// the specs that the provider wants. Only the first spec counts. Without any
-// the object is deleted. An object that does not have that spec, or that is
-// being deleted, is replaced.
+// Diff decides what is to be done about the object, nil if absent, given the specs
+// that the provider wants. Only the first spec counts. Without any the object is
+// deleted. An object that does not have that spec, or that is being deleted, is
+// replaced.
 //
 // Diff compares all fields of the spec; two texts of one instant are equal. A
 // policy that names an image and no version wants the version of that image,
@@ -73,7 +73,7 @@ func Diff(current *UpgradeConfig, specs []Spec, o DiffOptions) Action {
 	return a
 }
 
-// disturbs says whether the action would touch an object that exists.
+// disturbs reports whether the action would touch an object that exists.
 func (a Action) disturbs() bool {
 	return a.Kind == EventReplaced || a.Kind == EventUpdated || a.Kind == EventDeleted
 }

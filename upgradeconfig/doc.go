@@ -41,7 +41,7 @@
 // between delete and create, and the next one completes what it began. An
 // observer gets an event for all that happens, with [EventData].
 //
-// [Validate] says whether a cluster can do what an UpgradeConfig asks for, and
+// [Validate] reports whether a cluster can do what an UpgradeConfig asks for, and
 // package upgrade does it.
 //
 // Plain data of this package (objects, policies, options, events, errors) is

@@ -12,8 +12,8 @@ import (
 const (
 	// EventSynced: a sync succeeded; Action is what it did.
 	EventSynced clusterapi.EventType = "Synced"
-	// EventCreated, EventReplaced, EventUpdated and EventDeleted: the
-	// UpgradeConfig was written; Changes says how it differed.
+	// EventCreated, EventReplaced, EventUpdated and EventDeleted: the UpgradeConfig
+	// was written; Changes reports how it differed.
 	EventCreated  clusterapi.EventType = "Created"
 	EventReplaced clusterapi.EventType = "Replaced"
 	EventUpdated  clusterapi.EventType = "Updated"
@@ -26,7 +26,7 @@ const (
 	// EventIgnored: the provider has a policy that waits for an earlier one.
 	EventIgnored clusterapi.EventType = "Ignored"
 	// EventPolicyFault: a policy that is not the next one cannot be read; Err
-	// says why.
+	// explains why.
 	EventPolicyFault clusterapi.EventType = "PolicyFault"
 	// EventPhase: the upgrade to Version came to Phase.
 	EventPhase clusterapi.EventType = "Phase"
@@ -35,7 +35,7 @@ const (
 	// EventValidated: the UpgradeConfig was validated; Err is what is wrong with
 	// it, nil if it is fine.
 	EventValidated clusterapi.EventType = "Validated"
-	// EventBreached: an upgrade has not begun within its window.
+	// EventBreached: an upgrade has not started within its window.
 	EventBreached clusterapi.EventType = "Breached"
 	// EventClosed: the upgrade to Version ended before its time; the extra capacity
 	// and maintenance windows that it had left open are closed.
@@ -44,7 +44,7 @@ const (
 	EventNotified clusterapi.EventType = "Notified"
 )
 
-// EventData is the Data of an event. The event's type says which fields are set.
+// EventData is the Data of an event. The event's type reports which fields are set.
 type EventData struct {
 	// Action of a sync, and what it found to differ.
 	Action  clusterapi.EventType `json:"action,omitempty"`

@@ -89,20 +89,20 @@ func (e *HistoryEntry) SetCondition(c Condition, now time.Time) (changed bool) {
 	return c.differs(old)
 }
 
-// differs says whether there is more to tell than that the condition was looked
+// differs reports whether there is more to tell than that the condition was looked
 // at again.
 func (c Condition) differs(old Condition) bool {
 	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
 }
 
-// IsTrue says whether there is a condition of the type, and its status is True.
+// IsTrue reports whether there is a condition of the type, and its status is True.
 func (e *HistoryEntry) IsTrue(t ConditionType) bool { return e.has(t, metav1.ConditionTrue) }
 
-// IsFalse says whether there is a condition of the type, and its status is
+// IsFalse reports whether there is a condition of the type, and its status is
 // False.
 func (e *HistoryEntry) IsFalse(t ConditionType) bool { return e.has(t, metav1.ConditionFalse) }
 
-// IsUnknown says whether there is no condition of the type, or its status is
+// IsUnknown reports whether there is no condition of the type, or its status is
 // Unknown.
 func (e *HistoryEntry) IsUnknown(t ConditionType) bool {
 	return e.index(t) < 0 || e.has(t, metav1.ConditionUnknown)

@@ -38,7 +38,7 @@ const (
 	StatePreHealthCheckSL       State = "StatePreHealthCheckSL"
 )
 
-// ServiceLog says whether the state makes a service log and nothing else.
+// ServiceLog reports whether the state makes a service log and nothing else.
 func (s State) ServiceLog() bool { return strings.HasSuffix(string(s), "SL") }
 
 // Notification is what a [Notifier] hears.
@@ -60,8 +60,8 @@ type Notification struct {
 // String names the notification in logs: its state and version.
 func (n Notification) String() string { return fmt.Sprintf("%s %s", n.State, n.Version) }
 
-// Allows says whether a provider that has a policy in this state is to hear of
-// another one. What is not allowed is not sent, and that counts as success.
+// Allows reports whether a provider that has a policy in this state is to hear of
+// another. What is not allowed is not sent, and that counts as success.
 func (s State) Allows(to State) bool {
 	switch s {
 	case StateScheduled:

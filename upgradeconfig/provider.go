@@ -19,9 +19,8 @@ type Provider interface {
 	// Policies returns the policies of the cluster. A [Manager] takes the first
 	// one by [Policy.Compare] that counts; those that do not may be left out.
 	//
-	// An empty list without an error says that there is no policy, and the
-	// UpgradeConfig is deleted. So anything but a complete answer must be an
-	// error.
+	// An empty list without an error reports that there is no policy, and the
+	// UpgradeConfig is deleted. So anything but a complete answer must be an error.
 	Policies(ctx context.Context) ([]Policy, error)
 	// String names the provider in logs and events, without secrets.
 	String() string
@@ -47,11 +46,11 @@ type Policy struct {
 // It is a damaged answer.
 var ErrNoVersion = errors.New("it names no version")
 
-// Counts says whether a policy makes an UpgradeConfig, and if not, why not. It does
-// unless its state, in any letter case, is pending, completed or cancelled. States
-// that are not known count, as do empty ones. The error is [ErrNoVersion] if the
-// policy names neither a version nor an image, unless it is an automatic one that
-// is pending, as for a cluster that is up to date.
+// Counts reports whether a policy makes an UpgradeConfig, and if not, why not. It
+// does unless its state, in any letter case, is pending, completed or cancelled.
+// States that are not known count, as do empty ones. The error is [ErrNoVersion] if
+// the policy names neither a version nor an image, unless it is an automatic one
+// that is pending, as for a cluster that is up to date.
 func (p Policy) Counts() (ok bool, why string, err error) {
 	state := strings.ToLower(p.State)
 	if p.Spec.Desired.Version == "" && p.Spec.Desired.Image == "" && !(p.Automatic && state == "pending") {

@@ -18,11 +18,11 @@ type Result struct {
 	// Policies are those of the provider that count, in their order; the first one
 	// becomes the UpgradeConfig.
 	Policies []Policy
-	// Changed says that the UpgradeConfig was written.
+	// Changed reports that the UpgradeConfig was written.
 	Changed bool
 }
 
-// Differs says that the UpgradeConfig was not what the provider wants: it was
+// Differs reports that the UpgradeConfig was not what the provider wants: it was
 // changed, or held. An upgrade that was about to start must then not start.
 func (r Result) Differs() bool { return r.Changed || r.Action.Kind == EventHeld }
 
@@ -99,7 +99,7 @@ func (m *Manager) sync(ctx context.Context) (Result, error) {
 	return result, nil
 }
 
-// read returns the object, nil if there is none.
+// read returns the object, nil if absent.
 func (m *Manager) read(ctx context.Context) (*UpgradeConfig, error) {
 	current, err := clusterapi.Get[UpgradeConfig](ctx, m.o.API, m.key())
 	if apierrors.IsNotFound(err) {
@@ -158,7 +158,7 @@ func (m *Manager) provider(ctx context.Context) (Provider, error) {
 	return p, err
 }
 
-// decide asks whether an upgrade is in progress only where that matters.
+// decide asks whether an upgrade is in progress only if that matters.
 func (m *Manager) decide(ctx context.Context, current *UpgradeConfig, policies []Policy) (Action, error) {
 	var specs []Spec
 	if len(policies) > 0 {

@@ -140,7 +140,7 @@ const (
 	PostUpgradeTasksCompleted            ConditionType = "PostUpgradeTasksCompleted"
 	CompletedNotificationSent            ConditionType = "CompletedNotificationSent"
 
-	// FailedUpgrade says that the upgrade was given up, and whether the
-	// provider knows.
+	// FailedUpgrade reports that the upgrade was given up, and whether the provider
+	// knows.
 	FailedUpgrade ConditionType = "FailedUpgrade"
 )

@@ -21,11 +21,11 @@ import (
 
 // Validity is what [Validate] found.
 type Validity struct {
-	// IsValid says that the UpgradeConfig can be carried out, and
-	// IsAvailableUpdate that there is something to do: it is neither a
-	// downgrade nor the version that the cluster has.
+	// IsValid reports that the UpgradeConfig can be carried out, and
+	// IsAvailableUpdate that there is something to do: it is neither a downgrade
+	// nor the version that the cluster has.
 	IsValid, IsAvailableUpdate bool
-	// Message is the first finding, or says that all is well.
+	// Message is the first finding, or reports that all is well.
 	Message string
 	// Findings are all that is wrong, the one that decided first.
 	Findings []*Finding
@@ -37,7 +37,7 @@ type Validity struct {
 type Finding struct {
 	// Field is the path of the field, such as spec.desired.version.
 	Field string
-	// Text says what is wrong.
+	// Text describes what is wrong.
 	Text string
 	// Err is the cause or one of the sentinels; nil if there is nothing but
 	// the text.
@@ -90,7 +90,7 @@ const (
 	fieldImage     = "spec.desired.image"
 )
 
-// Validate says whether a cluster can do what a spec asks for. It writes
+// Validate reports whether a cluster can do what a spec asks for. It writes
 // nothing.
 //
 // upgradeAt must be a time, past or future. An image must be a pull spec by
@@ -284,7 +284,7 @@ func (v *validator) updates(current string) ([]string, error) {
 	return out, nil
 }
 
-// listed says whether a version is among the updates of a ClusterVersion.
+// listed reports whether a version is among the updates of a ClusterVersion.
 func listed(cv *configv1.ClusterVersion, version string) bool {
 	return slices.ContainsFunc(cv.Status.AvailableUpdates, func(r configv1.Release) bool { return r.Version == version }) ||
 		slices.ContainsFunc(cv.Status.ConditionalUpdates, func(c configv1.ConditionalUpdate) bool { return c.Release.Version == version })

@@ -248,8 +248,8 @@ func testFieldManager(t *testing.T, s *suite) {
 	})
 }
 
-// testMoved makes fields that one manager has written those of another one's apply,
-// by an update of managedFields: nothing else changes, and the update owns nothing.
+// testMoved makes fields that one manager has written those of another's apply, by
+// an update of managedFields: nothing else changes, and the update owns nothing.
 func testMoved(t *testing.T, s *suite, in *unstructured.Unstructured, status map[string]any) {
 	t.Helper()
 	applied := in.DeepCopy()

@@ -21,9 +21,9 @@ import (
 
 // Capabilities are what a backend may have or lack.
 type Capabilities struct {
-	// Watch says that the backend implements [clusterapi.Watcher].
+	// Watch reports that the backend implements [clusterapi.Watcher].
 	Watch bool
-	// ReadOnly says that the backend cannot be written to: it contains
+	// ReadOnly reports that the backend cannot be written to: it contains
 	// [Objects], and refuses whatever would change them. What only reads is an
 	// [clusterapi.Reader]: [clusterapi.ReadOnly] makes the rest.
 	ReadOnly bool
@@ -96,7 +96,7 @@ type suite struct {
 	ns, other string
 	// widgets is the custom kind.
 	widgets schema.GroupVersionKind
-	// recorded says that the backend only reads, and has the objects already.
+	// recorded reports that the backend only reads, and has the objects already.
 	recorded bool
 	names    int // that were made up
 }
@@ -203,7 +203,7 @@ func (s *suite) discard(t *testing.T, gvk schema.GroupVersionKind, namespace, na
 	}
 }
 
-// gone tells whether Get says that there is no such object.
+// gone tells whether Get reports that there is no such object.
 func (s *suite) gone(t *testing.T, u *unstructured.Unstructured) bool {
 	t.Helper()
 	_, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))

@@ -120,7 +120,7 @@ func (s *suite) snapshot(t *testing.T) string {
 	return out
 }
 
-// testMidCall ends contexts while calls are under way. What comes back is the
+// testMidCall ends contexts while calls are under way. What returns is the
 // context's error or a whole answer, at once: never a part of an answer, never
 // another reason, and never an answer that was waited for long after the end.
 func testMidCall(t *testing.T, s *suite) {
@@ -167,7 +167,7 @@ func testMidCall(t *testing.T, s *suite) {
 				check(out, err)
 			}
 			// The context ends after a quarter of the usual time. A call that
-			// goes on all the same is seen by a backend that is not immediate.
+			// continues all the same is seen by a backend that is not immediate.
 			const tries = 5
 			late := 0
 			for range tries {
@@ -192,7 +192,7 @@ func testMidCall(t *testing.T, s *suite) {
 	}
 }
 
-// tookEffect says whether a call failed since a call before it, whose context
+// tookEffect reports whether a call failed since a call before it, whose context
 // ended, had its effect after all: between what prepare saw and the call.
 func tookEffect(verb string, err error) bool {
 	switch verb {
@@ -204,7 +204,7 @@ func tookEffect(verb string, err error) bool {
 	return apierrors.IsConflict(err)
 }
 
-// measured makes the call and says how long it took.
+// measured makes the call and reports how long it took.
 func (c contextCall) measured(s *suite) (*unstructured.Unstructured, time.Duration, error) {
 	call := c.prepare()
 	begin := time.Now()

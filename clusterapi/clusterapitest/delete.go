@@ -85,7 +85,7 @@ func testDelete(t *testing.T, s *suite) {
 		}
 	})
 	t.Run("Default", func(t *testing.T) {
-		// A Job's dependents are orphans by default, unless the backend says
+		// A Job's dependents are orphans by default, unless the backend reports
 		// what it wants.
 		for _, in := range []*unstructured.Unstructured{s.configMap(t, ""), s.deployment(t, ""), s.widget(t, ""), s.job(t, "")} {
 			owner, dependent := s.owned(t, "default", in)

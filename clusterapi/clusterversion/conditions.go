@@ -7,7 +7,8 @@ import (
 // Types of conditions of a ClusterVersion that github.com/openshift/api does
 // not name.
 const (
-	// ConditionFailing says that an update or the upkeep of a release is in trouble.
+	// ConditionFailing reports that an update or the upkeep of a release is in
+	// trouble.
 	ConditionFailing                       configv1.ClusterStatusConditionType = "Failing"
 	ConditionInvalid                       configv1.ClusterStatusConditionType = "Invalid"
 	ConditionReleaseAccepted               configv1.ClusterStatusConditionType = "ReleaseAccepted"

@@ -15,14 +15,14 @@ import (
 // new process, which remembers nothing, calls it again.
 //
 // While the newest entry of the history is Partial, an update or an installation,
-// BeforeApply is called; no pass over the manifests begins, and none that waits
+// BeforeApply is called; no pass over the manifests starts, and none that waits
 // continues, before every hook is done. While that entry is Completed, AfterComplete is
 // called. Each is called at once when the entry changes so, and at the start of a
 // process; as long as it waits or fails, when it asks for that, or after growing delays;
 // and when it is done, again after the updater's interval, so that what has changed
 // meanwhile is found. An entry that stays Completed while overrides or capabilities
 // change is not an update. Each way out of an update ends at an entry that is Completed:
-// of the same release, or of another one that was asked for instead.
+// of the same release, or of another that was asked for instead.
 //
 // The status is written meanwhile, and other hooks are called. A hook that waits is named
 // in the message of the condition Progressing, one that fails also in Failing, with the

@@ -18,7 +18,7 @@ import (
 var ErrHostedControlPlane = errors.New("the control plane of this cluster is hosted in another one: it is updated there, by spec.release of its HostedCluster and NodePools")
 
 // RefuseHosted returns [ErrHostedControlPlane] for a cluster whose control plane is hosted
-// elsewhere. Any other error says that this is not known; a cluster without an
+// elsewhere. Any other error reports that this is not known; a cluster without an
 // Infrastructure has its own.
 func RefuseHosted(ctx context.Context, r clusterapi.Reader) error {
 	i, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))

@@ -37,7 +37,7 @@ const (
 
 // MetricsInput is what [Metrics] are made of. It is plain data.
 type MetricsInput struct {
-	// ClusterVersion is nil if there is none.
+	// ClusterVersion is nil if absent.
 	ClusterVersion   *configv1.ClusterVersion
 	ClusterOperators []*configv1.ClusterOperator
 	// Own is the release that the cluster runs; zero: status.desired. Built is when
@@ -53,7 +53,7 @@ type MetricsInput struct {
 	// AcceptRisks is whether the feature gate ClusterUpdateAcceptRisks is on.
 	AcceptRisks bool
 	// Installer is ConfigMap openshift-config/openshift-install, and Manifests
-	// openshift-install-manifests; nil if there is none.
+	// openshift-install-manifests; nil if absent.
 	Installer, Manifests *corev1.ConfigMap
 }
 
@@ -108,7 +108,7 @@ func ReadMetrics(ctx context.Context, r clusterapi.Reader, in MetricsInput) ([]c
 	return Metrics(in), nil
 }
 
-// readIfThere reads an object, nil if there is none.
+// readIfThere reads an object, nil if absent.
 func readIfThere[T any](ctx context.Context, r clusterapi.Reader, key types.NamespacedName) (*T, error) {
 	object, err := clusterapi.Read[T](ctx, r, key)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {

@@ -32,8 +32,8 @@ type payloadCount struct {
 }
 
 // passEvent is the data of an event of a pass over the manifests of a release. The version
-// may be empty; failed counts the attempts of the pass that failed. A total of 0 is that of
-// another event.
+// may be empty; failed counts the attempts of the pass that failed. A total of 0 is another
+// event's.
 type passEvent interface {
 	PassProgress() (version string, done, total, failed int)
 }

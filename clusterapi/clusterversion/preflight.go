@@ -24,7 +24,8 @@ type PreflightRequest struct {
 func (r PreflightRequest) failed() string { return "Unable to request the preflight" }
 func (r PreflightRequest) replaces() bool { return true }
 
-// Edit implements [Request]. An update that was requested and not begun is taken back.
+// Edit implements [Request]. An update that was requested and not started is taken
+// back.
 func (r PreflightRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	var out Answer
 	if err := (UpdateRequest{To: r.To, ToImage: r.ToImage}).check(&out); err != nil {

@@ -280,7 +280,8 @@ func riskNames(risks []configv1.ConditionalUpdateRisk) []string {
 	return names
 }
 
-// PreflightDisplay says how [ShowPreflights] shows what preflights found. It is plain data.
+// PreflightDisplay describes how [ShowPreflights] shows what preflights found. It is plain
+// data.
 type PreflightDisplay struct {
 	// Before is the status as published before, so that a condition keeps its time while
 	// its status stays.
@@ -348,7 +349,8 @@ func (o *PreflightDisplay) show(s *configv1.ClusterVersionStatus, p *Preflight, 
 	}
 }
 
-// recommend says whether an update is recommended, unless it is not because of other risks.
+// recommend reports whether an update is recommended, unless it is not because of other
+// risks.
 func (o *PreflightDisplay) recommend(c *configv1.ConditionalUpdate, p *Preflight) {
 	if r := meta.FindStatusCondition(c.Conditions, recommended); r != nil && r.Status != metav1.ConditionTrue {
 		return

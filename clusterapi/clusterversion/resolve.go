@@ -11,16 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Outcome says how a request for an update was answered.
+// Outcome describes how a request for an update was answered.
 type Outcome string
 
 // The outcomes of [Resolve].
 const (
 	// Resolved: the request names a release to update to.
 	Resolved Outcome = "Resolved"
-	// UnderWay: the update that the request names was started, and goes on.
+	// UnderWay: the update that the request names was started, and continues.
 	UnderWay Outcome = "UnderWay"
-	// OwnRelease: the cluster stays with what it runs; Why says why.
+	// OwnRelease: the cluster stays with what it runs; Why explains why.
 	OwnRelease Outcome = "OwnRelease"
 	// NotFound: no list that counts has the requested version.
 	NotFound Outcome = "NotFound"
@@ -44,7 +44,7 @@ const (
 	RowNotFound   Row = "NotFound"   // no list that counts has the version
 	RowInstalling Row = "Installing" // nothing was ever completed: what is asked for waits
 	RowPreflight  Row = "Preflight"  // a release is to be checked, and no update is requested
-	RowNoHistory  Row = "NoHistory"  // the history was lost, and begins again with what the cluster runs
+	RowNoHistory  Row = "NoHistory"  // the history was lost, and starts again with what the cluster runs
 )
 
 // ResolveOptions say where else than among the available updates a requested version
@@ -54,7 +54,7 @@ type ResolveOptions struct {
 	// History takes the image of a version that the history has.
 	History bool
 	// Accepted takes a conditional update where desiredUpdate.acceptRisks names all
-	// of its risks, or where it is recommended after all.
+	// of its risks, or if it is recommended after all.
 	Accepted bool
 	// Conditional takes a conditional update whatever its risks.
 	Conditional bool
@@ -70,21 +70,20 @@ type Resolution struct {
 	Release configv1.Release `json:"release"`
 	Force   bool             `json:"force,omitempty"`
 	// Preflight is the release that a request of mode Preflight asks to check; zero if
-	// there is none, or if Why says that it is not found. Force then is about the checks.
+	// absent, or if Why reports that it is not found. Force then is about the checks.
 	Preflight configv1.Release `json:"preflight,omitzero"`
 	// Why explains an outcome other than Resolved and UnderWay to an administrator; empty
-	// where there is nothing to explain.
+	// if there is nothing to explain.
 	Why string `json:"why,omitempty"`
-	// Withdrawn says what becomes of the cluster if the request is withdrawn now;
-	// empty where there is none.
+	// Withdrawn describes what becomes of the cluster if the request is withdrawn
+	// now; empty if absent.
 	Withdrawn string `json:"withdrawn,omitempty"`
 }
 
-// Resolve answers the request of a ClusterVersion whose faults have been
-// cleared (see [Clear]). base is what the cluster reconciles without a
-// request: an update that has been started, else the release it runs.
-// faulty says that the request was dropped for its faults. o says where else
-// versions are looked for.
+// Resolve answers the request of a ClusterVersion whose faults have been cleared
+// (see [Clear]). base is what the cluster reconciles without a request: an update
+// that has been started, else the release it runs. faulty reports that the request
+// was dropped for its faults. o says where else versions are looked for.
 //
 // A started update is never turned around by a request that disappears, gets a
 // fault, or whose version is not offered any more: only by one for another release.
@@ -106,7 +105,7 @@ func started(cv *configv1.ClusterVersion, base configv1.Release) bool {
 	return len(h) > 0 && h[0].State == configv1.PartialUpdate && h[0].Image == base.Image
 }
 
-// withdrawn says what becomes of the cluster without the request.
+// withdrawn describes what becomes of the cluster without the request.
 func withdrawn(cv *configv1.ClusterVersion, base configv1.Release, r Resolution) string {
 	name := cmp.Or(base.Version, base.Image)
 	switch {
@@ -220,8 +219,7 @@ func accepts(u *configv1.Update, c *configv1.ConditionalUpdate) bool {
 	return len(c.Risks) > 0
 }
 
-// conditional returns the update to a version that has risks; nil: there is
-// none.
+// conditional returns the update to a version that has risks; nil if absent.
 func conditional(cv *configv1.ClusterVersion, version string) *configv1.ConditionalUpdate {
 	for i := range cv.Status.ConditionalUpdates {
 		if c := &cv.Status.ConditionalUpdates[i]; c.Release.Version == version {

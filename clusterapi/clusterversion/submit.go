@@ -63,7 +63,7 @@ const (
 	RefusedHosted         = "HostedControlPlane"  // the cluster is updated elsewhere: see ErrHostedControlPlane
 )
 
-// RefusedError says why a request is refused. It is plain data.
+// RefusedError explains why a request is refused. It is plain data.
 type RefusedError struct {
 	Reason string // one of the constants
 	// Waiver is the option that lets the request pass, as the command line tool
@@ -80,7 +80,7 @@ func refuse(reason, waiver, format string, args ...any) *RefusedError {
 	return &RefusedError{Reason: reason, Waiver: waiver, Message: fmt.Sprintf(format, args...)}
 }
 
-// noVersion is what a command says where there is no ClusterVersion.
+// noVersion is what a command says if there is no ClusterVersion.
 func noVersion(no, server string) *RefusedError {
 	return refuse(RefusedNoVersion, "", "%s cluster version information available - you must be connected to an %s server to fetch the current version", no, server)
 }

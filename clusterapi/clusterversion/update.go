@@ -207,7 +207,7 @@ func (o offer) accept(out *Answer) *configv1.Release {
 	return &o.release
 }
 
-// matches says that a release is the one that is asked for by version or image.
+// matches reports that a release is the one that is asked for by version or image.
 func (r UpdateRequest) matches(u configv1.Release, list string, out *Answer) bool {
 	switch {
 	case r.To != "":
@@ -226,7 +226,7 @@ func (r UpdateRequest) matches(u configv1.Release, list string, out *Answer) boo
 	return ours.Digest != "" && ours.Digest == theirs.Digest
 }
 
-// noTarget says why there is no release to request.
+// noTarget explains why there is no release to request.
 func (r UpdateRequest) noTarget(cv *configv1.ClusterVersion, candidates []offer, out *Answer) *RefusedError {
 	flag, the := "--to-image", "the"
 	if r.ToImage != "" {
@@ -255,7 +255,7 @@ func (r UpdateRequest) noTarget(cv *configv1.ClusterVersion, candidates []offer,
 	return refuse(RefusedUnavailable, flag, "the update is not one of the possible targets: %s. %s.", strings.Join(targets, ", "), next)
 }
 
-// guard refuses an update in a state of the cluster in which none is begun.
+// guard refuses an update in a state of the cluster in which none is started.
 func (r UpdateRequest) guard(cv *configv1.ClusterVersion, out *Answer) *RefusedError {
 	text := strings.Join(guards(cv), "\n\n")
 	switch {

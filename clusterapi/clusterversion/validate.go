@@ -13,10 +13,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// Validate returns what is wrong with a ClusterVersion, in the order and words
-// of the cluster-version operator: its metadata, upstream, cluster ID and
-// desired update. acceptRisks says whether the feature gate
-// ClusterUpdateAcceptRisks is on. A valid object returns nil.
+// Validate returns what is wrong with a ClusterVersion, in the order and words of
+// the cluster-version operator: its metadata, upstream, cluster ID and desired
+// update. acceptRisks reports whether the feature gate ClusterUpdateAcceptRisks is
+// on. A valid object returns nil.
 //
 // An invalid object is not refused: see [Clear].
 func Validate(cv *configv1.ClusterVersion, acceptRisks bool) field.ErrorList {
@@ -129,9 +129,9 @@ func Clear(cv *configv1.ClusterVersion, errs field.ErrorList) *configv1.ClusterV
 	return cv
 }
 
-// clusterIDFault says what is wrong with a cluster ID: it must be a version 4
-// UUID of the RFC 4122 variant, as 36 characters, with braces or urn:uuid:
-// around or before them, or as 32 hexadecimal digits.
+// clusterIDFault describes what is wrong with a cluster ID: it must be a version 4
+// UUID of the RFC 4122 variant, as 36 characters, with braces or urn:uuid: around
+// or before them, or as 32 hexadecimal digits.
 func clusterIDFault(s string) string {
 	id, err := openshift.ParseUUID(s)
 	switch {

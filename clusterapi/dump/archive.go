@@ -56,7 +56,7 @@ func (c *collection) archive(stream io.Reader) error {
 			err = a.entry(header, entries)
 		}
 		if c.ctx.Err() != nil {
-			break // wait says why
+			break // wait explains why
 		}
 		if isLimit(err) {
 			return err
@@ -69,7 +69,7 @@ func (c *collection) archive(stream io.Reader) error {
 	return a.settle()
 }
 
-// otherFormats are those of archives that are not read, by how they begin.
+// otherFormats are those of archives that are not read, by how they start.
 var otherFormats = []struct{ name, magic string }{
 	{".zip", "PK\x03\x04"},
 	{".zip", "PK\x05\x06"}, // an empty one
@@ -143,7 +143,7 @@ type archiveReader struct {
 // be read: most of those of a must-gather are logs.
 const entriesPerFile = 10
 
-// entry reads one entry. Its error is a limit, or that of the stream.
+// entry reads one entry. Its error is a limit, or the stream's.
 func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 	if a.entries++; a.entries/entriesPerFile > a.c.o.MaxFiles {
 		return &clusterapi.LimitError{Limit: "MaxFiles", Max: entriesPerFile * int64(a.c.o.MaxFiles), What: "entries in an archive"}

@@ -51,7 +51,7 @@ func spotOf(p place) spot {
 	return spot{p.root, schema.GroupResource{Group: p.group, Resource: p.resource}}
 }
 
-// assemble makes the recording. given says that Options.Whole was.
+// assemble makes the recording. given reports that Options.Whole was.
 func assemble(c *collection, given bool) (*Recording, error) {
 	a := &assembly{
 		c: c, problems: c.ignored, more: c.more,
@@ -365,7 +365,7 @@ func (a *assembly) kindAt(p place) (schema.GroupKind, bool) {
 
 const configGroup = "config.openshift.io"
 
-// findScopes says of each kind whether it is namespaced, where nothing did.
+// findScopes says of each kind whether it is namespaced, if nothing did.
 func (a *assembly) findScopes() {
 	for gk, k := range a.kinds {
 		if k.scope == scopeUnknown {

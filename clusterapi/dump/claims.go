@@ -191,7 +191,7 @@ func (c claims) coverEmpty(gk schema.GroupKind, resource schema.GroupResource) b
 }
 
 // claims finds which resources of Options.Whole, or else of MustGather, count as
-// whole. given says that Options.Whole was given.
+// whole. given reports that Options.Whole was given.
 func (a *assembly) claims(given bool) claims {
 	out := claims{resources: make(map[schema.GroupResource]bool), skip: a.c.skip}
 	if a.isHeap() {

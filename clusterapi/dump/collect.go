@@ -30,7 +30,7 @@ type file struct {
 	raw     []byte // of a file that does not hold objects
 	faults  []fault
 	more    int // faults that are not kept
-	// tentative says that the file may yet turn out to be none that is read; a
+	// tentative reports that the file may yet turn out to be none that is read; a
 	// limit that it passes counts only if it is.
 	tentative bool
 	limit     *clusterapi.LimitError
@@ -242,8 +242,8 @@ func (c *collection) inside(folder string) bool {
 	return false
 }
 
-// wait waits until all files have been read. Its errors are limits, and that of
-// the context.
+// wait waits until all files have been read. Its errors are limits, and the
+// context's.
 func (c *collection) wait() error {
 	if err := c.group.Wait(); err != nil {
 		return err

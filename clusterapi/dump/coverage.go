@@ -27,7 +27,7 @@ type Coverage struct {
 	// Namespaces are the grades in each namespace that the recording knows of;
 	// nil for a kind that is not namespaced. See [Coverage.In] for the others.
 	Namespaces map[string]string
-	// Assumed says that the kind counts as whole on the word of [Options].Whole
+	// Assumed reports that the kind counts as whole on the word of [Options].Whole
 	// or [MustGather], and not because the recording shows it.
 	Assumed bool
 }
@@ -40,16 +40,16 @@ func (c Coverage) In(namespace string) string {
 	return gradeWhole
 }
 
-// PartialError says that a recording does not have all objects that were asked
+// PartialError reports that a recording does not have all objects that were asked
 // for. It is [clusterapi.ErrNotCollected] to errors.Is. It is plain data.
 type PartialError struct {
 	GVK schema.GroupVersionKind
 	// Namespaces are those that are known to lack objects of the kind, sorted:
 	// all or some of theirs. It is empty for a kind that is not namespaced.
 	Namespaces []string
-	// AllKnown says that Namespaces is complete: elsewhere, nothing is missing.
-	// It is false where it is not known which namespaces there are, and for a
-	// kind that is not namespaced.
+	// AllKnown reports that Namespaces is complete: elsewhere, nothing is missing.
+	// It is false if it is not known which namespaces there are, and for a kind
+	// that is not namespaced.
 	AllKnown bool
 }
 

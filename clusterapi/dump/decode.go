@@ -33,7 +33,7 @@ type document struct {
 type fault struct {
 	document, line int // 0 for the file as a whole
 	err            error
-	// lost says that objects may have been there, as in a heap not all that is
+	// lost reports that objects may have been there, as in a heap not all that is
 	// YAML is one; kinds are the names of theirs, as far as the text shows them.
 	lost  bool
 	kinds []string
@@ -64,7 +64,7 @@ func (d *decoder) stream(ctx context.Context, data []byte, use func(document) er
 }
 
 // jsonStream reads JSON objects one after another. What cannot be read ends it,
-// since nothing says where the next one begins. again is true for a file whose
+// since nothing says where the next one starts. again is true for a file whose
 // first object is not JSON, but may be YAML.
 func (d *decoder) jsonStream(ctx context.Context, data []byte, use func(document) error, bad func(fault)) (again bool, err error) {
 	d.fast.MaxValues = yamljson.MaxValues(len(data))
@@ -184,10 +184,9 @@ func (d *decoder) yamlStream(ctx context.Context, data []byte, use func(document
 	return nil
 }
 
-// nextDocument cuts the next document off a stream whose lines all have an end.
-// The document begins with its line "---" where it has one; skipped is how many
-// lines are before it. A line "---" or "..." in the first column is never a part
-// of a value.
+// nextDocument cuts the next document off a stream whose lines all have an end. The
+// document starts with its line "---" if it has one; skipped is how many lines are
+// before it. A line "---" or "..." in the first column is never a part of a value.
 func nextDocument(s string) (skipped int, text, rest string) {
 	start := 0
 	content, directive := false, false
@@ -285,8 +284,8 @@ func heapError() error {
 
 var yamlLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line ([0-9]+): `)
 
-// whereIn takes the line out of an error of a document that begins at line and
-// has so many.
+// whereIn takes the line out of an error of a document that starts at line and has
+// so many.
 func whereIn(line, lines int, err error) (int, error) {
 	m := yamlLine.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -301,12 +300,12 @@ func whereIn(line, lines int, err error) (int, error) {
 // listed is what a document says about all objects of a kind.
 type listed struct {
 	// kind is that of a typed list; for a v1 List it is that of its items, where
-	// all have the same. It is empty where there are none, or several.
+	// all have the same. It is empty if absent, or several.
 	kind schema.GroupVersionKind
-	// typed says that it is not a v1 List; mixed that a v1 List has items of
+	// typed reports that it is not a v1 List; mixed that a v1 List has items of
 	// several kinds.
 	typed, mixed bool
-	// partial says that there are more: the list was cut into pages, or an item
+	// partial reports that there are more: the list was cut into pages, or an item
 	// cannot be used.
 	partial        bool
 	document, line int

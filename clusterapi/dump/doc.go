@@ -86,9 +86,9 @@
 //
 // Two things count as whole without a list. Of the resources that [MustGather]
 // names, must-gather collects every object into a file of its own: that is assumed
-// where its scripts ran to their end, and [Recording.Coverage] says that it is. In a
-// heap, cluster-scoped kinds that it has at all are whole, and namespaced ones are
-// not: the output of oc get pods -n a must not answer for other namespaces.
+// where its scripts ran to their end, and [Recording.Coverage] reports that it is.
+// In a heap, cluster-scoped kinds that it has at all are whole, and namespaced ones
+// are not: the output of oc get pods -n a must not answer for other namespaces.
 // [Options].Whole replaces the first and adds to the second. What [Record] wrote
 // says itself what is whole, in kinds.json.
 //

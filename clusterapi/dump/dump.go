@@ -41,16 +41,16 @@ var _ interface {
 // or else the only archive that is in the tree, as [OpenArchive] does. Links are
 // followed as long as they stay in the tree.
 //
-// What cannot be used is among the problems of the recording. The error is that
-// of ctx, a [*clusterapi.LimitError], a [*ClustersError], an option that is negative, a panic of
-// fsys, that of several archives or of one in another format, or one that says that
+// What cannot be used is among the problems of the recording. The error is that of ctx, a
+// [*clusterapi.LimitError], a [*ClustersError], an option that is negative, a panic of
+// fsys, that of several archives or of one in another format, or one that reports that
 // nothing could be read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
 
 // OpenFile opens a folder as [Open] does, or an archive as [OpenArchive] does. Its errors
-// begin with the name.
+// start with the name.
 func OpenFile(ctx context.Context, name string, o Options) (*Recording, error) {
 	r, err := openFile(ctx, name, o)
 	if err != nil {
@@ -124,8 +124,8 @@ func open(ctx context.Context, o Options, find func(*collection) error) (*Record
 type Problem struct {
 	// Path is that of the file; empty for the recording as a whole.
 	Path string
-	// Document is the number of the document in the file, and Line where it, or
-	// its fault, begins. Both count from 1; 0 stands for the file as a whole.
+	// Document is the number of the document in the file, and Line where it, or its
+	// fault, starts. Both count from 1; 0 stands for the file as a whole.
 	Document, Line int
 	Err            error
 }
@@ -169,8 +169,8 @@ func (r *Recording) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 // Time returns the time at which the recording was made, the now of all that is
 // told of it: [Options].Now; else the latest of its timestamps; else the latest
 // transition of a condition of the ClusterVersion or a ClusterOperator; else the
-// latest time in managedFields, conditions and creationTimestamps. It is zero
-// where there are no times at all.
+// latest time in managedFields, conditions and creationTimestamps. It is zero if
+// there are no times at all.
 func (r *Recording) Time() time.Time { return r.now }
 
 // Age returns how long before [Recording.Time] t was, in nanoseconds as every

@@ -12,9 +12,9 @@ import (
 // kind is what a recording has of one kind.
 type kind struct {
 	gk       schema.GroupKind
-	resource string // empty where nothing says it
+	resource string // empty if nothing says it
 	scope    scope
-	// versions are those that something shows to be served; defined says that
+	// versions are those that something shows to be served; defined reports that
 	// there are no others.
 	versions map[string]bool
 	defined  bool
@@ -22,7 +22,7 @@ type kind struct {
 	objects []*object // by namespace, then name
 	byKey   map[types.NamespacedName]*object
 
-	// listed says that there was a list, perhaps an empty one; short that a list
+	// listed reports that there was a list, perhaps an empty one; short that a list
 	// has more pages, in a heap.
 	listed, short bool
 	whole         bool            // in the cluster

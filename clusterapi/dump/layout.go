@@ -165,7 +165,7 @@ func rootOf(folder string) (root string, ok bool) {
 	return path.Join(".", path.Join(parts[:i]...)), true
 }
 
-// below returns a path as seen from a folder. ok is false where it is elsewhere.
+// below returns a path as seen from a folder. ok is false if it is elsewhere.
 func below(folder, name string) (rel string, ok bool) {
 	if folder == "." {
 		return name, true

@@ -78,7 +78,7 @@ func contentOf(text string) (content map[string]any, err error) {
 }
 
 // readObject reads what identifies an object. of is the kind that its list gives
-// it, where it does not say one itself.
+// it, if it does not say one itself.
 func readObject(text string, of schema.GroupVersionKind) (*object, error) {
 	o := &object{text: text}
 	var apiVersion, kind, metadata, status string
@@ -168,8 +168,8 @@ func (o *object) readMetadata(metadata string) (err error) {
 	return err
 }
 
-// identity reads a string that identifies an object. Where it is missing, it is
-// other, if that is not empty.
+// identity reads a string that identifies an object. If it is missing, it is other,
+// if that is not empty.
 func identity(what, value, other string) (string, error) {
 	if value == "" || value == "null" || value == `""` {
 		if other != "" {

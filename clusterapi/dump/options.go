@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
-// Options says how a recording is opened. The zero value works.
+// Options describes how a recording is opened. The zero value works.
 type Options struct {
 	// Now is the time at which the recording is looked at. Zero: what
 	// [Recording.Time] finds in it.
@@ -48,7 +48,7 @@ type Options struct {
 	// bytes; 0: 4 GiB. All that is in a compressed archive, what is not read of it
 	// too, may have this size and 64 times that of the archive.
 	MaxBytes int64
-	// MaxProblems is how many problems are kept; 0: 10,000. One more says how
+	// MaxProblems is how many problems are kept; 0: 10,000. One more reports how
 	// many others there were.
 	MaxProblems int
 	// MaxDepth is how deep the maps and lists of a document may be nested; 0:

@@ -14,10 +14,9 @@ import (
 )
 
 // Get implements [clusterapi.Reader]. Where the object is not there, the error
-// says what that means: apierrors.IsNotFound recognises it where the recording
-// has the kind whole, meta.IsNoMatchError where the cluster does not serve the
-// kind in that version, and it is [clusterapi.ErrNotCollected] in all other
-// cases.
+// reports what that means: apierrors.IsNotFound recognises it where the recording
+// has the kind whole, meta.IsNoMatchError where the cluster does not serve the kind
+// in that version, and it is [clusterapi.ErrNotCollected] in all other cases.
 func (r *Recording) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	o, err := r.find(ctx, gvk, key)
 	if err != nil {
@@ -102,8 +101,8 @@ func (r *Recording) ListShared(ctx context.Context, gvk schema.GroupVersionKind,
 }
 
 // each calls take for the objects of a kind and namespace; it returns whether the
-// options select the object. some says that there is a result, with or without an
-// error.
+// options select the object. some reports that there is a result, with or without
+// an error.
 func (r *Recording) each(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, take func(*object) (bool, error)) (some bool, err error) {
 	k, err := r.kind(ctx, gvk)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// RecordOptions says what [Record] writes. The zero value works.
+// RecordOptions describes what [Record] writes. The zero value works.
 type RecordOptions struct {
 	// Kinds are written beside those of [Kinds].
 	Kinds []schema.GroupVersionKind
@@ -278,7 +278,7 @@ func (r *recorder) record(ctx context.Context, versions []schema.GroupVersionKin
 	return r.writeKind(ctx, gvk, k, list.Items)
 }
 
-// describe says how a kind is called and whether it is namespaced.
+// describe describes how a kind is called and whether it is namespaced.
 func (r *recorder) describe(gvk schema.GroupVersionKind, items []unstructured.Unstructured) recordedKind {
 	gk := gvk.GroupKind()
 	k := recordedKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Resource: guess(gk).Resource, Namespaced: builtins().namespaced[gk]}

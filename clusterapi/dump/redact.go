@@ -72,7 +72,7 @@ func elided(value string) bool {
 	return err == nil && lengthOnly.Match(plain)
 }
 
-// secrecy says what was done to the secrets of an object.
+// secrecy describes what was done to the secrets of an object.
 type secrecy int
 
 const (

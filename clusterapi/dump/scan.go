@@ -51,7 +51,7 @@ func elements(text string) iter.Seq[string] {
 	}
 }
 
-// field returns the value at a path of keys, "" where there is none.
+// field returns the value at a path of keys, "" if absent.
 func field(text string, path ...string) string {
 	for _, step := range path {
 		found := ""
@@ -84,7 +84,7 @@ func unescape(value string) (text string, ok bool) {
 	return text, err == nil
 }
 
-// valueEnd returns where the value that begins at i ends.
+// valueEnd returns where the value that starts at i ends.
 func valueEnd(s string, i int) int {
 	level := 0
 	for i < len(s) {
@@ -114,7 +114,7 @@ func valueEnd(s string, i int) int {
 	return len(s)
 }
 
-// stringEnd returns where the string that begins at i ends.
+// stringEnd returns where the string that starts at i ends.
 func stringEnd(s string, i int) int {
 	for i++; i < len(s); {
 		n := strings.IndexByte(s[i:], '"')

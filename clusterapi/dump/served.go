@@ -51,7 +51,7 @@ type found struct {
 	namespaced bool
 }
 
-// read reads a discovery file. partial says that it does not tell all, so that
+// read reads a discovery file. partial reports that it does not tell all, so that
 // what it lacks may be served.
 func (s *served) read(text string, core, partial bool) ([]found, error) {
 	var list apidiscovery.APIGroupDiscoveryList

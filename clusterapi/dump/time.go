@@ -31,7 +31,7 @@ func (a *assembly) timestamps() time.Time {
 		if lines%2 == 0 || a.isHeap() {
 			continue
 		}
-		// Each run of oc adm inspect writes a line when it begins and one when it
+		// Each run of oc adm inspect writes a line when it starts and one when it
 		// ends.
 		a.cutOff[f.place.root] = true
 		p := Problem{Path: f.path, Line: lines, Err: errors.New("a single line: gathering was cut off")}
@@ -54,7 +54,7 @@ func timeOf(line string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// time returns the time of the recording, and says which kinds are later.
+// time returns the time of the recording, and reports which kinds are later.
 func (a *assembly) time(stamped time.Time) time.Time {
 	latest := make(map[schema.GroupKind]*object) // the one with the latest time
 	var moved, any time.Time

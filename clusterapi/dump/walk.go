@@ -58,7 +58,7 @@ type walk struct {
 	folders int
 	count   int
 	found   []foundFile
-	// archives are files outside of recordings whose name is that of an archive.
+	// archives are files outside of recordings whose name is an archive's.
 	archives []foundFile
 	err      error
 }

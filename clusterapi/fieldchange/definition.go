@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// crdDefinition says which lists of a CustomResourceDefinition have keys, and
+// crdDefinition determines which lists of a CustomResourceDefinition have keys, and
 // which have no order. A schema holds schemas, and so does its description.
 var crdDefinition = sync.OnceValue(func() map[string]any {
 	list := func(kind string, keys ...any) map[string]any {
@@ -40,7 +40,7 @@ var crdDefinition = sync.OnceValue(func() map[string]any {
 
 // Definitions compares two states of a CustomResourceDefinition: the fields that
 // differ outside of the schemas, and those of the schemas of versions that both
-// have. Descriptions are among the latter where that is asked for. Credentials are
+// have. Descriptions are among the latter if that is asked for. Credentials are
 // hidden.
 func (h Hider) Definitions(old, new *unstructured.Unstructured, descriptions bool) (fields []clusterapi.FieldChange, schemas []clusterapi.SchemaChange) {
 	served := ServedVersions(new)

@@ -126,7 +126,7 @@ func jsonText(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Plain is a text for a line of output: quoted where it could break the line.
+// Plain is a text for a line of output: quoted if it could break the line.
 func Plain(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(s)

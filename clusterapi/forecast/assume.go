@@ -124,7 +124,7 @@ func acts(gvk schema.GroupVersionKind, u *unstructured.Unstructured) bool {
 }
 
 // known is a fork as checks read it: what the recording lacks is not known, even if
-// the fork goes on without it.
+// the fork continues without it.
 type known struct {
 	clusterapi.Reader
 	gaps *gaps

@@ -8,7 +8,7 @@
 // and workloads. The rehearsal ends as Completed, Stuck or Refused and lists its
 // causes and everything that it had to assume.
 //
-// [Timing] says how long each kind of work takes. [DefaultTiming] follows the
+// [Timing] reports how long each kind of work takes. [DefaultTiming] follows the
 // documentation's figures, [ObservedTiming] what the cluster shows of its own past.
 //
 // [Update] brings all that is known about an update into one report: path, checks,

@@ -91,7 +91,7 @@ func (f *Forecast) follow(way *path.Path, policy path.Policy) {
 	f.Next = way.Releases[1].Version
 }
 
-// noPath says why the graph has no path, with the words of the explanation.
+// noPath explains why the graph has no path, with the words of the explanation.
 func (f *Forecast) noPath(x *path.Explanation) {
 	found := preconditions.Finding{Severity: preconditions.Blocking, Reason: x.Block, Message: x.Detail}
 	if x.NoPath != nil {

@@ -142,7 +142,7 @@ func (s *shared) verify(ctx context.Context, digest string) error {
 	return err
 }
 
-// release returns the contents of a release; nil if there are none.
+// release returns the contents of a release; nil if absent.
 func (s *shared) release(ctx context.Context, want configv1.Release, f *Forecast) *payload.Image {
 	i := slices.IndexFunc(s.options.Releases, func(image *payload.Image) bool { return image.Version() == want.Version })
 	if i >= 0 {

@@ -37,7 +37,7 @@ func newLines(title string) (*lines, error) {
 // versionLane is the lane of the cluster version.
 var versionLane = timeline.Lane{Group: "cluster version"}
 
-// version begins the bar of the cluster version.
+// version starts the bar of the cluster version.
 func (l *lines) version(at time.Time, text string) {
 	l.begun = true
 	l.recorder.Start(timeline.Entry{Lane: versionLane, Start: at, Phase: "Updating", Text: text})
@@ -129,7 +129,7 @@ func (l *lines) phase(at time.Time, lane timeline.Lane, d *rollout.EventData) {
 	}
 }
 
-// pool begins the bar of a pool, unless it has begun.
+// pool starts the bar of a pool, unless it has started.
 func (l *lines) pool(at time.Time, group string) {
 	if !l.pools[group] {
 		l.pools[group] = true

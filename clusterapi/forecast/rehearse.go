@@ -23,7 +23,7 @@ import (
 
 // RehearseOptions are the options of [Rehearse]. Reader, From and To are required.
 type RehearseOptions struct {
-	// Reader is the cluster. A recording's own time is when the rehearsal begins,
+	// Reader is the cluster. A recording's own time is when the rehearsal starts,
 	// else it is the present.
 	Reader clusterapi.Reader
 	// From is the release that the cluster has last completed an update to, To the one
@@ -32,7 +32,8 @@ type RehearseOptions struct {
 	// Desired is the release that the cluster is being updated to, if that is not To; nil
 	// otherwise. Without it such an update is Refused.
 	Desired *payload.Image
-	// Timing says how long things take; a zero field means that of DefaultTiming.
+	// Timing describes how long things take; a zero field means that of
+	// DefaultTiming.
 	Timing Timing
 	// Runs is how many times to play the update, with other times drawn from Timing;
 	// zero means 1.
@@ -52,7 +53,7 @@ type RehearseOptions struct {
 	// are like those of Faults.
 	Heal map[string]time.Duration
 	// Faults breaks operators and nodes, operator/etcd or node/worker-0, as the update
-	// begins.
+	// starts.
 	Faults map[string]simulation.Fault
 	// Calls makes calls of the API fail at random.
 	Calls reconcile.Faults
@@ -63,7 +64,7 @@ type RehearseOptions struct {
 	Observe func(clusterapi.Event)
 }
 
-// PoolChange changes a machine config pool before the rehearsal begins. A nil field
+// PoolChange changes a machine config pool before the rehearsal starts. A nil field
 // leaves it as it is.
 type PoolChange struct {
 	MaxUnavailable *intstr.IntOrString
@@ -83,7 +84,7 @@ const (
 	Refused Outcome = "Refused"
 )
 
-// Rehearsal is what came of a rehearsal. It tells of the first run that did not
+// Rehearsal is the result of a rehearsal. It tells of the first run that did not
 // complete, or else of the first one.
 type Rehearsal struct {
 	Outcome Outcome `json:"outcome"`

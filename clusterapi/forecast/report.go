@@ -67,8 +67,8 @@ type Forecast struct {
 	// Path leads from From to To; nil without a graph, or if it has no path.
 	Path *path.Path `json:"path,omitempty"`
 	// Nearest leads to the lowest version above To that the policy lets the cluster
-	// reach, if To is not recommended or its release blocks; nil if there is none. What
-	// else blocks, blocks it too.
+	// reach, if To is not recommended or its release blocks; nil if absent. What else
+	// blocks, blocks it too.
 	Nearest *path.Path `json:"nearest,omitempty"`
 	// Findings are what blocks, what to know and what is not known: by severity, then
 	// in the order of the parts. Each cause is there once.

@@ -52,7 +52,7 @@ type run struct {
 	control time.Time // when the cluster version was complete; zero before
 }
 
-// result is what came of a run.
+// result is the result of a run.
 type result struct {
 	outcome        Outcome
 	why            []Cause
@@ -331,8 +331,8 @@ func (r *run) ended(ctx context.Context) (Outcome, error) {
 	return Completed, nil
 }
 
-// breakNodes breaks the nodes of RehearseOptions.Faults once the update has begun: one
-// that is broken before is a reason to refuse it.
+// breakNodes breaks the nodes of RehearseOptions.Faults once the update has started:
+// one that is broken before is a reason to refuse it.
 func (r *run) breakNodes() {
 	if r.broken {
 		return
@@ -365,7 +365,7 @@ func updated(p *mcfgv1.MachineConfigPool) bool {
 		})
 }
 
-// result puts together what came of the run.
+// result puts together the result of the run.
 func (r *run) result(ctx context.Context, outcome Outcome, failed error) (*result, error) {
 	end := r.driver.Now()
 	if outcome == Completed {

@@ -62,7 +62,7 @@ type broken struct {
 	fault simulation.Fault
 }
 
-// startOf is when a rehearsal begins.
+// startOf is when a rehearsal starts.
 func startOf(r clusterapi.Reader) time.Time {
 	if recorded, ok := r.(interface{ Time() time.Time }); ok {
 		return recorded.Time().UTC()
@@ -70,7 +70,7 @@ func startOf(r clusterapi.Reader) time.Time {
 	return time.Now().UTC().Truncate(time.Second)
 }
 
-// newScene forks the cluster and brings what is made up to where it would be.
+// newScene forks the cluster and brings what is made up to if it would be.
 func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
 	s.base = memory.NewOpenShift(memory.Options{Base: s.gaps, Clock: reconcile.NewClock(s.now)})
@@ -302,7 +302,7 @@ func (s *scene) apply(
 	return nil
 }
 
-// acknowledge acknowledges all gates where it is not known which ones the administrator
+// acknowledge acknowledges all gates if it is not known which ones the administrator
 // has.
 func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) error {
 	configMap := corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind()

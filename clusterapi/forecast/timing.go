@@ -10,8 +10,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
-// Distribution says how long work takes: half of it at most Median, nine of ten at
-// most P90. Times are log-normal, from Median/4 to 4×P90. A zero P90 means Median.
+// Distribution describes how long work takes: half of it at most Median, nine of
+// ten at most P90. Times are log-normal, from Median/4 to 4×P90. A zero P90 means
+// Median.
 type Distribution struct {
 	Median time.Duration `json:"median"`
 	P90    time.Duration `json:"p90"`
@@ -19,8 +20,8 @@ type Distribution struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Timing says how long each kind of work takes. A zero Distribution means that of
-// [DefaultTiming].
+// Timing describes how long each kind of work takes. A zero Distribution means that
+// of [DefaultTiming].
 type Timing struct {
 	// Operator is an operator's work on a new release; Operators has those of
 	// operators by name.

@@ -10,13 +10,13 @@ import (
 // Verdict is a forecast in one word.
 type Verdict string
 
-// The verdicts; the first that fits is that of a forecast.
+// The verdicts; the first that fits is a forecast's.
 const (
 	// Blocked: something stops the update, for certain.
 	Blocked Verdict = "Blocked"
 	// Unknown: what would stop the update could not be decided.
 	Unknown Verdict = "Unknown"
-	// Warnings: the update can begin, and there is something to know before.
+	// Warnings: the update can start, and there is something to know before.
 	Warnings Verdict = "Warnings"
 	// Ready: neither blocks nor warns anything that is known.
 	Ready Verdict = "Ready"
@@ -92,9 +92,9 @@ func (f *Forecast) Verdict() Verdict {
 	return verdict
 }
 
-// WhyNot returns the findings for which the update cannot begin, or for which it is not
+// WhyNot returns the findings for which the update cannot start, or for which it is not
 // known whether it can: the graph first, then the checks, operators and nodes. It is
-// empty if there are none.
+// empty if absent.
 func (f *Forecast) WhyNot() []Finding {
 	var why []Finding
 	for _, found := range f.Findings {

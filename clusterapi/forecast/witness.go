@@ -30,7 +30,7 @@ type witness struct {
 	errors map[string]lasting // of reconcilers, by subject
 }
 
-// lasting is an error that has come back since.
+// lasting is an error that has return since.
 type lasting struct {
 	since time.Time
 	err   error

@@ -24,11 +24,11 @@ import (
 // reloadAfter is how often files with certificates are looked at.
 const reloadAfter = time.Minute
 
-// newHTTPClient returns a client for a configuration, and what is to be called
-// when it is needed no longer. client-go's own constructor shares connections
-// between all clients of a process, keeps them for the process's life where a
-// configuration has its own Dial, and starts goroutines that nobody can end
-// where it names a certificate's file.
+// newHTTPClient returns a client for a configuration, and what is to be called when
+// it is needed no longer. client-go's own constructor shares connections between
+// all clients of a process, keeps them for the process's life where a configuration
+// has its own Dial, and starts goroutines that nobody can end if it names a
+// certificate's file.
 func newHTTPClient(config *rest.Config, o Options) (*http.Client, func(), error) {
 	settings, err := config.TransportConfig()
 	if err != nil {
@@ -145,9 +145,9 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.fresh().RoundTrip(r)
 }
 
-// fresh returns the transport, or a new one where files have changed. Where
-// they cannot be used now, as one of them may be in the middle of a change, it
-// goes on with what there was.
+// fresh returns the transport, or a new one where files have changed. Where they
+// cannot be used now, as one of them may be in the middle of a change, it continues
+// with what there was.
 func (c *connections) fresh() *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,10 +22,10 @@
 // write labels, annotations and finalizers of many kinds, too. Evict uses the eviction subresource of policy/v1
 // (https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/).
 //
-// List gets pages, all of the same state of the cluster. Watch begins where
-// such a list ends. It goes on where it was when the server ends it, as servers
-// do every few minutes; after the server has forgotten that place (410 Gone) it
-// lists again and yields what has changed.
+// List gets pages, all of the same state of the cluster. Watch starts where such a
+// list ends. It continues where it was when the server ends it, as servers do every
+// few minutes; after the server has forgotten that place (410 Gone) it lists again
+// and yields what has changed.
 //
 // A fault of the network or of the server interrupts a watch that has been Synced,
 // but does not end it. It does end every other verb, and the caller decides, except

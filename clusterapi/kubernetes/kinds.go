@@ -68,9 +68,9 @@ func (c *kinds) refresh(ctx context.Context, gvk schema.GroupVersionKind, stale 
 	return c.lookup(ctx, gvk, func(k kind) bool { return k != stale })
 }
 
-// lookup returns a kind that is good, or else what a request says that began
-// after the call of lookup: one that is on its way already may have been
-// answered before the kind was there.
+// lookup returns a kind that is good, or else what a request reports that began
+// after the call of lookup: one that is on its way already may have been answered
+// before the kind was there.
 func (c *kinds) lookup(ctx context.Context, gvk schema.GroupVersionKind, good func(kind) bool) (kind, error) {
 	if k, ok := c.known(gvk); ok && good(k) {
 		return k, nil
@@ -91,7 +91,7 @@ func (c *kinds) known(gvk schema.GroupVersionKind) (kind, bool) {
 	return k, ok
 }
 
-// join returns the request that is on its way, or begins one.
+// join returns the request that is on its way, or starts one.
 func (c *kinds) join(ctx context.Context, gv schema.GroupVersion) (f *flight, joined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *kinds) leave(gv schema.GroupVersion, f *flight) {
 	}
 }
 
-// ask gets the kinds of a group version. None is what a server says that does
+// ask gets the kinds of a group version. None is what a server reports that does
 // not serve it.
 func (c *kinds) ask(ctx context.Context, gv schema.GroupVersion) (map[string]kind, error) {
 	path := []string{"/apis", gv.Group, gv.Version}

@@ -30,7 +30,7 @@ type Options struct {
 	// means 500.
 	PageSize int64
 	// UserAgent names the program to the API server; empty means the
-	// configuration's, and client-go's default where that has none.
+	// configuration's, and client-go's default if that has none.
 	UserAgent string
 	// Logger gets the warnings that an API server sends along with its answers,
 	// and the faults that watches recover from; nil means no logging.
@@ -50,12 +50,12 @@ type Options struct {
 // New returns the cluster that a configuration points to. It sends nothing
 // yet. [Cluster.Close] ends its connections.
 //
-// The configuration is not changed. Of its fields these have no effect: QPS,
-// Burst and RateLimiter, since requests are not limited here but by the API
-// server's priority and fairness; the warning handlers, in whose place
-// Options.Logger stands; and all that has to do with content types. A Timeout
-// ends watches, too, which then go on in a new request. Without one, a call
-// lasts as long as its context and the server let it.
+// The configuration is not changed. Of its fields these have no effect: QPS, Burst
+// and RateLimiter, since requests are not limited here but by the API server's
+// priority and fairness; the warning handlers, in whose place Options.Logger
+// stands; and all that has to do with content types. A Timeout ends watches, too,
+// which then continue in a new request. Without one, a call lasts as long as its
+// context and the server let it.
 func New(config *rest.Config, o Options) (*Cluster, error) {
 	if config == nil {
 		return nil, errors.New("kubernetes: a configuration is required")
@@ -175,8 +175,8 @@ func (c *Cluster) on(ctx context.Context, gvk schema.GroupVersionKind, do func(c
 	})
 }
 
-// one is as on, for a single object, which must have a namespace where its
-// kind is namespaced. do gets the key without a namespace where it is not.
+// one is as on, for a single object, which must have a namespace where its kind is
+// namespaced. do gets the key without a namespace if it is not.
 func (c *Cluster) one(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, do func(context.Context, kind, types.NamespacedName) error) error {
 	return c.on(ctx, gvk, func(ctx context.Context, k kind) error {
 		key := key

@@ -28,8 +28,8 @@ func pathTo(k kind, key types.NamespacedName, subresource ...string) ([]string, 
 	return slices.Concat(path, []string{key.Name}, subresource), nil
 }
 
-// pathToAll returns the path of all objects of a kind, of one namespace where
-// that is not empty.
+// pathToAll returns the path of all objects of a kind, of one namespace if that is
+// not empty.
 func pathToAll(k kind, namespace string) ([]string, error) {
 	path := []string{"/apis", k.resource.Group, k.resource.Version}
 	if k.resource.Group == "" {

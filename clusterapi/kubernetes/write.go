@@ -78,7 +78,7 @@ func (c *Cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 
 // Update implements [clusterapi.Writer].
 //
-// Some kinds' servers create what an update does not find, unless it says which
+// Some kinds' servers create what an update does not find, unless it reports which
 // UID it replaces. An object that does not say it is read first.
 func (c *Cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(ctx context.Context, k kind, key types.NamespacedName, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -159,8 +159,8 @@ func (c *Cluster) DryRun() bool { return c.o.DryRun }
 
 // Delete implements [clusterapi.Writer].
 //
-// Its options are the body, all of them: where there is one, a server does not
-// read the query.
+// Its options are the body, all of them: if there is one, a server does not read
+// the query.
 func (c *Cluster) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, opts clusterapi.DeleteOptions) error {
 	options := backend.Deletion(opts)
 	options.DryRun = c.dryRun()

@@ -17,10 +17,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// write stores what compute makes of the stored object (nil: none). compute
-// runs without the lock, so that writers of other objects go on, and again
-// when another writer was faster. A state that differs in nothing is not
-// stored; compute may return nil for it.
+// write stores what compute makes of the stored object (nil: none). compute runs
+// without the lock, so that writers of other objects continue, and again when
+// another writer was faster. A state that differs in nothing is not stored; compute
+// may return nil for it.
 func (c *Cluster) write(k *kind, in *unstructured.Unstructured, compute func(live *entry) (*record, error)) (*entry, error) {
 	r := k.ref(clusterapi.KeyOf(in))
 	for {
@@ -234,7 +234,7 @@ func finished(obj *unstructured.Unstructured) bool {
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// namespaceTakes says why a namespace takes no new object. The lock is held.
+// namespaceTakes explains why a namespace takes no new object. The lock is held.
 func (c *Cluster) namespaceTakes(r ref) error {
 	if r.key.Namespace == "" {
 		return nil
@@ -267,7 +267,7 @@ func (c *Cluster) newUID() string {
 	}
 }
 
-// A UID begins with these: a fork counts the latter up, so that its UIDs are not
+// A UID starts with these: a fork counts the latter up, so that its UIDs are not
 // those of objects that it has not read yet.
 const (
 	uidPrefix  = "00000000-0000-4000-"

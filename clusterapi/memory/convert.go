@@ -18,11 +18,11 @@ import (
 type record struct {
 	*unstructured.Unstructured
 	managed []metav1.ManagedFieldsEntry
-	// owned is what new entries of managed say, where that is known.
+	// owned is what new entries of managed say, if that is known.
 	owned ownership
-	// given says that managed is the caller's.
+	// given reports that managed is the caller's.
 	given bool
-	// statusOnly says that nothing but the status was written.
+	// statusOnly reports that nothing but the status was written.
 	statusOnly bool
 }
 

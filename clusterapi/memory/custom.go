@@ -101,7 +101,7 @@ func validateBy(s *spec.Schema, v any, name string) field.ErrorList {
 	return errs
 }
 
-// fieldError says what the validator says in the way of an API server.
+// fieldError describes what the validator says in the way of an API server.
 func fieldError(err error) *field.Error {
 	v, ok := err.(*openapierrors.Validation)
 	if !ok {
@@ -201,8 +201,7 @@ func judgeLists(schema map[string]any, v any, at *field.Path, errs *field.ErrorL
 	}
 }
 
-// defaults are those that a schema gives to what is below it; nil where there
-// are none.
+// defaults are those that a schema gives to what is below it; nil if absent.
 type defaults struct {
 	values        map[string]any // by field
 	fields        map[string]*defaults

@@ -59,17 +59,16 @@
 //
 // # Forks
 //
-// A cluster with an [Options].Base begins as a copy of any reader: a live cluster,
-// a recording, another cluster in memory. The first verb that touches a kind
-// (Get, List, Watch, any write; Evict for pods and budgets) reads it whole from
-// Base, with one List, as [Cluster.Load] would store it: UIDs stay,
-// resourceVersions are new. CustomResourceDefinitions and Namespaces are read
-// before any other kind. From then on Base is not asked again, and nothing is
-// ever written to it.
+// A cluster with an [Options].Base starts as a copy of any reader: a live cluster,
+// a recording, another cluster in memory. The first verb that touches a kind (Get,
+// List, Watch, any write; Evict for pods and budgets) reads it whole from Base,
+// with one List, as [Cluster.Load] would store it: UIDs stay, resourceVersions are
+// new. CustomResourceDefinitions and Namespaces are read before any other kind.
+// From then on Base is not asked again, and nothing is ever written to it.
 //
 //   - An error of that read is the verb's error, and the next verb tries again.
 //     Verbs that come meanwhile wait for the same read; where the context of
-//     the one that reads ends, the next begins again.
+//     the one that reads ends, the next starts again.
 //   - [clusterapi.ErrNotCollected] together with a list: these objects are
 //     there, and for others Get, List, Watch, Update, Delete and Evict answer
 //     that error. Create and Apply store an object as new.

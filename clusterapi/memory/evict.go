@@ -62,7 +62,7 @@ func (c *Cluster) Evict(ctx context.Context, pod types.NamespacedName, opts clus
 	})
 }
 
-// markEvicted stores a pod with the condition that says why it goes. The lock
+// markEvicted stores a pod with the condition that explains why it goes. The lock
 // is held.
 func (c *Cluster) markEvicted(r ref, e *entry) *entry {
 	status, _ := e.obj.Object["status"].(map[string]any)

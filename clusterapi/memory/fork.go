@@ -50,7 +50,7 @@ type fork struct {
 type baseKind struct {
 	// partial is why not all objects are known, nil where they are.
 	partial error
-	// none says that nothing was there.
+	// none reports that nothing was there.
 	none bool
 }
 
@@ -166,9 +166,9 @@ func (c *Cluster) hasRead(gvk schema.GroupVersionKind) bool {
 	return c.fork.kinds[gvk.GroupKind()] != nil || c.fork.absent[gvk]
 }
 
-// readOnce reads a kind from the base. Of several callers one reads, and the
-// others wait for it. A caller whose context ends ends no other's: the next one
-// begins again.
+// readOnce reads a kind from the base. Of several callers one reads, and the others
+// wait for it. A caller whose context ends ends no other's: the next one starts
+// again.
 func (c *Cluster) readOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
 	f, gk := c.fork, gvk.GroupKind()
 	for !c.hasRead(gvk) {
@@ -449,8 +449,8 @@ func (f *fork) mayOwn(obj *unstructured.Unstructured, other types.UID) bool {
 	return false
 }
 
-// unknown says why it is not known whether an object exists that is not
-// stored; nil means that it does not. The lock is held.
+// unknown explains why it is not known whether an object exists that is not stored;
+// nil means that it does not. The lock is held.
 func (c *Cluster) unknown(r ref) error {
 	if c.fork == nil || c.fork.gone[r] {
 		return nil
@@ -458,8 +458,8 @@ func (c *Cluster) unknown(r ref) error {
 	return c.unknownIn(r.kind, r.key.Namespace)
 }
 
-// unknownIn says why the objects of a kind, in a namespace where one is given,
-// are not known to be all that there are. The lock is held.
+// unknownIn explains why the objects of a kind, in a namespace if one is given, are
+// not known to be all that there are. The lock is held.
 func (c *Cluster) unknownIn(gk schema.GroupKind, namespace string) error {
 	if c.fork == nil || namespace != "" && c.fork.namespaces[namespace] {
 		return nil

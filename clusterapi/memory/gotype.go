@@ -31,7 +31,7 @@ type goType struct {
 
 type goField struct {
 	of *goType
-	// empty says that the encoder leaves out a value that is empty.
+	// empty reports that the encoder leaves out a value that is empty.
 	empty bool
 }
 

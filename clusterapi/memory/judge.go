@@ -21,7 +21,7 @@ import (
 
 // rules are what an API server checks of one kind beyond its types.
 type rules struct {
-	// name says what is wrong with a name; nil means a DNS subdomain.
+	// name describes what is wrong with a name; nil means a DNS subdomain.
 	name func(name string, prefix bool) []string
 	// valid judges the object, without its metadata.
 	valid func(node)
@@ -75,8 +75,8 @@ var rulesOf = map[schema.GroupKind]rules{
 	definitionKind: {valid: validDefinition, update: updatedDefinition},
 }
 
-// judge says why the API server would refuse to store obj in place of old (nil for
-// none). Fields that were stored already are not judged: it may have come from
+// judge explains why the API server would refuse to store obj in place of old (nil
+// for none). Fields that were stored already are not judged: it may have come from
 // Load. subresource is the one that is written.
 func (k *kind) judge(old, obj *unstructured.Unstructured, statusOnly bool) error {
 	var errs field.ErrorList
@@ -312,7 +312,7 @@ func (n node) each(messages []string) {
 	}
 }
 
-// oneOf demands one of some texts, where one is given.
+// oneOf demands one of some texts, if one is given.
 func (n node) oneOf(allowed ...string) {
 	if s := n.text(); s != "" && !slices.Contains(allowed, s) {
 		n.notSupported(allowed...)
@@ -353,7 +353,7 @@ func (n node) notNegative(names ...string) {
 	}
 }
 
-// between judges a number, where one is given.
+// between judges a number, if one is given.
 func (n node) between(low, high int64) {
 	if i, ok := n.number(); ok && (i < low || i > high) {
 		n.invalid(validation.InclusiveRangeError(int(low), int(high)))

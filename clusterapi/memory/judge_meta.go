@@ -50,7 +50,7 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 	return errs
 }
 
-// plainAnnotations says whether annotations are certainly good: their keys are
+// plainAnnotations reports whether annotations are certainly good: their keys are
 // such that one look tells, and they are far from too long.
 func plainAnnotations(v any) bool {
 	m, ok := v.(map[string]any)
@@ -64,8 +64,8 @@ func plainAnnotations(v any) bool {
 	return ok
 }
 
-// plainKey says whether a key is short and made of letters, digits
-// and single dashes and dots between them, with a slash at most once.
+// plainKey reports whether a key is short and made of letters, digits and single
+// dashes and dots between them, with a slash at most once.
 func plainKey(s string) bool {
 	if len(s) == 0 || len(s) > 63 || strings.Count(s, "/") > 1 {
 		return false

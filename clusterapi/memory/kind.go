@@ -30,7 +30,7 @@ type kind struct {
 	status  bool // has a status subresource
 	counts  bool // has a generation
 	builtin bool // unknown fields and nulls go, as a typed decoder drops them
-	// types is the schema; nil where there is none.
+	// types is the schema; nil if absent.
 	types *typed.ParseableType
 	// openAPI is the same schema as a definition has it, which says where null
 	// may stand; nil for kinds without a definition.

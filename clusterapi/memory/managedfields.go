@@ -73,8 +73,8 @@ func encodeManaged(to, live *entry, next *record) ([]any, error) {
 	return out, nil
 }
 
-// encodeFields makes e have the FieldsV1 of the live object where that says the
-// same, and returns what it says.
+// encodeFields makes e have the FieldsV1 of the live object if that says the same,
+// and returns what it says.
 func encodeFields(e *metav1.ManagedFieldsEntry, live *entry, next *record) (*ownedFields, error) {
 	if f := next.owned.of(e.FieldsV1); f != nil {
 		return f, nil

@@ -18,8 +18,8 @@ import (
 // Options are the options of [New]. The zero value works.
 type Options struct {
 	// Clock gives creation times and those in managedFields; nil means the real
-	// one. Nothing waits on it. Where it is also a clock.WithDelayedExecution (as
-	// the real one and a virtual driver's are), EstablishAfter takes effect by its
+	// one. Nothing waits on it. If it is also a clock.WithDelayedExecution (as the
+	// real one and a virtual driver's are), EstablishAfter takes effect by its
 	// AfterFunc, else with the next verb.
 	Clock clock.PassiveClock
 
@@ -46,10 +46,10 @@ type Options struct {
 	// the kubelet that ends it. By default pods end at once.
 	GracefulPods bool
 
-	// Base is where the cluster begins: a fork of it. A verb that is the first to
+	// Base is where the cluster starts: a fork of it. A verb that is the first to
 	// touch a kind reads that whole from Base, and what it read is the cluster's
-	// from then on; see the package documentation. Nothing is ever written to
-	// Base. Nil means an empty cluster.
+	// from then on; see the package documentation. Nothing is ever written to Base.
+	// Nil means an empty cluster.
 	Base clusterapi.Reader
 
 	// CheckShared makes [Cluster.CheckShared] find a caller that changes an object that

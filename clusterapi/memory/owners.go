@@ -25,7 +25,7 @@ type owning struct {
 	fields  *ownedFields
 }
 
-// of returns what a FieldsV1 says, nil where that is not known.
+// of returns what a FieldsV1 says, nil if that is not known.
 func (o ownership) of(f *metav1.FieldsV1) *ownedFields {
 	for _, w := range o {
 		if w.encoded == f {
@@ -35,7 +35,7 @@ func (o ownership) of(f *metav1.FieldsV1) *ownedFields {
 	return nil
 }
 
-// setOf decodes a FieldsV1, once; nil where that fails.
+// setOf decodes a FieldsV1, once; nil if that fails.
 func (o ownership) setOf(f *metav1.FieldsV1) *fieldpath.Set {
 	known := o.of(f)
 	if known == nil {
@@ -165,9 +165,9 @@ func (k *kind) ownersAfter(live *entry, from, next map[string]any, who actor, ap
 	return out, fresh, true
 }
 
-// merge does what managedfields.FieldManager.Apply does with force, where
-// nothing that the manager applied before is left out now, so that no field
-// goes. It returns false for all else, and for errors.
+// merge does what managedfields.FieldManager.Apply does with force, if nothing that
+// the manager applied before is left out now, so that no field goes. It returns
+// false for all else, and for errors.
 func (k *kind) merge(live *entry, from *record, given map[string]any, manager string) (*record, bool) {
 	if live != nil && !live.isOf(k) || manager == "kubectl" { // which has an annotation of its own
 		return nil, false

@@ -44,7 +44,7 @@ func (c *Cluster) GetShared(ctx context.Context, gvk schema.GroupVersionKind, ke
 	return out, err
 }
 
-// stored returns an object, or an error that says that there is none.
+// stored returns an object, or an error that reports that there is none.
 func (c *Cluster) stored(k *kind, key types.NamespacedName) (*entry, error) {
 	c.mu.RLock()
 	e := c.find(k.ref(key))
@@ -57,8 +57,8 @@ func (c *Cluster) stored(k *kind, key types.NamespacedName) (*entry, error) {
 	return nil, c.notFound(k, key)
 }
 
-// notFound says that an object is not there, or that this is not known. The
-// lock is held.
+// notFound reports that an object is not there, or that this is not known. The lock
+// is held.
 func (c *Cluster) notFound(k *kind, key types.NamespacedName) error {
 	if err := c.unknown(k.ref(key)); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (k *kind) ref(key types.NamespacedName) ref {
 }
 
 // shown is a stored object in the version of k, with the defaults that its
-// definition has got meanwhile. It shares what does not change, and is obj
-// where nothing does.
+// definition has got meanwhile. It shares what does not change, and is obj if
+// nothing does.
 func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	u := inVersion(obj, k.gvk.GroupVersion())
 	if content := k.defaulted(u.Object); !sameMap(content, u.Object) {
@@ -85,8 +85,8 @@ func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured 
 	return u
 }
 
-// List implements [clusterapi.Reader]. It visits the objects of the kind, of
-// the namespace where one is selected, or of the node (pods), and no others.
+// List implements [clusterapi.Reader]. It visits the objects of the kind, of the
+// namespace if one is selected, or of the node (pods), and no others.
 func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
 	found, revision, err := c.listShared(ctx, gvk, opts)
 	if found == nil {
@@ -136,8 +136,8 @@ func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, o
 	return out, revision, err
 }
 
-// list finds the matching entries and the revision at which they are so. An
-// error that comes with entries says why they may not be all.
+// list finds the matching entries and the revision at which they are so. An error
+// that comes with entries explains why they may not be all.
 func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, error) {
 	var found []*entry
 	over := false

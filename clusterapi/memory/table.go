@@ -136,7 +136,7 @@ func (c *Cluster) table(gk schema.GroupKind) *table {
 	return t
 }
 
-// find returns an object, nil where there is none. The lock is held.
+// find returns an object, nil if absent. The lock is held.
 func (c *Cluster) find(r ref) *entry { return c.tables[r.kind].get(r.key) }
 
 func (t *table) get(key types.NamespacedName) *entry {
@@ -322,7 +322,7 @@ func ownerUIDs(obj *unstructured.Unstructured) []types.UID {
 	return uids
 }
 
-// metadata returns the object's metadata as it is, nil where it has none.
+// metadata returns the object's metadata as it is, nil if it has none.
 func metadata(obj *unstructured.Unstructured) map[string]any {
 	m, _ := obj.Object["metadata"].(map[string]any)
 	return m

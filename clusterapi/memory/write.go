@@ -112,7 +112,7 @@ func setOrDelete(to map[string]any, name string, from map[string]any) {
 	}
 }
 
-// replaceable says why obj may not replace the stored object.
+// replaceable explains why obj may not replace the stored object.
 func replaceable(k *kind, live *entry, obj *unstructured.Unstructured) error {
 	if obj.GetName() == "" {
 		return invalid(k, "", field.Required(field.NewPath("metadata", "name"), "name is required"))
@@ -200,8 +200,8 @@ func (k *kind) applyTo(from *record, given map[string]any, manager string) (*rec
 	if !ok {
 		return nil, fmt.Errorf("unexpected %T", merged)
 	}
-	// Where nothing changes, the field manager returns the stored object itself,
-	// which watchers read meanwhile.
+	// If nothing changes, the field manager returns the stored object itself, which
+	// watchers read meanwhile.
 	return &record{Unstructured: &unstructured.Unstructured{Object: r.Object}, managed: slices.Clone(r.managed)}, nil
 }
 
@@ -351,8 +351,8 @@ func (k *kind) record(e *entry) *record {
 	return &record{Unstructured: u, managed: e.managed}
 }
 
-// verb runs one writing verb on a copy of the caller's object. done, where it
-// is not nil, says whether the stored object is what the verb would make it.
+// verb runs one writing verb on a copy of the caller's object. done, if it is not
+// nil, reports whether the stored object is what the verb would make it.
 func (c *Cluster) verb(ctx context.Context, name string, obj *unstructured.Unstructured, done func(*kind, *entry) bool, do func(*kind, *unstructured.Unstructured) (*entry, error)) (*unstructured.Unstructured, error) {
 	if obj == nil {
 		return nil, apierrors.NewBadRequest("no object")

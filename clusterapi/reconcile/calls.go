@@ -16,14 +16,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// calls is the cluster as the reconcilers of a live driver see it: every call
-// has a deadline, and writes are known at once where there are no events.
+// calls is the cluster as the reconcilers of a live driver see it: every call has a
+// deadline, and writes are known at once if there are no events.
 type calls struct {
 	api     clusterapi.ClusterAPI
 	clock   clock.WithTicker
 	timeout time.Duration
 	sources *sources
-	// unwatched shows the watches what the calls write, where there are no events.
+	// unwatched shows the watches what the calls write, if there are no events.
 	unwatched bool
 }
 

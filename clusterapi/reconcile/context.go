@@ -44,8 +44,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // WithTimeout bounds a part of a [Job] as Job.Limit bounds the whole: by the
-// virtual time that it sleeps under a virtual driver, else by the driver's
-// clock. What ctx itself leaves counts where that is less.
+// virtual time that it sleeps under a virtual driver, else by the driver's clock.
+// What ctx itself leaves counts if that is less.
 func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if w := virtualOf(ctx); w != nil {
 		return w.timeout(ctx, d)
@@ -112,10 +112,10 @@ func Await[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
 }
 
 // Each calls f for 0 to n-1, up to limit at a time, and returns when all calls
-// have; a virtual driver makes one call after another. It is how a reconciler
-// or a job makes calls in parallel. The first error cancels the context of the
-// others, no further call begins, and that error is returned; a panic is an
-// error. A limit below 1 means 1.
+// have; a virtual driver makes one call after another. It is how a reconciler or a
+// job makes calls in parallel. The first error cancels the context of the others,
+// no further call starts, and that error is returned; a panic is an error. A limit
+// below 1 means 1.
 func Each(ctx context.Context, limit, n int, f func(ctx context.Context, i int) error) error {
 	if virtualOf(ctx) != nil || limit <= 1 || n <= 1 {
 		for i := range n {

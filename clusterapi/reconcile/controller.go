@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// controller drives one reconciler. Its host calls settle and begin from one
+// controller drives one reconciler. Its host calls settle and start from one
 // goroutine at a time, its dispatcher.
 type controller struct {
 	core       *core
@@ -105,7 +105,7 @@ type changeID struct {
 	key types.NamespacedName
 }
 
-// result is what a look came to.
+// result is the result of a look.
 type result struct {
 	entry  *entry
 	now    time.Time // the time of the request
@@ -263,7 +263,7 @@ func (c *controller) setBack(d time.Duration) {
 	}
 }
 
-// begin begins the look that was planned.
+// begin starts the look that was planned.
 func (e *entry) begin() {
 	c, now := e.c, e.c.host.now()
 	c.mu.Lock()
@@ -296,7 +296,7 @@ func (e *entry) look(ctx context.Context, q Request) error {
 	return r.err
 }
 
-// came keeps what a look came to.
+// came keeps the result of a look.
 func (c *controller) came(r result) {
 	c.mu.Lock()
 	c.results.add(r)

@@ -36,16 +36,16 @@ type host interface {
 	now() time.Time
 	// skew is by how much the clock of a process is off.
 	skew(process string) time.Duration
-	// adopt returns the queue for what is due for a controller, and a function
-	// that makes the host call the controller's settle and begin, soon and not
-	// from within.
+	// adopt returns the queue for what is due for a controller, and a function that
+	// makes the host call the controller's settle and start, soon and not from
+	// within.
 	adopt(c *controller) (*queue, func())
 	// look makes a call of e.look and returns, before or after that.
 	look(e *entry, q Request)
 	// job makes a call of j.work, after the earlier job has returned, and posts
 	// what it hands on. earlier may be nil.
 	job(j, earlier *job)
-	// follow begins to list and watch, unfollow ends it.
+	// follow starts to list and watch, unfollow ends it.
 	follow(s *source)
 	unfollow(s *source)
 	// isolate calls f and makes its panic an error.
@@ -86,7 +86,7 @@ func (c *core) add(p Process, api clusterapi.ClusterAPI, life uint64) error {
 	return nil
 }
 
-// start begins all watches and lets reconcilers that watch nothing begin.
+// start starts all watches and lets reconcilers that watch nothing start.
 func (c *core) start() {
 	for _, x := range c.controllers {
 		x.ping()
@@ -102,7 +102,7 @@ func (c *core) end() {
 	}
 }
 
-// find returns the controller of a name, nil where there is none.
+// find returns the controller of a name, nil if absent.
 func (c *core) find(process, reconciler string) *controller {
 	for _, x := range c.controllers {
 		if x.process == process && x.name == reconciler {

@@ -5,8 +5,8 @@
 //
 // All that happens in time (an update, a drain, the behaviour of a simulated
 // kubelet) is a [Reconciler]. It has keys, each the name of one thing. Reconcile
-// looks at what is, does what is due for one key, and returns; it never waits.
-// Its [Result] says why to look again:
+// looks at what is, does what is due for one key, and returns; it never waits. Its
+// [Result] explains why to look again:
 //
 //   - At: at a time;
 //   - Wake: other keys, now or after a delay;
@@ -15,16 +15,15 @@
 //   - Jobs: when work that takes time (a download, a hook) reports or ends.
 //
 // A reconciler has no goroutine, timer or clock of its own: the time is
-// Request.Now, and calls in parallel go through [Each]. What must survive a
-// restart is in the cluster; what it keeps in memory is a cache, and a new
-// instance that begins without it comes to the same end.
+// Request.Now, and calls in parallel go through [Each]. What must survive a restart
+// is in the cluster; what it keeps in memory is a cache, and a new instance that
+// starts without it comes to the same end.
 //
 // A [Watch] fills caches: [Objects] with the objects of a kind, and Cache takes a
-// change into one of your own, that several reconcilers may read. Changed says
-// which keys to look at.
-// Both get how an object was at the call before and how it is now, not what
-// happened between. A cache lags behind the cluster and behind one's
-// own writes, so a write is made on condition of the resourceVersion that was
+// change into one of your own, that several reconcilers may read. Changed reports
+// which keys to look at. Both get how an object was at the call before and how it
+// is now, not what happened between. A cache lags behind the cluster and behind
+// one's own writes, so a write is made on condition of the resourceVersion that was
 // decided from.
 //
 // Waits and retries that a subject knows are results. An error is for what it

@@ -18,7 +18,7 @@ const (
 	EventFailed clusterapi.EventType = "Failed"
 	// EventRecovered: a key that had failed no longer does.
 	EventRecovered clusterapi.EventType = "Recovered"
-	// EventWatchFailed: a watch cannot be begun, or broke; it is begun again at
+	// EventWatchFailed: a watch cannot be started, or broke; it is started again at
 	// Retry. It comes as seldom as EventFailed.
 	EventWatchFailed clusterapi.EventType = "WatchFailed"
 	// EventWatchRecovered: a watch that had failed has been listed again.

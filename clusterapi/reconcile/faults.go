@@ -34,7 +34,7 @@ type Faults struct {
 	// the object, if it comes within that time.
 	Late, Double, Merge float64
 	// Crash is the part of the calls at which the process crashes. From then on
-	// each of its calls fails; what it had begun is dropped; after Restart it is
+	// each of its calls fails; what it had started is dropped; after Restart it is
 	// made again.
 	Crash float64
 	// Restart is zero for a second.

@@ -18,10 +18,10 @@ import (
 )
 
 // Run drives processes until ctx ends, then returns nil: all goroutines that it
-// began have ended, with the looks, jobs and watches in them. A reconciler or a
-// job that goes on although its context has ended holds it up. It returns an
-// error, before anything has begun, where a process cannot be made: New panics,
-// two reconcilers have one name, or something is watched and there is no API.
+// began have ended, with the looks, jobs and watches in them. A reconciler or a job
+// that continues although its context has ended holds it up. It returns an error,
+// before anything has started, where a process cannot be made: New panics, two
+// reconcilers have one name, or something is watched and there is no API.
 func Run(ctx context.Context, o Options, processes ...Process) error {
 	l, err := newLive(o)
 	if err != nil {
@@ -150,7 +150,7 @@ func (l *live) dispatch(d *dispatcher) {
 }
 
 // runReady does what can be done without waiting, and reports whether that was
-// anything. Looks begin here, and go on in goroutines of their own.
+// anything. Looks start here, and continue in goroutines of their own.
 func (l *live) runReady(d *dispatcher) bool {
 	l.readClock(d)
 	did := d.c.settle()
@@ -176,10 +176,10 @@ func (l *live) readClock(d *dispatcher) {
 	d.seen = now
 }
 
-// idle reports whether the controller may begin another look or a resync.
+// idle reports whether the controller may start another look or a resync.
 func (d *dispatcher) idle() bool { return d.c.running < d.c.workers }
 
-// take takes what is due, nil where nothing is.
+// take takes what is due, nil if nothing is.
 func (d *dispatcher) take(now time.Time) *item {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
@@ -232,7 +232,7 @@ func (l *live) sleep(ctx context.Context, d time.Duration) {
 }
 
 // look makes a look in a goroutine, or where Dispatch wants it. One that has not
-// begun when the context ends is not made.
+// started when the context ends is not made.
 func (l *live) look(e *entry, q Request) {
 	ctx := l.ctx
 	if l.o.Dispatch == nil {

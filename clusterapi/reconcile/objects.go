@@ -45,7 +45,7 @@ func (c *Objects) Index(of func(*clusterapi.Object) []string) *Index {
 	return x
 }
 
-// Get returns an object, nil if there is none.
+// Get returns an object, nil if absent.
 func (c *Objects) Get(key types.NamespacedName) *clusterapi.Object {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

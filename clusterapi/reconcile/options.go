@@ -12,9 +12,9 @@ import (
 
 // Options are those of the live driver: [Run] and [Syncer].
 type Options struct {
-	// API is the cluster. It may be nil where nothing is watched and no
-	// reconciler calls it. Where it is a [clusterapi.Watcher] too, events
-	// drive the reconcilers, else lists at intervals.
+	// API is the cluster. It may be nil if nothing is watched and no reconciler
+	// calls it. If it is a [clusterapi.Watcher] too, events drive the reconcilers,
+	// else lists at intervals.
 	API clusterapi.ClusterAPI
 	// Clock is the time; nil means the real one.
 	Clock clock.WithTicker

@@ -27,7 +27,7 @@ type item struct {
 	run   func()
 }
 
-// put makes i due at a time, or now where that has passed.
+// put makes i due at a time, or now if that has passed.
 func (q *queue) put(i *item, at, now time.Time) {
 	q.remove(i)
 	i.at, i.depth = at, 0

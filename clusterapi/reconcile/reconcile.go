@@ -12,8 +12,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Key names one thing that a [Reconciler] looks at. Kind is the reconciler's
-// own word and may be empty where there is only one kind of thing.
+// Key names one thing that a [Reconciler] looks at. Kind is the reconciler's own
+// word and may be empty if there is only one kind of thing.
 type Key struct{ Kind, Namespace, Name string }
 
 // String is "Kind namespace/name", without the parts that are empty.
@@ -123,10 +123,10 @@ type Watch struct {
 	// a change before any Changed does. It may run while reconcilers work, so the
 	// cache needs a lock of its own; and it must be quick. nil caches nothing.
 	Cache func(now time.Time, old, new *clusterapi.Object)
-	// Changed says what to look at after a change. old is nil for an object
-	// that is new to the watch, new for one that went. Both are shared and must
-	// not be changed; they may be the same, and changes in quick succession may
-	// come as one. nil wakes nothing.
+	// Changed describes what to look at after a change. old is nil for an object
+	// that is new to the watch, new for one that went. Both are shared and must not
+	// be changed; they may be the same, and changes in quick succession may come as
+	// one. nil wakes nothing.
 	Changed func(now time.Time, old, new *clusterapi.Object) []Wake
 }
 

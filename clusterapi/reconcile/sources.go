@@ -100,7 +100,7 @@ func idOf(w Watch) watchID {
 	return id
 }
 
-// start begins all watches.
+// start starts all watches.
 func (s *sources) start() {
 	s.mu.Lock()
 	s.started = true
@@ -118,7 +118,7 @@ func (s *sources) subscribe(sub *subscriber) {
 	}
 }
 
-// attach returns the watch that is to be begun for a subscriber, or nil.
+// attach returns the watch that is to be started for a subscriber, or nil.
 func (s *sources) attach(sub *subscriber) *source {
 	id := idOf(sub.watch)
 	s.mu.Lock()
@@ -149,8 +149,8 @@ func (s *sources) attach(sub *subscriber) *source {
 	return nil
 }
 
-// join adds a subscriber and shows it what is known. It reports false where no
-// view of a watch that has begun has what the subscriber wants.
+// join adds a subscriber and shows it what is known. It reports false where no view
+// of a watch that has started has what the subscriber wants.
 func (s *source) join(sub *subscriber, begun bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,13 +313,13 @@ func (s *source) list(ctx context.Context) error {
 	return err
 }
 
-// notServed reports whether an error says that there are no (more) objects of
-// a kind to be had, rather than that a call failed.
+// notServed reports whether an error reports that there are no (more) objects of a
+// kind to be had, rather than that a call failed.
 func notServed(err error) bool {
 	return meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
-// failed reports an error of the watch, and returns when to begin it again.
+// failed reports an error of the watch, and returns when to start it again.
 func (s *source) failed(err error) time.Duration {
 	if notServed(err) {
 		s.endList() // what is not served has been listed: there is none
@@ -487,7 +487,7 @@ func newer(a, b string) bool {
 }
 
 // put makes a state of an object known, nil: it went, and shows it to the
-// subscribers if it is another one.
+// subscribers if it is another.
 func (s *source) put(key types.NamespacedName, o *clusterapi.Object) {
 	for _, v := range s.views {
 		v.old, v.state = v.known[key], v.keep(o)

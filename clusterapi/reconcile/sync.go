@@ -20,9 +20,9 @@ type Syncer struct {
 	err  error
 }
 
-// NewSyncer returns a Syncer whose reconcilers are made at once and live as
-// long as it does. Options.API may be nil where nothing is watched. An error of
-// making them, as [Run] returns it, is what each Sync returns.
+// NewSyncer returns a Syncer whose reconcilers are made at once and live as long as
+// it does. Options.API may be nil if nothing is watched. An error of making them,
+// as [Run] returns it, is what each Sync returns.
 func NewSyncer(o Options, processes ...Process) *Syncer {
 	o.Dispatch = nil
 	l, err := newLive(o)
@@ -46,13 +46,13 @@ const parallelLists = 8
 // know, and drives them until nothing is due now and no job runs. It shows them
 // at once what they write themselves.
 //
-// after says in how long the next look is due; zero means that none is planned,
-// so that only a change in the cluster, which the next Sync will see, brings
-// one. err joins the errors of lists that failed and of keys whose last look
-// failed; such a key is not looked at again in the same Sync, and the next one
-// looks at once, unless the server asked to be left alone. Where a list fails,
-// reconcilers whose watches were never listed do not run; others go on with
-// what they know. When ctx ends, what was cut short is done in the next Sync.
+// after says in how long the next look is due; zero means that none is planned, so
+// that only a change in the cluster, which the next Sync will see, brings one. err
+// joins the errors of lists that failed and of keys whose last look failed; such a
+// key is not looked at again in the same Sync, and the next one looks at once,
+// unless the server asked to be left alone. Where a list fails, reconcilers whose
+// watches were never listed do not run; others continue with what they know. When
+// ctx ends, what was cut short is done in the next Sync.
 func (s *Syncer) Sync(ctx context.Context) (after time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

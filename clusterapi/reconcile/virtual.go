@@ -21,7 +21,7 @@ type Cluster interface {
 	clusterapi.Follower
 }
 
-// Order says which of several things that are due at one time comes first.
+// Order determines which of several things that are due at one time comes first.
 type Order int
 
 const (
@@ -226,7 +226,7 @@ func (v *Virtual) next() (time.Time, bool) {
 	return timer, timed
 }
 
-// Next returns when the next thing is due, and false where nothing ever is.
+// Next returns when the next thing is due, and false if nothing ever is.
 func (v *Virtual) Next() (time.Time, bool) {
 	v.drain()
 	return v.next()
@@ -247,7 +247,7 @@ func (v *Virtual) RunUntil(t time.Time) error {
 	}
 }
 
-// ErrLimit says that a run did not come to its end in time.
+// ErrLimit reports that a run did not come to its end in time.
 var ErrLimit = errors.New("reconcile: the run has not ended in its time")
 
 // RunWhile steps while cond holds, which it asks before each step. It returns

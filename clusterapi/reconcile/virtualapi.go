@@ -75,7 +75,7 @@ func (a *virtualAPI) do(ctx context.Context, verb string, gvk schema.GroupVersio
 	return f()
 }
 
-// slow lets the time of a call pass, where it is a job's.
+// slow lets the time of a call pass, if it is a job's.
 func (a *virtualAPI) slow(ctx context.Context) error {
 	timeout := a.life.v.o.CallTimeout
 	if d, ok := ctx.Value(callTimeoutKey{}).(time.Duration); ok {
@@ -227,7 +227,7 @@ type pastKey struct {
 }
 
 type pastState struct {
-	old *clusterapi.Object // nil: there was none
+	old *clusterapi.Object // nil if absent
 	at  time.Time          // when it ended
 }
 

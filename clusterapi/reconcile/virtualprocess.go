@@ -12,7 +12,7 @@ import (
 )
 
 // vprocess is a process of a virtual run. A crash ends its life, and the next one
-// begins.
+// starts.
 type vprocess struct {
 	Process
 	v       *Virtual
@@ -33,10 +33,10 @@ type life struct {
 	streams map[schema.GroupKind][]*stream
 }
 
-// lives reports whether the process has begun and not ended.
+// lives reports whether the process has started and not ended.
 func (p *vprocess) lives() bool { return p.life != nil && !p.life.core.ended }
 
-// begin makes the process's reconcilers and begins their watches.
+// begin makes the process's reconcilers and starts their watches.
 func (p *vprocess) begin() {
 	if p.stopped {
 		return
@@ -56,7 +56,7 @@ func (p *vprocess) begin() {
 	h.core.start()
 }
 
-// crash ends the process's life and begins the next one later.
+// crash ends the process's life and starts the next one later.
 func (p *vprocess) crash() {
 	if !p.lives() {
 		return
@@ -70,7 +70,7 @@ func (p *vprocess) crash() {
 	p.v.at(p.v.Now().Add(restart), p.begin)
 }
 
-// drop forgets all that the process has begun.
+// drop forgets all that the process has started.
 func (p *vprocess) drop() {
 	if p.lives() {
 		p.life.core.end()

@@ -14,14 +14,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Applied says whether a stored object has the form that want, as a release
-// has it, gives it: every field of want's spec is there with an equal value.
-// Fields that others added do not matter, and of a list of objects each
-// element must be found in the stored list, wherever it stands there, so that
-// an added container or environment variable does not matter either. Lists of
-// plain values must be equal. Workloads of Kubernetes are compared after
-// defaults of form, such as the notation of quantities, are levelled out, and
-// without fields that their types do not have.
+// Applied reports whether a stored object has the form that want, as a release has
+// it, gives it: every field of want's spec is there with an equal value. Fields
+// that others added do not matter, and of a list of objects each element must be
+// found in the stored list, wherever it stands there, so that an added container or
+// environment variable does not matter either. Lists of plain values must be equal.
+// Workloads of Kubernetes are compared after defaults of form, such as the notation
+// of quantities, are levelled out, and without fields that their types do not have.
 func Applied(stored, want *unstructured.Unstructured) bool {
 	return newExpectation(want).metBy(stored)
 }
@@ -45,8 +44,8 @@ func (e *expectation) metBy(stored *unstructured.Unstructured) bool {
 	return contains(comparableSpec(stored), e.spec)
 }
 
-// comparableSpec returns the spec in the form that its Go type writes, where
-// there is one.
+// comparableSpec returns the spec in the form that its Go type writes, if there is
+// one.
 func comparableSpec(u *unstructured.Unstructured) any {
 	var typed any
 	switch u.GroupVersionKind() {
@@ -73,7 +72,7 @@ func comparableSpec(u *unstructured.Unstructured) any {
 	return content["spec"]
 }
 
-// contains says whether every field of want is in have.
+// contains reports whether every field of want is in have.
 func contains(have, want any) bool {
 	switch w := want.(type) {
 	case nil:

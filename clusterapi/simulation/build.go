@@ -276,7 +276,7 @@ func (b *builder) storeManifests(ctx context.Context, definitions bool) error {
 	return nil
 }
 
-// deletes says whether a manifest deletes the object that it names.
+// deletes reports whether a manifest deletes the object that it names.
 func deletes(m *unstructured.Unstructured) bool {
 	_, ok := m.GetAnnotations()["release.openshift.io/delete"]
 	return ok

@@ -71,7 +71,7 @@ func (p *process) writeStatus(ctx context.Context, o *clusterapi.Object, fields 
 
 func wireTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// timeAt is a time that an object records, zero where it does not.
+// timeAt is a time that an object records, zero if it does not.
 func timeAt(o *clusterapi.Object, fields ...string) time.Time {
 	text, _, _ := unstructured.NestedString(o.Unstructured().Object, fields...)
 	t, _ := time.Parse(time.RFC3339, text)

@@ -119,9 +119,9 @@ func (c *Cluster) expect(r Release) {
 	c.notify(partOperators, everyRelease)
 }
 
-// Run lets the behaviours act until ctx ends, and then returns nil. A later
-// Run goes on from the objects as they are: waits that an object does not
-// record begin again. Two at a time are an error.
+// Run lets the behaviours act until ctx ends, and then returns nil. A later Run
+// continues from the objects as they are: waits that an object does not record
+// start again. Two at a time are an error.
 func (c *Cluster) Run(ctx context.Context) error {
 	if !c.running.CompareAndSwap(false, true) {
 		return errors.New("simulation: the cluster runs already")

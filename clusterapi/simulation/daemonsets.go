@@ -46,7 +46,7 @@ func (p *process) daemonSets() *behaviour {
 // everyDaemonSet is the key of the daemon sets that have pods.
 var everyDaemonSet = reconcile.Key{Kind: "every daemon set"}
 
-// sameForDaemonSets says whether a node is as good a place as before.
+// sameForDaemonSets reports whether a node is as good a place as before.
 func sameForDaemonSets(a, b *corev1.Node) bool {
 	return maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Spec.Taints, b.Spec.Taints)
 }
@@ -158,14 +158,14 @@ func daemonPod(ds *appsv1.DaemonSet, node, hash string) *corev1.Pod {
 	return p
 }
 
-// runsOn says whether a daemon set has a pod on a node. Cordons and taints of
+// runsOn reports whether a daemon set has a pod on a node. Cordons and taints of
 // the node's state do not keep it away.
 func runsOn(spec *corev1.PodSpec, n *corev1.Node) bool {
 	return placement.Selects(spec, n) && toleratesRole(spec, n)
 }
 
-// toleratesRole says whether a pod tolerates the taints that say what a node
-// is for, as opposed to those that say how it is.
+// toleratesRole reports whether a pod tolerates the taints that say what a node is
+// for, as opposed to those that say how it is.
 func toleratesRole(spec *corev1.PodSpec, n *corev1.Node) bool {
 	for i := range n.Spec.Taints {
 		t := &n.Spec.Taints[i]

@@ -39,8 +39,8 @@ func (p *process) deployments() *behaviour {
 	}
 }
 
-// rollOutDeployment plays a rollout without pods: the status says that it
-// began, and after a while that it is done.
+// rollOutDeployment plays a rollout without pods: the status reports that it began,
+// and after a while that it is done.
 func (p *process) rollOutDeployment(ctx context.Context, o *clusterapi.Object, d *appsv1.Deployment, r reconcile.Request, seen since) (reconcile.Result, error) {
 	replicas := replicasOf(d.Spec.Replicas)
 	if s := &d.Status; s.ObservedGeneration == d.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas &&

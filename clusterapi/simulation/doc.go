@@ -20,7 +20,7 @@
 //   - The machine-config daemon, kubelet and host of each node. Told by the
 //     annotation desiredConfig, the daemon reports Working, asks for a drain,
 //     applies the config, and reboots; the node is NotReady for a while, and
-//     comes back with a new kubelet; the daemon asks for the uncordon and
+//     returns with a new kubelet; the daemon asks for the uncordon and
 //     reports Done.
 //   - The controllers of Deployments, ReplicaSets, DaemonSets, StatefulSets and
 //     Jobs, the scheduler, and the disruption controller, so that evictions
@@ -30,13 +30,13 @@
 //     there, and the one that it replaces is deleted; a CatalogSource becomes
 //     READY.
 //
-// Each behaviour is a [reconcile.Reconciler]: objects wake it, some with a
-// delay, and it has no goroutine or clock. None knows another: they read and
-// write objects. So any of them can be disturbed or replaced by a program under
-// test, and a cluster that was stopped goes on from its objects when it is run
-// again. What goes on without them begins again then: the rollout of a workload
-// without pods, a pod's start and end, a daemon's staging of a config, its wait
-// for a drain. How long a [Fault] has lasted is counted by the Cluster.
+// Each behaviour is a [reconcile.Reconciler]: objects wake it, some with a delay,
+// and it has no goroutine or clock. None knows another: they read and write
+// objects. So any of them can be disturbed or replaced by a program under test, and
+// a cluster that was stopped continues from its objects when it is run again. What
+// continues without them starts again then: the rollout of a workload without pods,
+// a pod's start and end, a daemon's staging of a config, its wait for a drain. How
+// long a [Fault] has lasted is counted by the Cluster.
 //
 // Workloads of operators have no pods; their status alone is played, since an
 // update looks at nothing else. Deployments and DaemonSets with the annotation

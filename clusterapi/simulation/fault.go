@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// FaultKind says what goes wrong.
+// FaultKind describes what goes wrong.
 type FaultKind string
 
 // Faults of operators.
@@ -33,10 +33,10 @@ const (
 	FaultNodeDegraded FaultKind = "NodeDegraded"
 	// FaultNodeUnreconcilable: the daemon refuses the new config.
 	FaultNodeUnreconcilable FaultKind = "NodeUnreconcilable"
-	// FaultNodeStaysNotReady: the node does not come back from its reboot.
+	// FaultNodeStaysNotReady: the node does not return from its reboot.
 	FaultNodeStaysNotReady FaultKind = "NodeStaysNotReady"
-	// FaultNodeReturnsOld: the node comes back with the old config on disk,
-	// and the daemon reports Degraded.
+	// FaultNodeReturnsOld: the node returns with the old config on disk, and the
+	// daemon reports Degraded.
 	FaultNodeReturnsOld FaultKind = "NodeReturnsOld"
 	// FaultNodeVanishes: the Node object is deleted during the reboot; Fault.For
 	// does not bring it back.
@@ -67,7 +67,7 @@ type Fault struct {
 func (f *Fault) reason() string  { return cmp.Or(f.Reason, "SimulatedFault") }
 func (f *Fault) message() string { return cmp.Or(f.Message, "a simulated fault: "+string(f.Kind)) }
 
-// is says whether f, which may be nil, is of the given kind.
+// is reports whether f, which may be nil, is of the given kind.
 func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
 
 // SetOperatorFault makes an operator faulty whatever release it is at, or
@@ -154,8 +154,8 @@ func (s *faults) shows(f *Fault, now time.Time) time.Duration {
 	return max(began.Add(f.For).Sub(now), 1)
 }
 
-// FromSimulation says whether ctx, as an Intercept function of the backend
-// gets it, belongs to a call of the simulation itself.
+// FromSimulation reports whether ctx, as an Intercept function of the backend gets
+// it, belongs to a call of the simulation itself.
 func FromSimulation(ctx context.Context) bool {
 	own, _ := ctx.Value(simulationKey{}).(bool)
 	return own

@@ -115,8 +115,8 @@ func wakeOf(csv *olmapi.ClusterServiceVersion) reconcile.Result {
 	return reconcile.Result{Wake: []reconcile.Wake{{Key: reconcile.Key{Namespace: csv.Namespace, Name: csv.Name}}}}
 }
 
-// stepTime is how long OLM takes from one phase to the next where nothing else
-// is awaited.
+// stepTime is how long OLM takes from one phase to the next if nothing else is
+// awaited.
 const stepTime = time.Second
 
 // next is the phase that follows; without a name none does yet.
@@ -240,7 +240,7 @@ func version(all []*olmapi.ClusterServiceVersion, name string) *olmapi.ClusterSe
 	return nil
 }
 
-// replacing finds the version that replaces another one.
+// replacing finds the version that replaces another.
 func replacing(all []*olmapi.ClusterServiceVersion, name string) *olmapi.ClusterServiceVersion {
 	for _, csv := range all {
 		if csv.Spec.Replaces == name && csv.Name != name {

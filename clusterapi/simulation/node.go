@@ -44,8 +44,8 @@ func (p *process) daemons() *behaviour {
 	}
 }
 
-// sameForDaemon says whether nothing of a node changed that a daemon, kubelet
-// or host looks at.
+// sameForDaemon reports whether nothing of a node changed that a daemon, kubelet or
+// host looks at.
 func sameForDaemon(a, b *corev1.Node) bool {
 	return a.UID == b.UID && a.Spec.Unschedulable == b.Spec.Unschedulable && isUp(a) == isUp(b) &&
 		a.Status.NodeInfo.BootID == b.Status.NodeInfo.BootID && maps.Equal(a.Annotations, b.Annotations)
@@ -192,7 +192,7 @@ func (d *daemon) inFlight() string {
 	return config
 }
 
-// waits says whether a drain or uncordon that the daemon asked for is awaited;
+// waits reports whether a drain or uncordon that the daemon asked for is awaited;
 // it looks every DrainPoll, not when something changes.
 func (d *daemon) waits(step *nodeStep) bool {
 	asked := d.annotation(mcp.AnnotationDesiredDrain)
@@ -348,7 +348,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 	return nil
 }
 
-// config reads a rendered config, nil if there is none.
+// config reads a rendered config, nil if absent.
 func (d *daemon) config(name string) (*unstructured.Unstructured, error) {
 	o, err := clusterapi.GetShared(d.ctx, d.p.api, kindMachineConfig, clusterapi.Key("", name))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {

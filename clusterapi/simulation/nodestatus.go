@@ -16,7 +16,7 @@ func nextBootID(node, last string) string {
 	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:32])
 }
 
-// isUp says whether a node is Ready, or says nothing about it.
+// isUp reports whether a node is Ready, or says nothing about it.
 func isUp(n *corev1.Node) bool {
 	c := nodeCondition(&n.Status, corev1.NodeReady)
 	return c == nil || c.Status == corev1.ConditionTrue

@@ -15,7 +15,7 @@ import (
 // release to expect.
 const noticeNamespace = "clusterupdate-simulation"
 
-// notify makes a behaviour look at a part. Before the first behaviour begins there
+// notify makes a behaviour look at a part. Before the first behaviour starts there
 // is nobody to be told.
 func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	if !c.begun.Load() {

@@ -182,7 +182,7 @@ func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, 
 	return matched[0], nil
 }
 
-// isMet says whether a workload is stored in the wanted form.
+// isMet reports whether a workload is stored in the wanted form.
 func (o *operatorBehaviour) isMet(ctx context.Context, w *expectation) (bool, error) {
 	stored, err := clusterapi.GetShared(ctx, o.p.api, w.gvk, w.key)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -200,7 +200,7 @@ func (o *operatorBehaviour) isMet(ctx context.Context, w *expectation) (bool, er
 	return met, nil
 }
 
-// sameSpec says whether two states are of one object and have the same spec, as
+// sameSpec reports whether two states are of one object and have the same spec, as
 // far as the generation tells.
 func sameSpec(a, b *clusterapi.Object) bool {
 	g := a.Unstructured().GetGeneration()
@@ -280,26 +280,26 @@ type operatorStep struct {
 	now     time.Time
 }
 
-// workingTowards begins the message while an operator goes to a version, which tells
+// workingTowards starts the message while an operator goes to a version, which tells
 // one target from another.
 const workingTowards = "Working towards "
 
 func (s *operatorStep) working() string { return workingTowards + s.version }
 
-// worked says whether the time that the operator works is over.
+// worked reports whether the time that the operator works is over.
 func (s *operatorStep) worked(status *configv1.ClusterOperatorStatus) bool {
 	p := condition(status.Conditions, configv1.OperatorProgressing)
 	return s.works(p) && !s.now.Before(p.LastTransitionTime.Add(s.after))
 }
 
-// works says whether an operator is at work on the version, or on something that a
-// recording has in words of its own.
+// works reports whether an operator is at work on the version, or on something that
+// a recording has in words of its own.
 func (s *operatorStep) works(p *configv1.ClusterOperatorStatusCondition) bool {
 	return p != nil && p.Status == configv1.ConditionTrue &&
 		(p.Message == s.working() || !strings.HasPrefix(p.Message, workingTowards))
 }
 
-// atRest says whether an operator is well and does nothing.
+// atRest reports whether an operator is well and does nothing.
 func atRest(status *configv1.ClusterOperatorStatus) bool {
 	for t, want := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
 		configv1.OperatorAvailable:   configv1.ConditionTrue,
@@ -333,7 +333,7 @@ func (s *operatorStep) advance(status *configv1.ClusterOperatorStatus) (again ti
 	if !reached {
 		if p := condition(status.Conditions, configv1.OperatorProgressing); !s.works(p) {
 			if p != nil && p.Status == configv1.ConditionTrue {
-				p.LastTransitionTime = now // another target: the work begins again
+				p.LastTransitionTime = now // another target: the work starts again
 			}
 			set(configv1.OperatorProgressing, configv1.ConditionTrue, "RollingOut", s.working())
 			if condition(status.Conditions, configv1.OperatorAvailable) == nil {
@@ -393,7 +393,7 @@ func (s *operatorStep) flap(status *configv1.ClusterOperatorStatus, now metav1.T
 	return max(d.LastTransitionTime.Add(every).Sub(s.now), time.Millisecond)
 }
 
-// reports says whether have are the wanted versions and no others: an operand
+// reports reports whether have are the wanted versions and no others: an operand
 // that only an older release had has to go.
 func reports(have, want []configv1.OperandVersion) bool {
 	if len(have) != len(want) {

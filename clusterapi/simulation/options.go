@@ -48,7 +48,7 @@ type Options struct {
 	// means none. See [Cluster.Expect] for those to come.
 	Expected []Release
 
-	// Timing says how long things take; zero fields mean the defaults
+	// Timing describes how long things take; zero fields mean the defaults
 	// documented there.
 	Timing Timing
 
@@ -99,8 +99,8 @@ type Release struct {
 	Manifests []*unstructured.Unstructured
 }
 
-// Break gives an operator of the release, named as its ClusterOperator, a
-// fault. It fails where there is no such operator.
+// Break gives an operator of the release, named as its ClusterOperator, a fault. It
+// fails if there is no such operator.
 func (r *Release) Break(operator string, f Fault) error {
 	for i := range r.Operators {
 		if r.Operators[i].Name == operator {
@@ -181,7 +181,7 @@ type Workload struct {
 	Fault *Fault
 }
 
-// Timing says how long things take. A zero field means its default; [New]
+// Timing describes how long things take. A zero field means its default; [New]
 // refuses a negative one.
 type Timing struct {
 	// Operator is how long an operator works on a new version; 2 min.
@@ -206,7 +206,7 @@ type Timing struct {
 	// asked for is done; 10 s.
 	DrainPoll time.Duration
 	// DrainLimit is after how long of waiting for a drain the daemon reports
-	// Degraded; 1 h. It goes on waiting.
+	// Degraded; 1 h. It continues waiting.
 	DrainLimit time.Duration
 	// UncordonLimit is the same for an uncordon; 10 min.
 	UncordonLimit time.Duration

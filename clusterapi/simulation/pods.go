@@ -28,7 +28,7 @@ func (p *process) kubelets() *behaviour {
 	}}
 }
 
-// sameForKubelet says whether a node is up as it was before.
+// sameForKubelet reports whether a node is up as it was before.
 func sameForKubelet(a, b *corev1.Node) bool { return a.UID == b.UID && isUp(a) == isUp(b) }
 
 // kubelet plays the kubelets of all nodes.
@@ -129,7 +129,7 @@ func (k *kubelet) end(ctx context.Context, p *corev1.Pod) error {
 	return ignoreNotFound(k.p.c.Remove(kindPod, now.Key()))
 }
 
-// setReady writes the pod's status where it differs.
+// setReady writes the pod's status if it differs.
 func (k *kubelet) setReady(ctx context.Context, stored *clusterapi.Object, p *corev1.Pod, ready bool, reason string, at time.Time) error {
 	phase := p.Status.Phase
 	if phase == corev1.PodSucceeded || phase == corev1.PodFailed || !ready && phase == corev1.PodPending && reason == "NodeNotReady" {
@@ -195,7 +195,7 @@ func nodeOf(o *clusterapi.Object) string {
 	return ""
 }
 
-// takesRoom says whether a pod counts when the next one is placed: until it is
+// takesRoom reports whether a pod counts when the next one is placed: until it is
 // gone, unless it runs on every node or has finished.
 func takesRoom(o *clusterapi.Object) bool {
 	p, err := clusterapi.As[corev1.Pod](o)

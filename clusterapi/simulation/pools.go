@@ -43,16 +43,16 @@ func (p *pool) is(t mcfgv1.MachineConfigPoolConditionType) bool {
 	return c != nil && c.Status == corev1.ConditionTrue
 }
 
-// required says whether an update of the cluster waits for the pool.
+// required reports whether an update of the cluster waits for the pool.
 func (p *pool) required() bool {
 	_, ok := p.Labels[mcp.LabelRequiredForUpgrade]
 	return ok
 }
 
 // requiredPools returns what keeps the machine-config operator from reporting
-// release r: the first degraded pool, or the first required one that is not
-// done. fatal says that waiting does not help. The texts are the
-// machine-config operator's.
+// release r: the first degraded pool, or the first required one that is not done.
+// fatal reports that waiting does not help. The texts are the machine-config
+// operator's.
 func requiredPools(pools []*pool, configs map[string]*unstructured.Unstructured, r *release) (problem string, fatal bool) {
 	for _, p := range pools {
 		s := &p.Status
@@ -87,7 +87,7 @@ func requiredPools(pools []*pool, configs map[string]*unstructured.Unstructured,
 	return "", false
 }
 
-// configMismatch says why a rendered config is not one of release r.
+// configMismatch explains why a rendered config is not one of release r.
 func configMismatch(name string, configs map[string]*unstructured.Unstructured, r *release) string {
 	u := configs[name]
 	if u == nil {

@@ -78,8 +78,8 @@ func newProcess(c *Cluster, api clusterapi.ClusterAPI) *process {
 type behaviour struct {
 	name    string
 	watches []reconcile.Watch
-	// onNotice says what to look at when the program told something of a part; nil:
-	// the part.
+	// onNotice describes what to look at when the program told something of a part;
+	// nil: the part.
 	onNotice func(part reconcile.Key) []reconcile.Wake
 	// look does what is due for a key.
 	look func(ctx context.Context, r reconcile.Request) (reconcile.Result, error)

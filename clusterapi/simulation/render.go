@@ -39,7 +39,8 @@ func (p *process) rendering() *behaviour {
 	}}
 }
 
-// sameForRenderer says whether nothing of a pool changed but other parts of its status.
+// sameForRenderer reports whether nothing of a pool changed but other parts of its
+// status.
 func sameForRenderer(old, new *clusterapi.Object) bool {
 	return sameSpec(old, new) && renderFails(old) == renderFails(new)
 }
@@ -138,7 +139,7 @@ func (p *process) renderPool(ctx context.Context, name string, now time.Time) er
 }
 
 // poolConfigs returns the MachineConfigs that a pool selects, by name; problem
-// says why it cannot be rendered.
+// explains why it cannot be rendered.
 func (p *process) poolConfigs(ctx context.Context, pool *mcfgv1.MachineConfigPool) (parts []*unstructured.Unstructured, problem string, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(pool.Spec.MachineConfigSelector)
 	if err != nil {

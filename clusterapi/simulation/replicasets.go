@@ -36,7 +36,7 @@ func (p *process) replicaSets() *behaviour {
 	}
 }
 
-// sameForControllers says whether nothing of a pod changed that controllers and
+// sameForControllers reports whether nothing of a pod changed that controllers and
 // budgets look at.
 func sameForControllers(a, b *corev1.Pod) bool {
 	return a.UID == b.UID && isActive(a) == isActive(b) && isReady(a) == isReady(b) &&
@@ -117,7 +117,7 @@ func podFor(namespace, name string, t *corev1.PodTemplateSpec, owner *metav1.Own
 	}
 }
 
-// isActive says whether a controller counts a pod.
+// isActive reports whether a controller counts a pod.
 func isActive(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// read returns an object that must not be changed, as stored and as a T; nil
-// if there is none, or if it is being deleted.
+// read returns an object that must not be changed, as stored and as a T; nil if
+// absent, or if it is being deleted.
 func read[T any](ctx context.Context, p *process, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, *T, error) {
 	o, err := clusterapi.GetShared(ctx, p.api, gvk, key)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -116,7 +116,7 @@ func (p *process) create(ctx context.Context, u *unstructured.Unstructured) erro
 func (p *process) remove(ctx context.Context, o *clusterapi.Object) error {
 	err := p.api.Delete(ctx, o.Kind(), o.Key(), clusterapi.DeleteOptions{UID: o.UID()})
 	if apierrors.IsConflict(err) {
-		return nil // another one of its name, which was not meant
+		return nil // another of its name, which was not meant
 	}
 	return ignoreNotFound(err)
 }

@@ -2,7 +2,7 @@
 // runlevels and operators of an update, as text, JSON and a picture.
 //
 // A [Timeline] is data: entries with a start, an end, a [Lane] and a phase. A
-// [Recorder] makes one from what happens. Whoever watches a rollout begins an entry
+// [Recorder] makes one from what happens. Whoever watches a rollout starts an entry
 // when a node comes to a phase, which ends the one before, and ends it when the node
 // is done:
 //
@@ -18,11 +18,11 @@
 //
 // A lane is what one thing does: a node of a pool, an operator, a runlevel. Lanes of
 // one group are shown together. Groups, and the lanes of each, come in the order in
-// which they begin, so that a rollout is a staircase. Entries of one lane that
+// which they start, so that a rollout is a staircase. Entries of one lane that
 // overlap are shown in several rows.
 //
-// An entry without an end goes on: it is shown up to the end of the timeline. One that
-// ends when it starts is a moment, shown as a mark.
+// An entry without an end continues: it is shown up to the end of the timeline. One
+// that ends when it starts is a moment, shown as a mark.
 //
 // # Forms
 //

@@ -98,7 +98,7 @@ func (r *row) laneName() string {
 	return clean(r.lane.Name)
 }
 
-// phaseName is what a phase is called where it must be called something.
+// phaseName is what a phase is called if it must be called something.
 func phaseName(p string) string {
 	if p == "" {
 		return "other"

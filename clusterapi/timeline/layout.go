@@ -43,7 +43,7 @@ type bar struct {
 	from, to time.Duration
 }
 
-// mark says that the bar is a moment.
+// mark reports that the bar is a moment.
 func (b bar) mark() bool { return !b.Open() && b.from == b.to }
 
 // unfolded is how many lanes in trouble stay out of a fold.
@@ -178,7 +178,7 @@ func (l *layout) foldTo(maxRows int) {
 	}
 	bySize := slices.Clone(l.groups)
 	slices.SortStableFunc(bySize, func(a, b *group) int { return cmp.Compare(len(b.rows), len(a.rows)) })
-	for _, keep := range []int{unfolded, 0} { // lanes in trouble, where there is room
+	for _, keep := range []int{unfolded, 0} { // lanes in trouble, if there is room
 		for _, g := range bySize {
 			if l.rows <= maxRows {
 				return

@@ -51,9 +51,9 @@ func NewRecorder(o Options) (*Recorder, error) {
 	return &Recorder{o: o, open: map[Lane]int{}}, nil
 }
 
-// Start begins an entry in its lane, whatever its End says. What Start began there
-// before ends then. If that says the same, it goes on instead; if it would last no
-// time, the new one takes its place.
+// Start starts an entry in its lane, whatever its End says. What Start began there
+// before ends then. If that says the same, it continues instead; if it would last
+// no time, the new one takes its place.
 func (r *Recorder) Start(e Entry) {
 	e.End = time.Time{}
 	e = e.bounded()
@@ -72,7 +72,7 @@ func (r *Recorder) Start(e Entry) {
 	r.open[e.Lane] = r.add(e)
 }
 
-// End ends what Start began last in a lane. It does nothing where nothing goes on.
+// End ends what Start began last in a lane. It does nothing if nothing continues.
 func (r *Recorder) End(lane Lane, at time.Time) {
 	lane = lane.bounded()
 	i, ok := r.open[lane]
@@ -94,7 +94,7 @@ func (r *Recorder) Add(e Entry) {
 	r.add(e.bounded())
 }
 
-// add returns the place of the entry, -1 where there is no room for it.
+// add returns the place of the entry, -1 if there is no room for it.
 func (r *Recorder) add(e Entry) int {
 	r.see(latest(e.Start, e.End))
 	if len(r.entries) >= r.o.MaxEntries {
@@ -107,9 +107,9 @@ func (r *Recorder) add(e Entry) int {
 
 func (r *Recorder) see(at time.Time) { r.latest = latest(r.latest, at) }
 
-// Timeline returns what was recorded so far, sorted. The recorder may go on. Entries
-// that did not fit are counted in Omitted, and the error is a [*LimitError] then;
-// the timeline is good all the same. Other errors are those of
+// Timeline returns what was recorded so far, sorted. The recorder may continue.
+// Entries that did not fit are counted in Omitted, and the error is a [*LimitError]
+// then; the timeline is good all the same. Other errors are those of
 // [Timeline.Validate].
 func (r *Recorder) Timeline() (*Timeline, error) {
 	t := &Timeline{Title: r.o.Title, Start: r.o.Start, End: r.latest, Phases: slices.Clone(r.o.Phases),

@@ -68,7 +68,7 @@ func (l *layout) summary(lane Lane, phase string, bars []bar) bar {
 	return s
 }
 
-// atOnce is the most bars that go on at one time.
+// atOnce is the most bars that continue at one time.
 func atOnce(bars []bar) int {
 	type edge struct {
 		at    time.Duration

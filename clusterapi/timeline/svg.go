@@ -236,7 +236,7 @@ func (s *svg) bar(b bar) {
 }
 
 // fitting is as much of a text as fits into so many characters: all of it, its
-// beginning where that says more than the phase, the phase, or nothing.
+// beginning if that says more than the phase, the phase, or nothing.
 func fitting(text, phase string, room int) string {
 	const more = 12
 	r := []rune(text)

@@ -30,8 +30,8 @@ func (o TextOptions) withDefaults() (TextOptions, error) {
 }
 
 // WriteText writes one line an entry, in the order in which they start: when, relative
-// to the timeline's start, for how long, in which lane, and what. Entries that go
-// on have a + after what is known of their duration, those in trouble a ! before
+// to the timeline's start, for how long, in which lane, and what. Entries that
+// continue have a + after what is known of their duration, those in trouble a ! before
 // their phase. Long texts are wrapped. Errors are those of an option below zero, of
 // [Timeline.Validate] and of w.
 func (t *Timeline) WriteText(w io.Writer, o TextOptions) error {
@@ -66,7 +66,7 @@ func (t *Timeline) WriteText(w io.Writer, o TextOptions) error {
 	return err
 }
 
-// writeHead writes what a text begins with.
+// writeHead writes what a text starts with.
 func (t *Timeline) writeHead(b *bytes.Buffer, l *layout) {
 	if t.Title != "" {
 		b.WriteString(clean(t.Title) + "\n")

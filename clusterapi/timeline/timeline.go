@@ -19,7 +19,7 @@ type Timeline struct {
 	// Zero, or one before the last time of an entry, means that time.
 	End time.Time
 	// Phases are phases in the order in which they get their colours and letters.
-	// Others come after them, in the order in which they begin. Two timelines with
+	// Others come after them, in the order in which they start. Two timelines with
 	// the same Phases are drawn alike.
 	Phases []string
 	// Entries may be in any order.
@@ -28,18 +28,19 @@ type Timeline struct {
 	Omitted int
 }
 
-// Entry is something that goes on in a lane for a time.
+// Entry is something that continues in a lane for a time.
 type Entry struct {
 	Lane Lane
 	// Start is required.
 	Start time.Time
-	// End is zero for what goes on still, and Start for a moment.
+	// End is zero for what continues still, and Start for a moment.
 	End time.Time
-	// Phase says in a word or two what goes on. Entries of one phase are drawn alike.
+	// Phase says in a word or two what continues. Entries of one phase are drawn
+	// alike.
 	Phase string
 	// Text is more about it, in words; empty: nothing.
 	Text string
-	// Trouble says that something is wrong: it is blocked, or failed.
+	// Trouble reports that something is wrong: it is blocked, or failed.
 	Trouble bool
 }
 
@@ -60,10 +61,10 @@ func (l Lane) String() string {
 	return l.Group + "/" + l.Name
 }
 
-// Open says that the entry goes on.
+// Open reports that the entry continues.
 func (e Entry) Open() bool { return e.End.IsZero() }
 
-// Duration is how long the entry lasted; zero for one that goes on.
+// Duration is how long the entry lasted; zero for one that continues.
 func (e Entry) Duration() time.Duration {
 	if e.Open() {
 		return 0
@@ -172,7 +173,7 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a)-i, len(b)-j), cmp.Compare(a, b))
 }
 
-// digits counts the digits that a text begins with.
+// digits counts the digits that a text starts with.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {

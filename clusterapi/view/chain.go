@@ -66,7 +66,7 @@ func findWaits(o *Objects, ops operators, s *Status) []Chain {
 	return append([]Chain{}, waits...)
 }
 
-// waitsForRequest is why a requested update has not begun.
+// waitsForRequest is why a requested update has not started.
 func waitsForRequest(cv *configv1.ClusterVersion) []Chain {
 	want, accepted := cv.Spec.DesiredUpdate, find(cv.Status.Conditions, "ReleaseAccepted")
 	if want == nil || want.Mode != "" || accepted == nil || accepted.Status == configv1.ConditionTrue {
@@ -132,9 +132,9 @@ func waitsForComponents(o *Objects, ops operators, s *Status) []Chain {
 	return waits
 }
 
-// waitsForOperators are the causes where it is not known which operators the
-// update has come to: those that the version operator names and those that are
-// being updated, else those that are not well, else those that are left.
+// waitsForOperators are the causes if it is not known which operators the update
+// has come to: those that the version operator names and those that are being
+// updated, else those that are not well, else those that are left.
 func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
 	names := named(o.ClusterVersion)
 	left := func(co *configv1.ClusterOperator) bool { return !ops.updated[co.Name] }
@@ -174,8 +174,8 @@ func named(cv *configv1.ClusterVersion) map[string]bool {
 	return names
 }
 
-// blocks says that an update does not go on beyond an operator: it has another
-// version, or is not well.
+// blocks reports that an update does not continue beyond an operator: it has
+// another version, or is not well.
 func (ops *operators) blocks(co *configv1.ClusterOperator) bool {
 	return !ops.updated[co.Name] || !hasCondition(co, configv1.OperatorAvailable, configv1.ConditionTrue) ||
 		hasCondition(co, configv1.OperatorDegraded, configv1.ConditionTrue)
@@ -187,7 +187,7 @@ func hasCondition(co *configv1.ClusterOperator, t configv1.ClusterStatusConditio
 }
 
 // waitsForOperator is what is wrong with an operator, or what it does. That of
-// machines goes on to the pools that it waits for.
+// machines continues to the pools that it waits for.
 func waitsForOperator(o *Objects, ops operators, s *Status, co *configv1.ClusterOperator) []Chain {
 	link := operatorLink(o, ops, co)
 	if co.Name != machineConfigOperator {
@@ -240,7 +240,7 @@ func conditionLink(object Resource, c *configv1.ClusterOperatorStatusCondition) 
 	return Link{Object: &object, State: fmt.Sprintf("%s=%s", c.Type, c.Status), Reason: c.Reason, Message: c.Message, Since: known(c.LastTransitionTime.Time)}
 }
 
-// isRequired says that the control plane waits for a pool.
+// isRequired reports that the control plane waits for a pool.
 func isRequired(o *Objects, name string) bool {
 	if name == masterPool {
 		return true
@@ -419,7 +419,7 @@ func (c Chain) String() string {
 }
 
 // writeWaits writes the chains, the cause that has lasted longest first, links that
-// several begin with once, and a cause that several have once. Lines are cut to a width.
+// several start with once, and a cause that several have once. Lines are cut to a width.
 func writeWaits(out *text.Writer, s *Status, width int) {
 	if len(s.Waits) == 0 {
 		return

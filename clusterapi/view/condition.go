@@ -65,8 +65,8 @@ func recommendedOf(conditions []metav1.Condition) *Condition {
 	return nil
 }
 
-// is reports whether the condition is there with a status, and isNot whether it
-// is there with another one.
+// is reports whether the condition is there with a status, and isNot whether it is
+// there with another.
 func (c *Condition) is(status string) bool    { return c != nil && c.Status == status }
 func (c *Condition) isNot(status string) bool { return c != nil && c.Status != status }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
-// ErrNoPlatformOperators says that none of the ClusterOperators belongs to the
+// ErrNoPlatformOperators reports that none of the ClusterOperators belongs to the
 // release, so that nothing can be said of the control plane.
 var ErrNoPlatformOperators = errors.New("no ClusterOperator of the release was found")
 
@@ -65,8 +65,8 @@ type ControlPlane struct {
 	// them.
 	Duration    metav1.Duration `json:"duration"`
 	CompletedAt *time.Time      `json:"completedAt,omitempty"`
-	// Remaining is an estimate of the time until its end. It is negative where
-	// that is overdue, and says nothing in a migration to multi-architecture.
+	// Remaining is an estimate of the time until its end. It is negative if that is
+	// overdue, and says nothing in a migration to multi-architecture.
 	Remaining metav1.Duration `json:"remaining"`
 	// EstimatedDuration is an estimate of the whole, in minutes.
 	EstimatedDuration metav1.Duration `json:"estimatedDuration"`
@@ -90,7 +90,7 @@ func age(now, since time.Time) metav1.Duration {
 	return metav1.Duration{Duration: max(now.Sub(since), 0).Truncate(time.Second)}
 }
 
-// done says that all operators are updated.
+// done reports that all operators are updated.
 func (c *ControlPlane) done() bool { return c.Updated == c.Total }
 
 // operators are the ClusterOperators of a release with what the views ask of
@@ -130,7 +130,7 @@ func isPlatform(co *configv1.ClusterOperator) bool {
 	return false
 }
 
-// isUpdated says that an operator reports the version that the cluster updates
+// isUpdated reports that an operator reports the version that the cluster updates
 // to. The machine-config operator does so before its new image runs.
 func isUpdated(o *Objects, co *configv1.ClusterOperator) bool {
 	if !reportsVersion(co, o.ClusterVersion.Status.Desired.Version) {
@@ -208,7 +208,7 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 
 	history := cv.Status.History
 	end := now
-	var elapsed, progress time.Duration // zero where it is not known when the update began
+	var elapsed, progress time.Duration // zero if it is not known when the update began
 	if len(history) > 0 && completed(history[0]) {
 		end = history[0].CompletionTime.Time
 		c.CompletedAt = known(end)
@@ -233,7 +233,7 @@ func assessControlPlane(cv *configv1.ClusterVersion, ops operators, now, started
 	return c, nil
 }
 
-// describeTarget says what the history calls the update.
+// describeTarget describes what the history calls the update.
 func describeTarget(history []configv1.UpdateHistory) ControlPlane {
 	switch len(history) {
 	case 0:
@@ -248,7 +248,7 @@ func describeTarget(history []configv1.UpdateHistory) ControlPlane {
 	}
 }
 
-// isMultiArch says that the newest update changes the image and not the version.
+// isMultiArch reports that the newest update changes the image and not the version.
 func isMultiArch(history []configv1.UpdateHistory) bool {
 	return len(history) > 1 && history[0].Version == history[1].Version && history[0].Image != history[1].Image
 }

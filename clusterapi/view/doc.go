@@ -4,7 +4,7 @@
 // ClusterVersion ([AssessHistory]) and the columns of oc get ([WriteColumns]).
 //
 // It has many types, since the data of each of these views is public; the functions
-// above are where to begin. Every view but the columns is two steps. The first takes
+// above are where to start. Every view but the columns is two steps. The first takes
 // objects and a time, and returns data with JSON names that stay; the second writes
 // that data as text. Neither reads a cluster, a clock or a file, and neither changes
 // what it is given. [ReadSummary], [ReadRecommend] and [ReadStatus] read the objects
@@ -47,7 +47,7 @@
 //     Operator Health counts them again by Available and Degraded.
 //   - Pools: COMPLETION is nodes updated of all. STATUS counts those that are
 //     available, on their way, being drained, in a paused pool (Excluded), degraded.
-//   - Nodes: ASSESSMENT says how a node does, PHASE how far it is, VERSION what its
+//   - Nodes: ASSESSMENT reports how a node does, PHASE how far it is, VERSION what its
 //     config is from. EST is a constant for each phase, from when the node's turn
 //     comes. Ten nodes of a pool are listed, and all that are in trouble.
 //   - Update Health: SINCE is how long ago it began, "-" if that is unknown; LEVEL
@@ -58,7 +58,7 @@
 // enter it.
 //
 // Status.Unknown lists what could not be read, why, and what is not known without
-// it. Objects.Missing says which that is: a kind that is listed there and has no
+// it. Objects.Missing reports which that is: a kind that is listed there and has no
 // objects is unknown, one that is not listed has none.
 //
 // Status.Waits, which the command line tool does not have, is what the update waits

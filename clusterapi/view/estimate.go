@@ -74,12 +74,12 @@ func usualDuration(history []configv1.UpdateHistory) time.Duration {
 	return baseline
 }
 
-// completed says that an update ended well, and when.
+// completed reports that an update ended well, and when.
 func completed(h configv1.UpdateHistory) bool {
 	return h.State == configv1.CompletedUpdate && h.CompletionTime != nil
 }
 
-// rounded is a duration as it is shown: in minutes where it is long.
+// rounded is a duration as it is shown: in minutes if it is long.
 func rounded(d time.Duration) time.Duration {
 	if d > coarse {
 		return d.Round(time.Minute)

@@ -22,8 +22,8 @@ import (
 
 // FollowOptions are the options of [Follow]. API and Observe are required.
 type FollowOptions struct {
-	// API is the cluster; it is only read. Where it is a [clusterapi.Watcher],
-	// changes are seen at once, else by lists at intervals.
+	// API is the cluster; it is only read. If it is a [clusterapi.Watcher], changes
+	// are seen at once, else by lists at intervals.
 	API clusterapi.ClusterAPI
 	// Observe gets a new status whenever it differs from the one before by more
 	// than the time that passed, or the error for which there is none. It is called

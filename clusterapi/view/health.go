@@ -185,7 +185,7 @@ func (in insightInput) ofNode(n *Node, reasons []nodeReason, node *corev1.Node, 
 	return insights
 }
 
-// isSerious says that a node has been unavailable for longer than a restart
+// isSerious reports that a node has been unavailable for longer than a restart
 // explains.
 func (in insightInput) isSerious(r nodeReason) bool {
 	return r.patience >= 0 && (r.since.IsZero() || in.now.Sub(r.since) >= r.patience)
@@ -314,7 +314,7 @@ func writeInsight(out *text.Writer, i *Insight, now time.Time) {
 		slices.Sort(byKind[kind])
 		fmt.Fprintf(out, "    %-"+strconv.Itoa(width+1)+"s %s\n", kind+":", strings.Join(byKind[kind], ", "))
 	}
-	// Lines after the first begin with what the command line tool has there.
+	// Lines after the first start with what the command line tool has there.
 	fmt.Fprintf(out, "  Description: %s\n", strings.ReplaceAll(i.Description, "\n", "\n               , "))
 }
 
@@ -327,8 +327,8 @@ func (r Resource) kind() string {
 	return kind
 }
 
-// sinceText says how long ago a time was, in whole seconds. One that is later than
-// now, as a recording may have, was now.
+// sinceText describes how long ago a time was, in whole seconds. One that is later
+// than now, as a recording may have, was now.
 func sinceText(since *time.Time, now time.Time) string {
 	if since == nil {
 		return "-"

@@ -23,11 +23,11 @@ type HistoryEntry struct {
 	Image   string `json:"image,omitempty"`
 	State   string `json:"state,omitempty"` // Completed or Partial
 	// Started and Completed are zero where they are not known; Completed is also
-	// when an update was given up for another one.
+	// when an update was given up for another.
 	Started   time.Time `json:"started,omitzero"`
 	Completed time.Time `json:"completed,omitzero"`
 	// Duration is the time in between, in whole seconds; that of the update that
-	// runs is until now. It is nil where it is not known.
+	// runs is until now. It is nil if it is not known.
 	Duration *metav1.Duration `json:"duration,omitempty"`
 	// Running is for the newest update, as long as it is not completed.
 	Running       bool   `json:"running,omitempty"`

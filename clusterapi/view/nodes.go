@@ -36,7 +36,7 @@ type Node struct {
 	Version string `json:"version,omitempty"`
 	// Estimate is a rough idea of the time to go: "-" for none, "?" for unknown.
 	Estimate string `json:"estimate"`
-	// Message says what is wrong.
+	// Message describes what is wrong.
 	Message string `json:"message,omitempty"`
 
 	Updated     bool `json:"updated"`
@@ -47,8 +47,8 @@ type Node struct {
 	Since *time.Time `json:"since,omitempty"`
 }
 
-// updating says that the node is being updated. One whose daemon is done with that,
-// and has not yet said which config it runs, is in the phase Updated.
+// updating reports that the node is being updated. One whose daemon is done with
+// that, and has not yet said which config it runs, is in the phase Updated.
 func (n *Node) updating() bool {
 	return !n.Updated && n.Phase != phasePaused && n.Phase != phasePending
 }
@@ -113,8 +113,8 @@ func newRollout(o *Objects) rollout {
 	return r
 }
 
-// assessNode says how far a node of a pool is, and why it is not available if it is
-// not.
+// assessNode describes how far a node of a pool is, and why it is not available if
+// it is not.
 func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) (Node, []nodeReason) {
 	a := node.Annotations
 	current, desired, state := a[currentConfig], a[desiredConfig], a[daemonState]
@@ -165,7 +165,7 @@ func (r *rollout) assessNode(node *corev1.Node, pool *mcfgv1.MachineConfigPool) 
 
 func isDegradedState(state string) bool { return state == "Degraded" || state == "Unreconcilable" }
 
-// isDraining says that a node which is being updated is drained, or will be as
+// isDraining reports that a node which is being updated is drained, or will be as
 // soon as its daemon has seen that.
 func isDraining(a map[string]string) bool {
 	desired, applied := a[desiredDrain], a[appliedDrain]
@@ -205,7 +205,7 @@ func unavailability(node *corev1.Node) []nodeReason {
 	return reasons
 }
 
-// isDone says that a node's daemon has nothing to do.
+// isDone reports that a node's daemon has nothing to do.
 func isDone(a map[string]string) bool {
 	current, hasCurrent := a[currentImage]
 	desired, hasDesired := a[desiredImage]
@@ -213,7 +213,7 @@ func isDone(a map[string]string) bool {
 	return a[currentConfig] != "" && a[currentConfig] == a[desiredConfig] && sameImage && a[daemonState] == "Done"
 }
 
-// fitsImage says that a node has been asked for the image of its pool.
+// fitsImage reports that a node has been asked for the image of its pool.
 func fitsImage(a map[string]string, pool *mcfgv1.MachineConfigPool) bool {
 	wanted := ""
 	if _, layered := pool.Labels[layeringEnabled]; layered {

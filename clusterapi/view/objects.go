@@ -31,8 +31,8 @@ type Objects struct {
 	Pods                 []*corev1.Pod
 	PodDisruptionBudgets []*policyv1.PodDisruptionBudget
 	Alerts               []clusterapi.Alert
-	// Components are those of the release that the cluster updates to; without
-	// them chains begin at the ClusterOperator.
+	// Components are those of the release that the cluster updates to; without them
+	// chains start at the ClusterOperator.
 	Components []Component
 	// Missing are the kinds that could not be read, or not in full. What depends
 	// on them is unknown, and the views say so.

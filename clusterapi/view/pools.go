@@ -40,11 +40,11 @@ type Pool struct {
 	Pending     int `json:"pending"`
 	Degraded    int `json:"degraded"`
 
-	// Nodes begin with those that need attention.
+	// Nodes start with those that need attention.
 	Nodes []Node `json:"nodes"`
 }
 
-// complete says that all nodes of the pool are updated.
+// complete reports that all nodes of the pool are updated.
 func (p *Pool) complete() bool { return p.Updated == p.Total }
 
 // count adds a node.
@@ -95,7 +95,7 @@ func (p *Pool) assess() {
 	}
 }
 
-// selectorError says that the nodes of a pool cannot be told.
+// selectorError reports that the nodes of a pool cannot be told.
 type selectorError struct {
 	pool string
 	err  error
@@ -113,9 +113,9 @@ type poolNodes struct {
 	nodes    []*corev1.Node
 }
 
-// poolsOf sorts nodes into pools, both in the order given: a node is of master
-// where that selects it, else of the first custom pool by name that does, else of
-// worker. A node that none selects is left out.
+// poolsOf sorts nodes into pools, both in the order given: a node is of master if
+// that selects it, else of the first custom pool by name that does, else of worker.
+// A node that none selects is left out.
 func poolsOf(o *Objects) ([]poolNodes, error) {
 	var pools []poolNodes
 	for _, p := range o.MachineConfigPools {
@@ -157,7 +157,7 @@ func poolRank(name string) int {
 	return 1
 }
 
-// assessPools says how far all pools are, and what is wrong with them.
+// assessPools describes how far all pools are, and what is wrong with them.
 func assessPools(o *Objects, in insightInput) ([]Pool, []Insight, error) {
 	members, err := poolsOf(o)
 	if err != nil {

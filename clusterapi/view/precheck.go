@@ -28,8 +28,8 @@ type PrecheckCondition struct {
 	Accepted bool `json:"accepted,omitempty"`
 }
 
-// PrecheckFunc looks for causes for concern. It may return conditions together
-// with an error, which says why there may be more. It need not be safe for
+// PrecheckFunc looks for causes for concern. It may return conditions together with
+// an error, which explains why there may be more. It need not be safe for
 // concurrent use.
 type PrecheckFunc func(context.Context) ([]PrecheckCondition, error)
 

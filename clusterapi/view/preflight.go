@@ -28,7 +28,7 @@ func writePreflights(w *text.Writer, all []clusterversion.Preflight) {
 	}
 }
 
-// preflightLine is what a status in one line says of preflights; empty: there is none.
+// preflightLine is what a status in one line says of preflights; empty if absent.
 func preflightLine(all []clusterversion.Preflight) string {
 	var parts []string
 	for i := range all {

@@ -171,8 +171,8 @@ func readKind[T any](
 	return nil
 }
 
-// readAll reads all objects of a kind that can be decoded, with an error that says
-// which cannot.
+// readAll reads all objects of a kind that can be decoded, with an error that
+// reports which cannot.
 func readAll[T any](ctx context.Context, r clusterapi.Reader) ([]*T, error) {
 	return readSome[T](ctx, r, clusterapi.ListOptions{})
 }
@@ -232,7 +232,7 @@ func readConfigs(ctx context.Context, r clusterapi.Reader) ([]*mcfgv1.MachineCon
 	return configs, err
 }
 
-// readOperatorDeployment reads the deployment that says which machine-config
+// readOperatorDeployment reads the deployment that reports which machine-config
 // operator should run.
 func readOperatorDeployment(ctx context.Context, r clusterapi.Reader) ([]*appsv1.Deployment, error) {
 	const name = "machine-config-operator"

@@ -22,7 +22,7 @@ type Recommend struct {
 	Progressing      *Condition `json:"progressing,omitempty"`
 	RetrievedUpdates *Condition `json:"retrievedUpdates,omitempty"`
 	Upgradeable      *Condition `json:"upgradeable,omitempty"`
-	// UpgradeableError says why Upgradeable=False could not be made a risk of
+	// UpgradeableError explains why Upgradeable=False could not be made a risk of
 	// releases.
 	UpgradeableError string `json:"upgradeableError,omitempty"`
 	// Prechecks are the findings of all checks, and PrecheckErrors say which
@@ -55,7 +55,7 @@ type Candidate struct {
 	// Issue is why the release is not recommended; nil without known issues that
 	// matter to the cluster. The risks say what it is made of.
 	Issue *Condition `json:"issue,omitempty"`
-	// Accepted says that the issue was accepted in advance.
+	// Accepted reports that the issue was accepted in advance.
 	Accepted bool `json:"accepted,omitempty"`
 }
 
@@ -179,7 +179,7 @@ func (r *Recommend) addIssues(accept map[string]bool) {
 	}
 }
 
-// isProgressing says that an update is in progress and how far it is.
+// isProgressing reports that an update is in progress and how far it is.
 func (r *Recommend) isProgressing() bool {
 	return r.Progressing.is(statusTrue) && r.Progressing.Message != ""
 }
@@ -189,9 +189,9 @@ func (r *Recommend) accepted(name string) bool {
 	return slices.Contains(r.Issues, Issue{name, true})
 }
 
-// Err returns an error that says why not to update to the target: it is not among
-// the updates, or there are issues that were not accepted. It is nil where all
-// releases were asked for.
+// Err returns an error that explains why not to update to the target: it is not
+// among the updates, or there are issues that were not accepted. It is nil where
+// all releases were asked for.
 func (r *Recommend) Err() error {
 	target, err := r.target()
 	if err != nil || target == nil {

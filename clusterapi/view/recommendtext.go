@@ -55,7 +55,7 @@ func (r *Recommend) WriteText(out, errOut io.Writer, o RecommendText) error {
 	return r.Err()
 }
 
-// writeState says what the cluster does that speaks against an update.
+// writeState describes what the cluster does that speaks against an update.
 func (r *Recommend) writeState(w, warn *text.Writer) {
 	prefix := func(issue string) string {
 		if r.accepted(issue) {
@@ -74,8 +74,8 @@ func (r *Recommend) writeState(w, warn *text.Writer) {
 	}
 }
 
-// writePrechecks says what the checks found. Details are for causes for concern
-// that nobody accepted, but then for all.
+// writePrechecks describes what the checks found. Details are for causes for
+// concern that nobody accepted, but then for all.
 func (r *Recommend) writePrechecks(w *text.Writer) {
 	if len(r.PrecheckErrors) > 0 {
 		w.Print("Failed to check for at least some preconditions: ", strings.Join(r.PrecheckErrors, "\n"), "\n")
@@ -110,7 +110,7 @@ func (r *Recommend) writePrechecks(w *text.Writer) {
 	}
 }
 
-// writeWarnings says which updates are missing from the groups.
+// writeWarnings determines which updates are missing from the groups.
 func (r *Recommend) writeWarnings(warn *text.Writer) {
 	for _, v := range r.Invalid {
 		fmt.Fprintf(warn, "warning: Cannot parse SemVer available update %q: %s\n", v.Version, v.Error)

@@ -15,7 +15,7 @@ type Release struct {
 	Image    string   `json:"image"`
 	URL      string   `json:"url,omitempty"`
 	Channels []string `json:"channels,omitempty"`
-	// Recommended says whether the cluster should update to it. Updates without
+	// Recommended reports whether the cluster should update to it. Updates without
 	// risks have none.
 	Recommended *Condition `json:"recommended,omitempty"`
 	Risks       []Risk     `json:"risks,omitempty"`

@@ -26,13 +26,13 @@ type Status struct {
 	Started *time.Time `json:"started,omitempty"`
 	// UpdatingFor is the time in between, in seconds.
 	UpdatingFor metav1.Duration `json:"updatingFor"`
-	// Updating says that the control plane or a node is being updated. If not,
+	// Updating reports that the control plane or a node is being updated. If not,
 	// ControlPlane and Health are left out.
 	Updating     bool          `json:"updating"`
 	ControlPlane *ControlPlane `json:"controlPlane,omitempty"`
 	// Pools are the machine config pools, that of the control plane included.
 	Pools []Pool `json:"pools"`
-	// Health begins with what matters most. It is empty if all is well.
+	// Health starts with what matters most. It is empty if all is well.
 	Health []Insight `json:"health"`
 	// Waits is what the update waits on, one chain for each cause.
 	Waits []Chain `json:"waits"`
@@ -123,7 +123,7 @@ func AssessStatus(o *Objects, now time.Time) (*Status, error) {
 	return s, nil
 }
 
-// effects says what is not known without the objects of a kind.
+// effects describes what is not known without the objects of a kind.
 var effects = []struct{ kind, effect string }{
 	{kindOperator, "counts of operators may be too low"},
 	{kindPool, "whether nodes are updated is unknown"},
@@ -162,14 +162,14 @@ func unknowns(o *Objects, ops operators) []Unknown {
 	return all
 }
 
-// consistsOf says that a component has an object of a kind.
+// consistsOf reports that a component has an object of a kind.
 func consistsOf(components []Component, kind string) bool {
 	return slices.ContainsFunc(components, func(c Component) bool {
 		return slices.ContainsFunc(c.Objects, func(r Resource) bool { return r.Kind == kind })
 	})
 }
 
-// needsDeployment says that the deployment of the machine-config operator
+// needsDeployment reports that the deployment of the machine-config operator
 // decides, and is not there.
 func needsDeployment(o *Objects, ops operators) bool {
 	for _, co := range ops.platform {
@@ -202,7 +202,7 @@ func ParseDetails(name string) (Details, error) {
 	return "", fmt.Errorf("invalid value for --details: %s (must be one of none, all, nodes, health, operators)", name)
 }
 
-// shows says that a part is to be shown in full.
+// shows reports that a part is to be shown in full.
 func (d Details) shows(part Details) bool { return d == detailsAll || d == part }
 
 // StatusText are the options of [Status.WriteText]. The zero value works. They
@@ -278,7 +278,7 @@ func (s *Status) writeSections(w *text.Writer, o StatusText) {
 	writePreflights(w, s.Preflights)
 }
 
-// unknownNodes says why not all nodes are known, "" where they are.
+// unknownNodes explains why not all nodes are known, "" where they are.
 func (s *Status) unknownNodes() string {
 	for _, u := range s.Unknown {
 		if u.Kind == kindPool || u.Kind == kindNode || u.Kind == kindConfig && !s.Updating {
@@ -313,7 +313,7 @@ func (s *Status) String() string {
 	return b.String()
 }
 
-// Same says that two statuses differ in nothing but the time that passed. Nil is
+// Same reports that two statuses differ in nothing but the time that passed. Nil is
 // the same as nil alone. It can be called concurrently.
 func (s *Status) Same(other *Status) bool {
 	if s == nil || other == nil {

@@ -93,7 +93,7 @@ func (s *Summary) WriteText(out, errOut io.Writer, o SummaryText) error {
 	return text.Written(w, warn)
 }
 
-// writeState says how the cluster does.
+// writeState describes how the cluster does.
 func (s *Summary) writeState(w, warn *text.Writer) {
 	if s.Failing == nil {
 		warn.Print(missingInfo(failing))
@@ -139,7 +139,7 @@ func (s *Summary) writeUpdates(w, warn *text.Writer, docs418 bool) {
 	}
 }
 
-// writeNotRecommended describes the other updates, or says that there are some.
+// writeNotRecommended describes the other updates, or reports that there are some.
 func (s *Summary) writeNotRecommended(w *text.Writer, o SummaryText) {
 	switch {
 	case o.IncludeNotRecommended && len(s.NotRecommended) > 0:

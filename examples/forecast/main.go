@@ -1,6 +1,6 @@
-// Command forecast says what an update would do to a cluster: by which way it gets
-// there, what blocks it and what to do about that, what it changes, and how long it
-// takes.
+// Command forecast reports what an update would do to a cluster: by which way it
+// gets there, what blocks it and what to do about that, what it changes, and how
+// long it takes.
 //
 // With -dump it judges a recording, at its time: a must-gather, the folder of an oc
 // adm inspect, any heap of manifests, or a .tar or .tar.gz of one. Several -dump are a
@@ -10,7 +10,7 @@
 //	go run ./examples/forecast -dump a.tar.gz -dump b.tar.gz -to 4.19.1 -graph stable-4.19_amd64.json -o markdown
 //
 // -payload is the directory of the release to update to, -running that of the release
-// that the cluster runs: with them it says what changes, and -rehearse plays the
+// that the cluster runs: with them it reports what changes, and -rehearse plays the
 // update so many times, for whose first run -o svg draws a picture. -max-unavailable
 // and -nodes change a pool for the rehearsal. What is not recorded is not known, never
 // a pass. -allow NAME=WHY sets a check aside.

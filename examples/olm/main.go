@@ -14,7 +14,7 @@
 // A Subscription is written PACKAGE[=INSTALLED][@CHANNEL]: without INSTALLED
 // nothing is installed yet, without CHANNEL any will do. plan speaks of a cluster:
 // -cluster is a recording with all of its OLM objects, such as a must-gather, and
-// -source says which catalog stands for which CatalogSource.
+// -source reports which catalog stands for which CatalogSource.
 //
 // The exit code is 0 with an answer, 1 if there is none, if something is held
 // back, or if the catalog has problems, 2 when the command line is wrong.

@@ -156,7 +156,7 @@ func answer(ctx context.Context, o options, stdout, stderr io.Writer) error {
 			fmt.Fprint(text, found)
 		}
 		if a, ok := found.(*path.Answer); ok && len(a.Paths) == 0 {
-			answered = program.ErrNo // and it says why
+			answered = program.ErrNo // and it explains why
 		}
 	}
 	return answered

@@ -1,14 +1,14 @@
 // Command status shows how the update of a cluster does: what oc adm upgrade status
 // shows, what the update waits on, and both as data.
 //
-// With -dump it reads a recording: a must-gather, the folder of an oc adm inspect,
-// an Insights archive, any heap of manifests, or a .tar or .tar.gz of one. The time is
-// that of the recording:
+// With -dump it reads a recording: a must-gather, the folder of an oc adm inspect, an
+// Insights archive, any heap of manifests, or a .tar or .tar.gz of one. The time is
+// the recording's:
 //
 //	go run ./examples/status -dump must-gather.tar.gz -details all -why
 //
 // With -payload, the directory of the release that the cluster updates to, -why
-// begins at the runlevel. What the recording does not hold is told on standard
+// starts at the runlevel. What the recording does not hold is told on standard
 // error.
 //
 // Without -dump it looks at a simulated cluster, -after so much time of an update

@@ -10,8 +10,8 @@
 //	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
 //	go run ./examples/upgradeconfig -ocm     # OpenShift Cluster Manager, a look-alike
 //
-// With -ocm the policy is moved, OCM is down for a while, an upgrade is
-// cancelled, and another one is carried out.
+// With -ocm the policy is moved, OCM is down for a while, an upgrade is cancelled,
+// and another is carried out.
 //
 // The exit code is 0 when all that came to its end, 1 when it did not, 2 when
 // the command line is wrong.
@@ -153,7 +153,7 @@ func git(dir string) []rehearsal.Step {
 }
 
 // manager: OpenShift Cluster Manager has the policies. It goes down for a while, a
-// policy is cancelled, and another one is carried out.
+// policy is cancelled, and another is carried out.
 func manager(ctx context.Context, s *rehearsal.Rehearsal) error {
 	server, provider, err := ocmtest.Connect(ctx, s, ocmtest.Cluster{ID: internalID, ExternalID: externalID, Version: sample.FromVersion, ChannelGroup: "stable"}, ocm.Options{
 		Type: upgradeconfig.OSD, Clock: s.Clock, Observe: s.Log.Config,

@@ -25,7 +25,7 @@ import (
 //
 // An entry that is no regular file, that lies outside of the archive or is there
 // twice is an error, and so is anything behind the archive's end; a [*LimitError]
-// says that a limit was passed. Other errors are those of r, [compress/gzip] and
+// reports that a limit was passed. Other errors are those of r, [compress/gzip] and
 // [archive/tar].
 func OpenArchive(r io.Reader, limits Limits) (fs.FS, error) {
 	if err := options.NonNegative(limits); err != nil {
@@ -145,11 +145,11 @@ func checkDirectories(files fstest.MapFS, most int) error {
 }
 
 // WriteArchive writes what is published of a tree, as a tar compressed with gzip:
-// the schema version, the licence where there is one, channels, blocked edges and
-// the raw metadata. Equal trees give equal bytes: names are in byte order, times
-// and modes fixed. Errors are those of tree and w, or a [*LoadError] that names
-// entries of channels and blocked-edges which [Load] refuses: an archive without
-// them would hide what they block.
+// the schema version, the licence if there is one, channels, blocked edges and the
+// raw metadata. Equal trees give equal bytes: names are in byte order, times and
+// modes fixed. Errors are those of tree and w, or a [*LoadError] that names entries
+// of channels and blocked-edges which [Load] refuses: an archive without them would
+// hide what they block.
 func WriteArchive(w io.Writer, tree fs.FS) error {
 	names := []string{"version", rawFile}
 	if _, err := fs.Stat(tree, "LICENSE"); err == nil {

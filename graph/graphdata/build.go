@@ -17,7 +17,7 @@ type BuildOptions struct {
 	// drop, the last of two drops wins, and more. buildcompat.go lists the points.
 	// For comparisons only.
 	Compat bool
-	// Partial says that there are some of all releases, as on a mirror: versions
+	// Partial reports that there are some of all releases, as on a mirror: versions
 	// of the tree that no release has are not reported.
 	Partial bool
 	// DropMismatched leaves out a version that several images claim, rather than
@@ -41,7 +41,7 @@ type BuildOptions struct {
 // tree and releases, in whatever order, make the same Snapshot. That keeps parts of
 // both: do not change them afterwards.
 //
-// The error is a [*MismatchError], a [*CycleError] or a [*LimitError], or says
+// The error is a [*MismatchError], a [*CycleError] or a [*LimitError], or reports
 // that two nodes cannot be told apart once the architecture is cut off. What can be
 // left out is, and is a problem of the report. Under Compat, what an update service
 // fails on is an error too.
@@ -122,7 +122,7 @@ func (b *builder) problem(source, field, rule, format string, args ...any) {
 	b.report.Problems = append(b.report.Problems, Problem{File: source, Field: field, Rule: rule, Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// MismatchError says that several images claim one version.
+// MismatchError reports that several images claim one version.
 type MismatchError struct {
 	Version string
 	A, B    Release // the one that came first by its source, and the other
@@ -137,7 +137,7 @@ func (e *MismatchError) Error() string {
 	return text
 }
 
-// CycleError says that updates lead back to where they began.
+// CycleError reports that updates lead back to where they began.
 type CycleError struct {
 	Versions []string // each leads to the next one, the last to the first
 	Arch     string   // the build of the first one

@@ -24,7 +24,7 @@ import (
 //   - Risks of an update are in the order of their files, and there as often.
 //   - A channel is in a release's list as often as files and metadata declare it.
 //   - The build fails on an item of edited edges that is empty or no version, on
-//     an expression of metadata that does not compile, and where one of several
+//     an expression of metadata that does not compile, and if one of several
 //     channels of a release has no hyphen in its name.
 //   - Conditional updates are served whose versions contain the architecture
 //     anywhere, even where no node is ("64").

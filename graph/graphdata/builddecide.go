@@ -13,7 +13,7 @@ import (
 type removal struct {
 	all            bool
 	previous, next []int32     // metadata of the node; remove them
-	own            *matcher    // expression of metadata; nil: there is none
+	own            *matcher    // expression of metadata; nil if absent
 	drops          []*edgeRule // of the tree
 	joined         *matcher    // under Compat: all expressions as one, which decides
 }

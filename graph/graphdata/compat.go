@@ -32,8 +32,8 @@ var compatSemver = regexp.MustCompile(`^(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[
 	`(-` + compatIdentifier + `([.]` + compatIdentifier + `)*)?([+]` + compatIdentifier + `([.]` + compatIdentifier + `)*)?$`)
 
 // compatVersion reads a version as the update service does: white space around it
-// is cut, numbers of a pre-release may begin with zeros, and an identifier may
-// neither begin nor end with a hyphen nor have two in a row.
+// is cut, numbers of a pre-release may start with zeros, and an identifier may
+// neither start nor end with a hyphen nor have two in a row.
 func compatVersion(text string) (version string, ok bool) {
 	version = strings.Trim(text, " \t\r\n")
 	return version, compatSemver.MatchString(version)

@@ -54,7 +54,7 @@
 // What is legal and still odd is among [Tree.Problems]. YAML scalars are texts whatever they look like: 4.20 is never a
 // number.
 //
-// The existing update service goes on without a file that it does not understand.
+// The existing update service continues without a file that it does not understand.
 // LoadOptions.Compat does that too, for comparisons; the file compat.go lists the
 // points.
 //

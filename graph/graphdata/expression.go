@@ -13,7 +13,7 @@ import (
 // refused rather than read in another sense. An expression is searched for in the
 // complete version of a source, build included, and is not anchored.
 //
-// The error says that the text has more than 1024 bytes, is one of
+// The error reports that the text has more than 1024 bytes, is one of
 // [regexp/syntax], or names the construct that has two meanings.
 func CompileFrom(text string) (*regexp.Regexp, error) {
 	if len(text) > maxExpression {
@@ -36,8 +36,8 @@ func compile(text string) (*regexp.Regexp, error) {
 }
 
 // differs returns the first construct that Go accepts and Rust's regular
-// expressions read otherwise or not at all; "" if there is none. The text is one
-// that Go can parse.
+// expressions read otherwise or not at all; "" if absent. The text is one that Go
+// can parse.
 func differs(text string, parsed *syntax.Regexp) string {
 	class := false // within brackets
 	first := 0     // where the elements of the class begin

@@ -130,7 +130,7 @@ func inReleases(entries []oci.Descriptor) []oci.Descriptor {
 
 var errNoRelease = errors.New("is no release image")
 
-// artifact reports whether an entry is about another one, such as an attestation.
+// artifact reports whether an entry is about another, such as an attestation.
 func artifact(d oci.Descriptor) bool {
 	return d.Platform != nil && d.Platform.OS == "unknown" && d.Platform.Architecture == "unknown"
 }

@@ -45,7 +45,7 @@ func Load(ctx context.Context, fsys fs.FS, opts LoadOptions) (*Tree, error) {
 	var limit *LimitError
 	switch {
 	case errors.As(err, &limit):
-		// The rest of the tree is not read: nothing says what it holds.
+		// The rest of the tree is not read: nothing reports what it holds.
 		l.problems = append(l.problems, Problem{Rule: ruleLimit, Message: limit.Error(), Err: limit})
 		return nil, &LoadError{Problems: l.problems}
 	case err != nil:
@@ -134,9 +134,9 @@ func (l *loader) directory(dir string, required bool, load func(name string) err
 	return nil
 }
 
-// below reports a directory where there should be none, and the files in it that
-// look as if they counted. The maintainers' scripts read them, a service does not.
-// A hidden directory is at most a warning.
+// below reports a directory if there should be none, and the files in it that look
+// as if they counted. The maintainers' scripts read them, a service does not. A
+// hidden directory is at most a warning.
 func (l *loader) below(dir string, warn bool) error {
 	if p := unreadEntry(dir, true); p != nil {
 		p.Warning = warn

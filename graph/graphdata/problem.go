@@ -13,7 +13,7 @@ import (
 // Problem is a fault of a tree and its place.
 type Problem struct {
 	File         string // path in the tree
-	Line, Column int    // from 1; 0 where there is none
+	Line, Column int    // from 1; 0 if absent
 	Field        string // the key that it concerns, e.g. "matchingRules[0].type"; may be empty
 	Rule         string // stable name, such as "unknown-key"
 	Message      string // for people
@@ -60,7 +60,7 @@ func compareProblems(a, b Problem) int {
 	)
 }
 
-// LoadError says why a tree was not loaded.
+// LoadError explains why a tree was not loaded.
 type LoadError struct {
 	// Problems are all errors and warnings that were found, by file and line.
 	Problems []Problem
@@ -103,10 +103,10 @@ func (e *LoadError) errors() []Problem {
 	return slices.DeleteFunc(slices.Clone(e.Problems), func(p Problem) bool { return p.Warning })
 }
 
-// SchemaError says that a tree has a schema that is not understood.
+// SchemaError reports that a tree has a schema that is not understood.
 type SchemaError struct {
 	Version string // the content of the file version, trimmed
-	// Malformed says that it is no version at all, rather than one of another
+	// Malformed reports that it is no version at all, rather than one of another
 	// major.
 	Malformed bool
 }

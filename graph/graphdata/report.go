@@ -2,7 +2,7 @@ package graphdata
 
 import "slices"
 
-// Report says what Build found and did.
+// Report describes what Build found and did.
 type Report struct {
 	// Edges and Conditional are how many updates there are of each kind, Removed
 	// how many were taken out.
@@ -24,7 +24,7 @@ type Report struct {
 	Problems []Problem
 }
 
-// Report says what Build found and did. Do not change it.
+// Report describes what Build found and did. Do not change it.
 func (s *Snapshot) Report() *Report { return s.report }
 
 // tally counts the updates that a blocked edge is about.

@@ -9,7 +9,7 @@ const (
 	ruleMissingExtension = "missing-extension" // a file without an extension is not read
 	ruleYAML             = "yaml"              // a file is not YAML, or empty
 
-	ruleDirectory      = "directory"       // a directory where there should be files alone
+	ruleDirectory      = "directory"       // a directory if there should be files alone
 	ruleBelow          = "below-directory" // a file that is not read, since it lies in a directory below
 	ruleDocuments      = "documents"       // a file with more than one YAML document
 	ruleAlias          = "alias"           // an alias of YAML

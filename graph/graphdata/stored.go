@@ -11,15 +11,15 @@ import (
 )
 
 // Releases returns the releases of a stored graph: the nodes with an image. An edge
-// is a predecessor that its target names; where that is no release, a successor
-// that its source names. source is how problems name the graph.
+// is a predecessor that its target names; if that is no release, a successor that
+// its source names. source is how problems name the graph.
 //
 // A conditional update was declared by a release before a tree put it under a risk,
 // so it is a predecessor as well: without the risk in the tree of the next build it
 // is without condition. The key previous.remove_regex, which builders write from
 // trees, is left out of the metadata for the same reason: the tree of the next
-// build decides anew. What a builder removed is not in the graph and does not come
-// back. Channels stay, and are joined with those of the tree.
+// build decides anew. What a builder removed is not in the graph and does not
+// return. Channels stay, and are joined with those of the tree.
 func (g *RawGraph) Releases(source string) []Release {
 	var releases []Release
 	place := make([]int, len(g.Nodes)) // of each node in releases, from 1

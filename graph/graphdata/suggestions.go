@@ -102,7 +102,7 @@ func (r versionRange) reaches(m openshift.Minor) bool {
 	return r.from != nil && r.to != nil && !openshift.MinorOf(r.from).Above(m) && !m.Above(openshift.MinorOf(r.to))
 }
 
-// leadingMinor reads the minor that a version begins with.
+// leadingMinor reads the minor that a version starts with.
 func leadingMinor(version string) (m openshift.Minor, ok bool) {
 	major, rest, _ := strings.Cut(version, ".")
 	of, _, _ := strings.Cut(rest, ".")

@@ -44,7 +44,7 @@ type Channel struct {
 	Lines map[string]int
 }
 
-// Feeder says how releases get into a channel. An update service ignores it.
+// Feeder describes how releases get into a channel. An update service ignores it.
 type Feeder struct {
 	Name   string // the channel that releases come from
 	Delay  string // ISO 8601 duration there that suffices, e.g. "PT48H"; empty: none does
@@ -62,7 +62,7 @@ type Entry struct {
 // BlockedEdge is a file of blocked-edges: it removes the updates to one release
 // or makes them conditional.
 type BlockedEdge struct {
-	// File is its path in the tree, Line where its expression begins, from 1.
+	// File is its path in the tree, Line where its expression starts, from 1.
 	File string
 	Line int
 	// To is the target; with a build, one architecture's.
@@ -75,7 +75,7 @@ type BlockedEdge struct {
 	// AutoExtend says, as a URI, why the risk extends to new releases without
 	// asking; empty: it does not.
 	AutoExtend string
-	// Risk is under which the updates are conditional; nil: there are none.
+	// Risk is under which the updates are conditional; nil if absent.
 	Risk *configv1.ConditionalUpdateRisk
 	// Lines are where the file has its keys, from 1.
 	Lines map[string]int

@@ -108,7 +108,7 @@ func (s *Snapshot) find(version, arch string) int {
 	return slices.IndexFunc(s.nodes, func(n node) bool { return n.version == version })
 }
 
-// declared returns who says that there is an update.
+// declared returns who reports that there is an update.
 func (s *Snapshot) declared(f, t int) (causes []Cause) {
 	for _, d := range []struct {
 		at    int
@@ -125,7 +125,7 @@ func (s *Snapshot) declared(f, t int) (causes []Cause) {
 	return append(causes, s.edits(declared, f, t, graph.MetadataPreviousAdd, graph.MetadataNextAdd)...)
 }
 
-// removed returns what says that there is no update.
+// removed returns what reports that there is no update.
 func (s *Snapshot) removed(f, t int) (causes []Cause) {
 	for _, b := range s.reasons.drops[t] {
 		if matchesFrom(b.From, s.nodes[f].version) {

@@ -9,9 +9,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
-// ErrNotControlPlaneOnly says that two versions do not fit a
-// control-plane-only update: their minors are not neighbours among those with extended
-// update support.
+// ErrNotControlPlaneOnly reports that two versions do not fit a control-plane-only
+// update: their minors are not neighbours among those with extended update support.
 var ErrNotControlPlaneOnly = errors.New("a control-plane-only update leads from a minor version with extended update support to the next one")
 
 // ControlPlaneOnlyOptions are those of [Network.ControlPlaneOnly].
@@ -27,9 +26,9 @@ type ControlPlaneOnlyOptions struct {
 // 5.1 to 5.2.
 type ControlPlaneOnlyPlan struct {
 	Path *Path `json:"path"`
-	// PauseBefore is the hop, an index into Path.Hops, before which worker
-	// pools are paused: the first that leaves the first minor. UnpauseAfter is the one
-	// after which they go on: the last.
+	// PauseBefore is the hop, an index into Path.Hops, before which worker pools are
+	// paused: the first that leaves the first minor. UnpauseAfter is the one after
+	// which they continue: the last.
 	PauseBefore  int `json:"pauseBefore"`
 	UnpauseAfter int `json:"unpauseAfter"`
 	// Intermediate are the versions of the minors in between on the way.
@@ -42,17 +41,17 @@ type ControlPlaneOnlyPlan struct {
 // PlanChannel is a channel that a plan can use.
 type PlanChannel struct {
 	Name string `json:"name"`
-	// Offered says that the metadata of the release to start from name it.
+	// Offered reports that the metadata of the release to start from name it.
 	Offered bool `json:"offered"`
-	// Holds says that its graph is known and has every hop of the plan.
+	// Holds reports that its graph is known and has every hop of the plan.
 	Holds bool `json:"holds"`
 }
 
 // ControlPlaneOnly plans the update of a control plane over the minors in between: with
 // as few of their releases as possible, else the best by the order [Shortest]. The
-// intermediate releases are those that can go on to the target, which the newest often
-// cannot. Errors: ErrNotControlPlaneOnly; else those of [Network.ShortestPath], where
-// the sources of a [*NoPathError] are what can reach the target by such a plan.
+// intermediate releases are those that can continue to the target, which the newest
+// often cannot. Errors: ErrNotControlPlaneOnly; else those of [Network.ShortestPath],
+// where the sources of a [*NoPathError] are what can reach the target by such a plan.
 func (n *Network) ControlPlaneOnly(from, to string, o ControlPlaneOnlyOptions) (*ControlPlaneOnlyPlan, error) {
 	s, start, err := n.search(from, to, Shortest, o.Policy)
 	if err != nil {

@@ -21,8 +21,8 @@ type ExplainQuery struct {
 	// Channel is the one that the cluster is in; empty means that any of the
 	// network's will do.
 	Channel string
-	// Architecture is the cluster's: Multi, or a Go architecture name. Empty
-	// means that of the graphs.
+	// Architecture is the cluster's: Multi, or a Go architecture name. Empty means
+	// the graphs'.
 	Architecture string
 	// Others are networks of other architectures, in which a release is looked
 	// up that this one does not have.
@@ -41,7 +41,7 @@ const (
 	blockedByRisk     = "Risk"              // the policy does not allow the risks
 )
 
-// Explanation says whether one release can be updated to another, and if not
+// Explanation reports whether one release can be updated to another, and if not
 // why, and by which way instead.
 type Explanation struct {
 	From string `json:"from"`
@@ -52,8 +52,8 @@ type Explanation struct {
 	// Filtered by the policy, or Risk. Detail says it in words.
 	Block  string `json:"block,omitempty"`
 	Detail string `json:"detail"`
-	// Missing is the version that Block is about, From or To, where one is not
-	// in the graph or channel.
+	// Missing is the version that Block is about, From or To, if one is not in the
+	// graph or channel.
 	Missing string `json:"missing,omitempty"`
 	// FromChannels and ToChannels are the channels that have the releases: by
 	// the graphs, and by the releases' metadata, in natural order.
@@ -66,8 +66,8 @@ type Explanation struct {
 	SkipsMinor bool `json:"skipsMinor,omitempty"`
 	// Edge is the update itself, nil if there is no edge.
 	Edge *Hop `json:"edge,omitempty"`
-	// Via is the shortest path where the update is blocked, and NoPath says
-	// why there is none.
+	// Via is the shortest path where the update is blocked, and NoPath explains why
+	// there is none.
 	Via    *Path        `json:"via,omitempty"`
 	NoPath *NoPathError `json:"noPath,omitempty"`
 }
@@ -214,7 +214,7 @@ func noEdgeText(x *Explanation, channels []string) string {
 	return text
 }
 
-// riskText says what the verdicts on an edge's risks are.
+// riskText describes what the verdicts on an edge's risks are.
 func (n *Network) riskText(g *guard) string {
 	if len(g.verdicts) == 0 {
 		return "the update is conditional, but names no risk"
@@ -239,7 +239,7 @@ func (n *Network) riskText(g *guard) string {
 	return strings.Join(parts, "; ")
 }
 
-// architectureFault says why a release does not fit a cluster's architecture.
+// architectureFault explains why a release does not fit a cluster's architecture.
 func architectureFault(graphs, cluster string, r configv1.Release) string {
 	multi := r.Architecture == configv1.ClusterVersionArchitectureMulti
 	switch {

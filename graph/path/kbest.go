@@ -79,7 +79,7 @@ func (s *search) kBest(from int32, k int) [][]int32 {
 	return paths
 }
 
-// choices are the ways to go on from a beginning, the best first.
+// choices are the ways to continue from a beginning, the best first.
 func (s *search) choices(p *prefix, r *remaining) []*prefix {
 	if r == nil {
 		behind := make([]bool, len(s.n.versions))

@@ -27,7 +27,7 @@ type LoadOptions struct {
 	// Client asks services; its Upstream must be empty. Nil means one without
 	// options, whose idle connections end by themselves.
 	Client *graph.Client
-	// Decode says what a graph in a file may be.
+	// Decode describes what a graph in a file may be.
 	Decode graph.DecodeOptions
 }
 

@@ -24,7 +24,7 @@ type Want struct {
 	// To is the version to get to. Empty is the highest that From can reach,
 	// and without From the highest that the policy allows.
 	To string `json:"to,omitempty"`
-	// Arch is the architecture; empty stands for that of each network.
+	// Arch is the architecture; empty stands for each network's.
 	Arch string `json:"arch,omitempty"`
 	// Every adds all releases that lie on any way from From to To, so that
 	// people can choose; false takes those of the shortest path.
@@ -79,7 +79,8 @@ type WantError struct {
 	Index int
 	// Arch is the architecture of the network that has no way.
 	Arch string
-	// Err is the error of [Network.ShortestPath] or [Network.Latest], or says what is wrong with the want.
+	// Err is the error of [Network.ShortestPath] or [Network.Latest], or reports what is
+	// wrong with the want.
 	Err error
 }
 
@@ -240,7 +241,7 @@ func (m *mirrorNetwork) releases() (list []MirrorRelease) {
 }
 
 // ranges covers the copied releases, each by the newest channel of its own minor,
-// or the newest of all where that has none.
+// or the newest of all if that has none.
 func (m *mirrorNetwork) ranges() (list []MirrorRange) {
 	n := m.network
 	by := make([]int, len(n.versions)) // the channel that covers a release

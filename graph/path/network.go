@@ -34,9 +34,8 @@ type NetworkOptions struct {
 	Matcher graph.RiskMatcher
 	// Rules replaces Always and PromQL by a registry; Matcher is not used then.
 	Rules *graph.Rules
-	// Present is the channel that the cluster is in, empty if that does not
-	// matter: a first hop in another one is a switch. It need not be among the
-	// graphs.
+	// Present is the channel that the cluster is in, empty if that does not matter:
+	// a first hop in another is a switch. It need not be among the graphs.
 	Present string
 }
 
@@ -50,8 +49,7 @@ type NetworkOptions struct {
 // united by name, in the newest channel's definition. Where a cluster would
 // not be offered the target at all, the edge is withheld (see [Edges]).
 //
-// Judgements describe the cluster of today; later hops of a path happen on
-// another one.
+// Judgements describe the cluster of today; later hops of a path happen on another.
 type Network struct {
 	channels []channelNodes // the newest first
 	present  int            // index of the cluster's channel, -1: none of them
@@ -100,7 +98,7 @@ type guard struct {
 	judgement   judgement
 }
 
-// judgement says whether an edge is recommended. The zero value is.
+// judgement reports whether an edge is recommended. The zero value is.
 type judgement uint8
 
 const (
@@ -109,7 +107,7 @@ const (
 	notRecommended
 )
 
-// ErrChannelEmpty says that the graph of a channel has no nodes: the channel is
+// ErrChannelEmpty reports that the graph of a channel has no nodes: the channel is
 // empty or does not exist, which an update service does not tell apart.
 var ErrChannelEmpty = errors.New("the channel's graph is empty: the channel is empty or unknown")
 

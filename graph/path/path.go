@@ -55,28 +55,28 @@ type Hop struct {
 	// cluster's own.
 	Channel string `json:"channel"`
 	Switch  bool   `json:"switch,omitempty"`
-	// Conditional says that the edge has risks, or should have.
+	// Conditional reports that the edge has risks, or should have.
 	Conditional bool `json:"conditional,omitempty"`
 	// Recommendation is Recommended, NotRecommended or Unknown.
 	Recommendation string `json:"recommendation"`
 	// Risks are those of a conditional edge, with the verdicts on them. What is
 	// accepted is the policy's business: Accepted is not set.
 	Risks []risk.Verdict `json:"risks,omitempty"`
-	// Withheld says why a cluster is not offered the update, empty if it is,
+	// Withheld explains why a cluster is not offered the update, empty if it is,
 	// and WithheldBy details it.
 	Withheld   graph.DropCause `json:"withheld,omitempty"`
 	WithheldBy string          `json:"withheldBy,omitempty"`
-	// Downgrade says that To is the lower version.
+	// Downgrade reports that To is the lower version.
 	Downgrade bool `json:"downgrade,omitempty"`
 	// Later marks each hop but the first: it is judged by the state that the
-	// cluster has today, and the cluster will be another one by then.
+	// cluster has today, and the cluster will be another by then.
 	Later bool `json:"evaluatedOnTodaysState,omitempty"`
 }
 
 // ErrNoPath is what a [*NoPathError] is, for errors.Is.
 var ErrNoPath = fmt.Errorf("no path")
 
-// NoPathError says that no path leads from one release to another.
+// NoPathError reports that no path leads from one release to another.
 type NoPathError struct {
 	From, To string
 	// Highest is the highest version that can be reached from From, which may
@@ -111,7 +111,7 @@ func (e *NoPathError) Error() string {
 // Is finds ErrNoPath.
 func (e *NoPathError) Is(target error) bool { return target == ErrNoPath }
 
-// path describes a list of edges that begins at a node.
+// path describes a list of edges that starts at a node.
 func (n *Network) path(from int32, edges []int32) *Path {
 	p := &Path{Releases: []configv1.Release{n.release(from)}}
 	channels := n.chooseChannels(edges)

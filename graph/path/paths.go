@@ -146,10 +146,10 @@ func (n *Network) Reachable(from string, p Policy) ([]Reached, error) {
 	return all, nil
 }
 
-// Latest finds the highest version that can be reached, the one that it starts
-// from included; with a minor, such as 4.16, the highest of that minor, by
-// any way. Where there is none in the minor the error is a
-// [*NoPathError] whose To is the minor. It costs O(V+E).
+// Latest finds the highest version that can be reached, the one that it starts from
+// included; with a minor, such as 4.16, the highest of that minor, by any way. If
+// there is none in the minor the error is a [*NoPathError] whose To is the minor.
+// It costs O(V+E).
 func (n *Network) Latest(from, in string, p Policy) (configv1.Release, error) {
 	s, start, err := n.search(from, from, Shortest, p)
 	if err != nil {

@@ -193,7 +193,7 @@ func (p *Picture) drawing() *text.Drawing {
 	return d
 }
 
-// label names the risks, or says why the edge is withheld.
+// label names the risks, or explains why the edge is withheld.
 func (e *PictureEdge) label() string {
 	text := strings.Join(e.Risks, ", ")
 	switch {

@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Edges says which edges a path may use. An edge is unconditional,
-// conditional, or withheld: a conditional one that a cluster is not offered,
-// since one of its risks has no rule that the cluster knows
-// (UnrecognizedRules), several entries name it (DuplicateTarget), the API server
-// refuses its risks (InvalidRisks), or the target's metadata are invalid
-// (InvalidMetadata). Whether a withheld edge is recommended is unknown, as it is
-// of a conditional edge that names no risk.
+// Edges determines which edges a path may use. An edge is unconditional,
+// conditional, or withheld: a conditional one that a cluster is not offered, since
+// one of its risks has no rule that the cluster knows (UnrecognizedRules), several
+// entries name it (DuplicateTarget), the API server refuses its risks
+// (InvalidRisks), or the target's metadata are invalid (InvalidMetadata). Whether a
+// withheld edge is recommended is unknown, as it is of a conditional edge that
+// names no risk.
 type Edges string
 
 // What a path may use.
@@ -35,9 +35,8 @@ const (
 	AnyEdge Edges = "Any"
 )
 
-// Policy says which way a path may go. The zero value allows what is
-// recommended. The filters of versions bind each version of a path but the
-// first.
+// Policy determines which way a path may go. The zero value allows what is
+// recommended. The filters of versions bind each version of a path but the first.
 type Policy struct {
 	Edges Edges `json:"edges,omitempty"`
 	// Risks are the names for AcceptRisks and AvoidRisks.
@@ -139,7 +138,7 @@ func (n *Network) barred(p Policy) ([]string, error) {
 	return barred, nil
 }
 
-// allows says whether a path may use an edge.
+// allows reports whether a path may use an edge.
 func (r *rules) allows(e *edge) bool {
 	return r.pass[e.guard] && (r.barred == nil || r.barred[e.to] == "")
 }

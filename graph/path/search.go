@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Order says which of two paths is the better one.
+// Order determines which of two paths is the better one.
 type Order string
 
 // The orders. Where all of an order's terms are equal, the path with fewer
@@ -233,7 +233,7 @@ func (s *search) follow(p progress, e *edge) progress {
 // to it.
 const noWay = math.MaxInt32 / 2
 
-// total is the weight and the switches of the best path that begins like p.
+// total is the weight and the switches of the best path that starts like p.
 func (r *remaining) total(p progress) (weight, int32) {
 	w := r.weights[p.node]
 	if w == unreachable {
@@ -251,8 +251,8 @@ func (r *remaining) total(p progress) (weight, int32) {
 }
 
 // best returns the edges of the best path, given what remains; ok is false if
-// there is none. Since edges are sorted, the first that keeps the total leads
-// to the greatest version.
+// absent. Since edges are sorted, the first that keeps the total leads to the
+// greatest version.
 func (s *search) best(from int32, r *remaining) (path []int32, ok bool) {
 	p := s.start(from)
 	w, switches := r.total(p)

@@ -25,7 +25,7 @@ type Summary struct {
 	Heads    []string `json:"heads"` // those that no update leads from
 }
 
-// Summary says what the network holds.
+// Summary describes what the network holds.
 func (n *Network) Summary() *Summary {
 	s := &Summary{Arch: n.arch, Channels: n.Channels(), Releases: n.Len()}
 	if n.Len() > 0 {
@@ -101,7 +101,7 @@ func (n *Network) Updates(ctx context.Context, version string, m graph.RiskMatch
 	return u, nil
 }
 
-// contains says whether a graph holds a version that was found in the network.
+// contains reports whether a graph holds a version that was found in the network.
 func contains(g *graph.Graph, version string) bool {
 	v, err := graph.ParseVersion(version)
 	if err != nil {

@@ -39,7 +39,7 @@ func (n *named) name(q, at int) {
 
 // preferred chooses by a list of media ranges: of the two types that there are the
 // one of the higher weight, then the one that is named first. A wildcard names
-// application/json; the other type too where that one is excluded.
+// application/json; the other type too if that one is excluded.
 func preferred(list string) ([]string, bool) {
 	var plain, vendor, application, anything named
 	at := 0
@@ -81,7 +81,7 @@ func preferred(list string) ([]string, bool) {
 	return nil, false
 }
 
-// acceptsGzip says whether a request may be answered in gzip.
+// acceptsGzip reports whether a request may be answered in gzip.
 func acceptsGzip(values []string) bool {
 	if len(values) == 0 {
 		return false

@@ -46,7 +46,7 @@ type entry struct {
 }
 
 // flight is an answer that one request makes and others wait for. They get it even
-// where there is no room to keep it.
+// if there is no room to keep it.
 type flight struct {
 	done chan struct{} // closed when body or err is there
 	body *body

@@ -21,7 +21,7 @@ import (
 type Handler struct {
 	o       Options
 	routes  map[string]route
-	signed  string // what the paths of signatures begin with; empty: there are none
+	signed  string // what the paths of signatures start with; empty if absent
 	counts  *counts
 	maxAge  []string
 	current atomic.Pointer[current]
@@ -41,7 +41,7 @@ type current struct {
 type route func(w http.ResponseWriter, r *http.Request) (code int, kind string)
 
 // New returns a handler without a graph, which [Handler.Set] gives it. The error
-// says what is wrong with the options: a number below zero, or a prefix or an
+// reports what is wrong with the options: a number below zero, or a prefix or an
 // architecture that is none.
 func New(o Options) (*Handler, error) {
 	o, err := o.withDefaults()
@@ -116,7 +116,7 @@ func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Tim
 	return c
 }
 
-// Revision names the content that is served; empty: there is none.
+// Revision names the content that is served; empty if absent.
 func (h *Handler) Revision() string {
 	if c := h.current.Load(); c != nil {
 		return c.content.revision
@@ -160,7 +160,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// route returns the name and the function of a path; nil: there is none.
+// route returns the name and the function of a path; nil if absent.
 func (h *Handler) route(path string) (string, route) {
 	if serve, ok := h.routes[path]; ok {
 		return path, serve

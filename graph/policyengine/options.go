@@ -60,10 +60,10 @@ type Options struct {
 	MaxCached int64
 	// GraphData opens the archive that the graphs were made of, as
 	// [graphdata.WriteArchive] writes it, and says when it last changed. What it
-	// returns is closed if it has a Close. nil: there is none.
+	// returns is closed if it has a Close. nil if absent.
 	GraphData func() (io.ReadSeeker, time.Time, error)
-	// Signatures holds signatures of releases, as sha256/DIGEST/signature-1; nil:
-	// there are none.
+	// Signatures holds signatures of releases, as sha256/DIGEST/signature-1; nil if
+	// absent.
 	Signatures fs.FS
 	// AllowOrigin is the only origin whose scripts may read answers; empty means
 	// that any may, and what is no origin, as "none", that none may.

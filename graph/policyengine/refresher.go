@@ -89,7 +89,7 @@ func (r *Refresher) Refresh(ctx context.Context) error {
 	return err
 }
 
-// loaded is what a load came to.
+// loaded is the result of a load.
 type loaded struct {
 	revision string
 	nodes    int

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// write answers with a body of which v is known, or says that the client's own is
-// the same. Only where it is not is load asked for the body.
+// write answers with a body of which v is known, or reports that the client's own
+// is the same. Only if it is not is load asked for the body.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, v *validators, contentType, vary []string, load func(zip bool) ([]byte, []string, *failure)) (int, string) {
 	zip := v.compressible && acceptsGzip(r.Header["Accept-Encoding"])
 	etag := v.etag
@@ -57,8 +57,8 @@ func (h *Handler) sent(changed time.Time) time.Time {
 	return changed
 }
 
-// notModified evaluates If-None-Match or, where there is none, If-Modified-Since.
-// See RFC 9110, section 13.2.2.
+// notModified evaluates If-None-Match or, if there is none, If-Modified-Since. See
+// RFC 9110, section 13.2.2.
 func notModified(r *http.Request, etag string, modified time.Time) bool {
 	if list := r.Header["If-None-Match"]; len(list) > 0 {
 		for _, tags := range list {

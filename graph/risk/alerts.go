@@ -15,11 +15,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
-// AlertRisks is the [RiskSource] of alerts that fire: each that bears on
-// updates is a risk to all of them. Where the alerts cannot be read, it goes on
-// with those that it read last, however old; [AlertRisks.Stale] alone
-// tells, as with the cluster-version operator. It is safe for concurrent use and
-// must not be copied.
+// AlertRisks is the [RiskSource] of alerts that fire: each that bears on updates is
+// a risk to all of them. Where the alerts cannot be read, it continues with those
+// that it read last, however old; [AlertRisks.Stale] alone tells, as with the
+// cluster-version operator. It is safe for concurrent use and must not be copied.
 type AlertRisks struct {
 	Alerts AlertSource
 
@@ -59,8 +58,7 @@ func (a *AlertRisks) Targets(ctx context.Context, versions []string) (Set, error
 	return r, err
 }
 
-// Stale returns the error of the last reading of the alerts, nil if there was
-// none.
+// Stale returns the error of the last reading of the alerts, nil if absent.
 func (a *AlertRisks) Stale() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,15 +19,15 @@ import (
 // ErrThrottled is what a [*ThrottledError] is, for errors.Is.
 var ErrThrottled = errors.New("evaluation is throttled")
 
-// ThrottledError says that a query has to wait for its turn.
+// ThrottledError reports that a query has to wait for its turn.
 type ThrottledError struct {
 	// Until is when to ask again.
 	Until time.Time
-	// taken says that the turn went to another query.
+	// taken reports that the turn went to another query.
 	taken bool
 }
 
-// Error is the text of ErrThrottled, with the time to ask again where it is known.
+// Error is the text of ErrThrottled, with the time to ask again if it is known.
 func (e *ThrottledError) Error() string {
 	if e.taken {
 		return ErrThrottled.Error()
@@ -159,7 +159,7 @@ func (c *Cache) expire(now time.Time) {
 	})
 }
 
-// add remembers a rule, and forgets others where there are too many.
+// add remembers a rule, and forgets others if there are too many.
 func (c *Cache) add(e *cacheEntry) {
 	c.byKey[e.key] = e
 	c.entries = append(c.entries, e)
@@ -186,7 +186,7 @@ func (c *Cache) forget(old func(*cacheEntry) bool) {
 	c.entries = kept
 }
 
-// due says whether an answer is missing or has served its time.
+// due reports whether an answer is missing or has served its time.
 func (c *Cache) due(e *cacheEntry, now time.Time) bool {
 	if e.when.IsZero() {
 		return true

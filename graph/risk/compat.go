@@ -8,11 +8,11 @@ package risk
 //
 // MaxBytes holds all the same.
 
-// sharesVerdicts says whether risks of one name have one verdict.
+// sharesVerdicts reports whether risks of one name have one verdict.
 func (e Evaluator) sharesVerdicts() bool { return e.ByName || e.Compat }
 
-// keepsAll says whether an update stays that a ClusterVersion cannot hold.
+// keepsAll reports whether an update stays that a ClusterVersion cannot hold.
 func (e Evaluator) keepsAll() bool { return e.Compat }
 
-// trustsNoRisks says whether an update without risks is recommended.
+// trustsNoRisks reports whether an update without risks is recommended.
 func (e Evaluator) trustsNoRisks() bool { return e.Compat }

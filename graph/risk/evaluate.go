@@ -40,8 +40,8 @@ type Evaluator struct {
 	ByName bool
 	// MaxBytes bounds the lists together, in bytes of JSON and with what
 	// [ConditionalUpdateRisks] makes of them; zero means 1 MiB. Longer lists get
-	// shorter messages, and where that is not enough, the lowest versions go.
-	// Below zero nothing fits.
+	// shorter messages, and if that is not enough, the lowest versions go. Below
+	// zero nothing fits.
 	MaxBytes int
 	// Compat judges as the cluster-version operator does: by name; an update
 	// without risks is recommended, and so is one whose rules are all of unknown
@@ -68,7 +68,7 @@ type Evaluation struct {
 	Dropped []graph.Dropped
 }
 
-// Verdict says whether a risk applies to the cluster.
+// Verdict reports whether a risk applies to the cluster.
 type Verdict struct {
 	Risk     configv1.ConditionalUpdateRisk `json:"risk"`    // without conditions
 	Applies  metav1.Condition               `json:"applies"` // type Applies
@@ -144,7 +144,7 @@ func (e Evaluator) Evaluate(ctx context.Context, available []configv1.Release, c
 }
 
 // publishable brings an update whose risks [graph.Graph.Updates] let pass into a form
-// that a ClusterVersion can hold: with the rules that the API has. The error says
+// that a ClusterVersion can hold: with the rules that the API has. The error explains
 // why there is none.
 func (e Evaluator) publishable(c *configv1.ConditionalUpdate) error {
 	if e.keepsAll() {
@@ -175,8 +175,8 @@ func publicRules(rules []configv1.ClusterCondition) []configv1.ClusterCondition 
 	return public
 }
 
-// drop says that an update is in neither list. Its caller removes it from
-// both: a release whose risks cannot be told is not available either.
+// drop reports that an update is in neither list. Its caller removes it from both:
+// a release whose risks cannot be told is not available either.
 func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause graph.DropCause, err error) {
 	r.Dropped = append(r.Dropped, graph.Dropped{Release: c.Release, Risks: c.Risks, Cause: cause, Err: err})
 }

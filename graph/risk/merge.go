@@ -137,11 +137,11 @@ func riskDiff(a, b configv1.ConditionalUpdateRisk) string {
 	return strings.Join(lines, "\n")
 }
 
-// Merge puts risks from the cluster onto updates as retrieved. A target
-// without conditions becomes conditional; one that is conditional gains the
-// risk. The conditional updates come in ascending order of versions, their
-// risks by name, also where there is nothing to merge. Errors are joined; the
-// result is to be used regardless. The inputs are not changed.
+// Merge puts risks from the cluster onto updates as retrieved. A target without
+// conditions becomes conditional; one that is conditional gains the risk. The
+// conditional updates come in ascending order of versions, their risks by name,
+// also if there is nothing to merge. Errors are joined; the result is to be used
+// regardless. The inputs are not changed.
 func Merge(available []configv1.Release, conditional []configv1.ConditionalUpdate, r Set) ([]configv1.Release, []configv1.ConditionalUpdate, error) {
 	var errs []error
 	known := map[string]configv1.ConditionalUpdateRisk{}
@@ -305,8 +305,8 @@ func TargetVersions(available []configv1.Release, conditional []configv1.Conditi
 }
 
 // ConditionalUpdateRisks lists the risks of all updates for
-// status.conditionalUpdateRisks: one per name, the first, sorted by name. Where
-// there are more than the 500 that it can hold, those of the first updates stay.
+// status.conditionalUpdateRisks: one per name, the first, sorted by name. If there
+// are more than the 500 that it can hold, those of the first updates stay.
 func ConditionalUpdateRisks(conditional []configv1.ConditionalUpdate) []configv1.ConditionalUpdateRisk {
 	var all []configv1.ConditionalUpdateRisk
 	seen := map[string]bool{}

@@ -40,9 +40,9 @@ const (
 // Prometheus asks the HTTP API of a Prometheus or Thanos. It is a
 // [graph.RiskMatcher] and an [AlertSource]. Requests are GET, since the proxy before
 // a cluster's monitoring asks for more rights for POST. The zero value asks the
-// monitoring of the cluster that it runs in. Set its fields before the first
-// use; after that it is safe for concurrent use. It must not be copied. Wrap it
-// in a [Cache] where it judges risks again and again.
+// monitoring of the cluster that it runs in. Set its fields before the first use;
+// after that it is safe for concurrent use. It must not be copied. Wrap it in a
+// [Cache] if it judges risks again and again.
 //
 // Redirects are not followed, so that the token stays with its server.
 type Prometheus struct {
@@ -177,7 +177,7 @@ const (
 )
 
 // Firing returns the alerts that are pending or firing. Errors are as those of
-// [Prometheus.Query], and begin with "reading alerts".
+// [Prometheus.Query], and start with "reading alerts".
 func (p *Prometheus) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 	var alerts []clusterapi.Alert
 	err := p.get(ctx, "reading alerts", "alerts", nil, func(answer, _ []byte) (err error) {
@@ -204,7 +204,7 @@ func (p *Prometheus) CloseIdleConnections() {
 }
 
 // get asks an endpoint of the API and has the answer and its data decoded. Its errors
-// begin with what it is doing.
+// start with what it is doing.
 func (p *Prometheus) get(
 	ctx context.Context, doing, endpoint string, query url.Values, decode func(answer, data []byte) error,
 ) error {
@@ -332,7 +332,7 @@ func (p *Prometheus) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// addressError says that the endpoint is not known.
+// addressError reports that the endpoint is not known.
 type addressError struct{ err error }
 
 func (e *addressError) Error() string { return fmt.Sprintf("failure determine thanos IP: %v", e.err) }

@@ -41,11 +41,11 @@ type Wanted struct {
 	Version string
 	// Accepted are the names of the risks that are accepted, in any order.
 	Accepted []string
-	// RisksChanged says that a source of risks in the cluster has news.
+	// RisksChanged reports that a source of risks in the cluster has news.
 	RisksChanged bool
 }
 
-// sameQuestion says whether the same graph answers both.
+// sameQuestion reports whether the same graph answers both.
 func (w Wanted) sameQuestion(o Wanted) bool {
 	return w.sameService(o) && w.Architecture == o.Architecture && w.Version == o.Version
 }
@@ -76,8 +76,8 @@ func sameNames(a, b []string) bool {
 type Retrieval struct {
 	// Attempted is the time of the last fetch, zero for none.
 	Attempted time.Time
-	// Changed is when a fetch last succeeded or the question changed. Where it
-	// is a day ago, a failure clears what is known.
+	// Changed is when a fetch last succeeded or the question changed. If it is a
+	// day ago, a failure clears what is known.
 	Changed time.Time
 	// Asked is the question of the last fetch.
 	Asked Wanted
@@ -92,17 +92,17 @@ type Retrieval struct {
 	Remembered []configv1.ConditionalUpdate
 }
 
-// FetchPlan says what to do now.
+// FetchPlan describes what to do now.
 type FetchPlan struct {
 	// Fetch says to retrieve the graph. Reevaluate says to judge the risks of
 	// the lists that are known again; it goes without Fetch, after which they
 	// are judged anyway.
 	Fetch      bool
 	Reevaluate bool
-	// KeepOnFailure says that what is known outlives a fetch that fails
-	// because the service is out of reach or answers nonsense.
+	// KeepOnFailure reports that what is known outlives a fetch that fails because
+	// the service is out of reach or answers nonsense.
 	KeepOnFailure bool
-	// Next is when the interval is over, where there is nothing to fetch.
+	// Next is when the interval is over, if there is nothing to fetch.
 	Next time.Time
 }
 
@@ -122,7 +122,7 @@ func (r *Retrieval) Plan(w Wanted, interval time.Duration, now time.Time) FetchP
 	return FetchPlan{Reevaluate: again, Next: r.Attempted.Add(interval)}
 }
 
-// Undecided says whether a conditional update has no verdict of True or False,
+// Undecided reports whether a conditional update has no verdict of True or False,
 // so that another look after RecheckAfter may help.
 func (r *Retrieval) Undecided() bool {
 	if r.Updates == nil {
@@ -164,9 +164,9 @@ func (r *Retrieval) Fetched(w Wanted, p FetchPlan, u *graph.Updates, err error, 
 	r.Updates, r.Evaluation, r.Remembered = nil, nil, nil
 }
 
-// Evaluate judges the lists as retrieved, with what risks the merge adds; nil
-// adds none. Transition times go on from the judgement before. Where nothing
-// is known it does nothing.
+// Evaluate judges the lists as retrieved, with what risks the merge adds; nil adds
+// none. Transition times continue from the judgement before. If nothing is known it
+// does nothing.
 func (r *Retrieval) Evaluate(ctx context.Context, e Evaluator, merge func(available []configv1.Release, conditional []configv1.ConditionalUpdate) ([]configv1.Release, []configv1.ConditionalUpdate), now time.Time) {
 	if r.Updates == nil {
 		return

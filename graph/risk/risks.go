@@ -24,7 +24,7 @@ type RiskSource interface {
 // AlertSource returns the alerts that are active. It must be safe for concurrent
 // use.
 type AlertSource interface {
-	// Firing returns the alerts that are pending or firing. The error says why
+	// Firing returns the alerts that are pending or firing. The error explains why
 	// they cannot be read.
 	Firing(ctx context.Context) ([]clusterapi.Alert, error)
 }

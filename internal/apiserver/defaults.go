@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Fill returns a copy of an object of a built-in kind with its defaults. Objects
-// of other kinds, and those for which there are none, come back as they are. It
-// does not change obj. A value that is not of its type is left alone.
+// Fill returns a copy of an object of a built-in kind with its defaults. Objects of
+// other kinds, and those for which there are none, return as they are. It does not
+// change obj. A value that is not of its type is left alone.
 func Fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	gk := obj.GroupVersionKind().GroupKind()
 	fill, ok := kinds[gk]
@@ -71,8 +71,8 @@ const (
 // object is a map of a JSON tree that is being filled in.
 type object map[string]any
 
-// set gives a field its default where it is absent or null, and where it is the
-// empty text and the default another one. Maps and lists are copied.
+// set gives a field its default if it is absent or null, and if it is the empty
+// text and the default another. Maps and lists are copied.
 func (o object) set(name string, value any) {
 	if have := o[name]; have == nil || have == "" && isText(value) {
 		o[name] = runtime.DeepCopyJSONValue(value)
@@ -84,7 +84,7 @@ func isText(v any) bool {
 	return ok
 }
 
-// number gives a field its default where it is absent or 0.
+// number gives a field its default if it is absent or 0.
 func (o object) number(name string, value int64) {
 	switch o[name] {
 	case nil, int64(0), float64(0):
@@ -92,7 +92,7 @@ func (o object) number(name string, value int64) {
 	}
 }
 
-// list gives a field its default where it is absent or an empty list.
+// list gives a field its default if it is absent or an empty list.
 func (o object) list(name string, items ...any) {
 	have, isList := o[name].([]any)
 	if o[name] == nil || isList && len(have) == 0 {

@@ -19,7 +19,7 @@ func Kind(definition map[string]any) schema.GroupKind {
 }
 
 // Of returns the openAPIV3Schema of a served version of a CustomResourceDefinition.
-// It is nil if there is none, or if the definition keeps all unknown fields.
+// It is nil if absent, or if the definition keeps all unknown fields.
 func Of(definition map[string]any, version string) map[string]any {
 	spec, _ := definition["spec"].(map[string]any)
 	if spec["preserveUnknownFields"] == true {

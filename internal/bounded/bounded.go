@@ -1,5 +1,5 @@
-// Package bounded cuts texts and lists that come from outside to a size that
-// a condition, an event or an error can carry, and says what it left out.
+// Package bounded cuts texts and lists that come from outside to a size that a
+// condition, an event or an error can carry, and reports what it left out.
 package bounded
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s where it has at most limit bytes. Otherwise it returns the
-// longest beginning of s that ends between two characters and still leaves
-// room for a note of how many bytes are missing. The result never has more
-// than limit bytes; where not even the note fits, it is the beginning alone.
+// Text returns s if it has at most limit bytes. Otherwise it returns the longest
+// beginning of s that ends between two characters and still leaves room for a note
+// of how many bytes are missing. The result never has more than limit bytes; where
+// not even the note fits, it is the beginning alone.
 func Text(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -28,10 +28,9 @@ func Text(s string, limit int) string {
 	return kept + note(len(s)-len(kept))
 }
 
-// Join joins items with sep like strings.Join where the result has at most
-// limit bytes. Otherwise it joins the first items that fit together with a
-// note of how many more there are. Where not even one fits, it says how many
-// there are.
+// Join joins items with sep like strings.Join where the result has at most limit
+// bytes. Otherwise it joins the first items that fit together with a note of how
+// many more there are. Where not even one fits, it reports how many there are.
 func Join(items []string, sep string, limit int) string {
 	size := 0
 	fit := 0 // how many items leave room for the note
@@ -77,8 +76,8 @@ func start(s string, limit int) string {
 // MaxQuoted is how many bytes of a text [Quote] repeats.
 const MaxQuoted = 512
 
-// Quote quotes a text from outside for an error, as %q does. Of one that is
-// longer than [MaxQuoted] it says how much is left out.
+// Quote quotes a text from outside for an error, as %q does. Of one that is longer
+// than [MaxQuoted] it reports how much is left out.
 func Quote[T string | []byte](text T) string {
 	return strconv.Quote(Text(string(text), MaxQuoted))
 }

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Stays reports whether a drain leaves a pod alone: those of an existing
-// DaemonSet, which would come back, and mirrors of static pods. All others go,
-// also those whose local data is lost and those that no controller creates again.
-// exists says whether a DaemonSet does; an error of it is returned, and such a
-// drain must not begin.
+// Stays reports whether a drain leaves a pod alone: those of an existing DaemonSet,
+// which would return, and mirrors of static pods. All others go, also those whose
+// local data is lost and those that no controller creates again. exists reports
+// whether a DaemonSet does; an error of it is returned, and such a drain must not
+// start.
 func Stays(p *corev1.Pod, exists func(daemonSet types.NamespacedName) (bool, error)) (bool, error) {
 	finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	c := metav1.GetControllerOfNoCopy(p)

@@ -16,7 +16,7 @@ import (
 )
 
 // Selector returns what a budget selects in its namespace: nothing where its
-// selector is absent or invalid, every pod where it is empty.
+// selector is absent or invalid, every pod if it is empty.
 func Selector(b *policyv1.PodDisruptionBudget) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
@@ -25,8 +25,8 @@ func Selector(b *policyv1.PodDisruptionBudget) labels.Selector {
 	return selector
 }
 
-// Free reports whether a pod may be evicted whatever budgets say: it has ended,
-// has not begun, or is on its way already.
+// Free reports whether a pod may be evicted whatever budgets say: it has ended, has
+// not started, or is on its way already.
 func Free(p *corev1.Pod) bool {
 	switch p.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
@@ -35,11 +35,11 @@ func Free(p *corev1.Pod) bool {
 	return p.DeletionTimestamp != nil
 }
 
-// Decide says what an API server does when it is asked to evict a pod. budgets
+// Decide describes what an API server does when it is asked to evict a pod. budgets
 // are those of the pod's namespace. With an error it refuses: one that
-// apierrors.IsTooManyRequests recognises means "not now"; [Refusal] reads it.
-// Else the pod goes, and takes one disruption from the budget that is returned:
-// see [Spend]. nil means that it takes none.
+// apierrors.IsTooManyRequests recognises means "not now"; [Refusal] reads it. Else
+// the pod goes, and takes one disruption from the budget that is returned: see
+// [Spend]. nil means that it takes none.
 func Decide(p *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (*policyv1.PodDisruptionBudget, error) {
 	if Free(p) {
 		return nil, nil
@@ -99,7 +99,7 @@ func AtOnce(b *policyv1.PodDisruptionBudget) int {
 // maxDisrupted is how many evictions may be unconfirmed at once.
 const maxDisrupted = 2000
 
-// refuse says why a budget allows no disruption now.
+// refuse explains why a budget allows no disruption now.
 func refuse(b *policyv1.PodDisruptionBudget) error {
 	s := &b.Status
 	resource := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
@@ -122,8 +122,8 @@ func notNow(retryAfter int, cause string) error {
 	return err
 }
 
-// Refusal reads an eviction's error: the name of the budget that refuses it,
-// empty where it does not say, and what the server says about it.
+// Refusal reads an eviction's error: the name of the budget that refuses it, empty
+// if it does not say, and what the server says about it.
 func Refusal(err error) (budget, text string) {
 	cause, ok := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)
 	if !ok || cause.Message == "" {

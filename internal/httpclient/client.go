@@ -130,7 +130,7 @@ func (c *Client) Get(ctx context.Context, url string, header http.Header) (*Resp
 }
 
 // Do sends a request and reads the answer. Any status is an answer; the error
-// says that there was none, or that its body could not be read to the end.
+// reports that there was none, or that its body could not be read to the end.
 //
 // Errors: [*RequestError] when nothing was sent because the request cannot be
 // built; [*TimeoutError]; [*limit.LimitError] when the body or the redirects pass

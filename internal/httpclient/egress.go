@@ -33,8 +33,8 @@ func Proxy(httpProxy, httpsProxy, noProxy string) (func(*http.Request) (*url.URL
 	return func(r *http.Request) (*url.URL, error) { return proxyFor(r.URL) }, nil
 }
 
-// validProxy says whether a value is a URL of a proxy, or a host and port,
-// which stand for an http proxy.
+// validProxy reports whether a value is a URL of a proxy, or a host and port, which
+// stand for an http proxy.
 func validProxy(value string) bool {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || !strings.Contains(value, "://") {

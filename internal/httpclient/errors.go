@@ -18,13 +18,13 @@ func (e *TimeoutError) Error() string {
 // Unwrap returns Err.
 func (e *TimeoutError) Unwrap() error { return e.Err }
 
-// RequestError says that a request could not be built; nothing was sent.
+// RequestError reports that a request could not be built; nothing was sent.
 type RequestError struct{ Err error }
 
 func (e *RequestError) Error() string { return e.Err.Error() }
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// BodyError says that the body of a 2xx answer could not be read to its end.
+// BodyError reports that the body of a 2xx answer could not be read to its end.
 type BodyError struct {
 	StatusCode int
 	Status     string

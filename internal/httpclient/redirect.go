@@ -66,13 +66,13 @@ func (c *Client) checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameHost says whether two URLs lead to the same server. Going from a
-// scheme's default port to the other's (http to https) stays on it.
+// sameHost reports whether two URLs lead to the same server. Going from a scheme's
+// default port to the other's (http to https) stays on it.
 func sameHost(a, b *url.URL) bool {
 	return strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
-// sameOrigin says whether two URLs have the same scheme, host and port.
+// sameOrigin reports whether two URLs have the same scheme, host and port.
 func sameOrigin(a, b *url.URL) bool {
 	return strings.EqualFold(a.Scheme, b.Scheme) && sameHost(a, b)
 }

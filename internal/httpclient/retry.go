@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Retry says how often and when [Client.DoRetry] sends a request again. The
+// Retry describes how often and when [Client.DoRetry] sends a request again. The
 // zero value never does.
 type Retry struct {
 	// Max is how often a request is sent again after the first try.
@@ -76,7 +76,7 @@ func (r Retry) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// wait returns the time before retry n; ok is false where it is not worth it.
+// wait returns the time before retry n; ok is false if it is not worth it.
 func (r Retry) wait(n int, resp *Response) (wait time.Duration, ok bool) {
 	if resp != nil {
 		if after, asked := RetryAfter(resp.Header, r.Clock.Now()); asked {
@@ -100,7 +100,7 @@ func repeatable(r Request) bool {
 	return false
 }
 
-// isTransient says whether a failure may be over soon.
+// isTransient reports whether a failure may be over soon.
 func isTransient(resp *Response, err error) bool {
 	if err == nil {
 		return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable

@@ -3,5 +3,5 @@
 // Package israce tells tests whether the race detector is on.
 package israce
 
-// Enabled says that the race detector is on.
+// Enabled reports that the race detector is on.
 const Enabled = false

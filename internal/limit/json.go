@@ -41,7 +41,7 @@ func Cost(data []byte, v any) int64 {
 // are nested. For a text that is not JSON the numbers mean nothing.
 func Shape[T ~string | ~[]byte](text T) (values, depth int64) {
 	var level int64
-	begins := true // the next token begins a value
+	begins := true // the next token starts a value
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch c {
@@ -469,7 +469,7 @@ func (w *walker) text() (text []byte, ok bool) {
 	return nil, false
 }
 
-// textCost is what a string costs: a copy, and where it has escapes or broken
+// textCost is what a string costs: a copy, and if it has escapes or broken
 // characters what replacing these takes.
 func textCost(text []byte) int64 {
 	n := int64(len(text))

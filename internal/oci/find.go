@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-// Want says which image is wanted.
+// Want determines which image is wanted.
 type Want struct {
 	// Digest is an index's or an image's.
 	Digest string
@@ -136,8 +136,8 @@ func (f *finder) images(images, entries []Descriptor, depth int) ([]Descriptor, 
 	return images, nil
 }
 
-// isArtifact reports whether an entry is about another one, such as an
-// attestation, and no image.
+// isArtifact reports whether an entry is about another, such as an attestation, and
+// no image.
 func isArtifact(d Descriptor) bool {
 	switch d.ArtifactType {
 	case "", "application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json":

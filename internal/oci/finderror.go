@@ -35,7 +35,7 @@ type PlatformError struct {
 	Platform Platform
 	// Matching is how many images are made for it: 0, or 2 and more.
 	Matching int
-	// Available says which images there are: platform and digest.
+	// Available determines which images there are: platform and digest.
 	Available []string
 }
 
@@ -74,8 +74,8 @@ func describe(d Descriptor) string {
 	return bounded.Text(s, bounded.MaxQuoted)
 }
 
-// printable returns a text from outside for people, bounded, and quoted where it
-// would be hard to read.
+// printable returns a text from outside for people, bounded, and quoted if it would
+// be hard to read.
 func printable(s string) string {
 	quoted := bounded.Quote(s)
 	if quoted == `"`+s+`"` {

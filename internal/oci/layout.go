@@ -350,7 +350,7 @@ func (storage) entries(l *Layout) ([]Descriptor, error) {
 	return out, nil
 }
 
-// link returns the digest in a file; "" if there is none.
+// link returns the digest in a file; "" if absent.
 func (l *Layout) link(name string) string {
 	f, err := regular.Open(l.fsys, name)
 	if err != nil {

@@ -39,7 +39,7 @@ type Limits struct {
 	KeptSize int64
 }
 
-// complete returns the limits with defaults in place of zeros. The error says
+// complete returns the limits with defaults in place of zeros. The error reports
 // which field is negative.
 func (l Limits) complete() (Limits, error) {
 	if err := options.NonNegative(l); err != nil {

@@ -192,8 +192,8 @@ func (t *tree) get(name string) *node {
 	return n
 }
 
-// dir returns the directory with a clean name, made where it is missing. With
-// info, it is an entry of the layer: it takes the place of what is none.
+// dir returns the directory with a clean name, made if it is missing. With info, it
+// is an entry of the layer: it takes the place of what is none.
 func (t *tree) dir(name string, info *node) (*node, error) {
 	n := t.root
 	if name == "." {

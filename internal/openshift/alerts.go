@@ -99,7 +99,7 @@ func (a *Alert) Description() string {
 // Runbook returns the alert's runbook_url, or [NoRunbook].
 func (a *Alert) Runbook() string { return cmp.Or(a.Annotations["runbook_url"], NoRunbook) }
 
-// Message says that the alert fires and why to look at it. With budget it names
+// Message reports that the alert fires and why to look at it. With budget it names
 // the budget that the alert is about.
 func (a *Alert) Message(why string, budget bool) string {
 	text := a.Labels["severity"] + " alert " + a.Name() + " " + a.State + ", " + why + ". "

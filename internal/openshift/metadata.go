@@ -78,7 +78,7 @@ func DecodeMetadata(data []byte) (*Metadata, error) {
 type KnownMetadata struct {
 	// URL describes the release; empty when it is not given.
 	URL string
-	// Multi says that the release holds images of several architectures.
+	// Multi reports that the release holds images of several architectures.
 	Multi bool
 	// Channels are sorted; nil when none are given.
 	Channels []string

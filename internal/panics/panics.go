@@ -21,15 +21,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("panic: %v", e.Value)
 }
 
-// Unwrap returns the value of the panic where that is an error.
+// Unwrap returns the value of the panic if that is an error.
 func (e *Error) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
 // Catch calls f and returns its error, or an *Error where f panicked. A
-// runtime.Goexit in f still ends the calling goroutine; use Isolate where
-// that must not happen.
+// runtime.Goexit in f still ends the calling goroutine; use Isolate if that must
+// not happen.
 func Catch(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -113,7 +113,7 @@ func Name(step string) string {
 	return ""
 }
 
-// bracketEnd is where the bracket that s begins with ends: not within a quoted
+// bracketEnd is where the bracket that s starts with ends: not within a quoted
 // text.
 func bracketEnd(s string) int {
 	quoted := false

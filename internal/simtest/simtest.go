@@ -1,6 +1,6 @@
 // Package simtest runs deterministic simulation tests: the same run under many
 // seeds, each with faults of its own. A seed that fails is shrunk to the faults
-// that it takes, and the failure says how to play it again.
+// that it takes, and the failure reports how to play it again.
 package simtest
 
 import (
@@ -37,9 +37,9 @@ const (
 	raced    = 20
 )
 
-// Run is one run of a test under a seed. It returns the faults that took place
-// and what was found wrong. only, if not nil, are the faults that may take
-// place. Runs of different seeds go on at the same time.
+// Run is one run of a test under a seed. It returns the faults that took place and
+// what was found wrong. only, if not nil, are the faults that may take place. Runs
+// of different seeds continue at the same time.
 type Run func(seed uint64, only map[string]bool) (faults []string, err error)
 
 // Test plays run under the seeds that Variable names. share is the part of the

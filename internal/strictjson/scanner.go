@@ -40,7 +40,7 @@ var ErrSyntax = errors.New("invalid JSON")
 // costKey is what a key of an object with many takes beyond its text, in bytes.
 const costKey = 64
 
-// TypeError says that a value has another type than its place wants.
+// TypeError reports that a value has another type than its place wants.
 func (s *Scanner) TypeError(want string) error {
 	kind := s.Kind()
 	if kind == "" {
@@ -381,7 +381,7 @@ type keySet struct {
 	many map[string]struct{}
 }
 
-// add says whether the key was there already.
+// add reports whether the key was there already.
 func (k *keySet) add(key []byte) bool {
 	if k.many != nil {
 		if _, ok := k.many[string(key)]; ok {

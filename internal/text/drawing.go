@@ -15,7 +15,7 @@ type Drawing struct {
 	Remark string
 	Nodes  []Node
 	Edges  []Edge
-	// Prefix begins the nodes' identifiers in Mermaid, a letter.
+	// Prefix starts the nodes' identifiers in Mermaid, a letter.
 	Prefix string
 	// Down draws from top to bottom in Mermaid, not from left to right.
 	Down bool

@@ -38,7 +38,7 @@ func Plural(n int, thing string) string {
 // Indent moves all lines of a text but the first to the right by two columns.
 func Indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
-// Wrap breaks a text into lines of at most so many characters, between words where it
+// Wrap breaks a text into lines of at most so many characters, between words if it
 // can. Spaces and line feeds only separate words.
 func Wrap(s string, width int) []string {
 	var lines []string
@@ -60,16 +60,16 @@ func Wrap(s string, width int) []string {
 
 // Table aligns cells into columns, as text/tabwriter does: all texts of a row but
 // the last are cells, and a column is what consecutive rows have at one index. A
-// line feed in a text begins a row.
+// line feed in a text starts a row.
 type Table struct{ w *tabwriter.Writer }
 
-// NewTable begins a table. Columns are at least width wide, and gap wider than
+// NewTable starts a table. Columns are at least width wide, and gap wider than
 // their texts.
 func NewTable(out io.Writer, width, gap int) Table {
 	return Table{tabwriter.NewWriter(out, width, 1, gap, ' ', 0)}
 }
 
-// cell keeps out of a cell what would be its border, or would begin a text without
+// cell keeps out of a cell what would be its border, or would start a text without
 // any.
 var cell = strings.NewReplacer("\t", " ", "\v", " ", "\xff", "\uFFFD")
 
@@ -84,7 +84,7 @@ func (t Table) Row(texts ...string) {
 	io.WriteString(t.w, "\n")
 }
 
-// Flush writes the table. Its error may be ignored if the table was begun on a
+// Flush writes the table. Its error may be ignored if the table was started on a
 // [Writer], which remembers it.
 func (t Table) Flush() error { return t.w.Flush() }
 
@@ -95,7 +95,7 @@ type Writer struct {
 	err error
 }
 
-// NewWriter returns a writer on another one.
+// NewWriter returns a writer on another.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
 // Write writes, unless that has failed before. Its error is the first one.

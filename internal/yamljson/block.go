@@ -134,7 +134,7 @@ func (d *Decoder) mappingValue(col, depth int) (int32, bool) {
 }
 
 // sequence reads a block sequence at column col; pos is at its first dash.
-// inMapping says that it stands at the column of the mapping around it, whose
+// inMapping reports that it stands at the column of the mapping around it, whose
 // next key ends it.
 func (d *Decoder) sequence(col, depth int, inMapping bool) (int32, bool) {
 	if d.tooDeep(depth) {

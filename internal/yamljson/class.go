@@ -37,9 +37,9 @@ func allPrintable(word uint64) bool {
 	return ((word-ones*0x20)|(word+ones)|word)&high == 0
 }
 
-// cleanRune returns the length of the character of several bytes that data
-// begins with, 0 if it is not accepted: broken UTF-8, controls, line and
-// paragraph separators, byte order marks and what YAML forbids.
+// cleanRune returns the length of the character of several bytes that data starts
+// with, 0 if it is not accepted: broken UTF-8, controls, line and paragraph
+// separators, byte order marks and what YAML forbids.
 func cleanRune(data []byte) int {
 	r, n := utf8.DecodeRune(data)
 	switch {

@@ -121,10 +121,10 @@ func Clean(data []byte) bool {
 	return true
 }
 
-// Decode converts one document, which ends with a line end and may begin with
-// a line "---". All its characters must be [Clean]. text is its JSON form: a
-// map, or nil for an empty document; it is valid until the next call. ok is
-// false for a document that needs the slow way.
+// Decode converts one document, which ends with a line end and may start with a
+// line "---". All its characters must be [Clean]. text is its JSON form: a map, or
+// nil for an empty document; it is valid until the next call. ok is false for a
+// document that needs the slow way.
 func (d *Decoder) Decode(doc string) (text []byte, ok bool) {
 	d.nodes = append(d.nodes[:0], node{})
 	if doc == "" || doc[len(doc)-1] != '\n' {

@@ -83,8 +83,8 @@ func textHeap[T string | []byte](text T) int64 {
 	return heap
 }
 
-// MayBegin counts the characters of a YAML document behind which a value can
-// begin, and so bounds how many it has without aliases.
+// MayBegin counts the characters of a YAML document behind which a value can start,
+// and so bounds how many it has without aliases.
 func MayBegin[T string | []byte](text T) int {
 	n := 1
 	flow := !utf8Valid(text) // of another encoding any character counts
@@ -146,7 +146,7 @@ func mayAlias[T string | []byte](text T) int {
 	return 0
 }
 
-// mayName reports whether the character at i may begin an anchor or alias: a
+// mayName reports whether the character at i may start an anchor or alias: a
 // character of a name follows, and none of a word is before it.
 func mayName[T string | []byte](text T, i int) bool {
 	return i+1 < len(text) && (isName(text[i+1]) || text[i+1] >= utf8.RuneSelf) && (i == 0 || !isName(text[i-1]) && text[i-1] != text[i])

@@ -38,7 +38,7 @@ func resolve(s string) (k kind, num int64, str string, ok bool) {
 	return kindString, 0, s, true
 }
 
-// resolveNumber resolves what begins as a number does. Dates stay strings.
+// resolveNumber resolves what starts as a number does. Dates stay strings.
 func resolveNumber(s string) (k kind, num int64, str string, ok bool) {
 	if n, ok := decimal(s); ok {
 		return kindInt, n, "", true

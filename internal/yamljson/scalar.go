@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// plainStart reports whether c, followed by next, begins a plain scalar that is
+// plainStart reports whether c, followed by next, starts a plain scalar that is
 // read here. Some that YAML allows are refused.
 func plainStart(c, next byte) bool {
 	switch c {

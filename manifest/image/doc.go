@@ -34,8 +34,8 @@
 // The digest in the pull spec of the wanted release, and nothing else. It is an
 // index's, from which Options.Platform chooses, or an image's. What has another
 // digest is refused. The index names its images by digest and size, the image its
-// layers, and each is compared with its name before anything is made of it; what
-// came of layers that turn out to be others is dropped. Names of repositories and
+// layers, and each is compared with its name before anything is made of it; the
+// result of layers that turn out to be others is dropped. Names of repositories and
 // tags do not matter: a mirror has others.
 //
 // # What comes of it

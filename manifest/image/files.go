@@ -26,8 +26,8 @@ type Image struct {
 }
 
 // Resolve returns a pull spec with the digest that the source has for the tag of
-// another one; one that has a digest stays as it is. Nothing verifies which digest a
-// tag has. Errors are those of reading, [*LimitError], and of a pull spec that has
+// another; one that has a digest stays as it is. Nothing verifies which digest a tag
+// has. Errors are those of reading, [*LimitError], and of a pull spec that has
 // neither.
 func (s *Source) Resolve(ctx context.Context, pullSpec string) (string, error) {
 	ref, err := imageref.Parse(pullSpec)

@@ -15,8 +15,7 @@ type Entry struct {
 	// Name is the reference name that the layout gives it, or its repository in a
 	// mirror, with its tag if it has one; may be empty.
 	Name string
-	// Platform is what it is made for; zero for an index, and where nothing
-	// says so.
+	// Platform is what it is made for; zero for an index, and if nothing says so.
 	Platform Platform
 	// Index reports that it is an index of images, which follow it.
 	Index bool

@@ -19,7 +19,7 @@ type Options struct {
 }
 
 // Limits bound what is read of images. A zero field means its default; a negative
-// one is an error. The fields are those of the table in the package's doc.
+// one is an error. docs/limits.md lists them.
 type Limits = oci.Limits
 
 // Platform is what an image is made for: its fields OS (empty: linux),

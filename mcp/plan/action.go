@@ -18,10 +18,10 @@ import (
 // updating operators, asking whether workloads are healthy, a hook. It is looked
 // up by name in [Options].Actions.
 //
-// Do is called until it says that it is done, and once more in a runner that takes
-// over while the step is under way: asking twice must do no harm. It may take
-// its time, as a job beside the runner, must return soon when ctx ends, and
-// waits by returning or with the function Sleep of package reconcile.
+// Do is called until it reports that it is done, and once more in a runner that
+// takes over while the step is under way: asking twice must do no harm. It may take
+// its time, as a job beside the runner, must return soon when ctx ends, and waits
+// by returning or with the function Sleep of package reconcile.
 //
 // An error fails the step; one that a server may not repeat, such as a
 // conflict or an overload that apierrors recognises, is tried again. A panic is an
@@ -46,9 +46,9 @@ type Call struct {
 	// Attempt counts the starts of the step, from 1, and Times the calls of this
 	// runner for it.
 	Attempt, Times int
-	// Cordoned says that the plan holds the step's node cordoned. The action must do
-	// nothing to the node while somebody has uncordoned it: the plan cordons it again,
-	// drains it again if it has drained it before, and calls the action again.
+	// Cordoned reports that the plan holds the step's node cordoned. The action must
+	// do nothing to the node while somebody has uncordoned it: the plan cordons it
+	// again, drains it again if it has drained it before, and calls the action again.
 	Cordoned bool
 	// API is the cluster.
 	API clusterapi.ClusterAPI
@@ -56,11 +56,11 @@ type Call struct {
 
 // Outcome is what an [Action] says.
 type Outcome struct {
-	// Done says that the action has nothing more to do.
+	// Done reports that the action has nothing more to do.
 	Done bool
-	// After is when to ask again where it is not done; zero means 10 s.
+	// After is when to ask again if it is not done; zero means 10 s.
 	After time.Duration
-	// Text says what it waits for.
+	// Text describes what it waits for.
 	Text string
 }
 
@@ -156,8 +156,8 @@ const (
 	actionAtMost = time.Minute
 )
 
-// act goes on with a step's action. done says that it has nothing more to do; job
-// is what is running; at is when to look again.
+// act continues with a step's action. done reports that it has nothing more to do;
+// job is what is running; at is when to look again.
 func (x *pass) act(s *Step, sp StepProgress) (done bool, why string, job *reconcile.Job, at time.Time, err error) {
 	if out, builtin, err := x.builtin(s); builtin {
 		if err != nil || out.Done {
@@ -238,7 +238,7 @@ func (x *pass) builtin(s *Step) (out Outcome, builtin bool, err error) {
 	return out, true, err
 }
 
-// confirmed says whether somebody has confirmed a step.
+// confirmed reports whether somebody has confirmed a step.
 func (x *pass) confirmed(s *Step) Outcome {
 	if x.rec.confirmed[s.ID] {
 		return Outcome{Done: true}

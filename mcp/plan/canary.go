@@ -33,8 +33,7 @@ type CanaryOptions struct {
 	// Groups are the new pools with their nodes. nil: they are sized by the
 	// fields below, and nodes are taken in the order in which their pool updates them.
 	Groups []Group
-	// Prefix begins the names of pools that are sized here; empty means
-	// workerpool.
+	// Prefix starts the names of pools that are sized here; empty means workerpool.
 	Prefix string
 	// Sizes are those of the pools, the canary first. nil: they follow from Window,
 	// NodeTime, MaxUnavailable and SparePercent.
@@ -53,11 +52,11 @@ type CanaryOptions struct {
 	// Starts are when the windows of the groups open, one each, and one more for nodes
 	// that are in no group; those after these are for what is left then. Window is how
 	// long they last. So long before the end as a node takes, pools that are not done are
-	// paused again; the next window continues with them. nil: there are no windows, and
-	// a group begins when the one before is done.
+	// paused again; the next window continues with them. nil: there are no windows, and a
+	// group starts when the one before is done.
 	Starts []time.Time
 	// Gate is the action that decides, after each group, whether the next one may
-	// begin; empty means health.
+	// start; empty means health.
 	Gate string
 	// KeepPools leaves the new pools and the nodes in them.
 	KeepPools bool
@@ -310,7 +309,7 @@ func (x *canary) validateStarts(groups int) {
 	}
 }
 
-// warnOfCanary says what the first group risks.
+// warnOfCanary describes what the first group risks.
 func (x *canary) warnOfCanary(g Group) {
 	n := len(x.nodes[x.o.Pool])
 	if spare := x.o.SparePercent * n / 100; len(g.Nodes) > max(spare, 1) {

@@ -17,9 +17,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// marked reads an object and the mark of this plan on it. u is nil where there is no
-// such object; it is shared. Another plan's mark is a failure, unless that plan
-// has ended.
+// marked reads an object and the mark of this plan on it. u is nil if there is no
+// such object; it is shared. Another plan's mark is a failure, unless that plan has
+// ended.
 func (x *pass) marked(gvk schema.GroupVersionKind, name string) (u *unstructured.Unstructured, m mark, err error) {
 	return x.markedAt(gvk, types.NamespacedName{Name: name})
 }
@@ -274,9 +274,9 @@ func (x *pass) leaveOut(s *Step, node, text string) {
 	x.emit(EventNodeGone, d, text, nil)
 }
 
-// elsewhere returns the pool that keeps a node from being moved, as somebody has put the node
-// there since the plan was made: with the labels of the step the node would be in two custom
-// pools, or in that one. It is empty if there is none.
+// elsewhere returns the pool that keeps a node from being moved, as somebody has put the
+// node there since the plan was made: with the labels of the step the node would be in two
+// custom pools, or in that one. It is empty if absent.
 func (s *Step) elsewhere(labels map[string]string, member *mcp.Membership) string {
 	moved := maps.Clone(labels)
 	maps.Copy(moved, s.Args.Add)
@@ -306,7 +306,7 @@ func hasLabels(n *corev1.Node, s *Step) bool {
 	return true
 }
 
-// arrived says why nodes are not in a pool yet, or the pool not updated.
+// arrived explains why nodes are not in a pool yet, or the pool not updated.
 func (x *pass) arrived(pool string, nodes []*corev1.Node) (why string, err error) {
 	p, err := x.v.pool(pool)
 	if err != nil {

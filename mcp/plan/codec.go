@@ -193,7 +193,7 @@ func wanted(t reflect.Type) string {
 	return "an object"
 }
 
-// checkFormat says what is wrong with a format version.
+// checkFormat describes what is wrong with a format version.
 func checkFormat(what string, version, newest int) error {
 	switch {
 	case version > newest:

@@ -37,7 +37,7 @@
 //	ApplyObject        object
 //
 // That a step is done is seen in the cluster, never assumed. A step whose end is
-// there before it begins is skipped: it was so without the plan, which then neither
+// there before it starts is skipped: it was so without the plan, which then neither
 // undoes it later nor puts it back. So a pool that was paused before the plan stays
 // paused, and a node that was cordoned stays cordoned.
 //
@@ -52,34 +52,34 @@
 //
 // # What is kept, and where
 //
-// The ConfigMap rollout-<id> has the plan, which may not be changed any more, and
-// its progress. Before anything is changed, what it was is recorded; the same
-// write that changes an object marks it with the annotations clusterupdate.github.io/plan
-// and clusterupdate.github.io/before. Each write is on condition that the object is still the
-// one that was read. So a runner may crash anywhere, and another one goes on.
+// The ConfigMap rollout-<id> has the plan, which may not be changed any more, and its
+// progress. Before anything is changed, what it was is recorded; the same write that
+// changes an object marks it with the annotations clusterupdate.github.io/plan and
+// clusterupdate.github.io/before. Each write is on condition that the object is still the
+// one that was read. So a runner may crash anywhere, and another continues.
 //
-// One runner at a time has the plan. It renews its claim every 30 s; another
-// one takes over when it has seen no renewal for two minutes of its own clock, at
-// once after a clean end, or where it is told to.
+// One runner at a time has the plan. It renews its claim every 30 s; another takes
+// over when it has seen no renewal for two minutes of its own clock, at once after
+// a clean end, or if it is told to.
 //
 // # Stopping
 //
-// [Options].Mode stops a plan, also one that nobody runs any more: [Hold]
-// leaves all as it is and says what that is, [Freeze] also pauses again what
-// the plan unpaused too early, [Restore] puts back what was before, where nobody
-// else has changed it since. Nothing rolls nodes back: those that were updated stay
-// updated. A step that failed undoes nothing either. A plan that was stopped, or
-// failed, continues with the mode [Resume].
+// [Options].Mode stops a plan, also one that nobody runs any more: [Hold] leaves
+// all as it is and reports what that is, [Freeze] also pauses again what the plan
+// unpaused too early, [Restore] puts back what was before, if nobody else has
+// changed it since. Nothing rolls nodes back: those that were updated stay updated.
+// A step that failed undoes nothing either. A plan that was stopped, or failed,
+// continues with the mode [Resume].
 //
 // When a plan has ended its marks are removed, and its record stays. [Uninstall]
 // removes all of both.
 //
 // # Drivers
 //
-// [Runner.Run] runs a plan live. [Runner.Process] gives its reconciler to any
-// driver of package reconcile: together with a rollout, or in virtual time. It never
-// waits inside a call. How long a step has been under way, and when something moved
-// in a pool last, is in the record; how often an action was called begins again.
+// [Runner.Run] runs a plan live. [Runner.Process] gives its reconciler to any driver
+// of package reconcile: together with a rollout, or in virtual time. It never waits
+// inside a call. How long a step has been under way, and when something moved in a
+// pool last, is in the record; how often an action was called starts again.
 //
 // Values without methods of their own are plain data: safe to read from many
 // goroutines at a time, not to change while others read.

@@ -19,7 +19,7 @@ const drainRetry = 5 * time.Second
 
 // drainState is how far a step is that drains a node.
 type drainState struct {
-	attempt *rollout.Drain // nil: the next one begins at next
+	attempt *rollout.Drain // nil: the next one starts at next
 	next    time.Time
 	why     string // pods are left
 }

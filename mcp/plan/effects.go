@@ -18,7 +18,7 @@ type effect struct {
 type effects struct {
 	all     []*effect
 	groups  map[string]string // by pool, the nodes that the plan moves to it
-	changes bool              // an update has begun, or a pool is unpaused
+	changes bool              // an update has started, or a pool is unpaused
 	updated map[string]bool   // nodes that an earlier step updates
 	window  string            // that is open
 }

@@ -24,7 +24,7 @@ var (
 	ErrTimeout = errors.New("the step's timeout has passed")
 )
 
-// StepError says which step of a plan failed, and why.
+// StepError determines which step of a plan failed, and why.
 type StepError struct {
 	Plan string
 	Step string
@@ -35,7 +35,7 @@ func (e *StepError) Error() string { return fmt.Sprintf("plan %s, step %s: %v", 
 
 func (e *StepError) Unwrap() error { return e.Err }
 
-// StalledError says that a step waited for pools in which nothing moved for
+// StalledError reports that a step waited for pools in which nothing moved for
 // long.
 type StalledError struct {
 	Pools []string

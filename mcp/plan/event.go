@@ -28,9 +28,9 @@ const (
 	EventLeft clusterapi.EventType = "Left"
 	// EventRestored: something is as it was before the plan.
 	EventRestored clusterapi.EventType = "Restored"
-	// EventPlanDone: the plan has ended; State says how.
+	// EventPlanDone: the plan has ended; State reports how.
 	EventPlanDone clusterapi.EventType = "PlanDone"
-	// EventError: something failed and is tried again; Err says what.
+	// EventError: something failed and is tried again; Err reports what.
 	EventError clusterapi.EventType = "Error"
 )
 

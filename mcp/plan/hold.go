@@ -73,7 +73,7 @@ func (x *pass) hold() (held bool, res reconcile.Result, err error) {
 	return true, res, x.store()
 }
 
-// holdNew begins a plan that has no record. A plan that has lost its record ends, but that
+// holdNew starts a plan that has no record. A plan that has lost its record ends, but that
 // what it changed can still be put back.
 func (x *pass) holdNew() (held bool, res reconcile.Result, err error) {
 	where := fmt.Sprintf("ConfigMap %s/%s", x.run.o.Namespace, recordName(x.plan.ID))
@@ -96,8 +96,8 @@ func (x *pass) holdNew() (held bool, res reconcile.Result, err error) {
 	return true, res, x.start()
 }
 
-// read reads the record. Where it is not the one that we wrote, it has to be
-// written before it counts: a reading may be old.
+// read reads the record. If it is not the one that we wrote, it has to be written
+// before it counts: a reading may be old.
 func (x *pass) read() error {
 	rec, err := readRecord(x.ctx, x.api, x.run.o.Namespace, x.plan.ID)
 	if apierrors.IsNotFound(err) {
@@ -118,7 +118,7 @@ func (x *pass) read() error {
 	return nil
 }
 
-// start begins the plan.
+// start starts the plan.
 func (x *pass) start() error {
 	x.rec = newRecord(x.run.o.Namespace, x.plan.ID, x.run.text)
 	x.apply()
@@ -127,7 +127,7 @@ func (x *pass) start() error {
 	return err
 }
 
-// apply makes the record ours, and says what is to become of the plan.
+// apply makes the record ours, and reports what is to become of the plan.
 func (x *pass) apply() {
 	p := &x.rec.Progress
 	p.Holder = x.holder
@@ -221,7 +221,7 @@ func (x *pass) mayTake() bool {
 	return x.read() == nil && x.rec != nil && x.rec.Progress.Holder == o.holder && x.rec.Progress.Renewed.Equal(o.renewed)
 }
 
-// verdict is how Run ends for a plan that does not go on.
+// verdict is how Run ends for a plan that does not continue.
 func (x *pass) verdict() error {
 	p := &x.rec.Progress
 	x.show()
@@ -253,7 +253,7 @@ func (x *pass) finish(err error) error {
 	return nil
 }
 
-// finishRun ends Run; other drivers go on.
+// finishRun ends Run; other drivers continue.
 func (x *pass) finishRun(err error) {
 	if end := x.run.end.Load(); end != nil {
 		(*end)(err)

@@ -73,12 +73,11 @@ func (x *pass) lookAtChecks(s *Step, sp StepProgress) (look, error) {
 	return l, nil
 }
 
-// recordFirst is the change of a step that begins when it is recorded that it
-// does.
+// recordFirst is the change of a step that starts when it is recorded that it does.
 func recordFirst() error { return nil }
 
-// lookAtAction calls the step's action. Where the step is an update of the
-// cluster, that is seen in the cluster, and the action only begins it.
+// lookAtAction calls the step's action. Where the step is an update of the cluster,
+// that is seen in the cluster, and the action only starts it.
 func (x *pass) lookAtAction(s *Step, sp StepProgress, l look) (look, error) {
 	if sp.State != stepRunning {
 		l.change = recordFirst

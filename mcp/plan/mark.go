@@ -31,7 +31,7 @@ const markFormat = 1
 // mark is what a plan notes on an object that it changed.
 type mark struct {
 	Version int `json:"version"`
-	// Created says that the plan made the object.
+	// Created reports that the plan made the object.
 	Created bool                 `json:"created,omitempty"`
 	Step    int                  `json:"step"` // that created it
 	Fields  map[string]markField `json:"fields,omitempty"`
@@ -205,7 +205,7 @@ func parsePointer(s string) []string {
 	return out
 }
 
-// valueAt returns a field's value, nil where there is none.
+// valueAt returns a field's value, nil if absent.
 func valueAt(u *unstructured.Unstructured, path []string) any {
 	v, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
 	return v

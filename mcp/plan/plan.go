@@ -40,17 +40,17 @@ type Step struct {
 	ID   string   `json:"id"`
 	Kind StepKind `json:"kind"`
 	Args Args     `json:"args,omitzero"`
-	// Needs must hold before a step that is not done begins, and each time before it
+	// Needs must hold before a step that is not done starts, and each time before it
 	// changes something; else the step fails.
 	Needs []Check `json:"needs,omitempty"`
-	// Done must hold before the next step begins, besides what Kind itself asks
+	// Done must hold before the next step starts, besides what Kind itself asks
 	// for. Its zero value asks for nothing.
 	Done Check `json:"done,omitzero"`
-	// Timeout is how long the step may take since it was started; zero: for
-	// ever, though waits for pools end as stalled where nothing moves.
+	// Timeout is how long the step may take since it was started; zero: for ever,
+	// though waits for pools end as stalled if nothing moves.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// OnFailure says what follows a failure: with Continue the next step begins. Stop,
-	// or empty, ends the plan and undoes nothing.
+	// OnFailure describes what follows a failure: with Continue the next step starts.
+	// Stop, or empty, ends the plan and undoes nothing.
 	OnFailure string `json:"onFailure,omitempty"`
 }
 
@@ -59,13 +59,13 @@ const (
 	continuePlan = "Continue"
 )
 
-// StepKind says what a step does.
+// StepKind describes what a step does.
 type StepKind string
 
 // The kinds of steps, with what makes each of them done.
 const (
-	// CheckAll asks all of Args.Checks, and the action where there is one. It
-	// fails when one does not hold, with a timeout only after that.
+	// CheckAll asks all of Args.Checks, and the action if there is one. It fails
+	// when one does not hold, with a timeout only after that.
 	CheckAll StepKind = "CheckAll"
 	// SetPaused pauses pools, or unpauses those of them that this plan paused.
 	SetPaused StepKind = "SetPaused"
@@ -109,7 +109,7 @@ const (
 	// Uncordon makes a node that this plan cordoned schedulable.
 	Uncordon StepKind = "Uncordon"
 	// Hook is an action of the caller's. Its failure stops the plan, and it is
-	// called again when the plan goes on.
+	// called again when the plan continues.
 	Hook StepKind = "Hook"
 	// Manual is done by a person, who confirms it: see [Confirm].
 	Manual StepKind = "Manual"
@@ -156,9 +156,9 @@ type Args struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 	// Checks are for CheckAll.
 	Checks []Check `json:"checks,omitempty"`
-	// Until is when a window closes. SetPaused and WaitPools that have not begun by
-	// then are skipped, SetPaused changes nothing more, and a wait under way ends as
-	// one whose timeout has passed.
+	// Until is when a window closes. SetPaused and WaitPools that have not started
+	// by then are skipped, SetPaused changes nothing more, and a wait under way ends
+	// as one whose timeout has passed.
 	Until *metav1.Time `json:"until,omitempty"`
 	// Text tells a person what to do.
 	Text string `json:"text,omitempty"`
@@ -167,7 +167,7 @@ type Args struct {
 	Object map[string]any `json:"object,omitempty"`
 }
 
-// action is the name of the step's action, empty where it has none.
+// action is the name of the step's action, empty if it has none.
 func (s *Step) action() string {
 	if s.Args.Action == "" && (s.Kind == UpdateCluster || s.Kind == UpdateOperators) {
 		return string(s.Kind)
@@ -181,7 +181,7 @@ func (s *Step) stops() bool { return s.OnFailure != continuePlan }
 // Check is a question about the cluster. The zero value asks nothing and always
 // holds.
 type Check struct {
-	// Kind says what is asked:
+	// Kind describes what is asked:
 	//
 	//	PoolsUpdated      as [WaitPools]
 	//	PoolsHealthy      none of the pools is Degraded

@@ -133,7 +133,7 @@ func (x *reconciler) poolOf(n *corev1.Node) string {
 	return x.member.Of(n.Labels).Primary
 }
 
-// Reconcile goes on with the plan as far as it can.
+// Reconcile continues with the plan as far as it can.
 func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 	if x.over && !x.dirty {
 		return reconcile.Result{}, nil

@@ -34,10 +34,10 @@ const (
 	StateFinished  State = "Finished"  // all steps are done
 )
 
-// Ended reports whether a plan goes on in no way.
+// Ended reports whether a plan continues in no way.
 func (s State) Ended() bool { return s == StateRestored || s == StateFinished }
 
-// stopped reports whether a plan goes on only when somebody says so.
+// stopped reports whether a plan continues only when somebody says so.
 func (s State) stopped() bool { return s == StateFailed || s == StateHeld || s == StateFrozen }
 
 // The states of a step; one that is not recorded is Pending.
@@ -110,7 +110,7 @@ type record struct {
 
 func recordName(id string) string { return "rollout-" + id }
 
-// newRecord is the record of a plan that begins.
+// newRecord is the record of a plan that starts.
 func newRecord(namespace, id string, plan []byte) *record {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(configMapKind)
@@ -281,10 +281,10 @@ func decodeConfirmed(text string) (map[string]bool, error) {
 	return out, nil
 }
 
-// Confirm says that a person has done a step of kind [Manual], or approves what
+// Confirm reports that a person has done a step of kind [Manual], or approves what
 // a [Gate] of action "approval" asks. It may be said before the step is reached.
-// namespace "" means openshift-config. It fails where the plan has no record or
-// no such step, and with the errors of the API.
+// namespace "" means openshift-config. It fails where the plan has no record or no
+// such step, and with the errors of the API.
 func Confirm(ctx context.Context, api clusterapi.ReadWriter, namespace, id, step string) error {
 	key := types.NamespacedName{Namespace: namespaceOr(namespace), Name: recordName(id)}
 	_, err := clusterapi.Modify(ctx, api, key, clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerRollout}, func(c *corev1.ConfigMap) error {

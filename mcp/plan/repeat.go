@@ -62,7 +62,7 @@ func (p Plan) fold() (jsonPlan, error) {
 	return out, nil
 }
 
-// repeats returns the steps for one node with which a list begins, with a placeholder for
+// repeats returns the steps for one node with which a list starts, with a placeholder for
 // the node, and the nodes for which the list repeats them.
 func repeats(steps []Step) (nodes []string, repeated []Step) {
 	node := steps[0].node()

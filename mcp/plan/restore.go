@@ -212,7 +212,7 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 
 // reboots returns why going from one state of an object to another makes nodes
 // drain and reboot, "" if it does not, and which fields do, by how their pointers
-// begin.
+// start.
 func (x *pass) reboots(now, next *unstructured.Unstructured) (fields, why string, err error) {
 	switch now.GroupVersionKind() {
 	case poolKind:

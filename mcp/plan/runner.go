@@ -23,10 +23,10 @@ import (
 
 // Options are the options of a [Runner].
 type Options struct {
-	// API is the cluster; required for Run. Where it is a [clusterapi.Watcher]
-	// too, events wake the runner early.
+	// API is the cluster; required for Run. If it is a [clusterapi.Watcher] too,
+	// events wake the runner early.
 	API clusterapi.ClusterAPI
-	// Plan is what to run; required. To go on with one that is in the cluster,
+	// Plan is what to run; required. To continue with one that is in the cluster,
 	// [Load] it; to stop one, a plan of its ID without steps will do.
 	Plan Plan
 	// Namespace is where the record is; empty means openshift-config.
@@ -61,7 +61,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Claim is what a runner does if another one has its plan. A runner that a driver of
+// Claim is what a runner does if another has its plan. A runner that a driver of
 // package reconcile has waits in any case, unless it takes over.
 type Claim string
 
@@ -80,7 +80,7 @@ const (
 )
 
 // Runner runs a plan: it brings the cluster from step to step, and keeps what it
-// needs to go on in the cluster. It is safe for concurrent use; Run fails while
+// needs to continue in the cluster. It is safe for concurrent use; Run fails while
 // it is running.
 type Runner struct {
 	o    Options
@@ -155,10 +155,10 @@ func (r *Runner) Progress() Progress {
 
 // Run runs the plan, or stops it, and returns when that has ended: nil when all
 // steps are done or the stop is complete, a [*StepError] when a step failed, and
-// [ErrPlanHeld], [ErrPlanChanged], [ErrPlanStopped] or an error of the record
-// when it may not go on. When ctx ends, which stops it between two calls of the
-// API, it gives the plan up to others and returns the cause. Other failures of
-// the API are tried again.
+// [ErrPlanHeld], [ErrPlanChanged], [ErrPlanStopped] or an error of the record when
+// it may not continue. When ctx ends, which stops it between two calls of the API,
+// it gives the plan up to others and returns the cause. Other failures of the API
+// are tried again.
 func (r *Runner) Run(ctx context.Context) error {
 	if r.o.API == nil {
 		return errors.New("plan: Options.API is required")

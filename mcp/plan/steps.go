@@ -97,14 +97,15 @@ type look struct {
 	more []reconcile.Watch
 	// change makes the next change; nil: only waiting helps.
 	change func() error
-	// again says that there are changes left after it.
+	// again reports that there are changes left after it.
 	again bool
-	// writes says that the step is of the kind that changes fields: done at the
+	// writes reports that the step is of the kind that changes fields: done at the
 	// first look, it is skipped.
 	writes bool
 	// skipped is why the step is left out; empty if it is not.
 	skipped string
-	// restart says that an earlier step is to be done again before this one continues.
+	// restart reports that an earlier step is to be done again before this one
+	// continues.
 	restart bool
 	// wait names the pools whose standstill ends the step.
 	wait []string
@@ -113,7 +114,7 @@ type look struct {
 // pace is the time between two changes, in which the cluster's caches catch up.
 const pace = time.Second
 
-// step goes on with one step.
+// step continues with one step.
 func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error) {
 	sp := x.rec.Progress.Steps[s.ID]
 	if s.closed(x.now) && (sp.State != stepRunning || s.Kind == SetPaused) { // also one that a crash cut short
@@ -225,7 +226,7 @@ func (x *pass) begin(s *Step, sp StepProgress) (StepProgress, error) {
 	return sp, nil
 }
 
-// needs asks what must hold before a step begins, and before it changes anything.
+// needs asks what must hold before a step starts, and before it changes anything.
 func (x *pass) needs(s *Step, sp StepProgress, l look) error {
 	if l.change == nil && len(l.jobs) == 0 && sp.State == stepRunning {
 		return nil
@@ -242,7 +243,7 @@ func (x *pass) needs(s *Step, sp StepProgress, l look) error {
 	return nil
 }
 
-// overdue says that a step has taken too long.
+// overdue reports that a step has taken too long.
 func (x *pass) overdue(s *Step, sp StepProgress, l look) error {
 	if d := s.Timeout.Duration; d > 0 && x.now.Sub(sp.Started) >= d {
 		return &failure{err: late(d.String(), l.why), sure: true}
@@ -321,7 +322,7 @@ func (x *pass) stepDone(s *Step, sp StepProgress, l look) error {
 	return nil
 }
 
-// stepFailed records a failure. done says that the plan goes on all the same.
+// stepFailed records a failure. done reports that the plan continues all the same.
 func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, _ error) {
 	if f := new(failure); errors.As(err, &f) {
 		err = f.err

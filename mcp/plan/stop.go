@@ -55,7 +55,7 @@ func (m Mode) ended() State {
 	return StateHeld
 }
 
-// Report says what a stop found. Of each list the first 100 are kept.
+// Report describes what a stop found. Of each list the first 100 are kept.
 type Report struct {
 	// Restored is as it was before the plan.
 	Restored []Item `json:"restored,omitempty"`
@@ -125,7 +125,7 @@ func (t touched) first() int {
 }
 
 // fields are the pointers of the fields that still have the plan's value and had another
-// one before, and of those that somebody else has changed since.
+// before, and of those that somebody else has changed since.
 func (t touched) fields() (ours, others []string) {
 	for _, p := range slices.Sorted(maps.Keys(t.Fields)) {
 		f := t.Fields[p]

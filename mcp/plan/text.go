@@ -116,7 +116,7 @@ func (s *Step) notes(sp StepProgress) []string {
 	return out
 }
 
-// describe says what a step does.
+// describe describes what a step does.
 func (s *Step) describe() string {
 	a := &s.Args
 	switch s.Kind {

@@ -48,7 +48,7 @@ var asks = map[string][]string{
 
 var stepID = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,298}[A-Za-z0-9])?$`)
 
-// Validate returns all that is wrong with a plan by itself as one error, nil where
+// Validate returns all that is wrong with a plan by itself as one error, nil if
 // nothing is. It does not look at a cluster, and does not measure the plan's size.
 func (p Plan) Validate() error {
 	var f faults
@@ -242,7 +242,7 @@ func (c Check) validate(f *faults) {
 	}
 }
 
-// validLimit says what is wrong with a maxUnavailable.
+// validLimit describes what is wrong with a maxUnavailable.
 func validLimit(v *intstr.IntOrString) error {
 	pool := &mcfgv1.MachineConfigPool{}
 	pool.Spec.MaxUnavailable = v

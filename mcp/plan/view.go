@@ -44,7 +44,7 @@ func (x *reconciler) newView(ctx context.Context) *view {
 	return &view{ctx: ctx, api: x.api, releases: x.releases}
 }
 
-// node returns nil where there is no such node.
+// node returns nil if there is no such node.
 func (v *view) node(name string) (*corev1.Node, error) {
 	nodes, err := v.allNodes()
 	for _, n := range nodes {
@@ -62,7 +62,7 @@ func (v *view) allPools() (_ []*mcfgv1.MachineConfigPool, err error) {
 	return v.pools, err
 }
 
-// pool returns nil where there is no such pool.
+// pool returns nil if there is no such pool.
 func (v *view) pool(name string) (*mcfgv1.MachineConfigPool, error) {
 	pools, err := v.allPools()
 	for _, p := range pools {
@@ -160,13 +160,13 @@ func (v *view) clusterVersion() (_ *configv1.ClusterVersion, err error) {
 	return v.cv, err
 }
 
-// absent says that an object, or its kind, is not there.
+// absent reports that an object, or its kind, is not there.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
-// release is the version that a rendered config was made for; "" where that is
-// not known.
+// release is the version that a rendered config was made for; "" if that is not
+// known.
 func (v *view) release(config string) (string, error) {
 	if r, known := v.releases[config]; known {
 		return r, nil
@@ -183,8 +183,8 @@ func (v *view) release(config string) (string, error) {
 	return r, nil
 }
 
-// updated says why a pool is not on the configuration that it is to have, ""
-// where it is.
+// updated explains why a pool is not on the configuration that it is to have, "" if
+// it is.
 func (v *view) updated(name string) (why string, err error) {
 	p, err := v.pool(name)
 	if err != nil {
@@ -218,7 +218,7 @@ func desiredVersion(cv *configv1.ClusterVersion) string {
 	return cv.Status.Desired.Version
 }
 
-// notUpdated says why a pool is not updated, by itself.
+// notUpdated explains why a pool is not updated, by itself.
 func notUpdated(p *mcfgv1.MachineConfigPool) string {
 	says := func(t mcfgv1.MachineConfigPoolConditionType) bool { return poolSays(p, t) }
 	counts := fmt.Sprintf("%d of %d nodes are updated", p.Status.UpdatedMachineCount, p.Status.MachineCount)
@@ -247,7 +247,7 @@ func poolSays(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolConditionTy
 	return false
 }
 
-// clusterAt says why the cluster is not at a version, "" where it is; version ""
+// clusterAt explains why the cluster is not at a version, "" if it is; version ""
 // asks for any.
 func (v *view) clusterAt(version string) (why string, err error) {
 	cv, err := v.clusterVersion()
@@ -284,7 +284,7 @@ func trouble(cv *configv1.ClusterVersion) (text string) {
 	return text
 }
 
-// check says why a check does not hold, "" where it does.
+// check explains why a check does not hold, "" if it does.
 func (v *view) check(c Check) (why string, err error) {
 	switch c.Kind {
 	case clusterAt, clusterIdle:

@@ -24,8 +24,8 @@ type WindowsOptions struct {
 	Version, Image string
 	// Windows are the maintenance windows, one after another; required.
 	Windows []Window
-	// NodeTime is how long a node takes; zero is an error. So long before the end of a window
-	// pools are paused, since nodes that have begun finish.
+	// NodeTime is how long a node takes; zero is an error. So long before the end of a
+	// window pools are paused, since nodes that have started finish.
 	NodeTime time.Duration
 	// ClusterTime is how long the update of the cluster takes; zero means an hour.
 	ClusterTime time.Duration
@@ -39,8 +39,8 @@ type Window struct {
 
 // PlanWindows builds a plan that updates nodes in maintenance windows alone. The
 // pools are paused. In each window they are unpaused until they are done or the
-// window is about to end, and paused again; the next window goes on with the nodes
-// that are left. After the last one they are to be done.
+// window is about to end, and paused again; the next window continues with the
+// nodes that are left. After the last one they are to be done.
 //
 // It costs O(n log n) for n nodes. warnings are what to know before it is
 // started, such as that the windows are too few by the documented estimate. The error

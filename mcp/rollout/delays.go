@@ -22,7 +22,7 @@ type Delays struct {
 	CordonRetry    time.Duration // after a first failed cordon, doubled each time, 5 tries; default 10 s
 }
 
-// isDue reports whether the time to begin an attempt at a drain has come. A time that
+// isDue reports whether the time to start an attempt at a drain has come. A time that
 // is further off than any retry is due: the clock was set back.
 func (d Delays) isDue(at, now time.Time) bool {
 	left := at.Sub(now)

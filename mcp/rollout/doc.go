@@ -27,12 +27,12 @@
 //
 // # Stopping and going on
 //
-// Everything that a rollout needs is in the cluster, so it can be stopped
-// anywhere, and another one goes on: since when a drain has been failing is in
-// the annotation clusterupdate.github.io/drain-since, and which hooks have run in
-// clusterupdate.github.io/hooks. The limit of an attempt to drain, waits between retries and
-// the time until a pool counts as stalled begin again. [Uninstall] removes what
-// it leaves on nodes.
+// Everything that a rollout needs is in the cluster, so it can be stopped anywhere, and
+// another continues: since when a drain has been failing is in the annotation
+// clusterupdate.github.io/drain-since, and which hooks have run in
+// clusterupdate.github.io/hooks. The limit of an attempt to drain, waits between retries
+// and the time until a pool counts as stalled start again. [Uninstall] removes what it
+// leaves on nodes.
 //
 // # Drivers
 //

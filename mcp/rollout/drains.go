@@ -19,8 +19,8 @@ import (
 )
 
 // annotationDrainSince on a node tells since when a [Rollout] drains it, so that
-// another one that takes over knows how long the drain has been failing. It
-// goes with the drain. [Uninstall] removes it.
+// another that takes over knows how long the drain has been failing. It goes with
+// the drain. [Uninstall] removes it.
 const annotationDrainSince = clusterapi.AnnotationPrefix + "drain-since"
 
 // drainSince is the value of clusterupdate.github.io/drain-since, as JSON.
@@ -180,9 +180,9 @@ type drainer struct {
 	placeErr   error // why the node is in no pool
 }
 
-// advance goes on with the attempt under way, and begins one where the node is
-// queued. It returns when to look again. An error is one of something else than
-// the drain, which is tried again soon.
+// advance continues with the attempt under way, and starts one where the node is
+// queued. It returns when to look again. An error is one of something else than the
+// drain, which is tried again soon.
 func (x *drainer) advance() (at time.Time, err error) {
 	for {
 		if x.attempt == nil {
@@ -202,8 +202,8 @@ func (x *drainer) advance() (at time.Time, err error) {
 	}
 }
 
-// begin looks at what the node asks for. It fulfils a request to be uncordoned,
-// and begins an attempt for one to be drained.
+// begin looks at what the node asks for. It fulfils a request to be uncordoned, and
+// starts an attempt for one to be drained.
 func (x *drainer) begin() (at time.Time, err error) {
 	node, err := clusterapi.Read[corev1.Node](x.ctx, x.api, clusterapi.Key("", x.node))
 	if apierrors.IsNotFound(err) {
@@ -241,8 +241,8 @@ func (x *drainer) begin() (at time.Time, err error) {
 	}
 }
 
-// beginDrain cordons the node if need be and begins an attempt to empty it. A
-// drain never gives up and never forces.
+// beginDrain cordons the node if need be and starts an attempt to empty it. A drain
+// never gives up and never forces.
 func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err error) {
 	since, err := drainingSince(node)
 	if err != nil {
@@ -268,7 +268,7 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 	return time.Time{}, nil
 }
 
-// beginAttempt begins to empty the node, which is cordoned.
+// beginAttempt starts to empty the node, which is cordoned.
 func (x *drainer) beginAttempt(asked string, failing time.Duration) {
 	delays := x.o.Delays
 	if failing > delays.DrainFailed {
@@ -344,9 +344,9 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 	return x.now.Add(x.o.Delays.CordonRetry << (x.cordons - 1)), nil
 }
 
-// fulfilled tells the daemon that its request is, if the node is still cordoned:
-// if somebody uncordoned it, pods may have come back, and that change queues
-// the node again.
+// fulfilled tells the daemon that its request is, if the node is still cordoned: if
+// somebody uncordoned it, pods may have return, and that change queues the node
+// again.
 func (x *drainer) fulfilled() error {
 	if ran, err := x.hookedDrained(); !ran {
 		return err

@@ -12,7 +12,7 @@ import (
 // a [Rollout] must not drive it.
 var ErrControllerActive = errors.New("a machine-config controller is active in this cluster: use mode Observe, or stop it first")
 
-// TargetError says that a node could not be given its desired config.
+// TargetError reports that a node could not be given its desired config.
 type TargetError struct {
 	Node   string
 	Config string
@@ -35,7 +35,7 @@ const (
 )
 
 // DrainError is why one pod, or where Pod is empty the node as a whole, keeps a
-// drain from its end. The drain goes on: it is retried until it succeeds.
+// drain from its end. The drain continues: it is retried until it succeeds.
 type DrainError struct {
 	Node   string
 	Pod    string // namespace/name
@@ -48,7 +48,7 @@ func (e *DrainError) Error() string { return e.Err.Error() }
 
 func (e *DrainError) Unwrap() error { return e.Err }
 
-// StalledError says that nothing has moved in a node's pool for so long that
+// StalledError reports that nothing has moved in a node's pool for so long that
 // somebody should look.
 type StalledError struct {
 	Node  string

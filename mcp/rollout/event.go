@@ -7,7 +7,7 @@ import (
 
 // The types of events. The Data of each is an [EventData].
 const (
-	// EventPoolBlocked: a pool cannot be updated now, and Message says why. It
+	// EventPoolBlocked: a pool cannot be updated now, and Message explains why. It
 	// comes when the reason changes.
 	EventPoolBlocked clusterapi.EventType = "PoolBlocked"
 	// EventPool is an event that the machine-config controller would record
@@ -31,8 +31,8 @@ const (
 	EventDrained clusterapi.EventType = "Drained"
 	// EventHookDone: a hook has run for a node.
 	EventHookDone clusterapi.EventType = "HookDone"
-	// EventHookFailed: a hook failed, and no further node is updated until
-	// another rollout goes on; Err is a [*HookError].
+	// EventHookFailed: a hook failed, and no further node is updated until another
+	// rollout continues; Err is a [*HookError].
 	EventHookFailed clusterapi.EventType = "HookFailed"
 	// EventPoolProgress: the counts of a pool changed.
 	EventPoolProgress clusterapi.EventType = "PoolProgress"
@@ -40,7 +40,7 @@ const (
 	EventPoolDone clusterapi.EventType = "PoolDone"
 	// EventStalled: nothing moved in a pool for long; Err is a [*StalledError].
 	EventStalled clusterapi.EventType = "Stalled"
-	// EventError: something failed and is tried again; Err says what.
+	// EventError: something failed and is tried again; Err reports what.
 	EventError clusterapi.EventType = "Error"
 )
 
@@ -76,8 +76,8 @@ type EventData struct {
 	Warning bool   `json:"warning,omitempty"`
 }
 
-// event returns an event about a node or a pool. Without a message, it has that of
-// the error.
+// event returns an event about a node or a pool. Without a message, it has the
+// error's.
 func event(t clusterapi.EventType, d EventData, message string, err error) clusterapi.Event {
 	subject := ""
 	switch {

@@ -256,7 +256,7 @@ func (x *run) begin() {
 	}
 }
 
-// outdated says that an event of a node may be older than what is known from a
+// outdated reports that an event of a node may be older than what is known from a
 // write or read of our own. It is then dropped: if it is older, what shows the
 // write comes after it; if that cannot be told, the node is read.
 func (x *run) outdated(n *corev1.Node) bool {

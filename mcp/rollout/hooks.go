@@ -25,10 +25,10 @@ import (
 //
 // nil: nothing is run there. A hook must be idempotent: after a crash it may run
 // again. Its error halts the run: the node stays as it is, no further node is
-// begun, and nodes that are under way finish. Another run, once the cause is
-// mended, runs the hook again and goes on from there; nodes that are finished
-// are left alone. They must be safe for concurrent use where several nodes may
-// be updated at a time.
+// started, and nodes that are under way finish. Another run, once the cause is
+// mended, runs the hook again and continues from there; nodes that are finished are
+// left alone. They must be safe for concurrent use where several nodes may be
+// updated at a time.
 //
 // These are the hooks of RHEL compute machines in the OpenShift documentation
 // (openshift_node_pre_cordon_hook and so on), for every kind of node.
@@ -47,7 +47,7 @@ const (
 	HookPostUpgrade Hook = "PostUpgrade"
 )
 
-// of returns the hook of a name; nil: there is none. Its errors are the hook's.
+// of returns the hook of a name; nil if absent. Its errors are the hook's.
 func (h Hooks) of(name Hook) func(ctx context.Context, node string) error {
 	switch name {
 	case HookPreCordon:
@@ -66,7 +66,7 @@ func (h Hooks) any() bool {
 	return h.PreCordon != nil || h.PreUpgrade != nil || h.PreUncordon != nil || h.PostUpgrade != nil
 }
 
-// HookError says that a hook failed, which halts the run.
+// HookError reports that a hook failed, which halts the run.
 type HookError struct {
 	Node string
 	Hook Hook
@@ -80,7 +80,7 @@ func (e *HookError) Error() string {
 func (e *HookError) Unwrap() error { return e.Err }
 
 // annotationHooks on a node tells which hooks have run for the update under way,
-// and which one failed, so that another [Rollout] goes on from there. It goes
+// and which one failed, so that another [Rollout] continues from there. It goes
 // when the last one has run. [Uninstall] removes it.
 const annotationHooks = clusterapi.AnnotationPrefix + "hooks"
 
@@ -135,7 +135,7 @@ type nodeHook struct {
 }
 
 // hooked reports whether a hook has run for the update of a node to config, and
-// begins it where it has not.
+// starts it if it has not.
 func (x *drainer) hooked(n *corev1.Node, hook Hook, config string) (bool, error) {
 	if x.o.Hooks.of(hook) == nil {
 		return true, nil
@@ -274,8 +274,8 @@ func (x *run) allowedByHooks(pool string, sel mcp.Selection) int {
 	return max(0, min(allowed, len(sel.Nodes)))
 }
 
-// noticeHooks remembers whether a node's last hook is to be run. Its pool may go
-// on when it has.
+// noticeHooks remembers whether a node's last hook is to be run. Its pool may
+// continue when it has.
 func (x *run) noticeHooks(n *corev1.Node) {
 	owes := x.o.Hooks.PostUpgrade != nil && n.Annotations[annotationHooks] != ""
 	if owes == x.owing[n.Name] {

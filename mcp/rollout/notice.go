@@ -92,7 +92,7 @@ func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
 		x.done[p.Name] = name
 		if known && name != "" {
 			goal := x.state.Goal(p.Name)
-			if name != goal.Config { // it is to reach another one by now
+			if name != goal.Config { // it is to reach another by now
 				goal = mcp.Goal{Config: name}
 			}
 			text := fmt.Sprintf("Pool %s has completed update to %s", p.Name, goal.Label())
@@ -125,8 +125,8 @@ func (x *run) noticeBlock(pool string, b mcp.Block, err error) {
 	}
 }
 
-// checkStall reports a pool with nodes on their way where nothing has moved for
-// long. It returns when to look again; zero: when something has moved.
+// checkStall reports a pool with nodes on their way if nothing has moved for long.
+// It returns when to look again; zero: when something has moved.
 func (x *run) checkStall(pool string) time.Time {
 	since, ok := x.moved[pool]
 	if !ok || x.stalled[pool] || x.state.Pool(pool) == nil {

@@ -39,8 +39,8 @@ func (r *poolsReconciler) Watches() []reconcile.Watch {
 	return watches
 }
 
-// Keys are all pools, for the resync; those that there are at the start are
-// queued as they come. One more key begins the rollout.
+// Keys are all pools, for the resync; those that there are at the start are queued
+// as they come. One more key starts the rollout.
 func (r *poolsReconciler) Keys() []reconcile.Key {
 	r.mu.Lock()
 	defer r.release()

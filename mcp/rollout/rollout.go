@@ -24,7 +24,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// Mode says what a [Rollout] may do.
+// Mode describes what a [Rollout] may do.
 type Mode int
 
 const (
@@ -38,15 +38,15 @@ const (
 
 // Options are the options of a [Rollout].
 type Options struct {
-	// API is the cluster; required. Where it is a [clusterapi.Watcher] too,
-	// events drive the rollout, else it lists at intervals.
+	// API is the cluster; required. If it is a [clusterapi.Watcher] too, events
+	// drive the rollout, else it lists at intervals.
 	API  clusterapi.ClusterAPI
 	Mode Mode
 	// Clock times all delays; nil means the real one.
 	Clock clock.WithTicker
 	// Observe is told what happens, one event at a time; nil: no events. The
 	// rollout waits for it to return. A panic in it is logged, and the rollout
-	// goes on.
+	// continues.
 	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
@@ -72,10 +72,10 @@ type Options struct {
 }
 
 // Rollout follows the pools and nodes of a cluster and, in mode Drive, updates
-// them: it targets nodes, fulfils their requests to be drained, and keeps
-// taints and pool status up to date. It keeps nothing of its own: stopped at
-// any point, another one goes on where it was. It is safe for concurrent use;
-// Run fails while it is running.
+// them: it targets nodes, fulfils their requests to be drained, and keeps taints
+// and pool status up to date. It keeps nothing of its own: stopped at any point,
+// another continues where it was. It is safe for concurrent use; Run fails while it
+// is running.
 type Rollout struct {
 	o Options
 
@@ -275,7 +275,7 @@ func leaseHolder(l *coordinationv1.LeaseSpec, now time.Time) string {
 	return *l.HolderIdentity
 }
 
-// unknownKind says that a cluster or recording does not have a kind at all.
+// unknownKind reports that a cluster or recording does not have a kind at all.
 func unknownKind(err error) bool {
 	return meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }

@@ -27,7 +27,7 @@ func (x *run) observePool(pool string) {
 	x.noticeCounts(pool, x.state.Status(pool, p.Status, x.now))
 }
 
-// drivePool is one sync of a pool, in the controller's order. afterMaster says
+// drivePool is one sync of a pool, in the controller's order. afterMaster reports
 // that pool master has just been synced, which is when the arbiter's turn is.
 func (x *run) drivePool(ctx context.Context, pool string, afterMaster bool) error {
 	p := x.state.Pool(pool)
@@ -214,7 +214,7 @@ func sameStatus(a, b mcfgv1.MachineConfigPoolStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// errStale says that an object is not the one that was decided on.
+// errStale reports that an object is not the one that was decided on.
 var errStale = errors.New("the object has changed since the decision")
 
 func (x *run) dropStaleBuild(ctx context.Context, pool string) error {

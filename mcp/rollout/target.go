@@ -80,8 +80,8 @@ func (x *run) reportTargeted(pool string, nodes []string, to mcp.Target) {
 	x.emit(EventPool, EventData{Pool: pool, Reason: reason}, text, nil)
 }
 
-// target tells a node what to reach, provided that it is still what was
-// decided on: stale says that it was not.
+// target tells a node what to reach, provided that it is still what was decided on:
+// stale reports that it was not.
 func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (stale bool, err error) {
 	x.copyToMachineConfigNode(ctx, node, to)
 	decided := x.versions[node]
@@ -122,8 +122,8 @@ func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (sta
 	return false, nil
 }
 
-// copyToMachineConfigNode repeats a target in the node's MachineConfigNode,
-// where there is one. Nothing is decided by it, so a failure is only logged.
+// copyToMachineConfigNode repeats a target in the node's MachineConfigNode, if
+// there is one. Nothing is decided by it, so a failure is only logged.
 func (x *run) copyToMachineConfigNode(ctx context.Context, node string, to mcp.Target) {
 	if !x.state.HasMachineConfigNode(node) {
 		return

@@ -11,10 +11,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Uninstall removes what a [Rollout] keeps in a cluster for itself, for after
-// the last one has ended: clusterupdate.github.io/drain-since and clusterupdate.github.io/hooks of nodes. What the
-// machine-config operator and its daemons share with it stays. It goes on where
-// a node cannot be changed; its error joins those of all.
+// Uninstall removes what a [Rollout] keeps in a cluster for itself, for after the last one
+// has ended: clusterupdate.github.io/drain-since and clusterupdate.github.io/hooks of
+// nodes. What the machine-config operator and its daemons share with it stays. It continues
+// where a node cannot be changed; its error joins those of all.
 func Uninstall(ctx context.Context, api clusterapi.ReadWriter) error {
 	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, api, clusterapi.ListOptions{})
 	if err != nil {

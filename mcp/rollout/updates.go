@@ -57,8 +57,8 @@ func (r *updatesReconciler) Reconcile(ctx context.Context, q reconcile.Request) 
 	}
 	name := q.Key.Name
 	n, assign, ok := r.state.Node(name)
-	// One that is to be given another target finishes what it has begun first, as with
-	// a daemon: it cannot be given that while it is down.
+	// One that is to be given another target finishes what it has started first, as
+	// with a daemon: it cannot be given that while it is down.
 	if !ok || r.state.Pool(assign.Primary) == nil || n.Done() || n.DesiredConfig == "" || !n.Managed() {
 		delete(r.nodes, name)
 		return res, nil

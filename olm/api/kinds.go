@@ -27,7 +27,7 @@ type Subscription struct {
 // APIKind returns v1alpha1, Subscription.
 func (*Subscription) APIKind() schema.GroupVersionKind { return olmKind("v1alpha1", "Subscription") }
 
-// SubscriptionSpec says what is wanted.
+// SubscriptionSpec describes what is wanted.
 type SubscriptionSpec struct {
 	// Source and SourceNamespace name the CatalogSource; both empty means any.
 	Source          string `json:"source"`
@@ -69,7 +69,7 @@ const (
 	StateUpgradeFailed SubscriptionState = "UpgradeFailed"
 )
 
-// SubscriptionStatus says how far the Subscription has come.
+// SubscriptionStatus describes how far the Subscription has come.
 type SubscriptionStatus struct {
 	// CurrentCSV is the CSV that is being progressed to, InstalledCSV the one
 	// that is there.
@@ -95,7 +95,7 @@ type InstallPlanReference struct {
 	UUID       string `json:"uuid"`
 }
 
-// CatalogHealth says whether a CatalogSource that a Subscription can see
+// CatalogHealth reports whether a CatalogSource that a Subscription can see
 // answers.
 type CatalogHealth struct {
 	CatalogSourceRef *corev1.ObjectReference `json:"catalogSourceRef"`
@@ -131,7 +131,7 @@ func (*ClusterServiceVersion) APIKind() schema.GroupVersionKind {
 	return olmKind("v1alpha1", "ClusterServiceVersion")
 }
 
-// ClusterServiceVersionSpec says what an operator version is and needs.
+// ClusterServiceVersionSpec describes what an operator version is and needs.
 type ClusterServiceVersionSpec struct {
 	// Version is a semantic version; empty counts as 0.0.0.
 	Version  string   `json:"version,omitempty"`
@@ -158,7 +158,7 @@ type APIDescription struct {
 	Kind    string `json:"kind"`
 }
 
-// InstallStrategy says how an operator is installed; of its details only the
+// InstallStrategy describes how an operator is installed; of its details only the
 // permissions are read.
 type InstallStrategy struct {
 	Strategy string                 `json:"strategy"`
@@ -205,7 +205,7 @@ func (csv *ClusterServiceVersion) IsCopied() bool {
 	return ok && csv.Namespace != "" && home != csv.Namespace
 }
 
-// ClusterServiceVersionStatus says how far an operator version has come.
+// ClusterServiceVersionStatus describes how far an operator version has come.
 type ClusterServiceVersionStatus struct {
 	Phase   string `json:"phase,omitempty"`
 	Reason  string `json:"reason,omitempty"`
@@ -236,7 +236,7 @@ type CatalogSourceSpec struct {
 	Publisher   string `json:"publisher,omitempty"`
 }
 
-// CatalogSourceStatus says whether a catalog answers.
+// CatalogSourceStatus reports whether a catalog answers.
 type CatalogSourceStatus struct {
 	Message         string                  `json:"message,omitempty"`
 	Reason          string                  `json:"reason,omitempty"`
@@ -250,7 +250,7 @@ type CatalogConnectionState struct {
 	LastObservedState string `json:"lastObservedState"`
 }
 
-// OperatorGroup says which namespaces the operators of its own serve. The
+// OperatorGroup determines which namespaces the operators of its own serve. The
 // fields are those of operators.coreos.com/v1.
 type OperatorGroup struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -261,7 +261,7 @@ type OperatorGroup struct {
 // APIKind returns v1, OperatorGroup.
 func (*OperatorGroup) APIKind() schema.GroupVersionKind { return olmKind("v1", "OperatorGroup") }
 
-// OperatorGroupSpec says how the operators of a namespace are treated.
+// OperatorGroupSpec describes how the operators of a namespace are treated.
 type OperatorGroupSpec struct {
 	TargetNamespaces []string `json:"targetNamespaces,omitempty"`
 	UpgradeStrategy  string   `json:"upgradeStrategy,omitempty"`
@@ -286,7 +286,7 @@ type InstallPlan struct {
 // APIKind returns v1alpha1, InstallPlan.
 func (*InstallPlan) APIKind() schema.GroupVersionKind { return olmKind("v1alpha1", "InstallPlan") }
 
-// InstallPlanSpec says what a plan installs, and whether it may.
+// InstallPlanSpec describes what a plan installs, and whether it may.
 type InstallPlanSpec struct {
 	ClusterServiceVersionNames []string `json:"clusterServiceVersionNames"`
 	Approval                   Approval `json:"approval"`
@@ -317,7 +317,7 @@ type InstallPlanStatus struct {
 	Message        string           `json:"message,omitempty"`
 }
 
-// StepStatus says how far a step is.
+// StepStatus describes how far a step is.
 type StepStatus string
 
 // The statuses of a [Step].

@@ -26,7 +26,7 @@ type ignoreRules []ignoreRule
 type ignoreRule struct {
 	dir      string   // where the file lies, "." for the root
 	segments []string // of the pattern; a single one matches in any depth
-	anchored bool     // the pattern begins at dir
+	anchored bool     // the pattern starts at dir
 	dirOnly  bool
 	include  bool
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
-// TestLimitsTable walks the table of the package comment. Limits that no test
+// TestLimitsTable walks the table of docs/limits.md. Limits that no test
 // can reach in reasonable time are lowered.
 func TestLimitsTable(t *testing.T) {
 	refuses := func(limit, text string, o catalog.Options) func(t *testing.T) int64 {

@@ -152,7 +152,7 @@ type batch struct {
 
 const batchBytes = 256 << 10
 
-// decodeAll decodes the documents on all processors, while produce goes on
+// decodeAll decodes the documents on all processors, while produce continues
 // reading. The results are in the order of the documents.
 func decodeAll(
 	ctx context.Context, o Options, produce func(context.Context, *loader) error,

@@ -11,7 +11,7 @@ import (
 type Problem struct {
 	File     string // path in the tree, or the name of the stream
 	Document int    // which object of the file, from 1; 0 if it concerns none
-	Offset   int64  // where that object begins, in bytes from 0
+	Offset   int64  // if that object starts, in bytes from 0
 	Line     int    // line of the fault in the file, from 1: where known, else where the object begins
 	Package  string // what it concerns; each may be empty
 	Channel  string

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// splitter cuts a stream into documents: JSON objects one after another, and
-// YAML documents between lines that begin with "---". What begins with a brace
-// is taken for JSON.
+// splitter cuts a stream into documents: JSON objects one after another, and YAML
+// documents between lines that start with "---". What starts with a brace is taken
+// for JSON.
 type splitter struct {
 	scanner *bufio.Scanner
 	options Options
@@ -33,7 +33,7 @@ type splitter struct {
 const (
 	separator = "---"
 
-	// maxBroken bounds how often the search for a next object begins again. Each
+	// maxBroken bounds how often the search for a next object starts again. Each
 	// time may read to the end of the file.
 	maxBroken = 20
 )
@@ -116,7 +116,7 @@ func (s *splitter) cutNext() bool {
 	}
 }
 
-// find goes on to the next line that begins with a brace or a separator.
+// find continues to the next line that starts with a brace or a separator.
 func (s *splitter) find() bool {
 	for s.lost {
 		end, ok := s.endOfLine()
@@ -170,8 +170,8 @@ func (s *splitter) found(n int, yaml bool) bool {
 	return true
 }
 
-// fail makes the document one with an error. The search goes on at the next
-// line that begins with a brace or a separator.
+// fail makes the document one with an error. The search continues at the next line
+// that starts with a brace or a separator.
 func (s *splitter) fail(err error) bool {
 	s.lost = true
 	s.broken++
@@ -262,7 +262,7 @@ func (s *splitter) cutSeparator() (found, whole bool) {
 	return true, true
 }
 
-// cutYAML cuts a document off, up to the next line that begins with "---".
+// cutYAML cuts a document off, up to the next line that starts with "---".
 func (s *splitter) cutYAML() bool {
 	if i := bytes.Index(s.rest[s.searched:], []byte("\n"+separator)); i >= 0 {
 		return s.found(s.searched+i+1, true)

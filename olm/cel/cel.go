@@ -63,8 +63,8 @@ func New(o Options) (*Evaluator, error) {
 // errNotBool is in the words of OLM.
 var errNotBool = errors.New("cel expressions must have type Bool")
 
-// Compile returns the test of a rule. The error says why the rule is no
-// boolean expression, and where.
+// Compile returns the test of a rule. The error explains why the rule is no boolean
+// expression, and where.
 func (e *Evaluator) Compile(rule string) (func(properties []olm.Property) bool, error) {
 	e.mu.Lock()
 	c, ok := e.rules[rule]

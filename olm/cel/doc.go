@@ -1,6 +1,6 @@
 // Package cel evaluates the cel constraints of operator bundles: boolean
 // expressions in the Common Expression Language that a bundle writes into a
-// property olm.constraint to say what it needs of another one.
+// property olm.constraint to say what it needs of another.
 //
 //	type: olm.constraint
 //	value:

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 )
 
-// PlanCluster says what would become of the operators of a cluster, by
+// PlanCluster describes what would become of the operators of a cluster, by
 // [ReadSnapshots] and [olm.Plan], and for an update of the cluster to target,
 // unless that is empty. Only what is subscribed to needs a catalog at hand. Errors
 // are those of the two.

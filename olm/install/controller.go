@@ -69,7 +69,7 @@ type Unpacker interface {
 	// Unpack returns the objects of a bundle's manifests. It is asked again in
 	// every pass until it has an answer, so it keeps what it began. [ErrUnpacking]
 	// means that it is not done yet, an [*UnpackError] that the attempt failed;
-	// when to begin another is its own business.
+	// when to start another is its own business.
 	Unpack(ctx context.Context, r UnpackRequest) ([]*unstructured.Unstructured, error)
 }
 
@@ -155,10 +155,10 @@ type SyncResult struct {
 	Soon bool
 }
 
-// Sync makes one pass over a namespace: it resolves, makes the plan for what is
-// to change, begins what is approved, and writes the status of Subscriptions
-// if it differs. A pass that finds nothing of that carries out InstallPlans.
-// Without Subscriptions it does nothing.
+// Sync makes one pass over a namespace: it resolves, makes the plan for what is to
+// change, starts what is approved, and writes the status of Subscriptions if it
+// differs. A pass that finds nothing of that carries out InstallPlans. Without
+// Subscriptions it does nothing.
 //
 // An error of the resolution, or of a step, is returned after it has been
 // written to the objects; the result is valid then, too. A panic in the

@@ -25,7 +25,7 @@ type State struct {
 	// Resolve are the options of the resolution.
 	Resolve olm.Options
 	// Unpack is true if bundle images are unpacked before their plan is made.
-	// Unpacked is what came of it so far, by the identifier of the lookup.
+	// Unpacked is the result of it so far, by the identifier of the lookup.
 	Unpack   bool
 	Unpacked map[string]UnpackResult
 	// PlanErr is why the InstallPlan could not be created a moment ago.
@@ -82,22 +82,21 @@ type Action struct {
 //  1. bundle images to be unpacked,
 //  2. changes of InstallPlans: the one that carries out the generation is
 //     created, and approved if no Subscription asks for an approval any more;
-//     approved ones begin, others are superseded,
+//     approved ones start, others are superseded,
 //  3. the statuses of Subscriptions, and old plans to be deleted,
 //  4. plans to be carried out, oldest first.
 //
-// So a plan is carried out only once all statuses say so. A plan that waits
-// does not hold up the resolution. One that the resolution no longer asks for
-// becomes Failed with reason PlanSuperseded. What belongs to operators of it
-// that are there already is written before, and where that is all, the plan
-// becomes Complete. While it is not known what is asked for, because the
-// resolution failed or bundles are being unpacked, plans neither begin nor are
-// superseded.
+// So a plan is carried out only once all statuses say so. A plan that waits does
+// not hold up the resolution. One that the resolution no longer asks for becomes
+// Failed with reason PlanSuperseded. What belongs to operators of it that are there
+// already is written before, and if that is all, the plan becomes Complete. While
+// it is not known what is asked for, because the resolution failed or bundles are
+// being unpacked, plans neither start nor are superseded.
 //
-// The result says what the resolution came to, and the error why there is no
+// The result reports the result of the resolution, and the error why there is no
 // generation or no plan for it; actions write it to the Subscriptions. Without
-// Subscriptions there is nothing to do. Decide has no side effects, and does
-// not change s; ctx ends the search of the resolution.
+// Subscriptions there is nothing to do. Decide has no side effects, and does not
+// change s; ctx ends the search of the resolution.
 func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	d := &decider{state: s, res: &SyncResult{Namespace: s.Snapshot.Namespace}}
 	if len(s.Snapshot.Subscriptions) == 0 {
@@ -310,10 +309,10 @@ func (d *decider) deletions() []Action {
 	return out
 }
 
-// settledCSVs are the names of those that are there to stay: neither on their
-// way out nor replaced by another. One that a Subscription records as installed
-// and that is not there is settled too: the list may be older than the record, and
-// a plan that was begun is not given up for that.
+// settledCSVs are the names of those that are there to stay: neither on their way
+// out nor replaced by another. One that a Subscription records as installed and
+// that is not there is settled too: the list may be older than the record, and a
+// plan that was started is not given up for that.
 func settledCSVs(s *olm.Snapshot) map[string]bool {
 	out := map[string]bool{}
 	for _, sub := range objects.In(s.Namespace, s.Subscriptions) {

@@ -23,11 +23,11 @@ import (
 // refused, in OLM's words.
 type errDefinition struct{ error }
 
-// checkDefinition reports whether a CustomResourceDefinition can take the place
-// of the stored one: it keeps all versions in which objects are stored, and
-// existing objects are valid by the schemas of the versions that both serve. With
-// a conversion by webhook invalid objects are a warning: the webhook begins to
-// work only with the new operator, and has to convert them.
+// checkDefinition reports whether a CustomResourceDefinition can take the place of
+// the stored one: it keeps all versions in which objects are stored, and existing
+// objects are valid by the schemas of the versions that both serve. With a
+// conversion by webhook invalid objects are a warning: the webhook starts to work
+// only with the new operator, and has to convert them.
 func checkDefinition(ctx context.Context, r clusterapi.Reader, u *unstructured.Unstructured) (warning, err error) {
 	stored, err := r.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {

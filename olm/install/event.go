@@ -27,7 +27,7 @@ const (
 	// [*Refusal]. It comes when the reason changes.
 	EventPlanRefused clusterapi.EventType = "PlanRefused"
 	// EventCRDValidation: a plan updated a CustomResourceDefinition by whose schema
-	// existing objects are invalid, since a webhook is to convert them. Err says
+	// existing objects are invalid, since a webhook is to convert them. Err reports
 	// which.
 	EventCRDValidation clusterapi.EventType = "CRDValidation"
 	// EventProgressing: a Subscription progresses to another operator, which

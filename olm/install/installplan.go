@@ -251,8 +251,8 @@ func sameNames(a, b []string) bool {
 	return slices.Equal(slices.Compact(a), slices.Compact(b))
 }
 
-// newestPlan returns the plan of the highest generation, of equals the first
-// by name; nil if there is none.
+// newestPlan returns the plan of the highest generation, of equals the first by
+// name; nil if absent.
 func newestPlan(plans []olmapi.InstallPlan) *olmapi.InstallPlan {
 	var newest *olmapi.InstallPlan
 	for i := range plans {

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/install"
 )
 
-// TestLimitsTable walks the table of the package comment.
+// TestLimitsTable walks the table of docs/limits.md.
 func TestLimitsTable(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	limittest.Walk(t, []limittest.Case{

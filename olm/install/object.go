@@ -26,8 +26,8 @@ const (
 // prepare readies the object of a step to be written as OLM does: it gets OLM's
 // label, and but for operators, Subscriptions and definitions the operator as its
 // owner, by labels if it has no namespace. A Subscription gets the name of the
-// plan. stored is the object that is there, nil if there is none: a ServiceAccount
-// keeps its owners, a definition everything but its spec.
+// plan. stored is the object that is there, nil if absent: a ServiceAccount keeps
+// its owners, a definition everything but its spec.
 func (x *execution) prepare(ctx context.Context, s *olmapi.Step, obj, stored *unstructured.Unstructured) error {
 	addLabels(obj, map[string]string{labelManaged: "true"})
 	switch gk := obj.GroupVersionKind().GroupKind(); gk.Kind {

@@ -37,8 +37,8 @@ func (c *Controller) newPass(api clusterapi.ReadWriter, namespace string, now ti
 	}}
 }
 
-// unpacking supplies what bundles hold. It returns false where that takes time:
-// the pass ends then.
+// unpacking supplies what bundles hold. It returns false if that takes time: the
+// pass ends then.
 type unpacking func(ctx context.Context, requests []*UnpackRequest) (map[string]UnpackResult, bool)
 
 func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (map[string]UnpackResult, bool) {

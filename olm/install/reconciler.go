@@ -156,7 +156,7 @@ func (r *reconciler) Reconcile(ctx context.Context, q reconcile.Request) (reconc
 	return reconcile.Result{At: next}, nil
 }
 
-// start begins a job of a look. What it returns is kept for the next look.
+// start starts a job of a look. What it returns is kept for the next look.
 func (r *reconciler) start(
 	key reconcile.Key, l *look, name string, run func(ctx context.Context) (any, error),
 ) reconcile.Result {

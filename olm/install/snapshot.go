@@ -39,10 +39,10 @@ type SnapshotOptions struct {
 func (o *SnapshotOptions) global() string { return cmp.Or(o.GlobalNamespace, defaultGlobalNamespace) }
 
 // ReadSnapshot reads what a resolution of a namespace looks at. A catalog that
-// cannot be read is part of the snapshot, with its error; an error of
-// ReadSnapshot means that the cluster could not be read. What the objects lead
-// to (conditions, annotations, lists) is shared with the cluster where that is
-// [clusterapi.Shared], and must not be changed.
+// cannot be read is part of the snapshot, with its error; an error of ReadSnapshot
+// means that the cluster could not be read. What the objects lead to (conditions,
+// annotations, lists) is shared with the cluster if that is [clusterapi.Shared],
+// and must not be changed.
 func ReadSnapshot(ctx context.Context, r clusterapi.Reader, namespace string, o SnapshotOptions) (*olm.Snapshot, error) {
 	if namespace == "" {
 		return nil, errors.New("olm: no namespace is given")

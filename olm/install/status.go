@@ -93,18 +93,18 @@ type resolution struct {
 	// they progress with; nil without.
 	Current []currentCSV
 	Plan    *olmapi.InstallPlan
-	// Unpack is why the bundles could not be unpacked, and UnpackReason one of
-	// the reasons of condition BundleUnpackFailed. Unpacking says that it is
-	// not done yet.
+	// Unpack is why the bundles could not be unpacked, and UnpackReason one of the
+	// reasons of condition BundleUnpackFailed. Unpacking reports that it is not
+	// done yet.
 	Unpack       error
 	UnpackReason string
 	Unpacking    bool
 }
 
-// resolvedStatus returns the status of a Subscription after a resolution:
-// condition ResolutionFailed on all Subscriptions if there is no generation,
-// and where one was made on those alone that get nothing new though there is
-// something; the operator and the InstallPlan that it progresses to.
+// resolvedStatus returns the status of a Subscription after a resolution: condition
+// ResolutionFailed on all Subscriptions if there is no generation, and if one was
+// made on those alone that get nothing new though there is something; the operator
+// and the InstallPlan that it progresses to.
 func resolvedStatus(sub *olmapi.Subscription, r *resolution, now metav1.Time) olmapi.SubscriptionStatus {
 	w := statusWriter{status: copyStatus(&sub.Status), now: now}
 	w.resolution(sub, r)
@@ -281,7 +281,7 @@ func (w *statusWriter) plan(sub *olmapi.Subscription, o *observation) {
 	w.one(planConditions, typ, reason, message)
 }
 
-// csvState says whether the operator that the Subscription progresses to is
+// csvState reports whether the operator that the Subscription progresses to is
 // there.
 func (w *statusWriter) csvState(sub *olmapi.Subscription, o *observation) {
 	current := w.status.CurrentCSV
@@ -408,7 +408,7 @@ func (w *statusWriter) remove(typ string) {
 	})
 }
 
-// findCondition returns the condition of a type; nil if there is none.
+// findCondition returns the condition of a type; nil if absent.
 func findCondition(all []olmapi.Condition, typ string) *olmapi.Condition {
 	i := slices.IndexFunc(all, func(c olmapi.Condition) bool { return c.Type == typ })
 	if i < 0 {

@@ -31,7 +31,7 @@ func catalogsChange(before, after []olmapi.CatalogHealth) string {
 	return ""
 }
 
-// catalogHealth lists the catalogs in sight, and says whether all answer.
+// catalogHealth lists the catalogs in sight, and reports whether all answer.
 func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, o *observation) {
 	health := make([]olmapi.CatalogHealth, 0, len(o.Catalogs))
 	for i := range o.Catalogs {
@@ -106,7 +106,7 @@ func healthKey(h *olmapi.CatalogHealth) types.NamespacedName {
 	return types.NamespacedName{Namespace: h.CatalogSourceRef.Namespace, Name: h.CatalogSourceRef.Name}
 }
 
-// deprecations says what of the installed bundle its catalog calls deprecated.
+// deprecations describes what of the installed bundle its catalog calls deprecated.
 // A catalog that cannot be read leaves the conditions as they are.
 func (w *statusWriter) deprecations(sub *olmapi.Subscription, o *observation) {
 	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)

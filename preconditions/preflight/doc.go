@@ -1,4 +1,4 @@
-// Package preflight checks an update of a cluster before it begins: [Run] runs the checks
+// Package preflight checks an update of a cluster before it starts: [Run] runs the checks
 // of package preconditions on the step from what a cluster runs to a release.
 //
 //	report, err := preflight.Run(ctx, cluster, configv1.Release{Version: "4.22.0"}, preflight.Options{})

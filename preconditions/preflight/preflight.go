@@ -31,7 +31,7 @@ type Options struct {
 	Payloads manifest.PayloadSource
 	// Profile is the cluster profile; empty: self-managed-high-availability.
 	Profile string
-	// Plan says how the pools follow the control plane, and PlanTarget at which
+	// Plan describes how the pools follow the control plane, and PlanTarget at which
 	// version that ends, which may be more steps away than this one. Nil: not known.
 	Plan       preconditions.Plan
 	PlanTarget *semver.Version
@@ -41,12 +41,11 @@ type Options struct {
 	Run preconditions.Options
 }
 
-// Run runs checks on the step from what a cluster runs to a release, which may
-// be given by its version or its image alone: the cluster's lists of updates and its
+// Run runs checks on the step from what a cluster runs to a release, which may be
+// given by its version or its image alone: the cluster's lists of updates and its
 // history complete it. It writes nothing, and can be called concurrently. Errors are
-// those of reading the ClusterVersion, of the payloads, which must be
-// of the release, and of
-// [preconditions.Run], with a report where that has one.
+// those of reading the ClusterVersion, of the payloads, which must be of the
+// release, and of [preconditions.Run], with a report if that has one.
 func Run(ctx context.Context, r clusterapi.Reader, target configv1.Release, o Options) (*preconditions.Report, error) {
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
 	if err != nil {

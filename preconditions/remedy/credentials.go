@@ -29,8 +29,8 @@ type Credentials struct {
 	// Current is the release that the cluster runs. Nil: capabilities that the
 	// target enables implicitly are not known.
 	Current *manifest.Payload
-	// Data returns what a Secret has to hold, which ccoctl or an administrator
-	// has made. Nil, and where it returns nothing: the Secret is not created.
+	// Data returns what a Secret has to hold, which ccoctl or an administrator has
+	// made. Nil, and if it returns nothing: the Secret is not created.
 	Data func(*manifest.CredentialsRequest) map[string][]byte
 }
 

@@ -13,7 +13,7 @@
 // An action decides from what it reads, writes on condition that nobody else has
 // written meanwhile, and can be repeated: after an error, a conflict or a crash the
 // same call continues where the last one ended. What [HealthChecks] and [Preflight]
-// must remember is in the cluster, in annotations that begin with
+// must remember is in the cluster, in annotations that start with
 // clusterupdate.github.io/.
 //
 // The types of this package are plain data: safe for concurrent use as long as nobody

@@ -105,7 +105,7 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 // another, which was given up, are resumed at once.
 //
 // It returns the names of those that are still paused, sorted, and what they wait for,
-// which is empty where nothing is left. Errors are those of reading pools and
+// which is empty if nothing is left. Errors are those of reading pools and
 // MachineHealthChecks and of writing these; they name the checks that stay paused.
 func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, image string) (still []string, waitsFor string, err error) {
 	if !h.ResumeAfterControlPlane {

@@ -13,7 +13,7 @@ import (
 )
 
 // MultiArch migrates a cluster to the release for several architectures, with its
-// version as it is. There is no way back once it has begun.
+// version as it is. There is no way back once it has started.
 type MultiArch struct {
 	// Policy decides about what the check MultiArch finds.
 	Policy preconditions.Policy

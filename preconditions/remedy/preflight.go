@@ -206,7 +206,7 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 }
 
 // byKernel reports whether KMM wants to be told of a kernel: its definition says so, or
-// where that cannot be found, what is known of the release.
+// if that cannot be found, what is known of the release.
 func (p Preflight) byKernel(ctx context.Context, r clusterapi.Reader) (bool, error) {
 	crd, err := r.Get(ctx, crdKind, clusterapi.Key("", "preflightvalidationsocp."+operators.KMMGroup))
 	switch {

@@ -138,8 +138,8 @@ func upgradeableTo(c *operatorv1.CloudCredential) (*semver.Version, bool) {
 	return v, err == nil
 }
 
-// completedVersion is the version that was completed last; nil with its text where
-// that is not a semantic version, and with an empty one where there is none.
+// completedVersion is the version that was completed last; nil with its text if
+// that is not a semantic version, and with an empty one if there is none.
 func completedVersion(ctx context.Context, in *preconditions.Input) (*semver.Version, string, error) {
 	if in.Completed != nil {
 		return in.Completed, in.Completed.String(), nil
@@ -173,8 +173,8 @@ func missingRoot(ctx context.Context, in *preconditions.Input, platform configv1
 		"Restore the administrator's credentials in this Secret", object[corev1.Secret](rootSecretNamespace, name, "", "", ""))}, nil
 }
 
-// remedy says how credentials are prepared in manual mode. With an error it says so for
-// both ways.
+// remedy describes how credentials are prepared in manual mode. With an error it says
+// so for both ways.
 func (s *credentialState) remedy(ctx context.Context, in *preconditions.Input) (string, error) {
 	const annotate = ", then annotate: oc annotate cloudcredential cluster " + operators.AnnotationUpgradeableTo + "=VERSION --overwrite"
 	const byHand = "Extract the CredentialsRequests of the target and update the cloud's permissions and the Secrets by hand" + annotate

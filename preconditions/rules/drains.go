@@ -44,7 +44,7 @@ func readDrains(ctx context.Context, in *preconditions.Input) (drains, error) {
 	return drains{pools, objects, podsErr == nil && budgetsErr == nil}, facts.JoinErrors(err, sizeErr, podsErr, budgetsErr)
 }
 
-// daemonSetsOf are those that pods belong to. They exist, almost always; where one
+// daemonSetsOf are those that pods belong to. They exist, almost always; if one
 // does not, its pods are about to be deleted.
 func daemonSetsOf(pods []*corev1.Pod) []types.NamespacedName {
 	var keys []types.NamespacedName

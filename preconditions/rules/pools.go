@@ -136,7 +136,7 @@ func withText(what, text string) string {
 	return what + ": " + text
 }
 
-// poolCondition returns the condition of a type, which is empty if there is none.
+// poolCondition returns the condition of a type, which is empty if absent.
 func poolCondition(p *mcfgv1.MachineConfigPool, t mcfgv1.MachineConfigPoolConditionType) mcfgv1.MachineConfigPoolCondition {
 	for _, c := range p.Status.Conditions {
 		if c.Type == t {
@@ -286,7 +286,7 @@ func osImageStreamKinds() []schema.GroupVersionKind {
 
 const (
 	runtimeRunc     = "runc"
-	rhel10Stream    = "rhel-10" // what the names of streams of RHCOS 10 begin with
+	rhel10Stream    = "rhel-10" // what the names of streams of RHCOS 10 start with
 	runtimeOverride = "-generated-crio-default-container-runtime"
 )
 
@@ -384,7 +384,7 @@ func selectsPool(c *mcfgv1.ContainerRuntimeConfig, p *mcfgv1.MachineConfigPool) 
 }
 
 // overrideOf is the name of the MachineConfig by which the update to 4.18 kept runc for the
-// nodes of a pool; empty if there is none.
+// nodes of a pool; empty if absent.
 func overrideOf(p *mcfgv1.MachineConfigPool) string {
 	for _, source := range p.Spec.Configuration.Source {
 		if strings.HasSuffix(source.Name, runtimeOverride) {
@@ -395,8 +395,8 @@ func overrideOf(p *mcfgv1.MachineConfigPool) string {
 }
 
 // osImageStream is the stream that the nodes of a pool are to have: the pool's own, else
-// that of the cluster, which by default is the one of the release that installed it. Empty:
-// there is none, or it is not known.
+// that of the cluster, which by default is the one of the release that installed it. Empty
+// if absent, or it is not known.
 func osImageStream(ctx context.Context, in *preconditions.Input, p *mcfgv1.MachineConfigPool) (string, error) {
 	if p.Spec.OSImageStream.Name != "" {
 		return p.Spec.OSImageStream.Name, nil

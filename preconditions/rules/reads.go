@@ -19,8 +19,8 @@ func gvkOf[T any]() schema.GroupVersionKind {
 	return gvk
 }
 
-// readCluster reads the object of a kind that is called cluster; nil: there is none. A
-// kind that is not served is a [preconditions.NotApplicableError].
+// readCluster reads the object of a kind that is called cluster; nil if absent. A kind
+// that is not served is a [preconditions.NotApplicableError].
 func readCluster[T any](ctx context.Context, in *preconditions.Input, what string) (*T, error) {
 	o, err := clusterapi.Read[T](ctx, in.Reader, clusterapi.Key("", "cluster"))
 	if apierrors.IsNotFound(err) {

@@ -140,8 +140,8 @@ func shallow(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // sameDefinition compares parts of a definition by meaning: where a server leaves a
-// zero out, it is the same as absent. names says that the keys of a and b are names of
-// properties, and not fields.
+// zero out, it is the same as absent. names reports that the keys of a and b are names
+// of properties, and not fields.
 func sameDefinition(a, b any, names bool) bool {
 	x, okX := a.(map[string]any)
 	y, okY := b.(map[string]any)

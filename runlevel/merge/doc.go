@@ -32,7 +32,7 @@
 //	SecurityContextConstraints    all enforced but userNamespaceLevel
 //	ImageStream                   lookup policy enforced; tags added, or their from and importPolicy corrected
 //	OperatorGroup                 selector, targets, static flag, upgrade strategy enforced; account if given
-//	all others                    top-level keys are compared; where one differs, all those of the manifest are
+//	all others                    top-level keys are compared; if one differs, all those of the manifest are
 //	                              written, and its labels, annotations and owners replace what is there
 //
 // In all but the last row labels, annotations and owners (by UID) are added or

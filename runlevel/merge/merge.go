@@ -10,12 +10,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Merge returns what an object of a cluster becomes by a manifest, and whether
-// that is another object than before, by meaning: what only differs in nil and
-// empty lists or maps, in a default written out or left out, or in how a
-// quantity is spelt, is not. Where nothing changes, merged is existing itself;
-// else it is a new one, with the resourceVersion of existing, and what it has in
-// common with its inputs is not shared. Neither input is written to.
+// Merge returns what an object of a cluster becomes by a manifest, and whether that
+// is another object than before, by meaning: what only differs in nil and empty
+// lists or maps, in a default written out or left out, or in how a quantity is
+// spelt, is not. If nothing changes, merged is existing itself; else it is a new
+// one, with the resourceVersion of existing, and what it has in common with its
+// inputs is not shared. Neither input is written to.
 //
 // The owners of the object are to stand in required. Both must be of one group,
 // version and kind, and required's picks the rule. A field of the wrong type is an

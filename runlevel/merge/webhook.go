@@ -4,8 +4,9 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// annotationInjectCA on an object in the cluster says that the service-ca operator
-// writes its CA bundles, so that a manifest, which cannot know them, must not.
+// annotationInjectCA on an object in the cluster reports that the service-ca
+// operator writes its CA bundles, so that a manifest, which cannot know them, must
+// not.
 const annotationInjectCA = "service.beta.openshift.io/inject-cabundle"
 
 func webhooks(existing, required *admissionv1.ValidatingWebhookConfiguration) error {

@@ -125,7 +125,7 @@ func verbsOf(list []string) string {
 	return strings.Join(slices.Compact(list), ", ")
 }
 
-// shared returns what rights, each of expand's, allow of another one, and reports
+// shared returns what rights, each of expand's, allow of another, and reports
 // whether that is the whole of it.
 func shared(one rbacv1.PolicyRule, rights []rbacv1.PolicyRule) (parts []rbacv1.PolicyRule, whole bool) {
 	for _, r := range rights {
@@ -188,7 +188,7 @@ func narrowerResource(a, b string) (name string, ok bool) {
 	return of + "/" + subA, ok
 }
 
-// narrowerURL is narrower for URLs: /healthz/* covers all that begin with /healthz/.
+// narrowerURL is narrower for URLs: /healthz/* covers all that start with /healthz/.
 func narrowerURL(a, b string) (url string, ok bool) {
 	prefixA, openA := strings.CutSuffix(a, "*")
 	prefixB, openB := strings.CutSuffix(b, "*")
@@ -321,7 +321,7 @@ func (r *run) boundTo(ctx context.Context, role Object, of map[string]string) []
 	return slices.Compact(out)
 }
 
-// aggregateTo begins the labels by which a ClusterRole becomes part of another one, whose
+// aggregateTo starts the labels by which a ClusterRole becomes part of another, whose
 // name follows by convention.
 const aggregateTo = rbacv1.GroupName + "/aggregate-to-"
 

@@ -87,7 +87,7 @@ func (b *base) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key t
 	return o, err
 }
 
-// Shares says that what it returns is shared where that of its reader is.
+// Shares reports that what it returns is shared if its reader is'.
 func (b *base) Shares(r clusterapi.Reader) bool {
 	if s, ok := b.reader.(interface{ Shares(clusterapi.Reader) bool }); ok {
 		return r == clusterapi.Reader(b) && s.Shares(b.reader)
@@ -104,7 +104,7 @@ func (b *base) fail(ctx context.Context, err error) {
 	}
 }
 
-// failure is why the preview cannot go on, or nil.
+// failure is why the preview cannot continue, or nil.
 func (b *base) failure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

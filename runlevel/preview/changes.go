@@ -180,7 +180,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	return c, nil
 }
 
-// included returns the manifests of a group that apply; where there are none, the
+// included returns the manifests of a group that apply; if there are none, the
 // change is settled.
 func (r *run) included(g *group, c *Change) []*manifest.Manifest {
 	var included []*manifest.Manifest

@@ -12,7 +12,7 @@ import (
 // Moved is an object that is not any more as the preview saw it. It is plain data.
 type Moved struct {
 	Object Object `json:"object"`
-	// Reason says what has happened to it.
+	// Reason describes what has happened to it.
 	Reason string `json:"reason"`
 }
 

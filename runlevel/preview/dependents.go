@@ -22,7 +22,7 @@ type Dependents struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Count      int    `json:"count"`
-	// Unknown says that there may be more of them.
+	// Unknown reports that there may be more of them.
 	Unknown bool `json:"unknown,omitempty"`
 }
 

@@ -35,8 +35,8 @@
 //	spec.template.spec.containers[name=c].image
 //	metadata.annotations["a.b/c"]
 //
-// Of custom resources the definition says which lists have keys; where it was not
-// collected, a list is one value, and [Preview].Assumed names the kinds.
+// Of custom resources the definition reports which lists have keys; where it was
+// not collected, a list is one value, and [Preview].Assumed names the kinds.
 //
 // status, managedFields and what else only a server sets is left out. Changes of a
 // definition's schemas are counted by version. Credentials are shown as
@@ -57,7 +57,7 @@
 //
 // # What the modes change
 //
-// [Options].Mode says how the update applies objects. A preview of what the
+// [Options].Mode reports how the update applies objects. A preview of what the
 // cluster-version operator would do needs [runlevel.ApplyMerge]: Fields then hold
 // what a merge takes away though somebody else has added it, which is Drift too, and
 // nothing is assumed of removals. Stale are fields that a merge never removes. What a
@@ -66,9 +66,9 @@
 //
 // # What it cannot know
 //
-// [Preview].Assumed says what it takes for granted, and [Preview].Unknowns what
-// to collect for a better answer. [Preview.Check] says whether the cluster is
-// still as it was. [Options].Server lets an API server answer too, admission included.
+// [Preview].Assumed reports what it takes for granted, and [Preview].Unknowns what to
+// collect for a better answer. [Preview.Check] reports whether the cluster is still as
+// it was. [Options].Server lets an API server answer too, admission included.
 //
 // All types are plain data: safe to read from many goroutines at a time, not to
 // change while others read.

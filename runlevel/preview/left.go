@@ -12,7 +12,7 @@ import (
 type Left struct {
 	Object Object `json:"object"`
 	Task   Task   `json:"task"`
-	// Exists says whether the cluster has it; nil where that is not known.
+	// Exists reports whether the cluster has it; nil if that is not known.
 	Exists *bool `json:"exists,omitempty"`
 }
 
@@ -49,7 +49,7 @@ func (r *run) left(ctx context.Context, p *Preview) error {
 // decide what to do. It is plain data.
 type Configuration struct {
 	Object Object `json:"object"`
-	// Seen is its state; nil where there was none.
+	// Seen is its state; nil if absent.
 	Seen *Seen `json:"seen,omitempty"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object says which object a change is about. It is plain data.
+// Object determines which object a change is about. It is plain data.
 type Object struct {
 	schema.GroupVersionKind
 	types.NamespacedName

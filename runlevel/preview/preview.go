@@ -47,9 +47,9 @@ type Options struct {
 	// Adopt names the field managers whose fields the update takes over, as in
 	// [runlevel.Options].
 	Adopt []string
-	// Server is asked too, where it is set: every write of the preview is sent to
-	// it, and [Change].Server tells where its answer is another one. It must
-	// say that it changes nothing.
+	// Server is asked too, if it is set: every write of the preview is sent to it,
+	// and [Change].Server tells where its answer is another. It must say that it
+	// changes nothing.
 	Server Server
 	// Descriptions shows changes of descriptions in schemas of
 	// CustomResourceDefinitions field by field, instead of counting them.
@@ -67,7 +67,7 @@ type Options struct {
 // concurrent use.
 type Server interface {
 	clusterapi.Writer
-	// DryRun reports whether that is so. Where it is not, Run refuses to begin.
+	// DryRun reports whether that is so. If it is not, Run refuses to start.
 	DryRun() bool
 }
 
@@ -126,7 +126,7 @@ type Change struct {
 	// shown as (redacted-12 digits). Of a definition, those of schemas are in
 	// Schemas.
 	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
-	// Reason says why, where the action alone does not: what the server would
+	// Reason explains why, where the action alone does not: what the server would
 	// answer, which rule excludes the object, what was not collected.
 	Reason string `json:"reason,omitempty"`
 	// Awaited are the versions of a ClusterOperator that the update waits for.
@@ -149,7 +149,7 @@ type Change struct {
 	// [runlevel.ApplyMerge] they include what somebody else has added and a merge
 	// takes away. They are among Fields.
 	Drift []runlevel.DriftedField `json:"drift,omitempty"`
-	// Rolls says which pods are replaced, where the pod template changes.
+	// Rolls determines which pods are replaced, where the pod template changes.
 	Rolls *Rolls `json:"rolls,omitempty"`
 	// Finalizers hold an object that is deleted.
 	Finalizers []string `json:"finalizers,omitempty"`
@@ -162,7 +162,7 @@ type Change struct {
 	// Server is what [Options].Server answers that the preview did not; nil where
 	// both agree, or it was not asked.
 	Server *Answer `json:"server,omitempty"`
-	// Seen is the state that the change starts from; nil where there was none.
+	// Seen is the state that the change starts from; nil if absent.
 	Seen *Seen `json:"seen,omitempty"`
 
 	old, new *unstructured.Unstructured
@@ -171,10 +171,10 @@ type Change struct {
 	refused  int      // of Fail: the index of the task
 }
 
-// Before returns the object as the cluster has it, nil where there is none; After as
-// it would be, nil for one that goes and for Changes of which nothing is known.
-// Both must not be changed. They hold what other fields hide: credentials.
-// Of a preview that was read from JSON they are nil.
+// Before returns the object as the cluster has it, nil if absent; After as it would
+// be, nil for one that goes and for Changes of which nothing is known. Both must not
+// be changed. They hold what other fields hide: credentials. Of a preview that was
+// read from JSON they are nil.
 func (c *Change) Before() *unstructured.Unstructured { return c.old }
 
 // After returns the object as it would be: see [Change.Before].
@@ -195,7 +195,7 @@ type StaleField struct {
 	Value any    `json:"value"`
 }
 
-// Release says which release a preview is about. It is plain data.
+// Release determines which release a preview is about. It is plain data.
 type Release struct {
 	Version string `json:"version,omitempty"`
 	Image   string `json:"image,omitempty"`
@@ -235,10 +235,10 @@ type Preview struct {
 	Assumed []string `json:"assumed,omitempty"`
 }
 
-// Run works out what the tasks of a release would do to a cluster in an update:
-// a pass of state [runlevel.Updating], by the same code and in the same order,
-// over a fork of it in memory. What the pass would wait for counts as done, and
-// it goes on after what fails.
+// Run works out what the tasks of a release would do to a cluster in an update: a
+// pass of state [runlevel.Updating], by the same code and in the same order, over a
+// fork of it in memory. What the pass would wait for counts as done, and it
+// continues after what fails.
 //
 // What the reader cannot give because it was not collected, or is forbidden, is
 // in the result as unknown. Every other failure of it is an error, and so are

@@ -21,7 +21,7 @@ import (
 type Rolls struct {
 	// Pods are sorted by name.
 	Pods []Pod `json:"pods,omitempty"`
-	// Unknown says why there may be more of them; empty where there are not.
+	// Unknown explains why there may be more of them; empty if there are not.
 	Unknown string `json:"unknown,omitempty"`
 }
 

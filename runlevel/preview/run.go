@@ -38,7 +38,7 @@ type run struct {
 type note struct {
 	gvk     schema.GroupVersionKind
 	key     types.NamespacedName
-	old     *clusterapi.Object // before the first task about it; nil: there was none
+	old     *clusterapi.Object // before the first task about it; nil if absent
 	unknown error              // whether there was one cannot be told
 	fault   error              // of a task
 	refused int                // the index of that task
@@ -112,7 +112,7 @@ func (r *run) retry(ctx context.Context) error {
 	return nil
 }
 
-// noting is the applier of the pass: what fails is noted, and the pass goes on.
+// noting is the applier of the pass: what fails is noted, and the pass continues.
 type noting struct {
 	run   *run
 	inner runlevel.Applier
@@ -134,7 +134,7 @@ func (n noting) Apply(ctx context.Context, t *manifest.Task, state runlevel.Stat
 	return nil
 }
 
-// note begins, or goes on with, the notes of an object.
+// note starts, or continues with, the notes of an object.
 func (r *run) note(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) *note {
 	at := refOf(gvk, key)
 	if n := r.objects[at]; n != nil {
@@ -176,8 +176,8 @@ func (r *run) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key ty
 }
 
 // asNew makes the error of an object of the release that was not collected one that
-// says that there is none, for a mode that reads before it writes: it is to be stored
-// as if it were new.
+// reports that there is none, for a mode that reads before it writes: it is to be
+// stored as if it were new.
 func (r *run) asNew(gvk schema.GroupVersionKind, key types.NamespacedName, err error) error {
 	n := r.objects[refOf(gvk, key)]
 	if r.o.Mode != runlevel.ApplyMerge || !errors.Is(err, clusterapi.ErrNotCollected) || n == nil || n.unknown == nil || gvk.GroupKind() == operatorGroup {
@@ -186,7 +186,7 @@ func (r *run) asNew(gvk schema.GroupVersionKind, key types.NamespacedName, err e
 	return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
 }
 
-// Shares says that the methods here are the ones to call.
+// Shares reports that the methods here are the ones to call.
 func (r *run) Shares(reader clusterapi.Reader) bool { return reader == clusterapi.Reader(r) }
 
 func (r *run) looksAt(gvk schema.GroupVersionKind, key types.NamespacedName) {

@@ -13,18 +13,18 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
-// Answer is what an API server said of a write, where it said something else than
-// the preview. It is plain data.
+// Answer is what an API server said of a write, if it said something else than the
+// preview. It is plain data.
 type Answer struct {
-	// Error is why it refuses; empty where it accepts.
+	// Error is why it refuses; empty if it accepts.
 	Error string `json:"error,omitempty"`
-	// Accepts says that it accepts what the preview expects to be refused.
+	// Accepts reports that it accepts what the preview expects to be refused.
 	Accepts bool `json:"accepts,omitempty"`
 	// Fields are those that it would store otherwise, as after admission: Old as
 	// the preview expects them, New as the server would have them.
 	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
-	// NeedsOther says that it cannot tell yet: the object needs another one, such
-	// as a namespace or a definition, that the update creates or changes before.
+	// NeedsOther reports that it cannot tell yet: the object needs another, such as
+	// a namespace or a definition, that the update creates or changes before.
 	NeedsOther bool `json:"needsOther,omitempty"`
 }
 

@@ -315,7 +315,7 @@ func (t *printer) images(images []manifest.ImageChange) {
 // maxText bounds a value, or a text of somebody else's, in bytes.
 const maxText = 200
 
-// after puts a text after another one, unless it is empty.
+// after puts a text after another, unless it is empty.
 func after(before, text string) string {
 	if text == "" {
 		return ""

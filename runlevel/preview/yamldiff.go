@@ -64,7 +64,7 @@ func (c *Change) yaml(obj *unstructured.Unstructured) (string, error) {
 	return string(raw), err
 }
 
-// hunk is a part of a unified diff, and the numbers of the lines with which it begins
+// hunk is a part of a unified diff, and the numbers of the lines with which it starts
 // in both texts.
 type hunk struct {
 	old, new int

@@ -128,7 +128,7 @@ func (s *ClusterVersionStore) Candidates(ctx context.Context, digest string) ite
 	}
 }
 
-// caError says why a store is not honoured.
+// caError explains why a store is not honoured.
 type caError struct {
 	url, name string
 	err       error

@@ -19,9 +19,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
-// configAnnotation marks the ConfigMap of a release payload that says which
-// keys must vouch for a release and where signatures are published. Its value
-// does not matter.
+// configAnnotation marks the ConfigMap of a release payload that reports which keys
+// must vouch for a release and where signatures are published. Its value does not
+// matter.
 const configAnnotation = "release.openshift.io/verification-config-map"
 
 // The prefixes of the keys of that ConfigMap's data.
@@ -41,9 +41,9 @@ const (
 	maxConfigFaults = 32
 )
 
-// ErrNoConfig says that no ConfigMap carries the annotation
-// release.openshift.io/verification-config-map. It is not a fault of
-// a payload: the cluster-version operator then uses [signature.NotPossible], and warns.
+// ErrNoConfig reports that no ConfigMap carries the annotation
+// release.openshift.io/verification-config-map. It is not a fault of a payload: the
+// cluster-version operator then uses [signature.NotPossible], and warns.
 var ErrNoConfig = errors.New("no release authenticity verification is configured, all releases are considered unverified")
 
 // Config is what a verification ConfigMap says.
@@ -149,8 +149,8 @@ func inFile(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// annotated looks at the annotation alone: another one that is not a string
-// must not hide it.
+// annotated looks at the annotation alone: another that is not a string must not
+// hide it.
 func annotated(obj *unstructured.Unstructured) bool {
 	annotations, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "annotations")
 	m, _ := annotations.(map[string]any)

@@ -23,7 +23,7 @@
 //
 // A [Persister] and the stores are safe for concurrent use. All other types are
 // plain data: safe to read from many goroutines at a time, not to change while
-// others read. Limits are in the table of package signature.
+// others read. docs/limits.md lists the limits.
 //
 // Sources: the verification of https://github.com/openshift/library-go
 // (pkg/verify), and the cluster-version operator's use of it.

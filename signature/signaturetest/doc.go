@@ -14,7 +14,7 @@
 //
 // The keys are for tests alone: nothing protects them.
 //
-// A type that holds a key or a cache says whether it is safe for concurrent use.
+// A type that holds a key or a cache reports whether it is safe for concurrent use.
 // All others are plain data: safe to read from many goroutines at a time, not to
 // change while others read.
 package signaturetest

@@ -156,7 +156,7 @@ type Shape struct {
 	Partial bool
 	// Hash is SHA-256, SHA-384 or SHA-512; zero means SHA-256.
 	Hash crypto.Hash
-	// Created is when the signature says that it was made.
+	// Created is when the signature reports that it was made.
 	Created time.Time
 	// Expires is how long after Created the signature is valid; zero means for
 	// ever. Version 3 knows no expiry.

@@ -55,7 +55,7 @@
 // policies of https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md
 // and of OpenShift's config.openshift.io/v1.
 //
-// A type that holds a key or a cache says whether it is safe for concurrent use.
+// A type that holds a key or a cache reports whether it is safe for concurrent use.
 // All others are plain data: safe to read from many goroutines at a time, not to
 // change while others read.
 package sigstore

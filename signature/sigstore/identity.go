@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/imageref"
 )
 
-// Identity says which signed name counts for the name under which an image is
+// Identity determines which signed name counts for the name under which an image is
 // used. The zero value is MatchRepoDigestOrExact.
 type Identity struct {
 	// Match is one of the policies of config.openshift.io; empty means

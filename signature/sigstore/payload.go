@@ -51,9 +51,9 @@ func MarshalPayload(digest, reference string) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// parsePayload decodes the JSON of a payload in its strict form: exactly the
-// keys of the format, spelt exactly, each once; only "optional" may be null or
-// hold more. It decides nothing about trust. Anything else is an error that says
+// parsePayload decodes the JSON of a payload in its strict form: exactly the keys
+// of the format, spelt exactly, each once; only "optional" may be null or hold
+// more. It decides nothing about trust. Anything else is an error that reports
 // what.
 func parsePayload(data []byte) (*statement, error) {
 	if !utf8.Valid(data) {

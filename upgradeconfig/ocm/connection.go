@@ -171,7 +171,7 @@ func (c *connection) url(path string, query url.Values) string {
 	return c.base + path + "?" + query.Encode()
 }
 
-// failure says what an answer has to say about a request that failed.
+// failure describes what an answer has to say about a request that failed.
 func (c *connection) failure(method, path string, query url.Values, resp *httpclient.Response) *RequestError {
 	e := &RequestError{Method: method, URL: c.secrets.Echo(c.url(path, query)), StatusCode: resp.StatusCode}
 	var said wireError

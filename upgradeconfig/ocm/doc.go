@@ -28,18 +28,17 @@
 //
 // # No answer is not "no policy"
 //
-// Where no policy counts, the UpgradeConfig is deleted. So only status 200 with
-// a document that says how many policies there are, and has as many, is a list.
+// Where no policy counts, the UpgradeConfig is deleted. So only status 200 with a
+// document that reports how many policies there are, and has as many, is a list.
 // Anything else is an error, whatever its status: an empty document, one that is
 // not UTF-8 or of another kind, a document with other keys or the same one twice,
 // an empty page, a list that keeps changing from one page to the next, a redirect
 // to another server.
 //
-// Reads are tried again when OCM says that it is busy (429, 503) or the
-// connection breaks, at growing intervals or when the answer's Retry-After
-// says. Changes are never sent twice: when a [Provider.Notify] that failed is
-// called again, it reads the state again and finds out whether the change
-// arrived.
+// Reads are tried again when OCM reports that it is busy (429, 503) or the
+// connection breaks, at growing intervals or when the answer's Retry-After says.
+// Changes are never sent twice: when a [Provider.Notify] that failed is called
+// again, it reads the state again and finds out whether the change arrived.
 //
 // # Secrets
 //

@@ -34,12 +34,12 @@ var (
 	ErrConvertState = errors.New("failed to convert OCM state")
 )
 
-// RequestError says that OCM did not answer a request, or not as it should.
+// RequestError reports that OCM did not answer a request, or not as it should.
 // Neither it nor anything that it wraps holds the access token.
 type RequestError struct {
 	Method, URL string
-	// StatusCode of the answer, 0 if there was none. 200 means that the
-	// body could not be used.
+	// StatusCode of the answer, 0 if absent. 200 means that the body could not be
+	// used.
 	StatusCode int
 	// OperationID is how OCM's operators find the request; empty if the
 	// answer does not say.
@@ -78,7 +78,7 @@ func (e *RequestError) detail() string {
 	return text
 }
 
-// NotificationError says that OCM could not be told something.
+// NotificationError reports that OCM could not be told something.
 type NotificationError struct {
 	State upgradeconfig.State
 	Err   error

@@ -29,7 +29,7 @@ const (
 	defaultMaxPolicies = 1000
 )
 
-// Kind says which of OCM's policies count.
+// Kind determines which of OCM's policies count.
 type Kind string
 
 // The kinds.
@@ -38,8 +38,8 @@ const (
 	Classic Kind = "Classic"
 	// HostedControlPlane: those of the control plane of a hosted cluster.
 	HostedControlPlane Kind = "HostedControlPlane"
-	// Auto: those of the control plane if OCM says that the cluster is a
-	// hosted one, else those of the cluster.
+	// Auto: those of the control plane if OCM reports that the cluster is a hosted
+	// one, else those of the cluster.
 	Auto Kind = "Auto"
 )
 

@@ -28,7 +28,7 @@ const pageSize = 100
 // maxReads is how often a list is read that changes meanwhile.
 const maxReads = 3
 
-// errChanged says that two pages are not of the same list.
+// errChanged reports that two pages are not of the same list.
 var errChanged = errors.New("the list changed while it was read")
 
 // policies lists the upgrade policies of a cluster in OCM's order, all pages.
@@ -46,7 +46,7 @@ func (p *Provider) policies(ctx context.Context, c *connection, cl *cluster) ([]
 	}
 }
 
-// hosted says which policies count.
+// hosted determines which policies count.
 func (p *Provider) hosted(cl *cluster) bool {
 	return p.o.Kind == HostedControlPlane || p.o.Kind == Auto && cl.hosted
 }

@@ -96,7 +96,7 @@ func (p *Provider) connection(ctx context.Context) (*connection, error) {
 // with a [*RequestError] if a request failed. What is wrong with a policy
 // that comes after the first one that counts is an event and not an error.
 //
-// An empty list without an error says that OCM has none: it has answered every
+// An empty list without an error reports that OCM has none: it has answered every
 // request in full.
 func (p *Provider) Policies(ctx context.Context) ([]upgradeconfig.Policy, error) {
 	c, cl, listed, err := p.list(ctx)

@@ -109,7 +109,7 @@ type wireCluster struct {
 	} `json:"hypershift"`
 }
 
-// check leaves the kind to cluster, for which another one is not a cluster ID.
+// check leaves the kind to cluster, for which another is not a cluster ID.
 func (c *wireCluster) check() error { return isError(c.Kind) }
 
 type wirePeriod struct {
@@ -145,5 +145,5 @@ func (s *wireState) check() error {
 	return checkKind(s.Kind, kindState)
 }
 
-// given says whether a raw value is there at all.
+// given reports whether a raw value is there at all.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

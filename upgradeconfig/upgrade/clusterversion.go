@@ -14,14 +14,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// ErrNoTarget says that an UpgradeConfig names neither an image nor a version
+// ErrNoTarget reports that an UpgradeConfig names neither an image nor a version
 // together with a channel.
 var ErrNoTarget = errors.New("cannot find the correct upgrade spec source")
 
-// hasCommenced says whether the cluster has been told to update to the desired
-// release: spec.desiredUpdate of the ClusterVersion names its image, or without
-// an image its version. A release without an image needs version and channel;
-// else the error is [ErrNoTarget].
+// hasCommenced reports whether the cluster has been told to update to the desired
+// release: spec.desiredUpdate of the ClusterVersion names its image, or without an
+// image its version. A release without an image needs version and channel; else the
+// error is [ErrNoTarget].
 func hasCommenced(desired upgradeconfig.Update, cv *configv1.ClusterVersion) (bool, error) {
 	if desired.Image == "" && (desired.Version == "" || desired.Channel == "") {
 		return false, ErrNoTarget
@@ -144,9 +144,9 @@ func (e *NotUpgradeableError) Error() string {
 	return fmt.Sprintf("cluster upgrade to version %s on %s has been cancelled: %s: %s", e.Version, e.At.UTC().Format(time.UnixDate), e.Reason, e.Message)
 }
 
-// checkUpgradeable refuses an upgrade to a higher minor or major version while
-// the condition Upgradeable of the ClusterVersion is False. The error is a
-// [*NotUpgradeableError], or says which version does not parse. A release that
+// checkUpgradeable refuses an upgrade to a higher minor or major version while the
+// condition Upgradeable of the ClusterVersion is False. The error is a
+// [*NotUpgradeableError], or reports which version does not parse. A release that
 // is known by its image alone passes.
 func checkUpgradeable(s upgradeconfig.Spec, cv *configv1.ClusterVersion) error {
 	switch {

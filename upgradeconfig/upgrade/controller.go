@@ -31,10 +31,10 @@ type Options struct {
 	// [upgradeconfig.DefaultNamespace] and [upgradeconfig.Name].
 	Namespace, Name string
 
-	// Refresh brings the UpgradeConfig in step with its provider once more,
-	// right before an upgrade starts, and says whether they differed:
-	// [upgradeconfig.Manager.Refresh]. [upgradeconfig.ErrNotConfigured] counts as no difference. Nil: an
-	// upgrade starts without.
+	// Refresh brings the UpgradeConfig in step with its provider once more, right before an
+	// upgrade starts, and reports whether they differed: [upgradeconfig.Manager.Refresh].
+	// [upgradeconfig.ErrNotConfigured] counts as no difference. Nil: an upgrade starts
+	// without.
 	Refresh func(ctx context.Context) (differs bool, err error)
 	// Notifier hears how the upgrade goes; an [upgradeconfig.Manager] passes it on to its provider.
 	// Nil means the log. A notification is stored as due before it is sent, and as
@@ -69,10 +69,10 @@ type Options struct {
 	// spec.desiredUpdate of the ClusterVersion is written, again in each pass
 	// until it agrees.
 	Preconditions func(ctx context.Context, cv *configv1.ClusterVersion, target configv1.Release) error
-	// Capacity reserves extra worker nodes. It and Maintenance are closed again
-	// however the upgrade ends, also if its UpgradeConfig is deleted: an
-	// annotation of the ClusterVersion keeps what is open. Nil: there are none, so a reservation
-	// that is asked for is skipped, and the provider hears of that.
+	// Capacity reserves extra worker nodes. It and Maintenance are closed again however the
+	// upgrade ends, also if its UpgradeConfig is deleted: an annotation of the
+	// ClusterVersion keeps what is open. Nil if absent, so a reservation that is asked for
+	// is skipped, and the provider hears of that.
 	Capacity Capacity
 	// Health looks for what could harm the upgrade, before it and after it, such as
 	// [OperatorHealth]. It returns what is wrong, in words; nothing means that all is
@@ -88,12 +88,12 @@ type Options struct {
 	// prevents the drain. after is PDBForceDrainTimeout of the UpgradeConfig, and 0 if a
 	// provider names no time. An error fails the step, which is tried again.
 	Drain func(ctx context.Context, c *upgradeconfig.UpgradeConfig, after time.Duration) error
-	// PostUpgrade does what remains to be done after an upgrade of type OSD,
-	// and says whether it is done.
+	// PostUpgrade does what remains to be done after an upgrade of type OSD, and
+	// reports whether it is done.
 	PostUpgrade func(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
-	// Alerts names the paging alerts that fired since the upgrade started, for
-	// the event that it is done. A failure is logged, and counts
-	// as none. Nil: there are none.
+	// Alerts names the paging alerts that fired since the upgrade started, for the
+	// event that it is done. A failure is logged, and counts as none. Nil if
+	// absent.
 	Alerts func(ctx context.Context, since time.Time) ([]string, error)
 
 	// Clock is the time of Run and Sync; nil means the real one. A driver of

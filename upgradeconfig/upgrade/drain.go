@@ -30,7 +30,7 @@ import (
 // end, and lose their finalizers. Pods of DaemonSets, static pods and those that
 // are finished stay, and so do all pods of control-plane nodes.
 //
-// The wait of a node begins when the taint node.kubernetes.io/unschedulable was
+// The wait of a node starts when the taint node.kubernetes.io/unschedulable was
 // added to it. A node without that time is not forced. ForcedDrain is safe for
 // concurrent use.
 type ForcedDrain struct {
@@ -234,7 +234,7 @@ func (d *ForcedDrain) remove(ctx context.Context, p corev1.Pod, ends bool) error
 	return nil
 }
 
-// stays says whether a drain leaves a pod where it is.
+// stays reports whether a drain leaves a pod if it is.
 func stays(p corev1.Pod) bool {
 	if _, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
 		return true

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// execute does what a step asks for, and says whether it is done. Each step can
+// execute does what a step asks for, and reports whether it is done. Each step can
 // be repeated.
 func (p *pass) execute(ctx context.Context, t upgradeconfig.ConditionType) (bool, error) {
 	commenced, err := p.commenced()
@@ -148,7 +148,7 @@ func (p *pass) closeWindow(ctx context.Context, plane Plane) (bool, error) {
 	return err == nil, err
 }
 
-// errNotOffered says that a release is not among the updates any more.
+// errNotOffered reports that a release is not among the updates any more.
 var errNotOffered = errors.New("the release is not among the updates")
 
 // commence tells the cluster to update. It is not an error that the cluster's
@@ -212,7 +212,7 @@ func (p *pass) modify(ctx context.Context, f func(*configv1.ClusterVersion) (req
 	return err
 }
 
-// workers says whether all pools but the control plane's have their new
+// workers reports whether all pools but the control plane's have their new
 // configuration, and helps with nodes that cannot be drained. It does not wait for
 // paused pools: somebody updates them later.
 func (p *pass) workers(ctx context.Context) (bool, error) {

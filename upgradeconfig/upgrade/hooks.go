@@ -14,11 +14,11 @@ import (
 // crash too, and must be idempotent. An error fails the step, which is tried
 // again. One Controller makes no concurrent calls.
 type Capacity interface {
-	// Reserve asks for the extra nodes, and says how far they are.
+	// Reserve asks for the extra nodes, and reports how far they are.
 	Reserve(ctx context.Context, c *upgradeconfig.UpgradeConfig) (CapacityState, error)
-	// Release removes them, and says whether they are gone. It is called
-	// whether or not there are any, and with the UpgradeConfig of the upgrade
-	// if that is deleted by then.
+	// Release removes them, and reports whether they are gone. It is called whether
+	// or not there are any, and with the UpgradeConfig of the upgrade if that is
+	// deleted by then.
 	Release(ctx context.Context, c *upgradeconfig.UpgradeConfig) (done bool, err error)
 }
 

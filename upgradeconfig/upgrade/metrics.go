@@ -129,7 +129,7 @@ func with(labels map[string]string, more ...string) map[string]string {
 	return labels
 }
 
-// stream says whether an upgrade is to another minor version, y, or within one,
+// stream reports whether an upgrade is to another minor version, y, or within one,
 // z.
 func stream(from, to string) string {
 	a, errA := semver.NewVersion(from)

@@ -181,7 +181,7 @@ func (p *pass) notifyDue(ctx context.Context, delayed bool) error {
 	return late
 }
 
-// isSilent says whether a state is not told at all: service logs if they are
+// isSilent reports whether a state is not told at all: service logs if they are
 // off.
 func (p *pass) isSilent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
 

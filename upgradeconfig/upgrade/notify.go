@@ -84,7 +84,7 @@ func failure(upgrade string, e upgradeconfig.HistoryEntry) string {
 }
 
 // undone is the first condition that is False, FailedUpgrade aside; its type is
-// empty if there is none.
+// empty if absent.
 func undone(e upgradeconfig.HistoryEntry) upgradeconfig.Condition {
 	for _, c := range e.Conditions {
 		if c.Status == "False" && c.Type != upgradeconfig.FailedUpgrade {

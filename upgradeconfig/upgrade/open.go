@@ -19,10 +19,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig/internal/loop"
 )
 
-// annotationOpen of the ClusterVersion says which upgrade may have extra capacity
-// or maintenance windows open. It is JSON with a format number, stored before the
-// first of them is opened and removed when all are closed. So a [Controller] closes
-// them too if the UpgradeConfig is deleted or replaced meanwhile.
+// annotationOpen of the ClusterVersion reports which upgrade may have extra
+// capacity or maintenance windows open. It is JSON with a format number, stored
+// before the first of them is opened and removed when all are closed. So a
+// [Controller] closes them too if the UpgradeConfig is deleted or replaced
+// meanwhile.
 const annotationOpen = clusterapi.AnnotationPrefix + "upgrade-open"
 
 const openFormat = 1
@@ -40,7 +41,7 @@ type openUpgrade struct {
 	At metav1.MicroTime `json:"at"`
 }
 
-// openOf reads the annotation; nil if there is none.
+// openOf reads the annotation; nil if absent.
 func openOf(cv *configv1.ClusterVersion) (*openUpgrade, error) {
 	text, ok := cv.Annotations[annotationOpen]
 	if !ok {
@@ -154,8 +155,8 @@ func (c *Controller) closeAll(ctx context.Context, config *upgradeconfig.Upgrade
 var errClosing = errors.New("extra capacity is still being removed")
 
 // closeLeft closes what an upgrade opened that did not come to its end: current,
-// which is nil if there is none, is not at it any more. An error says what is
-// still open.
+// which is nil if absent, is not at it any more. An error reports what is still
+// open.
 func (c *Controller) closeLeft(ctx context.Context, cv *configv1.ClusterVersion, current *upgradeconfig.UpgradeConfig) error {
 	open, err := openOf(cv)
 	if err != nil || open == nil || open.isOf(current) {

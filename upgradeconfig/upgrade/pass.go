@@ -160,18 +160,18 @@ func (p *pass) store(ctx context.Context) error {
 	return nil
 }
 
-// same says whether what is stored still is the policy of this pass.
+// same reports whether what is stored still is the policy of this pass.
 func (p *pass) same(c *upgradeconfig.UpgradeConfig) bool {
 	return c.UID == p.config.UID && c.DeletionTimestamp == nil && c.Spec == p.config.Spec
 }
 
-// gone says whether there is no UpgradeConfig any more.
+// gone reports whether there is no UpgradeConfig any more.
 func (p *pass) gone(ctx context.Context) bool {
 	_, err := p.c.o.API.Get(ctx, kind, p.c.key())
 	return apierrors.IsNotFound(err)
 }
 
-// lostRace says whether a write came too late.
+// lostRace reports whether a write came too late.
 func lostRace(err error) bool {
 	return errors.Is(err, loop.ErrChanged) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
@@ -258,8 +258,8 @@ const withdrawnFor = 5 * time.Minute
 var errWithdrawn = errors.New("the cluster is not asked to update to that version any more")
 
 // giveUp ends an upgrade that cannot come to its end: it closes what the upgrade
-// opened, and then the upgrade has failed. breached says that it has not commenced
-// in time.
+// opened, and then the upgrade has failed. breached reports that it has not
+// commenced in time.
 func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 	closed, err := p.c.closeAll(ctx, p.config)
 	if err == nil && !closed {
@@ -294,7 +294,7 @@ func (p *pass) giveUp(ctx context.Context, breached bool) (Progress, error) {
 	return p.notifyEnd(ctx, failed)
 }
 
-// release removes extra capacity, and says whether it is gone.
+// release removes extra capacity, and reports whether it is gone.
 func (p *pass) release(ctx context.Context) (bool, error) {
 	if p.c.o.Capacity == nil {
 		return true, nil
@@ -471,7 +471,7 @@ func (p *pass) step(ctx context.Context, t upgradeconfig.ConditionType) (bool, e
 	return done, err
 }
 
-// commenced says whether the cluster has been told to update.
+// commenced reports whether the cluster has been told to update.
 func (p *pass) commenced() (bool, error) {
 	if p.entry.IsTrue(upgradeconfig.UpgradeCommenced) {
 		return true, nil
@@ -501,7 +501,7 @@ func (p *pass) emitStep(t upgradeconfig.ConditionType) {
 		upgradeconfig.EventData{Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase, Condition: &c})
 }
 
-// differs says whether there is more to tell of a condition than that it was
+// differs reports whether there is more to tell of a condition than that it was
 // looked at again.
 func differs(c, old upgradeconfig.Condition) bool {
 	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message

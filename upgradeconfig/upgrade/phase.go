@@ -42,7 +42,7 @@ type phaseOptions struct {
 	SkipBreached          bool // with a TimeOut of 0 no window is ever over
 }
 
-// situation is what a decision is made from. A nil Config says that there is
+// situation is what a decision is made from. A nil Config reports that there is
 // none, a nil ClusterVersion that nothing is known of the cluster. The last three
 // fields are the results of activities; nil: not done yet.
 type situation struct {

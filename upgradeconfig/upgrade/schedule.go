@@ -6,7 +6,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
 
-// schedule says whether an upgrade may start.
+// schedule reports whether an upgrade may start.
 type schedule struct {
 	// Ready: its time has come.
 	Ready bool
@@ -18,8 +18,8 @@ type schedule struct {
 	Wait time.Duration
 }
 
-// whenDue says whether an upgrade that is to start at upgradeAt, in RFC 3339, may
-// do so now: after upgradeAt. Its window is over timeOut later. If upgradeAt is
+// whenDue reports whether an upgrade that is to start at upgradeAt, in RFC 3339,
+// may do so now: after upgradeAt. Its window is over timeOut later. If upgradeAt is
 // not a time, which validation reports, it never may.
 func whenDue(upgradeAt string, now time.Time, timeOut time.Duration) schedule {
 	at, err := time.Parse(time.RFC3339, upgradeAt)
@@ -32,14 +32,14 @@ func whenDue(upgradeAt string, now time.Time, timeOut time.Duration) schedule {
 	return schedule{Ready: true, Breached: !now.Before(at.Add(timeOut))}
 }
 
-// isOverdue says whether an upgrade of type OSD fails that was started, but has
+// isOverdue reports whether an upgrade of type OSD fails that was started, but has
 // not commenced on the cluster within timeOut of the entry's StartTime. With a
 // timeOut of 0 it does not.
 func isOverdue(t upgradeconfig.UpgradeType, e upgradeconfig.HistoryEntry, commenced bool, now time.Time, timeOut time.Duration) bool {
 	return t == upgradeconfig.OSD && waitsLonger(e, commenced, now, timeOut)
 }
 
-// isDelayed says whether the provider hears that an upgrade, started but not
+// isDelayed reports whether the provider hears that an upgrade, started but not
 // commenced, takes longer than the trigger. With a trigger of 0 it does not.
 func isDelayed(e upgradeconfig.HistoryEntry, commenced bool, now time.Time, trigger time.Duration) bool {
 	return waitsLonger(e, commenced, now, trigger)

@@ -29,9 +29,9 @@ func stepsOf(t upgradeconfig.UpgradeType) ([]upgradeconfig.ConditionType, error)
 	return nil, fmt.Errorf("spec.type: %q is not one of %s, %s", t, upgradeconfig.OSD, upgradeconfig.ARO)
 }
 
-// nextStep returns the step to run after a step, or from the beginning if that
-// is empty; false if there is none. It skips steps that are done, except those
-// which gate the upgrade until it has commenced.
+// nextStep returns the step to run after a step, or from the beginning if that is
+// empty; false if absent. It skips steps that are done, except those which gate the
+// upgrade until it has commenced.
 func nextStep(steps []upgradeconfig.ConditionType, e upgradeconfig.HistoryEntry, after upgradeconfig.ConditionType, commenced bool) (upgradeconfig.ConditionType, bool) {
 	for _, t := range steps[slices.Index(steps, after)+1:] {
 		if !e.IsTrue(t) || !commenced && gate(t) {
@@ -41,7 +41,7 @@ func nextStep(steps []upgradeconfig.ConditionType, e upgradeconfig.HistoryEntry,
 	return "", false
 }
 
-// gate says whether a step must hold at the time when the upgrade commences.
+// gate reports whether a step must hold at the time when the upgrade commences.
 func gate(t upgradeconfig.ConditionType) bool {
 	switch t {
 	case upgradeconfig.IsClusterUpgradable, upgradeconfig.ClusterHealthyBeforeUpgrade, upgradeconfig.ExternalDependenciesAvailable, upgradeconfig.ComputeCapacityReserved:
@@ -50,8 +50,8 @@ func gate(t upgradeconfig.ConditionType) bool {
 	return false
 }
 
-// startStep gives an entry the condition of a step that begins. One that has
-// it stays as it is; then the result is false.
+// startStep gives an entry the condition of a step that starts. One that has it
+// stays as it is; then the result is false.
 func startStep(e *upgradeconfig.HistoryEntry, t upgradeconfig.ConditionType, now time.Time) bool {
 	if _, ok := e.Condition(t); ok {
 		return false

@@ -43,7 +43,7 @@ type Options struct {
 // must match; an empty one matches everything, and "*" in one stands for any
 // text.
 type Difference struct {
-	// Reason says why the difference is right. It must not be empty.
+	// Reason explains why the difference is right. It must not be empty.
 	Reason string
 	// Verb is the name of the method, such as "Create"; "Final" is the state
 	// after the last step, "Event" an event of a watch.
@@ -60,13 +60,13 @@ type Difference struct {
 	// subresource in brackets, then the parts of the field:
 	// `metadata.managedFields[first/Update/status].f:status.f:phase`.
 	Field string
-	// A and B are the values at the two backends as JSON, "absent" where there
-	// is none. Of an error it is the class, or the class, a colon, a space and
-	// the text, such as "Invalid: *spec.replicas*". Classes are "none",
-	// "NotFound", "NoMatch", "AlreadyExists", "Conflict", "Invalid",
-	// "BadRequest", "TooManyRequests", "Limit", "NotCollected", "Canceled",
-	// "DeadlineExceeded", other reasons of apierrors, or "other". Where one of
-	// them is "none", the object is left alone from then on.
+	// A and B are the values at the two backends as JSON, "absent" if there is
+	// none. Of an error it is the class, or the class, a colon, a space and the
+	// text, such as "Invalid: *spec.replicas*". Classes are "none", "NotFound",
+	// "NoMatch", "AlreadyExists", "Conflict", "Invalid", "BadRequest",
+	// "TooManyRequests", "Limit", "NotCollected", "Canceled", "DeadlineExceeded",
+	// other reasons of apierrors, or "other". If one of them is "none", the object
+	// is left alone from then on.
 	A, B string
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
-// kindsFile says what random sequences are made of.
+// kindsFile describes what random sequences are made of.
 //
 //go:embed kinds.yaml
 var kindsFile string

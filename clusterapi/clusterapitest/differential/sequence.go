@@ -32,7 +32,7 @@ type step struct {
 	// select, node and limit restrict lists and watches.
 	selector, node string
 	limit          int
-	// ended says that the call's context has ended.
+	// ended reports that the call's context has ended.
 	ended bool
 }
 

@@ -26,7 +26,7 @@ type sideWatch struct {
 	err    error
 }
 
-// watch opens a watch on both sides, which goes on until the end of the run.
+// watch opens a watch on both sides, which continues until the end of the run.
 func (r *run) watch(i int, s step) []found {
 	var watchers [2]clusterapi.Watcher
 	for n, side := range r.sides {

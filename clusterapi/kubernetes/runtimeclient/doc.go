@@ -12,9 +12,9 @@
 // # Which client
 //
 // The client must read from the API server. One that reads from a cache, as a
-// manager's does where it is told to cache unstructured objects, does not see
-// at once what it has written: updates would be decided from old objects. Use
-// client.New or client.NewWithWatch, or the manager's GetClient with
+// manager's does if it is told to cache unstructured objects, does not see at once
+// what it has written: updates would be decided from old objects. Use client.New or
+// client.NewWithWatch, or the manager's GetClient with
 // client.CacheOptions.Unstructured false, which is the default.
 //
 // With a client.WithWatch the result is a [clusterapi.Watcher], too, and waits

@@ -70,8 +70,8 @@ type cluster struct {
 	o      Options
 }
 
-// on calls do with the key of an object of a kind that the server serves, which
-// has a namespace where the kind is namespaced, and none where it is not.
+// on calls do with the key of an object of a kind that the server serves, which has
+// a namespace where the kind is namespaced, and none if it is not.
 func (c *cluster) on(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, do func(key types.NamespacedName) error) error {
 	namespaced, err := c.namespaced(ctx, gvk)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *cluster) namespaced(ctx context.Context, gvk schema.GroupVersionKind) (
 	}
 }
 
-// unserved says that a kind has no match where the server says that it does
+// unserved reports that a kind has no match where the server reports that it does
 // not serve what the mapper found.
 func unserved(gvk schema.GroupVersionKind, err error) error {
 	if backend.IsUnserved(err) {
@@ -194,7 +194,7 @@ func listOf(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
 	return out
 }
 
-// listOptions says what opts and a request say in the client's terms.
+// listOptions describes what opts and a request say in the client's terms.
 func listOptions(opts clusterapi.ListOptions, namespace string, request metav1.ListOptions) *client.ListOptions {
 	out := &client.ListOptions{
 		Namespace: namespace, LabelSelector: opts.Labels,

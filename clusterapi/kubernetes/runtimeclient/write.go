@@ -59,7 +59,7 @@ func (c *cluster) Apply(ctx context.Context, obj *unstructured.Unstructured, opt
 
 // Update implements [clusterapi.Writer].
 //
-// Some kinds' servers create what an update does not find, unless it says which
+// Some kinds' servers create what an update does not find, unless it reports which
 // UID it replaces. An object that does not say it is read first.
 func (c *cluster) Update(ctx context.Context, obj *unstructured.Unstructured, opts clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
 	return c.write(ctx, obj, func(u *unstructured.Unstructured) error {

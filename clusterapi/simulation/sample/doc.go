@@ -15,7 +15,7 @@
 //     in [To] the CRD of etcd has a field more, and the resource uses it;
 //   - a manifest of capability openshift-samples, one of feature set
 //     TechPreviewNoUpgrade, and one for the profile ibm-cloud-managed that has
-//     the identity of another one;
+//     the identity of another;
 //   - the ConfigMaps of admin gates and acknowledgments: no gate of [From]
 //     applies to its version, the one of [To] applies and is open;
 //   - the ConfigMap that configures signature verification; the private part

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/options"
 )
 
-// Why [Request.Run] gives up. The errors go on with the reason and the message
+// Why [Request.Run] gives up. The errors continue with the reason and the message
 // of the condition that says so.
 var (
 	ErrRefused = errors.New("refused") // ReleaseAccepted is False
@@ -89,7 +89,7 @@ func (r Request) request(ctx context.Context, cv *configv1.ClusterVersion) (bool
 	return true, err
 }
 
-// ended says whether the update has completed, on all nodes.
+// ended reports whether the update has completed, on all nodes.
 func (r Request) ended(ctx context.Context, cv *configv1.ClusterVersion) (bool, error) {
 	now := time.Now
 	if r.Now != nil {

@@ -17,7 +17,7 @@ import (
 type Terminal struct {
 	// Width in columns; zero: lines have any length.
 	Width int
-	// Escapes says whether escape sequences are welcome.
+	// Escapes reports whether escape sequences are welcome.
 	Escapes bool
 }
 

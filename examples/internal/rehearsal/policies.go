@@ -101,8 +101,7 @@ type Step struct {
 	Who, Text string
 	In        time.Duration         // from then on, as the time of an upgrade; 0: none
 	Do        func(at string) error // at is that time; nil: nothing
-	// Until says when the next step is due. The UpgradeConfig is nil where there
-	// is none.
+	// Until says when the next step is due. The UpgradeConfig is nil if absent.
 	Until func(c *upgradeconfig.UpgradeConfig, at string) bool
 }
 

@@ -54,7 +54,7 @@ func (c *Cluster) Owner() *metav1.OwnerReference {
 }
 
 // Filter decides what of a release that was loaded applies, after an update from
-// another one, which may be nil.
+// another, which may be nil.
 func (c *Cluster) Filter(from, to *manifest.Payload) manifest.Filter {
 	f := manifest.ClusterFilter(c.version, c.load.Gates, from, to)
 	f.AllowUnknownCapabilities = c.allowUnknown
@@ -102,17 +102,17 @@ func (c *Cluster) image(version string) string {
 	return ""
 }
 
-// Release reads the release that args name, or one that is built in, and says what
-// of it the cluster applies in a pass. Where that cannot be read, the program exits
-// with Unknown.
+// Release reads the release that args name, or one that is built in, and reports
+// what of it the cluster applies in a pass. If that cannot be read, the program
+// exits with Unknown.
 func (f *Flags) Release(ctx context.Context, args []string, problems io.Writer) (*manifest.Payload, manifest.Filter, error) {
 	_, p, filter, err := f.Releases(ctx, append([]string{""}, append(args, To)[0]), problems)
 	return p, filter, err
 }
 
-// Releases reads two releases that args name, or those that are built in, and says
-// what of them the cluster applies in a pass. The first is nil if its name is empty.
-// Where that cannot be read, the program exits with Unknown.
+// Releases reads two releases that args name, or those that are built in, and
+// reports what of them the cluster applies in a pass. The first is nil if its name
+// is empty. If that cannot be read, the program exits with Unknown.
 func (f *Flags) Releases(ctx context.Context, args []string, problems io.Writer) (from, to *manifest.Payload, filter manifest.Filter, err error) {
 	defer func() { err = program.Unread(err) }()
 	c, err := f.Cluster(ctx, problems)

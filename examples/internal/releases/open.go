@@ -23,7 +23,7 @@ const repository = "quay.io/openshift-release-dev/ocp-release"
 
 // Release is a release whose contents are at hand.
 type Release struct {
-	Image    string // its pull spec; without a digest where that is not known
+	Image    string // its pull spec; without a digest if that is not known
 	Verified bool   // the digest is that of what was read
 	FS       fs.FS  // laid out as in its image
 }
@@ -34,10 +34,10 @@ const (
 	To   = "the built-in release " + sample.ToVersion
 )
 
-// Open opens the release in a place: a directory that is laid out as a release
-// image, one of manifests alone as oc adm release extract writes them, or, as
-// PLACE@DIGEST, an image in an OCI layout or a mirror on disk. A platform chooses from an
-// index. An error of usage says which digests there are.
+// Open opens the release in a place: a directory that is laid out as a release image, one
+// of manifests alone as oc adm release extract writes them, or, as PLACE@DIGEST, an image
+// in an OCI layout or a mirror on disk. A platform chooses from an index. An error of
+// usage reports which digests there are.
 func Open(ctx context.Context, place string, p image.Platform) (*Release, error) {
 	switch place {
 	case From:

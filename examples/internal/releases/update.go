@@ -10,9 +10,9 @@ import (
 )
 
 // Update is what an update is looked at for: a cluster, the release that it runs,
-// nil where there is no such place, and the release that args name. Without a
-// recording all are built in, but for the latter where it is named; and the cluster
-// is simulated. Where something cannot be read, the program exits with Unknown.
+// nil if there is no such place, and the release that args name. Without a
+// recording all are built in, but for the latter if it is named; and the cluster is
+// simulated. Where something cannot be read, the program exits with Unknown.
 func (f *Flags) Update(ctx context.Context, running string, args []string, problems io.Writer) (c *Cluster, from, to *manifest.Payload, err error) {
 	defer func() { err = program.Unread(err) }()
 	if f.Dump != "" {

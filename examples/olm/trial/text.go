@@ -167,7 +167,7 @@ func Package(p *olm.Package) string {
 	return b.String()
 }
 
-// entry says what the operator provides and needs.
+// entry describes what the operator provides and needs.
 func entry(e *olm.Entry) string {
 	parts := []string{e.Name}
 	if e.Bundle.RawVersion != "" {
@@ -219,7 +219,7 @@ func namespace(n *olm.NamespacePlan) string {
 
 // Why explains subscriptions, packages or operators, or without names every
 // Subscription of a snapshot: why they are as the next generation has them, or why
-// there is none. held says that something is held back, or that there is no
+// there is none. held reports that something is held back, or that there is no
 // generation. Errors are those of [olm.Resolve] and of the explanations.
 func Why(ctx context.Context, s *olm.Snapshot, o olm.Options, names ...string) (text string, held bool, err error) {
 	g, err := olm.Resolve(ctx, *s, o)

@@ -14,7 +14,7 @@ type Way struct {
 	Package  *olm.Package
 	Channel  string         // empty: all
 	From, To string         // names of operators; empty From: no way was asked for
-	Steps    []olm.PathStep // none where nothing replaces From
+	Steps    []olm.PathStep // none if nothing replaces From
 }
 
 // FindWay finds the updates of an operator from one name to another; an empty to

@@ -74,7 +74,7 @@ func (c *chart) find(from, to string) (at int, ok bool) {
 	return at, ok
 }
 
-// start is the version to begin with: the lowest with an update.
+// start is the version to start with: the lowest with an update.
 func (c *chart) start() string {
 	if len(c.updates) > 0 {
 		return c.updates[0].From

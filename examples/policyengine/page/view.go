@@ -96,7 +96,7 @@ type update struct {
 	Chosen         bool
 }
 
-// Text says what the update is, for people who do not see the picture.
+// Text describes what the update is, for people who do not see the picture.
 func (u update) Text() string {
 	text := u.From + " → " + u.To + ", " + strings.ToLower(u.Kind)
 	if len(u.Risks) > 0 {
@@ -116,8 +116,8 @@ type detail struct {
 	update
 	Risks  []risk
 	Causes []graphdata.Cause
-	// Reason says why the update is not to be had in one step, and Way is by which
-	// updates it is.
+	// Reason explains why the update is not to be had in one step, and Way is by
+	// which updates it is.
 	Reason string
 	Way    []update
 }
@@ -129,7 +129,7 @@ type risk struct {
 }
 
 // view makes what the page shows. It shows something else than what was asked for
-// where that does not exist, and says so.
+// if that does not exist, and says so.
 func (h *Handler) view(s State, q query, all bool) *view {
 	v := &view{}
 	if s.Err != nil {
@@ -314,7 +314,7 @@ func (v *view) choose(what, asked string, known []string, instead string) string
 	return known[0]
 }
 
-// first is the channel to begin with: the newest stable one, else the last.
+// first is the channel to start with: the newest stable one, else the last.
 func first(channels []channel) string {
 	for _, c := range slices.Backward(channels) {
 		if strings.HasPrefix(c.Name, "stable-") {

@@ -70,9 +70,9 @@ func New(o Options) *Source {
 	return &Source{o: o, components: map[string]map[string]string{}}
 }
 
-// Last is what the last load came to.
+// Last is the result of the last load.
 type Last struct {
-	Snapshot *graphdata.Snapshot // of the last load that was good; nil: there was none
+	Snapshot *graphdata.Snapshot // of the last load that was good; nil if absent
 	Revision string              // of the snapshot
 	Loaded   time.Time           // when that was
 	Problems []graphdata.Problem // of the last load
@@ -80,7 +80,7 @@ type Last struct {
 	Findings []graphdata.Problem // what maintain.Lint found in the tree of the snapshot
 }
 
-// Last returns what the last load came to.
+// Last returns the result of the last load.
 func (s *Source) Last() Last {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +151,8 @@ func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
 	return snapshot, nil
 }
 
-// GraphData opens the archive of the tree that the last good load read. The error says
-// that there was none.
+// GraphData opens the archive of the tree that the last good load read. The error
+// reports that there was none.
 func (s *Source) GraphData() (io.ReadSeeker, time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 )
 
 // ReadAccepted reads a file of accepted findings: one a line as [AcceptedLine] writes
-// it, empty lines, and comments that begin with #. The error is the reader's, or a
+// it, empty lines, and comments that start with #. The error is the reader's, or a
 // [*graphdata.LimitError] for more than 1 MiB.
 func ReadAccepted(r io.Reader) (Accepted, error) {
 	var a Accepted

@@ -10,8 +10,8 @@ import (
 )
 
 // String tells the changes, one a line: releases, risks, then updates, those that
-// change alike together. It is empty if there are none. Of metadata it names the
-// keys alone, and not the channels'.
+// change alike together. It is empty if absent. Of metadata it names the keys
+// alone, and not the channels'.
 func (c *Changes) String() string {
 	var s strings.Builder
 	releases := newGroups()
@@ -58,7 +58,7 @@ func (g *groups) add(key, item string) {
 	g.items[key] = append(g.items[key], item)
 }
 
-// what says what happens to a release.
+// what describes what happens to a release.
 func (n NodeChange) what() string {
 	var parts []string
 	switch {
@@ -107,7 +107,7 @@ func (r RiskChange) what() string {
 	return "says something else"
 }
 
-// what says what happens to an update, and where.
+// what describes what happens to an update, and where.
 func (u UpdateChange) what() string {
 	was, is := riskNames(u.Was.Risks), riskNames(u.Is.Risks)
 	text := ""

@@ -13,7 +13,7 @@ import (
 )
 
 // connectivity answers which updates a snapshot leaves open. The maintainers look
-// at amd64; where there is none, at the first architecture.
+// at amd64; if there is none, at the first architecture.
 type connectivity struct {
 	snap       *inside.Graph
 	arch       string
@@ -113,7 +113,7 @@ func (c *connectivity) leadingTo(channel graph.Channel, in []bool, from openshif
 			return
 		}
 		reached[f] = true
-		if in[f] { // others may begin a way, not be on it
+		if in[f] { // others may start a way, not be on it
 			queue = append(queue, f)
 		}
 	}
@@ -147,8 +147,8 @@ func (c *connectivity) wayOut(channel graphdata.Channel) *wayOut {
 	return &wayOut{c, name, c.members(channel.Versions), map[openshift.Minor][]bool{}}
 }
 
-// concern says that there is no way from a version to the minor of the channel; ""
-// if there is one or none is needed. known reports whether there is a release.
+// concern reports that there is no way from a version to the minor of the channel;
+// "" if there is one or none is needed. known reports whether there is a release.
 func (w *wayOut) concern(version string) (text string, known bool) {
 	v, err := graph.ParseVersion(version)
 	if w == nil || err != nil {

@@ -92,7 +92,7 @@ func extendedName(b graphdata.BlockedEdge, version string, taken map[string]bool
 }
 
 // predecessor returns the highest version of any channel below one of its minor, "" if
-// there is none.
+// absent.
 func predecessor(tree *graphdata.Tree, version string) (best string) {
 	v, err := graph.ParseVersion(version)
 	if err != nil {

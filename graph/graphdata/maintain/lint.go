@@ -68,9 +68,9 @@ type rule struct {
 }
 
 var rules = []rule{
-	// The name of a risk's file does not begin with its target.
+	// The name of a risk's file does not start with its target.
 	{"risk-file-name", false, (*linter).riskFileName},
-	// The URL of a risk does not begin with https://.
+	// The URL of a risk does not start with https://.
 	{"risk-url", false, (*linter).riskURL},
 	// The name of a risk is not in CamelCase.
 	{"risk-name", false, (*linter).riskName},
@@ -85,13 +85,14 @@ var rules = []rule{
 	// A query cannot be parsed (with a parser).
 	{"promql", true, (*linter).promQL},
 
-	// An expression begins with one minor and matches versions of another.
+	// An expression starts with one minor and matches versions of another.
 	{"from-other-minor", true, (*linter).fromOtherMinor},
 	// An expression matches no version below the target.
 	{"from-matches-nothing", true, (*linter).fromMatchesNothing},
 	// An expression would match versions, but for the architecture behind them.
 	{"from-without-architecture", true, (*linter).fromWithoutArchitecture},
-	// Where an expression ends its match, the number goes on: 4[.]8[.]1 matches 4.8.12.
+	// Where an expression ends its match, the number continues: 4[.]8[.]1 matches
+	// 4.8.12.
 	{"from-within-number", true, (*linter).fromWithinNumber},
 	// An alternative of an expression matches no version.
 	{"from-half-dead", true, (*linter).fromHalfDead},
@@ -157,7 +158,7 @@ var rules = []rule{
 // linter is one call of Lint.
 type linter struct {
 	tree     *graphdata.Tree
-	snap     *inside.Graph // nil: there is none
+	snap     *inside.Graph // nil if absent
 	opts     LintOptions
 	rule     rule
 	problems []graphdata.Problem

@@ -114,7 +114,8 @@ func valueOf(b graphdata.BlockedEdge, key string) string {
 	return riskText(b.Risk.MatchingRules)
 }
 
-// fixedIn: a version of another minor ends nothing where the target's minor goes on.
+// fixedIn: a version of another minor ends nothing where the target's minor
+// continues.
 func (l *linter) fixedIn() {
 	for _, b := range l.edges {
 		to, errTo := graph.ParseVersion(b.To)

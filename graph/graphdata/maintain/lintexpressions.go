@@ -19,7 +19,7 @@ import (
 // expressions are searched.
 var architectures = []string{"amd64", "arm64", "multi", "ppc64le", "s390x"}
 
-// source is a version that an update may begin at, and how expressions see it.
+// source is a version that an update may start at, and how expressions see it.
 type source struct {
 	version *semver.Version // without its build
 	full    []string        // with builds
@@ -106,12 +106,12 @@ func endsWithinNumber(re *regexp.Regexp, version string) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// literalMinor is the minor that an expression begins with, and may end with: 4[.]1
+// literalMinor is the minor that an expression starts with, and may end with: 4[.]1
 // matches 4.18.0 too.
 var literalMinor = regexp.MustCompile(`^\^?([0-9]+)(?:\[[.]\]|\\?[.])([0-9]+)(?:\[[.]\]|\\?[.]|$)`)
 
-// otherMinor returns the minor that an expression begins with, and a version of
-// another one that it matches, nil if there is none.
+// otherMinor returns the minor that an expression starts with, and a version of
+// another that it matches, nil if absent.
 func otherMinor(text string, x *expression) (begins string, other *semver.Version) {
 	prefix := literalMinor.FindStringSubmatch(text)
 	if prefix == nil || x == nil || hasAlternatives(text) {
@@ -168,7 +168,7 @@ func (l *linter) fromHalfDead() {
 }
 
 // deadAlternative returns an alternative of an expression that no version takes; ""
-// if there is none.
+// if absent.
 func (l *linter) deadAlternative(text string) string {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

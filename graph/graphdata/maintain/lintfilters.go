@@ -22,7 +22,7 @@ func (l *linter) filterCompiles() {
 }
 
 // filters returns the filter of a channel as it is meant, and as the maintainers'
-// script puts it together; both nil where there is none or it does not compile.
+// script puts it together; both nil if there is none or it does not compile.
 func filters(c graphdata.Channel) (meant, script *regexp.Regexp) {
 	if c.Feeder.Filter == "" {
 		return nil, nil
@@ -84,8 +84,8 @@ func (l *linter) filterOwnMinor() {
 	}
 }
 
-// excludedMinor returns the minor of a channel if its filter lets none of its
-// versions pass: neither those that a channel has, nor those that a minor begins with.
+// excludedMinor returns the minor of a channel if its filter lets none of its versions
+// pass: neither those that a channel has, nor those that a minor starts with.
 func (l *linter) excludedMinor(c graphdata.Channel) string {
 	name, ok := graph.ParseChannel(c.Name)
 	meant, _ := filters(c)

@@ -26,7 +26,7 @@ func (l *linter) matchesNoUpdate(b graphdata.BlockedEdge, x *expression) {
 }
 
 // commonUpdate returns the source of a declared update that two blocked edges
-// match, "" if there is none.
+// match, "" if absent.
 func (l *linter) commonUpdate(a, b graphdata.BlockedEdge) string {
 	x, y := l.expression(a.From), l.expression(b.From)
 	if x == nil || y == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
-// patchConcerns says which versions of the highest minor of a channel have no
+// patchConcerns determines which versions of the highest minor of a channel have no
 // unconditional update within the channel, by node. The highest version needs none,
 // nor do pre-releases. A version that leads only to a reported one needs no finding
 // of its own.

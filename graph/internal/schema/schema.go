@@ -45,8 +45,8 @@ var (
 	typePattern   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 )
 
-// RefusedRisks says why a ClusterVersion cannot hold an update with these risks,
-// nil if it can. The types of rules are for others to judge.
+// RefusedRisks explains why a ClusterVersion cannot hold an update with these
+// risks, nil if it can. The types of rules are for others to judge.
 func RefusedRisks(risks []configv1.ConditionalUpdateRisk) error {
 	switch {
 	case len(risks) == 0:
@@ -105,8 +105,8 @@ func CutMessage(text string) string {
 	return bounded.Text(text, MaxMessage)
 }
 
-// JoinMessages joins the parts of a condition's message. Of those that are too
-// long together, it says how many are left out.
+// JoinMessages joins the parts of a condition's message. Of those that are too long
+// together, it reports how many are left out.
 func JoinMessages(parts []string, sep string) string {
 	size := 0
 	for _, part := range parts {
@@ -144,7 +144,7 @@ func Accepted(c metav1.Condition, now time.Time) (_ metav1.Condition, ok bool) {
 	return c, true
 }
 
-// IsDate says whether a time can be written down: not if it is zero, which
+// IsDate reports whether a time can be written down: not if it is zero, which
 // becomes null, or in a year of five digits.
 func IsDate(t metav1.Time) bool {
 	year := t.UTC().Year()

@@ -70,10 +70,10 @@ const (
 	subqueryStep      = time.Minute // where a subquery does not say
 )
 
-// ErrLimit says that an input or a query passes a limit of a [Snapshot].
+// ErrLimit reports that an input or a query passes a limit of a [Snapshot].
 var ErrLimit = errors.New("a limit of the snapshot is exceeded")
 
-// ErrNotRecorded says that a snapshot lacks a metric that a query needs.
+// ErrNotRecorded reports that a snapshot lacks a metric that a query needs.
 var ErrNotRecorded = errors.New("the snapshot does not have the metric")
 
 // Add records a sample. The labels include __name__. A second sample of a
@@ -164,7 +164,7 @@ func (s *Snapshot) check(query string) error {
 	return fmt.Errorf("%w: %s", ErrNotRecorded, strings.Join(slices.Compact(missing), ", "))
 }
 
-// knows says whether a selector's metric was recorded: one of its name or
+// knows reports whether a selector's metric was recorded: one of its name or
 // pattern, or, for a selector without either, a series that it selects.
 func (s *Snapshot) knows(v *parser.VectorSelector) bool {
 	var named []*labels.Matcher

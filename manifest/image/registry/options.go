@@ -46,8 +46,8 @@ type Options struct {
 	// Proxy returns the proxy of a request; nil means none: the environment is
 	// consulted only if this is http.ProxyFromEnvironment.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Timeout bounds the wait until an answer begins; 0: 30 s. How long a layer
-	// may take is up to the context. A Transport of the caller's has its own.
+	// Timeout bounds the wait until an answer starts; 0: 30 s. How long a layer may
+	// take is up to the context. A Transport of the caller's has its own.
 	Timeout time.Duration
 	// MaxRedirects is how many redirects a request follows; 0: 3. None may leave
 	// https, or lead from one host to a private address of another.

@@ -38,7 +38,7 @@ type request struct {
 	offset    int64  // in bytes, of a blob that is read in part
 }
 
-// session asks one repository. Its requests begin one after another, since the
+// session asks one repository. Its requests start one after another, since the
 // transport keeps what it has been authorized by; what they return is read at the
 // same time.
 type session struct {

@@ -90,7 +90,7 @@ func (a *updater) step(ctx context.Context, n *corev1.Node, progress string) (ac
 	return action.Step{}, hosts.Permanent(fmt.Errorf("the recorded progress is not known: %q", progress))
 }
 
-// next says what a boot loader needs; "": nothing.
+// next describes what a boot loader needs; "": nothing.
 func next(s status) string {
 	switch {
 	case len(s.Adoptable) > 0:
@@ -130,7 +130,7 @@ func (a *updater) run(ctx context.Context, n *corev1.Node, progress, verb string
 	return action.Step{Progress: restart + boot}, err
 }
 
-// unit begins the names of what is run detached.
+// unit starts the names of what is run detached.
 const unit = "bootupctl-"
 
 // forget lets verbs be run again, another time.

@@ -28,7 +28,7 @@ type adoptable struct {
 	Version string
 }
 
-// Needed says whether there is something to do.
+// Needed reports whether there is something to do.
 func (s status) Needed() bool { return len(s.Adoptable) > 0 || s.updates() }
 
 func (s status) updates() bool {

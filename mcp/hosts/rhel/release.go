@@ -15,8 +15,7 @@ type release struct {
 	Name    string // for people
 }
 
-// parseRelease reads an os-release file. It fails where that has no ID, or no
-// version.
+// parseRelease reads an os-release file. It fails if that has no ID, or no version.
 func parseRelease(text string) (release, error) {
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {

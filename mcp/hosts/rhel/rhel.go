@@ -28,10 +28,10 @@ type Options struct {
 	// Packages are what is updated; nil means defaultPackages. An empty list
 	// updates all packages of the host.
 	Packages []string
-	// Repositories are enabled, and all others whose name begins with
-	// rhocp-4. are disabled; nil means the one of the version for the
-	// host's release and architecture. An empty list leaves repositories as they
-	// are, for hosts without subscription-manager.
+	// Repositories are enabled, and all others whose name starts with rhocp-4. are
+	// disabled; nil means the one of the version for the host's release and
+	// architecture. An empty list leaves repositories as they are, for hosts
+	// without subscription-manager.
 	Repositories []string
 	// Transaction names the update; an update that is running, or has ended, is
 	// recognised by it after a crash. Empty means the version.
@@ -42,7 +42,7 @@ type Options struct {
 // OpenShift updates.
 var defaultPackages = []string{"cri-o", "openshift-clients", "openshift-hyperkube", "openshift-kubelet"}
 
-// repositoryPrefix begins the names of the repositories of OpenShift's releases.
+// repositoryPrefix starts the names of the repositories of OpenShift's releases.
 const repositoryPrefix = "rhocp-4."
 
 // name is the name of the action.

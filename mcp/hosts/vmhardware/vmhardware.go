@@ -35,7 +35,7 @@ type Machines interface {
 	PowerOn(ctx context.Context, n *corev1.Node) error
 }
 
-// Power says whether a machine runs.
+// Power reports whether a machine runs.
 type Power string
 
 // The power states.
@@ -52,8 +52,8 @@ type State struct {
 	Hardware int // the version of its virtual hardware: 13 for vmx-13
 	// Tools: the guest's tools run, so that it can be asked to shut down.
 	Tools bool
-	// Problem says what keeps the hardware from being upgraded, such as a host that
-	// is too old; "": nothing.
+	// Problem describes what keeps the hardware from being upgraded, such as a host
+	// that is too old; "": nothing.
 	Problem string
 }
 

@@ -130,7 +130,7 @@ func (m *Machines) with(ctx context.Context, f func(c *govmomi.Client) error) er
 	}
 }
 
-// providerPrefix begins the provider IDs of vSphere's nodes.
+// providerPrefix starts the provider IDs of vSphere's nodes.
 const providerPrefix = "vsphere://"
 
 // find returns the machine of a node.
@@ -203,7 +203,7 @@ func stateOf(ctx context.Context, c *govmomi.Client, vm *object.VirtualMachine) 
 // minESXi is 7.0 Update 2.
 var minESXi = semver.New(7, 0, 2, "", "")
 
-// tooOld says what is wrong with a host's version; "": nothing.
+// tooOld describes what is wrong with a host's version; "": nothing.
 func tooOld(host, version string) string {
 	v, err := semver.NewVersion(version)
 	if err != nil || !v.LessThan(minESXi) {
@@ -265,11 +265,11 @@ func upgrade(ctx context.Context, c *govmomi.Client, vm *object.VirtualMachine, 
 	return hosts.Permanent(err)
 }
 
-// Schedule lets vCenter upgrade the hardware of a node's machine by itself when
-// its guest restarts or shuts down the next time, as in the next update of the
-// cluster: the alternative to doing it now. A version of 0 means
-// [vmhardware.MinVersion]. It fails where there is no such machine, where its host
-// is too old, and with the faults of vCenter.
+// Schedule lets vCenter upgrade the hardware of a node's machine by itself when its
+// guest restarts or shuts down the next time, as in the next update of the cluster:
+// the alternative to doing it now. A version of 0 means [vmhardware.MinVersion]. It
+// fails if there is no such machine, where its host is too old, and with the faults
+// of vCenter.
 func (m *Machines) Schedule(ctx context.Context, n *corev1.Node, version int) error {
 	if version == 0 {
 		version = vmhardware.MinVersion
@@ -297,11 +297,11 @@ func (m *Machines) Schedule(ctx context.Context, n *corev1.Node, version int) er
 	})
 }
 
-// UpgradeTemplate upgrades the hardware of a template, by its inventory path:
-// it is converted to a virtual machine, which is not powered on, upgraded, and
-// converted back. One that was left converted is gone on with. A version of 0
-// means [vmhardware.MinVersion]. It fails where there is no such template, where
-// the machine is on, and with the faults of vCenter.
+// UpgradeTemplate upgrades the hardware of a template, by its inventory path: it is
+// converted to a virtual machine, which is not powered on, upgraded, and converted
+// back. One that was left converted is continued with. A version of 0 means
+// [vmhardware.MinVersion]. It fails if there is no such template, where the machine
+// is on, and with the faults of vCenter.
 func (m *Machines) UpgradeTemplate(ctx context.Context, path string, version int) error {
 	if version == 0 {
 		version = vmhardware.MinVersion

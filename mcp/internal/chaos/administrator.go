@@ -56,7 +56,7 @@ type Administrator struct {
 	added    int
 }
 
-// Start has the administrator begin now.
+// Start has the administrator start now.
 func (a *Administrator) Start(r *rand.Rand) {
 	a.rand = r
 	a.end = a.Clock.Now().Add(a.For)

@@ -55,10 +55,10 @@ func layoutOf(labels map[string]string) (layout, error) {
 	return l, nil
 }
 
-// readBundle reads the objects of the bundle of an operator out of the files of its image. l
-// is what labels say, which is compared with the annotations. most is how many files there
-// may be. size is that of the files, in bytes. The error is a [*limit.LimitError], or says
-// which file is not as it has to be.
+// readBundle reads the objects of the bundle of an operator out of the files of its image.
+// l is what labels say, which is compared with the annotations. most is how many files
+// there may be. size is that of the files, in bytes. The error is a [*limit.LimitError], or
+// reports which file is not as it has to be.
 func readBundle(fsys fs.FS, l layout, name string, most int) (all []*unstructured.Unstructured, size int64, err error) {
 	if err := checkAnnotations(fsys, l); err != nil {
 		return nil, 0, err

@@ -53,8 +53,8 @@ func (c *Catalog) Contents(ctx context.Context) (*olm.Contents, error) {
 }
 
 // Read returns the catalog with the faults that it has. It asks the registry if it has not
-// done so for the time of the options. The error says why that failed: old contents do not
-// stand in for new ones.
+// done so for the time of the options. The error explains why that failed: old contents do
+// not stand in for new ones.
 func (c *Catalog) Read(ctx context.Context) (*catalog.Catalog, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -80,5 +80,5 @@ func (c *Catalog) Read(ctx context.Context) (*catalog.Catalog, error) {
 }
 
 // Close closes the connection to a registry; after it, reading is an error. It does nothing
-// for an image. The error is that of the connection.
+// for an image. The error is the connection's.
 func (c *Catalog) Close() error { return c.close() }

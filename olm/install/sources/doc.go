@@ -32,8 +32,8 @@
 //
 // A bundle is of the format registry+v1, as labels of the image or
 // metadata/annotations.yaml say, and the two must not differ. Its objects are the files of
-// one directory, manifests unless the labels name another one; of a file the first document,
-// as OLM has it. A file that is not called .yaml, .yml or .json and holds no object, such as a
+// one directory, manifests unless the labels name another; of a file the first document, as
+// OLM has it. A file that is not called .yaml, .yml or .json and holds no object, such as a
 // README, is left out. The only ClusterServiceVersion is the one that the catalog names.
 //
 // # Limits

@@ -64,7 +64,7 @@ type bundle struct {
 	size            int64
 }
 
-// failure is that of an attempt.
+// failure is an attempt's.
 type failure struct {
 	at  time.Time
 	err *install.UnpackError

@@ -12,7 +12,7 @@
 //   - Comments. A YAML document that consists of comments alone is an object
 //     without a schema for the tools; package olm passes over it.
 //   - Broken JSON. The tools end at the first object that cannot be read;
-//     package olm goes on with the next one.
+//     package olm continues with the next one.
 //   - The chain of replacements. The tools, in this version, walk through
 //     skipped entries like the resolver; package olm stops at them, as later
 //     versions do, and so reports more stranded entries.

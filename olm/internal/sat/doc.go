@@ -17,13 +17,13 @@
 // preferred one, too. After many contradictions within one call it prefers the
 // variables that took part in recent ones, as solvers usually do.
 //
-// It is incremental: between calls of [Solver.Solve] variables and constraints
-// may be added, so that the caller can expand a problem only where models reach
-// it. Assumptions hold for one call; if they fail, [Solver.Failed] says which
-// of them contradict each other. Decisions look at what the assumptions brought
-// first, so that a call that fails mostly does so before it looks at the rest.
-// A call that begins with the same assumptions as the one before goes on from
-// what follows from them.
+// It is incremental: between calls of [Solver.Solve] variables and constraints may
+// be added, so that the caller can expand a problem only where models reach it.
+// Assumptions hold for one call; if they fail, [Solver.Failed] reports which of
+// them contradict each other. Decisions look at what the assumptions brought first,
+// so that a call that fails mostly does so before it looks at the rest. A call that
+// starts with the same assumptions as the one before continues from what follows
+// from them.
 //
 // Each call may be given a number of conflicts to meet at most, which bounds its
 // time: a conflict takes some microseconds in formulas of some thousand

@@ -84,7 +84,7 @@ func (s *Solver) learn(c conflict) {
 	s.assign(s.derived[0], reason{clause: n})
 }
 
-// countLevels says how many decisions the derived clause came from: the fewer,
+// countLevels describes how many decisions the derived clause came from: the fewer,
 // the more often it will be of use.
 func (s *Solver) countLevels() int32 {
 	s.counted = s.counted[:0]

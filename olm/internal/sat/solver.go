@@ -137,7 +137,7 @@ type level struct {
 	scans
 }
 
-// reason says why a literal is true: none for decisions and facts, else a
+// reason explains why a literal is true: none for decisions and facts, else a
 // clause, or another literal that excludes its negation.
 type reason struct {
 	clause  int32 // index, or one of the two below

@@ -17,8 +17,8 @@ const Docs = "https://docs.redhat.com/en/documentation/openshift_container_platf
 // ClusterVersionName is the name of the one ClusterVersion that counts.
 const ClusterVersionName = "version"
 
-// ClusterVersion returns nil if there is none, or no such kind. The result must not
-// be changed.
+// ClusterVersion returns nil if absent, or no such kind. The result must not be
+// changed.
 func ClusterVersion(ctx context.Context, r clusterapi.Reader) (*configv1.ClusterVersion, error) {
 	return ReadOrNil[configv1.ClusterVersion](ctx, r, "", ClusterVersionName)
 }
@@ -33,7 +33,7 @@ func IsFalse(c *configv1.ClusterOperatorStatusCondition) bool {
 	return c != nil && c.Status == configv1.ConditionFalse
 }
 
-// Infrastructure returns nil if there is none, or no such kind. The result must not be
+// Infrastructure returns nil if absent, or no such kind. The result must not be
 // changed.
 func Infrastructure(ctx context.Context, r clusterapi.Reader) (*configv1.Infrastructure, error) {
 	return ReadOrNil[configv1.Infrastructure](ctx, r, "", "cluster")

@@ -51,7 +51,7 @@ func DecodeAll[T any](objects []*clusterapi.Object, decode func(*clusterapi.Obje
 	return out, first
 }
 
-// ReadOrNil reads an object that must not be changed; nil: there is none, or no such
+// ReadOrNil reads an object that must not be changed; nil if absent, or no such
 // kind.
 func ReadOrNil[T any](ctx context.Context, r clusterapi.Reader, namespace, name string) (*T, error) {
 	o, err := clusterapi.Read[T](ctx, r, clusterapi.Key(namespace, name))
@@ -82,7 +82,7 @@ func JoinErrors(errs ...error) error {
 	return errors.Join(out...)
 }
 
-// About adds to an error of which kind of objects it is, unless its text begins with it.
+// About adds to an error of which kind of objects it is, unless its text starts with it.
 func About(kind string, err error) error {
 	if strings.HasPrefix(err.Error(), kind) {
 		return err

@@ -45,8 +45,8 @@ func (*PreflightV1beta1) APIKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: KMMGroup, Version: "v1beta1", Kind: "PreflightValidationOCP"}
 }
 
-// PreflightSpec says what the modules are verified for: a release image, or since KMM
-// of 4.19 a kernel and the driver toolkit that has it.
+// PreflightSpec describes what the modules are verified for: a release image, or
+// since KMM of 4.19 a kernel and the driver toolkit that has it.
 type PreflightSpec struct {
 	ReleaseImage   string `json:"releaseImage,omitempty"`
 	KernelVersion  string `json:"kernelVersion,omitempty"`
@@ -55,8 +55,8 @@ type PreflightSpec struct {
 	UseRTKernel    bool   `json:"useRTKernel,omitempty"`
 }
 
-// PreflightStatus says how far the modules are: as a list, or in v1beta1 as a map by
-// namespace/name or name.
+// PreflightStatus describes how far the modules are: as a list, or in v1beta1 as a
+// map by namespace/name or name.
 type PreflightStatus struct {
 	Modules    []PreflightModule          `json:"modules,omitempty"`
 	CRStatuses map[string]PreflightModule `json:"crStatuses,omitempty"`
@@ -109,7 +109,7 @@ func (s PreflightStatus) Result(namespace, name string) (m PreflightModule, ok b
 }
 
 // PreflightOf returns the newest preflight validation for a release, by its image or by
-// its kernel. Nil: there is none.
+// its kernel. Nil if absent.
 func PreflightOf(all []*PreflightValidation, image, kernel string) *PreflightValidation {
 	var found *PreflightValidation
 	for _, p := range all {

@@ -24,7 +24,7 @@ type Loop struct {
 	First func(p Pass) time.Duration
 	// Requested returns when somebody asks for a pass; nil: nobody does.
 	Requested func(ctx context.Context)
-	// Watch says which changes ask for a pass; without a kind, none.
+	// Watch determines which changes ask for a pass; without a kind, none.
 	Watch reconcile.Watch
 
 	number   int  // of the pass

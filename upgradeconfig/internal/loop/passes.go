@@ -17,7 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/panics"
 )
 
-// ErrChanged says that the UpgradeConfig is not as it was when a decision was
+// ErrChanged reports that the UpgradeConfig is not as it was when a decision was
 // made.
 var ErrChanged = errors.New("the UpgradeConfig was changed meanwhile")
 

@@ -13,8 +13,8 @@ type Fault struct {
 	// Method and Path choose the requests; Path is the end of theirs, without
 	// the query. Empty ones choose all.
 	Method, Path string
-	// Skip is how many such requests this failure lets pass first; another one
-	// may take them.
+	// Skip is how many such requests this failure lets pass first; another may take
+	// them.
 	Skip int
 	// Times is how many are failed; zero means one. Always fails all that come.
 	Times  int
@@ -71,7 +71,7 @@ func (s *Server) fault(r Request) *Fault {
 	return nil
 }
 
-// regular says whether the regular answer is needed.
+// regular reports whether the regular answer is needed.
 func (f *Fault) regular() bool {
 	replaced := f.Status != 0 || f.Body != "" || f.Empty || f.Abort || f.Handler != nil
 	return f.Late || !replaced

@@ -72,7 +72,7 @@ func (r reply) write(w http.ResponseWriter, request *http.Request) {
 	w.Write(r.body[half:])
 }
 
-// pause waits, and says whether the client is still there.
+// pause waits, and reports whether the client is still there.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -36,7 +36,7 @@ type Cluster struct {
 	ChannelGroup string
 	// DrainMinutes is the node drain grace period; zero leaves it out.
 	DrainMinutes float64
-	// Hosted says that its control plane is a hosted one: its policies are
+	// Hosted reports that its control plane is a hosted one: its policies are
 	// served as those of the control plane.
 	Hosted bool
 	// Policies in the order in which OCM lists them.
@@ -114,7 +114,7 @@ func (s *Server) Cluster(id string) (Cluster, bool) {
 	return Cluster{}, false
 }
 
-// SetPolicy adds a policy to a cluster, or replaces the one of that ID. It says
+// SetPolicy adds a policy to a cluster, or replaces the one of that ID. It reports
 // whether there is such a cluster.
 func (s *Server) SetPolicy(clusterID string, p Policy) bool {
 	return s.update(clusterID, func(c *Cluster) {
@@ -126,7 +126,7 @@ func (s *Server) SetPolicy(clusterID string, p Policy) bool {
 	})
 }
 
-// RemovePolicy removes a policy of a cluster, if there is one. It says whether
+// RemovePolicy removes a policy of a cluster, if there is one. It reports whether
 // there is such a cluster.
 func (s *Server) RemovePolicy(clusterID, id string) bool {
 	return s.update(clusterID, func(c *Cluster) {

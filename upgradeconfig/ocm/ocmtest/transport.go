@@ -49,7 +49,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			failed <- ctx.Err()
 			out.CloseWithError(ctx.Err())
 		case err == nil:
-			w.WriteHeader(http.StatusOK) // unless there was another one
+			w.WriteHeader(http.StatusOK) // unless there was another
 			out.Close()
 		default:
 			failed <- err // before the header, if that is where it broke
@@ -81,7 +81,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// serve calls the handler; an error says that it broke the connection.
+// serve calls the handler; an error reports that it broke the connection.
 func (t transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		switch fault := recover(); fault {

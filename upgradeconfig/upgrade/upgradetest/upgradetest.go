@@ -20,7 +20,7 @@ type Capacity struct {
 	Ready time.Duration
 	// TimeOut is how long to wait for them; 0 means without end.
 	TimeOut time.Duration
-	// Fixed says that there is nothing that could be scaled.
+	// Fixed reports that there is nothing that could be scaled.
 	Fixed bool
 
 	mu    sync.Mutex
@@ -58,7 +58,7 @@ func (c *Capacity) Release(context.Context, *upgradeconfig.UpgradeConfig) (bool,
 	return true, nil
 }
 
-// Reserved says whether a reservation is held.
+// Reserved reports whether a reservation is held.
 func (c *Capacity) Reserved() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (m *Maintenance) End(_ context.Context, _ *upgradeconfig.UpgradeConfig, p u
 	return nil
 }
 
-// Open says whether a plane has a window.
+// Open reports whether a plane has a window.
 func (m *Maintenance) Open(p upgrade.Plane) bool {
 	_, open := m.open.Load(p)
 	return open

@@ -96,7 +96,7 @@ func connect(kubeconfig, context string) (clusterapi.ClusterAPI, error) {
 
 var clusterVersion = clusterapi.Key("", "version")
 
-// errBlocked says that no release that was looked at may be taken.
+// errBlocked reports that no release that was looked at may be taken.
 var errBlocked = errors.New("preconditions are not met")
 
 func show(ctx context.Context, api clusterapi.ClusterAPI, to string, stdin io.Reader, out io.Writer) error {

@@ -27,8 +27,8 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// CheckNamespace refuses what would be another path than a namespace's, where one
-// is given.
+// CheckNamespace refuses what would be another path than a namespace's, if one is
+// given.
 func CheckNamespace(what, namespace string) error {
 	if problems := rest.IsValidPathSegmentName(namespace); namespace != "" && len(problems) > 0 {
 		return BadRequest("%s: the namespace %q %s", what, namespace, problems[0])

@@ -31,8 +31,8 @@ func Selection(opts clusterapi.ListOptions) metav1.ListOptions {
 
 // Pages gets all pages of a list by a function that gets one, checks that each item
 // was asked for, and sorts them. All pages are of one state of the cluster, which
-// the server keeps for some minutes; where it has given that up before the last
-// page, the list is got again in one piece.
+// the server keeps for some minutes; if it has given that up before the last page,
+// the list is got again in one piece.
 func Pages(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions, size int64, get func(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error)) (*unstructured.UnstructuredList, error) {
 	request := Selection(opts)
 	request.Limit = size
@@ -89,8 +89,8 @@ func Pages(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.Lis
 	return all, nil
 }
 
-// SameList returns an error unless a list says that it is one. What the kind
-// of a list is called is for its definition to say.
+// SameList returns an error unless a list reports that it is one. What the kind of
+// a list is called is for its definition to say.
 func SameList(list *unstructured.UnstructuredList, gvk schema.GroupVersionKind) error {
 	if kind := list.GetKind(); kind == "" || kind == "Status" || kind == gvk.Kind {
 		return wrongAnswer("kind %s of %s, not a list of %s", quote(kind), quote(list.GetAPIVersion()), gvk.Kind)

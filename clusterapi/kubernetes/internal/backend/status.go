@@ -9,9 +9,9 @@ import (
 // StatusPatch returns the JSON patch (RFC 6902) that replaces the status of an
 // object, and nothing else, where its resourceVersion still is obj's.
 //
-// A merge patch would not do: it cannot write a null, which some fields of a
-// status are. The resourceVersion is not tested but written, since an API
-// server then answers 409 where it differs, as it does to an update.
+// A merge patch would not do: it cannot write a null, which some fields of a status
+// are. The resourceVersion is not tested but written, since an API server then
+// answers 409 if it differs, as it does to an update.
 func StatusPatch(obj *unstructured.Unstructured) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`

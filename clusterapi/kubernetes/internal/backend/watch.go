@@ -66,10 +66,10 @@ func Watch(ctx context.Context, s Source, gvk schema.GroupVersionKind, opts clus
 	}
 }
 
-// errStopped says that the consumer wants no more.
+// errStopped reports that the consumer wants no more.
 var errStopped = errors.New("stopped")
 
-// errExpired says that the server has forgotten where a watch was.
+// errExpired reports that the server has forgotten where a watch was.
 var errExpired = errors.New("the watch has expired")
 
 // watcher is one Watch.
@@ -82,7 +82,7 @@ type watcher struct {
 	known   map[types.NamespacedName]known // as yielded last
 	size    int64                          // of all that is known
 	synced  bool
-	version string // where to go on; empty: list first
+	version string // where to continue; empty: list first
 }
 
 // known is an object that the consumer knows.
@@ -151,7 +151,7 @@ func (w *watcher) round(ctx context.Context) error {
 	request := Selection(w.opts)
 	request.ResourceVersion = w.version
 	request.AllowWatchBookmarks = true
-	seconds := int64(300 + rand.IntN(300)) // so that many watches do not begin again at once
+	seconds := int64(300 + rand.IntN(300)) // so that many watches do not start again at once
 	request.TimeoutSeconds = &seconds
 	err := w.Follow(ctx, request, w.change)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
@@ -248,7 +248,7 @@ func (w *watcher) change(t watch.EventType, u *unstructured.Unstructured, size i
 	return err
 }
 
-// reached notes where to go on. An event that does not say so leaves it.
+// reached notes where to continue. An event that does not say so leaves it.
 func (w *watcher) reached(u *unstructured.Unstructured) {
 	if v := u.GetResourceVersion(); v != "" {
 		w.version = v

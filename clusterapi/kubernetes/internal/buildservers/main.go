@@ -1,6 +1,6 @@
-// Command buildservers builds the kube-apiserver and the etcd that the tests
-// start, where that has not been done yet, and prints their paths. Run it in
-// the folder of the module clusterapi/kubernetes:
+// Command buildservers builds the kube-apiserver and the etcd that the tests start,
+// if that has not been done yet, and prints their paths. Run it in the folder of
+// the module clusterapi/kubernetes:
 //
 //	go run ./internal/buildservers
 package main

@@ -52,7 +52,7 @@ func (p *process) kill() {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Kill() // an error says that it has ended
+	_ = p.cmd.Process.Kill() // an error reports that it has ended
 	<-p.done
 }
 

@@ -126,7 +126,7 @@ func (s *Server) Addresses() []string {
 	return []string{fmt.Sprintf("127.0.0.1:%d", s.port), fmt.Sprintf("127.0.0.1:%d", s.etcdPort)}
 }
 
-// StopAPIServer kills kube-apiserver as a power cut does. etcd goes on.
+// StopAPIServer kills kube-apiserver as a power cut does. etcd continues.
 func (s *Server) StopAPIServer() { s.api.kill() }
 
 // StartAPIServer starts kube-apiserver and waits until it is ready.
@@ -161,7 +161,7 @@ func (s *Server) startEtcd() error {
 	return err
 }
 
-// await returns when the server says that it is ready.
+// await returns when the server reports that it is ready.
 func (s *Server) await(ctx context.Context) error {
 	client, err := rest.HTTPClientFor(s.Config())
 	if err != nil {

@@ -36,17 +36,17 @@ type Options struct {
 	Direct []schema.GroupVersionKind
 	// EveryReplica runs the processes without regard to leader election.
 	EveryReplica bool
-	// MaxPause is for how long a leader may stand still, as one that is
-	// suspended does. One that stood still for longer ends at once, since
-	// another one may lead; without this it would go on until it fails to renew
-	// its lease. It should be below the Manager's LeaseDuration. Zero means 10
-	// seconds, which fits the default lease; [reconcile.Never] means any time.
+	// MaxPause is for how long a leader may stand still, as one that is suspended
+	// does. One that stood still for longer ends at once, since another may lead;
+	// without this it would continue until it fails to renew its lease. It should
+	// be below the Manager's LeaseDuration. Zero means 10 seconds, which fits the
+	// default lease; [reconcile.Never] means any time.
 	MaxPause time.Duration
 }
 
 const defaultMaxPause = 10 * time.Second
 
-// ErrPaused says that a leader stood still for longer than [Options].MaxPause.
+// ErrPaused reports that a leader stood still for longer than [Options].MaxPause.
 var ErrPaused = errors.New("controllers: the process stood still for too long to go on as the leader")
 
 // Add makes a Manager run processes, from its start, or from its election as

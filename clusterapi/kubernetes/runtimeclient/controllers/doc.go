@@ -25,12 +25,12 @@
 // everywhere, and a failed look counts as a terminal error, since the queue
 // does not try it again.
 //
-// Leader election: processes run in the leader alone, unless
-// [Options].EveryReplica is set. Process.New is called when it is elected. A
-// program must exit when Manager.Start returns, and its Deployment starts it
-// again. A leader that stood still for longer than its lease ends the call that
-// was under way when it goes on, and begins none: see [Options].MaxPause. Writes
-// that matter are conditional on what was read.
+// Leader election: processes run in the leader alone, unless [Options].EveryReplica
+// is set. Process.New is called when it is elected. A program must exit when
+// Manager.Start returns, and its Deployment starts it again. A leader that stood
+// still for longer than its lease ends the call that was under way when it
+// continues, and starts none: see [Options].MaxPause. Writes that matter are
+// conditional on what was read.
 //
 // Health: each process has a readiness check, which fails while a kind that it
 // watches cannot be, and a liveness check, which fails when it has ended.

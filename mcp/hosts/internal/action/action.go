@@ -40,7 +40,7 @@ type Step struct {
 	Progress string
 	// After is how long to wait before the next Step.
 	After time.Duration
-	// Waiting says what the node waits for, for people: "its host to come back".
+	// Waiting describes what the node waits for, for people: "its host to return".
 	Waiting string
 	// Person: it waits for somebody to do something, so it may take any time. Else
 	// waiting for an hour without progress fails the plan's step.

@@ -22,13 +22,13 @@ func exitStatus(err error) (*hosts.ExitError, bool) { return errors.AsType[*host
 // unitPrefix stands before the names of the units that RunDetached starts.
 const unitPrefix = "clusterupdate-"
 
-// RunDetached runs a command as a unit of the host's systemd, so that neither a
-// lost connection nor a crash of this program ends it half way, and waits for
-// nothing: done says that it has ended well. It is called again until then, also
-// after a crash, with the same name; a command that is running, or has ended well,
-// is not started again until [Forget], or until the host is restarted. That it
-// failed is an [*hosts.ExitError], once: the next call starts it again. The other errors
-// are those of [hosts.Runner].
+// RunDetached runs a command as a unit of the host's systemd, so that neither a lost
+// connection nor a crash of this program ends it half way, and waits for nothing: done
+// reports that it has ended well. It is called again until then, also after a crash,
+// with the same name; a command that is running, or has ended well, is not started again
+// until [Forget], or until the host is restarted. That it failed is an
+// [*hosts.ExitError], once: the next call starts it again. The other errors are those of
+// [hosts.Runner].
 func RunDetached(ctx context.Context, h hosts.Runner, n *corev1.Node, name string, argv ...string) (done bool, err error) {
 	unit := unitOf(name)
 	out, err := h.Run(ctx, n, "systemctl", "show", unit, "--property=LoadState,ActiveState,SubState,ExecMainStatus")

@@ -83,7 +83,7 @@ func (p *planAction) Do(ctx context.Context, c plan.Call) (plan.Outcome, error) 
 	return outcome, nil
 }
 
-// note remembers what came of a step's call, and returns how the step does.
+// note remembers the result of a step's call, and returns how the step does.
 func (p *planAction) note(c plan.Call, step Step, err error) planned {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,8 +28,8 @@ type progress struct {
 
 const progressVersion = 1
 
-// errGoneOn says that a step was taken from what a node does not say any more: it
-// was read late, or another program has continued the action.
+// errGoneOn reports that a step was taken from what a node does not say any more:
+// it was read late, or another program has continued the action.
 var errGoneOn = errors.New("another program has continued the action")
 
 // takeStep takes the next step of an action that is done to a node for an id, and
@@ -86,7 +86,7 @@ func stepNode(ctx context.Context, c plan.Call, a Action, id string) (Step, erro
 	return step, err
 }
 
-// record writes what came of a step, if the node's annotation is still as n has
+// record writes the result of a step, if the node's annotation is still as n has
 // it: a program that was slow does not write over the work of the one that went on.
 func record(
 	ctx context.Context, api clusterapi.ClusterAPI, n *corev1.Node, a Action, id string, step Step,

@@ -17,7 +17,7 @@ import (
 const stale = 3 * time.Second
 
 // uncordons plays an administrator who uncordons nodes in the first hours, whereupon
-// pods come back to those that are up.
+// pods return to those that are up.
 func (w *World) uncordons(r *rand.Rand) {
 	for i := range r.IntN(5) {
 		at := w.Clock.Now().Add(time.Duration(r.IntN(90)) * time.Minute)

@@ -38,9 +38,9 @@ func (w *World) State() plan.Cluster {
 	return c
 }
 
-// Play runs a plan, whose every action is the same one of package action
-// and named "update", under faults until it ends, fails or a limit is over, and
-// returns what must not have been. The world says what happens.
+// Play runs a plan, whose every action is the same one of package action and named
+// "update", under faults until it ends, fails or a limit is over, and returns what
+// must not have been. The world reports what happens.
 func (w *World) Play(seed uint64, f reconcile.Faults, limit time.Duration, a action.Action, o plan.Options) error {
 	o.Actions = map[string]plan.Action{"update": action.New(a)}
 	o.Observe = func(e clusterapi.Event) { w.Say("%-11s %s", e.Type, e.Message) }

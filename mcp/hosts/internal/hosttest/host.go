@@ -52,7 +52,7 @@ type unit struct {
 	status int
 }
 
-// Failure is what goes wrong with commands that begin so.
+// Failure is what goes wrong with commands that start so.
 type Failure struct {
 	Command string
 	Times   int    // how often; 0: always
@@ -90,7 +90,7 @@ func (h *Host) Down() bool {
 	return h.down
 }
 
-// BootID is that of the present boot.
+// BootID is the present boot's.
 func (h *Host) BootID() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +102,7 @@ func (h *Host) bootID() string { return fmt.Sprintf("%s-boot-%d", h.Name, h.boot
 // ErrLost is a connection that is lost, or that there never was.
 var ErrLost = errors.New("connection lost")
 
-// Exec runs a command. lost says that its end is not known.
+// Exec runs a command. lost reports that its end is not known.
 func (h *Host) Exec(argv []string) (stdout, stderr string, status int, lost bool) {
 	var later []func()
 	defer func() {

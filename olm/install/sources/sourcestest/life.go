@@ -33,7 +33,7 @@ type World struct {
 	Unpacker install.Unpacker
 	// Publish makes the catalog the one of a level.
 	Publish func(level int)
-	// Collects says that the cluster deletes what has lost its owners.
+	// Collects reports that the cluster deletes what has lost its owners.
 	Collects bool
 }
 
@@ -90,8 +90,8 @@ func Life(t *testing.T, w World) {
 	checktest.Equal(t, "operator tracing.v1 Succeeded", left[0], "what nobody uninstalled")
 }
 
-// roles says how many Roles and ClusterRoles n operators have; where nothing is collected,
-// those of the one that was replaced are there, too.
+// roles describes how many Roles and ClusterRoles n operators have; if nothing is
+// collected, those of the one that was replaced are there, too.
 func (w *World) roles(n int) string {
 	if w.Collects {
 		return fmt.Sprintf("roles %d %d", n, n+1) // ClusterRoles have no owner that a collector knows
