@@ -27,11 +27,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/simtest"
 	"github.com/clusterupdate/clusterupdate/manifest"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // hellReleases are those of [toyReleases] with a ConfigMap that every second one
@@ -116,7 +116,7 @@ func newHell(releases []*toyRelease, source graph.Source, seed uint64, rng *rand
 	o.Clock = reconcile.NewClock(toyStart)
 	var err error
 	x.cluster, err = simulation.New(simulation.Options{
-		Clock: o.Clock, Release: payload.Release(releases[0].payload), ControlPlane: 1, Pools: []simulation.Pool{},
+		Clock: o.Clock, Release: toySimulation(releases[0]), ControlPlane: 1, Pools: []simulation.Pool{},
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable"},
 		Memory:         memory.Options{Intercept: x.intercept, Lenient: true},
 	})
@@ -124,13 +124,14 @@ func newHell(releases []*toyRelease, source graph.Source, seed uint64, rng *rand
 		return nil, err
 	}
 	for _, r := range releases[1:] {
-		x.cluster.Expect(payload.Release(r.payload))
+		x.cluster.Expect(toySimulation(r))
 	}
 	o.Cluster = x.cluster
 	o.Faults.Processes = updaters
 	x.Virtual = reconcile.NewVirtual(o, x.cluster.Process())
 	options := clusterupdate.Options{
 		API: x.cluster, Payloads: payloadsOf(releases), Graph: source, Verifier: toyVerifier(releases), Clock: o.Clock, Interval: 10 * time.Minute,
+		PreflightChecks: rules.Default(rules.Options{}),
 	}
 	if x.own {
 		options.Own = releases[0].Release

@@ -25,6 +25,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/israce"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
 // preflightsOf describes what the ClusterVersion has of preflights.
@@ -316,7 +317,7 @@ func TestPreflightNeverUpdates(t *testing.T) {
 		})
 		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
 			API: c.Cluster, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-			Interval: 3 * time.Minute, Auto: rapid.Bool().Draw(rt, "auto"),
+			Interval: 3 * time.Minute, Auto: rapid.Bool().Draw(rt, "auto"), PreflightChecks: rules.Default(rules.Options{}),
 		}))(t)
 		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: rapid.Uint64().Draw(rt, "seed")}, u.Process())
 		defer v.Close()

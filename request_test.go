@@ -25,6 +25,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/preconditions"
+	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 	"github.com/clusterupdate/clusterupdate/signature"
 )
 
@@ -58,7 +59,8 @@ func withSample(t *testing.T, change func(*clusterupdate.Options), f func(*sampl
 func (s *sampleTest) restart(change func(*clusterupdate.Options)) {
 	s.Helper()
 	o := clusterupdate.Options{
-		API: s.Cluster, Payloads: sampleSource(), Graph: sampleGraph(s), Verifier: signature.Insecure(), Workers: 1,
+		PreflightChecks: rules.Default(rules.Options{}),
+		API:             s.Cluster, Payloads: sampleSource(), Graph: sampleGraph(s), Verifier: signature.Insecure(), Workers: 1,
 		Observe: func(e clusterapi.Event) { s.events = append(s.events, e) },
 	}
 	if change != nil {

@@ -155,7 +155,7 @@ func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks
 	o.Clock = reconcile.NewClock(toyStart)
 	var err error
 	x.cluster, err = simulation.New(simulation.Options{
-		Clock: o.Clock, Release: payload.Release(releases[0].payload), ControlPlane: 1, Pools: []simulation.Pool{},
+		Clock: o.Clock, Release: toySimulation(releases[0]), ControlPlane: 1, Pools: []simulation.Pool{},
 		ClusterVersion: simulation.ClusterVersion{Channel: "stable"},
 		Memory:         memory.Options{Intercept: x.intercept},
 	})
@@ -163,7 +163,7 @@ func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks
 		return nil, err
 	}
 	for _, r := range releases[1:] {
-		x.cluster.Expect(payload.Release(r.payload))
+		x.cluster.Expect(toySimulation(r))
 	}
 	marks := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
 	if _, err := clusterapi.Create(context.Background(), x.cluster, marks, clusterapi.CreateOptions{}); err != nil {
@@ -452,4 +452,12 @@ func TestAnswerOfAHookIsLost(t *testing.T) {
 	if stale := "updater Get of the past ClusterVersion version #99: stale"; !slices.Contains(faults, stale) {
 		t.Errorf("the run does not have the fault %q any more", stale)
 	}
+}
+
+// toySimulation is a toy release as the simulated cluster knows it. Its version is none of
+// OpenShift, so it says which Kubernetes it has.
+func toySimulation(r *toyRelease) simulation.Release {
+	release := payload.Release(r.payload)
+	release.KubeVersion = "v1.33.0"
+	return release
 }

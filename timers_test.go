@@ -38,7 +38,7 @@ var clocked = map[string]string{
 var engines = []string{
 	"clusterapi/reconcile", "clusterapi/kubernetes", "clusterapi/clusterapitest", "internal/httpclient", "internal/simtest",
 	"manifest/image/registry",
-	"mcp/hosts/internal/actiontest", "signature/signaturetest", "upgradeconfig/ocm/ocmtest",
+	"mcp/internal/chaos", "mcp/hosts/internal/actiontest", "olm/install/sources", "signature/signaturetest", "upgradeconfig/ocm/ocmtest",
 }
 
 // TestTimersAreTheEngines: what goes on in time is driven by package reconcile.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 
@@ -139,7 +141,7 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 		input.Now = clusterapi.TimeOf(r)
 	}
 	if input.Now.IsZero() {
-		input.Now = time.Now()
+		input.Now = clock.RealClock{}.Now()
 	}
 	f.Time = input.Now
 	if err := f.findPath(cv, o); err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +69,7 @@ func startOf(r clusterapi.Reader) time.Time {
 	if recorded, ok := r.(interface{ Time() time.Time }); ok {
 		return recorded.Time().UTC()
 	}
-	return time.Now().UTC().Truncate(time.Second)
+	return clock.RealClock{}.Now().UTC().Truncate(time.Second)
 }
 
 // newScene forks the cluster and brings what is made up to if it would be.
