@@ -234,6 +234,9 @@ func testAge(t *testing.T, first, second *unstructured.Unstructured) {
 			clear(s.applied)
 			s.request(t, configv1.Update{Image: step.image, Force: true})
 			s.complete(20)
+			for range 2 { // the Updater may have read the definition that the pass replaced
+				time.Sleep(s.sync().After)
+			}
 			if entries := strings.Split(step.history, ", "); len(entries) > limit {
 				step.history = strings.Join(entries[:limit], ", ")
 			}

@@ -21,7 +21,6 @@ var keptNames = map[string]string{
 	// A program gives it to the options of a package, or calls it alone.
 	"clusterapi/dump/OpenArchive":        "a program has a stream in place of a file",
 	"clusterapi/forecast/RehearseFiles":  "the third program of README.md",
-	"mcp/plan/Format":                    "a plan written by hand names it",
 	"preconditions/preflight/Action":     "a program gives it to the options of a package",
 	"graph/SourceFunc":                   "a program gives it to the options of a package",
 	"graph/risk/Prometheus":              "a program gives it to the options of a package",
