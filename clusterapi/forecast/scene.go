@@ -308,7 +308,7 @@ func (s *scene) apply(
 // has.
 func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) error {
 	configMap := corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind()
-	acks, err := clusterapi.Get[corev1.ConfigMap](ctx, s.base, clusterapi.Key("openshift-config", "admin-acks"))
+	_, err := clusterapi.Get[corev1.ConfigMap](ctx, s.base, clusterapi.Key("openshift-config", "admin-acks"))
 	if err == nil || !s.gaps.lacks(configMap) {
 		return nil
 	}
@@ -324,7 +324,7 @@ func (s *scene) acknowledge(ctx context.Context, _ *configv1.ClusterVersion) err
 		}
 		return err
 	}
-	acks = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "admin-acks"}, Data: map[string]string{}}
+	acks := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config", Name: "admin-acks"}, Data: map[string]string{}}
 	for gate := range gates.Data {
 		acks.Data[gate] = "true"
 	}
