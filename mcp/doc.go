@@ -18,11 +18,11 @@
 // # What a node says
 //
 // All of a node's part is in its annotations: the config that it has
-// ([AnnotationCurrentConfig]) and the one that it is told to reach
-// ([AnnotationDesiredConfig]), what its daemon is doing ([AnnotationState]),
-// and whether it asks to be drained ([AnnotationDesiredDrain]). [NodeState] is
-// the part of a node that decisions need, with the predicates that they are
-// made of; [State.Phase] is how far it has come.
+// ([AnnotationCurrentConfig]) and the one that it must reach
+// ([AnnotationDesiredConfig]), what its daemon is doing ([AnnotationState]), and
+// whether it asks to be drained ([AnnotationDesiredDrain]). [NodeState] is the part
+// of a node that decisions need, with the predicates that they are made of;
+// [State.Phase] is how far it has come.
 //
 // # Decisions
 //

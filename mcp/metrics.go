@@ -167,7 +167,7 @@ const pausedCertificates = 13
 // CertificateWarnings warns of pools that are paused and wait for something while a
 // certificate is about to expire: within the time given. Releases after 4.13 write
 // certificates outside of configs, paused or not, so there the only danger is an
-// expiry that nodes have been told of. minor is that of the cluster's version.
+// expiry that nodes have been told of. minor is the minor version of the cluster.
 //
 // See the alert MachineConfigControllerPausedPoolKubeletCA of older releases.
 func (s *State) CertificateWarnings(minor int, now time.Time, within time.Duration) []CertificateWarning {

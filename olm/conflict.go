@@ -10,8 +10,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
-// Kinds of facts that a search adds: what it decided before. Only explanations
-// of what was held back speak of them.
+// Kinds of facts that a search adds: what it decided before. Only the explanation
+// why something was held back mentions them.
 const (
 	factSubscriptionTook = "SubscriptionTook"
 	factRequirementTook  = "RequirementTook"

@@ -26,7 +26,7 @@ type RelatedImage struct {
 // of type olm.package.
 type Identity struct {
 	Package    string
-	Version    *semver.Version // strict semantic version, nil where the text is none
+	Version    *semver.Version // strict semantic version, nil if the text is not one
 	RawVersion string
 	Release    string
 }

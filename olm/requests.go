@@ -130,7 +130,7 @@ func (p *problem) findCandidates(w *request) {
 	}
 }
 
-// requestFault returns the first fault of what a Subscription reaches.
+// requestFault returns the first fault of the bundles that a Subscription reaches.
 func (p *problem) requestFault(w *request) error {
 	if w.err != nil || w.fact != nil {
 		return w.err

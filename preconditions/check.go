@@ -68,7 +68,7 @@ type Input struct {
 	VSphere    VSphereSource
 	Signatures signature.Store
 
-	// Now is the time that ages are measured against. Zero: that of the Reader, see
+	// Now is the time that ages are measured against. Zero: the Reader's time, see
 	// [clusterapi.TimeOf]; without one, checks that need it are Unknown (NoSource).
 	Now time.Time
 }
@@ -149,7 +149,7 @@ type Object struct {
 	FieldPath       string // such as spec.paused; empty for the whole object
 	Value           string // what was observed there
 	Note            string
-	ResourceVersion string // of what was read, in Report.Seen alone
+	ResourceVersion string // of the objects read, in Report.Seen alone
 }
 
 // MarshalJSON writes the kind as apiVersion and kind, like Kubernetes does.

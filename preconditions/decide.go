@@ -11,15 +11,15 @@ import (
 // Policy describes how a report becomes a decision. The zero value decides as the
 // cluster-version operator does.
 type Policy struct {
-	// UnknownBlocks names checks that block where they could not be evaluated,
-	// or not wholly. Without it such a check is a warning, except those of [Operator]: of
-	// these the first three block.
+	// UnknownBlocks names checks that block where they could not be evaluated, or not
+	// wholly. Without it such a check is a warning, except for the checks of [Operator],
+	// of which the first three block.
 	UnknownBlocks []string
 
 	// Severities raises or lowers findings. A key that is the name of a check
 	// replaces the severity of all its warnings and blocking findings; a key
-	// NAME/REASON that of its findings with this reason, whatever they are, and
-	// goes before the former. Lowering to Info drops them from the summary.
+	// NAME/REASON replaces the severity of its findings with this reason, whatever
+	// it is, and takes precedence. Lowering to Info drops them from the summary.
 	// What counts for something that is not known is not changed here: see
 	// UnknownBlocks, or bypass the check.
 	Severities map[string]Severity

@@ -30,8 +30,8 @@ func multiArchCheck() Check {
 	}, multiArch)
 }
 
-// multiArch: a cluster goes from the payload of one architecture to that of
-// several, with its version as it is, and never back.
+// multiArch: a cluster goes from the payload for one architecture to the payload
+// for several, with its version unchanged, and never back.
 func multiArch(ctx context.Context, in *Input) ([]Finding, error) {
 	cv, err := facts.ClusterVersion(ctx, in.Reader)
 	if err != nil {

@@ -37,9 +37,9 @@ type Error struct {
 	Digest string
 	// Keyrings names the keyrings that no signature satisfied, sorted.
 	Keyrings []string
-	// Attempts are the failures in the order in which they came, "nothing
-	// found" included. Of more than [Options.MaxAttempts] those that tell most
-	// are kept, and Omitted is how many are missing.
+	// Attempts are the failures in the order in which they occurred, "nothing
+	// found" included. Of more than [Options.MaxAttempts] those that tell most are
+	// kept, and Omitted is how many are missing.
 	Attempts []Attempt
 	Omitted  int
 	// Err is the reason why no store was asked, and what a verifier without

@@ -1,6 +1,6 @@
-// Command payload looks into releases: what of one a cluster applies and why not the
-// rest, what differs between two, what is wrong with one, and what an update to one
-// would change in a cluster.
+// Command payload looks into releases: which manifests of one a cluster applies and
+// why not the rest, how two differ, what is wrong with one, and what an update to
+// one would change in a cluster.
 //
 //	payload inspect -baseline None -capability Console -mermaid release/
 //	payload diff -component dns -platform arm64 old/ mirror.tar@sha256:…

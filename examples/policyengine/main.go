@@ -150,7 +150,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		e.Data = &policyengine.Load{Nodes: from.Last().Snapshot.Nodes(), Revision: handler.Revision()}
 		show(e)
 	}
-	reload() // nothing has changed, but now somebody is told
+	reload() // nothing has changed, but now there is an observer
 	return serve(ctx, o, stdout, reload, refresher.Process(), mux, handler.Status())
 }
 

@@ -81,7 +81,7 @@ func command() program.Command {
 	}
 }
 
-// clusterID is that of the cluster: a service wants one.
+// clusterID is the cluster's ID: a service requires one.
 const clusterID = "0bd2a4f6-7a0c-4d5e-9b1f-3c6e8a1d2f40"
 
 // updates returns the channel of the cluster, and who knows its updates; nil: one update,

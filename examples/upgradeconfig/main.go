@@ -13,8 +13,8 @@
 // With -ocm the policy is moved, OCM is down for a while, an upgrade is cancelled,
 // and another is carried out.
 //
-// The exit code is 0 when all that came to its end, 1 when it did not, 2 when
-// the command line is wrong.
+// The exit code is 0 when all of that was completed, 1 when it was not, 2 when the
+// command line is wrong.
 package main
 
 import (

@@ -125,7 +125,7 @@ func (b *builder) problem(source, field, rule, format string, args ...any) {
 // MismatchError reports that several images claim one version.
 type MismatchError struct {
 	Version string
-	A, B    Release // the one that came first by its source, and the other
+	A, B    Release // the one whose Source sorts first, and the other
 }
 
 // Error names the digests and where they come from.

@@ -63,7 +63,7 @@
 // has ETag, Last-Modified, Cache-Control and gzip; and serves the last good graph
 // while no new one can be had. Options.Compat brings back the reading of Accept, the
 // order of checks, and what is wrong with an address of a signature. A query can
-// always be read: what is no escape stands for itself, as there.
+// always be read: anything that is not an escape stands for itself, as there.
 //
 // docs/limits.md lists the limits of this package.
 //

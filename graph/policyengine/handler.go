@@ -41,8 +41,8 @@ type current struct {
 type route func(w http.ResponseWriter, r *http.Request) (code int, kind string)
 
 // New returns a handler without a graph, which [Handler.Set] gives it. The error
-// reports what is wrong with the options: a number below zero, or a prefix or an
-// architecture that is none.
+// reports what is wrong with the options: a number below zero, or an invalid prefix
+// or architecture.
 func New(o Options) (*Handler, error) {
 	o, err := o.withDefaults()
 	if err != nil {

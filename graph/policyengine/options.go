@@ -66,7 +66,8 @@ type Options struct {
 	// absent.
 	Signatures fs.FS
 	// AllowOrigin is the only origin whose scripts may read answers; empty means
-	// that any may, and what is no origin, as "none", that none may.
+	// that any may, and a value that is not an origin, such as "none", means that
+	// none may.
 	AllowOrigin string
 	// Metrics receives requests and graphs; nil disables it.
 	Metrics Metrics

@@ -60,7 +60,7 @@
 //
 // One runner at a time has the plan. It renews its claim every 30 s; another takes
 // over when it has seen no renewal for two minutes of its own clock, at once after
-// a clean end, or if it is told to.
+// a clean end, or on request.
 //
 // # Stopping
 //

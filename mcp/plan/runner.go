@@ -54,8 +54,8 @@ type Options struct {
 	Stall time.Duration
 	// Clock times all waits of Run; nil means the real one.
 	Clock clock.WithTicker
-	// Observe is told what happens, one event at a time; nil: no events. The
-	// runner waits for it to return. A panic in it is logged.
+	// Observe receives the events, one at a time; nil: no events. The runner waits
+	// for it to return. A panic in it is logged.
 	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger

@@ -35,7 +35,7 @@ type run struct {
 	accepts clusterapi.Definitions // what the cluster accepts as the status of a pool
 	read    time.Time              // since when accepts may have read it
 
-	versions map[string]string // of nodes: the resourceVersion of what State knows
+	versions map[string]string // by node: the resourceVersion that State knows
 	pins     map[string]pin
 	verify   map[string]bool // nodes whose stored state is not known
 	failures map[string]int  // of pools

@@ -25,7 +25,7 @@ type splitter struct {
 
 	object   braces // at the beginning of rest
 	searched int    // bytes of rest without a separator
-	json     bool   // the last document was JSON, and no separator came since
+	json     bool   // the last document was JSON, with no separator since
 	lost     bool   // in the middle of something broken
 	broken   int    // how often
 }

@@ -67,7 +67,7 @@ func etcdBackup(maxAge time.Duration) judgeFunc {
 		case r.LastTransitionTime.IsZero():
 			return nil, errors.New("the condition RecentBackup of the etcd operator does not tell since when it holds")
 		}
-		// It is never taken back: it tells of the day when it became True.
+		// It never becomes False again: its transition time is when it became True.
 		return judgeBackup(in, r.LastTransitionTime.Time, maxAge, string(r.Status))
 	}
 }

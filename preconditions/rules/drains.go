@@ -322,8 +322,8 @@ func (e drainEntry) compare(other drainEntry) int {
 		strings.Compare(e.text, other.text), strings.Compare(a.Pod.Name, b.Pod.Name))
 }
 
-// findings puts together what was found: one finding for each subject and severity,
-// which lists nodes, their budgets and the pods of these.
+// findings returns one finding for each subject and severity, which lists nodes,
+// their budgets and the budgets' pods.
 func (r *drainReport) findings() []preconditions.Finding {
 	slices.SortFunc(r.entries, drainEntry.compare)
 	var found []preconditions.Finding

@@ -69,7 +69,8 @@ func object[T any](namespace, name, field, value, note string) preconditions.Obj
 	return preconditions.Object{GVK: gvkOf[T](), Namespace: namespace, Name: name, FieldPath: field, Value: value, Note: note}
 }
 
-// blockMinor is the severity of what stops other minor and major versions only.
+// blockMinor is the severity of findings that stop only other minor and major
+// versions.
 func blockMinor(t preconditions.Transition) preconditions.Severity {
 	if leavesMinor(t) {
 		return preconditions.Blocking

@@ -34,7 +34,7 @@ const (
 
 // kubeletSkewOf judges a node on a path of updates, each to the next minor version:
 // kubelet is what the node reports (status.nodeInfo.kubeletVersion), apiServer the
-// minor version of Kubernetes 1 that the API server has, minor that of OpenShift,
+// API server's minor version of Kubernetes 1, minor the minor version of OpenShift,
 // and steps how many updates there are before the node is updated. It returns the
 // reason, which is empty if the node is supported all the way.
 //

@@ -395,8 +395,8 @@ func overrideOf(p *mcfgv1.MachineConfigPool) string {
 }
 
 // osImageStream is the stream that the nodes of a pool are to have: the pool's own, else
-// that of the cluster, which by default is the one of the release that installed it. Empty
-// if absent, or it is not known.
+// the cluster's, which by default is the one of the release that installed it. It is empty
+// if absent or unknown.
 func osImageStream(ctx context.Context, in *preconditions.Input, p *mcfgv1.MachineConfigPool) (string, error) {
 	if p.Spec.OSImageStream.Name != "" {
 		return p.Spec.OSImageStream.Name, nil

@@ -171,7 +171,7 @@ func (p *pass) gone(ctx context.Context) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// lostRace reports whether a write came too late.
+// lostRace reports whether a write was too late.
 func lostRace(err error) bool {
 	return errors.Is(err, loop.ErrChanged) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
@@ -501,8 +501,7 @@ func (p *pass) emitStep(t upgradeconfig.ConditionType) {
 		upgradeconfig.EventData{Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase, Condition: &c})
 }
 
-// differs reports whether there is more to tell of a condition than that it was
-// looked at again.
+// differs reports whether a condition changed in more than its times.
 func differs(c, old upgradeconfig.Condition) bool {
 	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
 }

@@ -43,7 +43,8 @@ func (c *Changes) String() string {
 	return s.String()
 }
 
-// groups are items by what they have in common, in the order in which they came.
+// groups are items by what they have in common, in the order in which they were
+// added.
 type groups struct {
 	order []string
 	items map[string][]string
