@@ -13,7 +13,7 @@
 // [Membership] reports which pool a node belongs to. A control plane node belongs
 // to master; another to the custom pool that selects it, else to worker. Two custom
 // pools that select one node are an error, and the node then belongs to none.
-// [Membership.Explain] tells the reasons.
+// [Membership.Explain] gives the reasons.
 //
 // # What a node says
 //

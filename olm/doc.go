@@ -69,9 +69,9 @@
 // # Updates of the cluster
 //
 // An operator may say up to which OpenShift version it works, by the property
-// olm.maxOpenShiftVersion; it then holds back updates of the cluster beyond
-// that. The package tells which operators do, and by which generations they
-// get out of the way.
+// olm.maxOpenShiftVersion; it then holds back updates of the cluster beyond that.
+// The package reports which operators do, and by which generations they get out of
+// the way.
 //
 // # Later
 //

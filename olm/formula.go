@@ -43,7 +43,7 @@ type node struct {
 	needs     []*need
 
 	expanded   bool
-	unreadable bool // it cannot be told what it needs
+	unreadable bool // its needs are unknown
 }
 
 const noLit sat.Lit = -1

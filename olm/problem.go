@@ -361,7 +361,7 @@ func (p *problem) providers(own int, r *Requirement) (entryList, error) {
 	return o, nil
 }
 
-// key tells requirements apart. The text of a requirement does not: "not" is not
+// key distinguishes requirements. The text of a requirement does not: "not" is not
 // shown where it comes first.
 func (r *Requirement) key() string {
 	switch c := &r.Constraint; c.Kind {

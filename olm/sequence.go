@@ -175,7 +175,7 @@ func installedNames(s *Snapshot) []string {
 	return names
 }
 
-// installedState is what tells two snapshots of one sequence apart.
+// installedState distinguishes the snapshots of one sequence.
 func installedState(s *Snapshot) []string {
 	state := installedNames(s)
 	for i := range s.Subscriptions {

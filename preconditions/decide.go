@@ -244,7 +244,7 @@ func (r *Report) has(check string) bool {
 	return ok
 }
 
-// tellOnce marks findings whose cause another finding tells already: the condition
+// tellOnce marks findings whose cause another finding reports already: the condition
 // Upgradeable of the ClusterVersion repeats ClusterOperators, gates, overrides and an
 // update in progress, and ClusterOperators repeat what has a check of its own.
 func tellOnce(results []Result) {
@@ -282,7 +282,8 @@ func tellOnce(results []Result) {
 	}
 }
 
-// teller returns the check whose finding tells the cause of a finding; empty: none does.
+// teller returns the check whose finding reports the cause of a finding; empty: none
+// does.
 func teller(check string, f Finding, byVersion, operators string) string {
 	told := false
 	switch check {
@@ -332,7 +333,7 @@ func operatorReason(check string) string {
 }
 
 // tells reports whether a finding of a check counts in a decision, so that the findings
-// whose cause it tells need not be repeated.
+// whose cause it reports need not be repeated.
 func (d Decision) tells(check string) bool {
 	return slices.ContainsFunc(d.Results, func(r Result) bool {
 		return r.Check == check && r.State == Failed && slices.ContainsFunc(r.Findings, func(f Finding) bool { return isTeller(check, f) })

@@ -69,7 +69,7 @@ func offeredReleases(cv *configv1.ClusterVersion) []configv1.Release {
 }
 
 // knownSingle reports whether the release is one of one architecture: an offer, on a
-// cluster that tells the architectures of its offers, with the image that is wanted.
+// cluster that lists the architectures of its offers, with the image that is wanted.
 func knownSingle(cv *configv1.ClusterVersion, in *Input) bool {
 	return in.TargetImage != "" && slices.ContainsFunc(offeredReleases(cv), func(r configv1.Release) bool {
 		return r.Image == in.TargetImage && r.Architecture != multi

@@ -16,7 +16,7 @@
 // preview simulates one.
 //
 // The exit code is 0 when nothing differs, is wrong or would change, 1 when something
-// does, 2 when the command line is wrong, 3 when a release or recording does not tell.
+// does, 2 when the command line is wrong, 3 when a release or recording does not say.
 package main
 
 import (

@@ -2,9 +2,9 @@
 // provider is asked for policies, the UpgradeConfig of the cluster follows
 // them, and at its time the cluster is upgraded, control plane and nodes.
 //
-// The cluster is simulated, and its time is virtual: the upgrade is over at
-// once, and is the same each time. With -speed it runs live, so many times faster
-// than on the wall.
+// The cluster is simulated, and its time is virtual: the upgrade is over at once,
+// and is the same each time. With -speed it runs live, that many times faster than
+// real time.
 //
 //	go run ./examples/upgradeconfig          # policies are files in a Git repository
 //	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
@@ -106,7 +106,7 @@ func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Pr
 		return err
 	}
 	// Through the manager the controller asks the provider right before an upgrade
-	// starts, and tells it how that goes.
+	// starts, and reports to it how that goes.
 	controller, err := upgrade.New(upgrade.Options{
 		API: s, Refresh: manager.Refresh, Notifier: manager, Clock: s.Clock, Observe: s.Log.Config,
 		Validate:      upgradeconfig.ValidateOptions{Cincinnati: true, Graph: s.Graph, Architecture: "amd64"},

@@ -70,7 +70,7 @@ type LoadError struct {
 	Tree *Tree
 }
 
-// Error tells the first ten errors, one a line, and how many more there are.
+// Error returns the first ten errors, one a line, and how many more there are.
 func (e *LoadError) Error() string {
 	const most = 10
 	errs := e.errors()

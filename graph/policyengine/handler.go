@@ -95,7 +95,7 @@ func (h *Handler) Set(g Grapher) {
 func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Time) *content {
 	now = now.Truncate(time.Second)
 	if !now.After(h.since) {
-		now = h.since.Add(time.Second) // two within a second: their times tell them apart
+		now = h.since.Add(time.Second) // two within a second: their times must differ
 	}
 	h.since = now
 	c := &content{graphs: g, revision: revision, nodes: nodes, since: now,

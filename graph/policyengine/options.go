@@ -74,7 +74,7 @@ type Options struct {
 	// Logger gets failures and changes of the graph. It never gets a query, which
 	// holds the ID of a cluster. nil: nobody does.
 	Logger *slog.Logger
-	// Clock tells the age of graphs; nil means the real one.
+	// Clock is for the age of graphs; nil means the real one.
 	Clock clock.PassiveClock
 	// Compat negotiates content as the existing service does, by one Accept value
 	// byte for byte, and looks for a graph before it looks at the parameters.

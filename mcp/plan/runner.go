@@ -192,7 +192,7 @@ type ended struct{ err error }
 
 func (e ended) Error() string { return "the plan has ended" }
 
-// driverEvent tells what the live driver met.
+// driverEvent reports what happened in the live driver.
 func (r *Runner) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
@@ -204,7 +204,7 @@ func (r *Runner) driverEvent(e clusterapi.Event) {
 // have.
 const maxText = 8 << 10
 
-// emit tells the observer of an event. One that panics is logged.
+// emit passes an event to the observer. One that panics is logged.
 func (r *Runner) emit(at time.Time, t clusterapi.EventType, d EventData, message string, err error) {
 	if r.o.Observe == nil {
 		return

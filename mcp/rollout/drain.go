@@ -309,7 +309,7 @@ func (d *Drain) evict(ctx context.Context, api clusterapi.ClusterAPI, p *leaving
 	case apierrors.IsNotFound(err):
 		p.gone = true
 	case apierrors.IsConflict(err):
-		// Another pod has the name by now, or the pod has just changed.
+		// Another pod has the name now, or the pod has just changed.
 		now, err := clusterapi.Read[corev1.Pod](ctx, api, p.key)
 		switch {
 		case apierrors.IsNotFound(err):

@@ -92,7 +92,7 @@ func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
 		x.done[p.Name] = name
 		if known && name != "" {
 			goal := x.state.Goal(p.Name)
-			if name != goal.Config { // it is to reach another by now
+			if name != goal.Config { // its target is another now
 				goal = mcp.Goal{Config: name}
 			}
 			text := fmt.Sprintf("Pool %s has completed update to %s", p.Name, goal.Label())

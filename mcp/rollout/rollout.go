@@ -195,7 +195,8 @@ func (r *Rollout) fatal(err error) bool {
 	return true
 }
 
-// driverEvent tells what the live driver met: watches and lists that fail.
+// driverEvent reports what happened in the live driver: watches and lists that
+// fail.
 func (r *Rollout) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
@@ -208,8 +209,8 @@ func (r *Rollout) driverEvent(e clusterapi.Event) {
 // maxMessage is the most bytes that the text of an event has.
 const maxMessage = 32 << 10
 
-// emit tells the observer of an event. One that panics, or ends its goroutine,
-// is logged.
+// emit passes an event to the observer. One that panics, or ends its goroutine, is
+// logged.
 func (r *Rollout) emit(e clusterapi.Event) {
 	if r.o.Observe == nil {
 		return
@@ -278,7 +279,7 @@ func unknownKind(err error) bool {
 	return meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
-// backoff is the delay after so many errors in a row.
+// backoff is the delay after this many errors in a row.
 func (d Delays) backoff(errors int) time.Duration {
 	const tries = 15
 	if errors > tries {

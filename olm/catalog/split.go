@@ -138,7 +138,7 @@ func (s *splitter) endOfLine() (end int, ok bool) {
 }
 
 // skipBlanks passes over white space, and reports whether enough follows to
-// tell what it is. The first line of a YAML document keeps its indentation.
+// recognize it. The first line of a YAML document keeps its indentation.
 func (s *splitter) skipBlanks() bool {
 	if bom := "\ufeff"; s.at.offset == 0 && bytes.HasPrefix(s.rest, []byte(bom)) {
 		s.cut(len(bom))

@@ -73,7 +73,7 @@ func etcdBackup(maxAge time.Duration) judgeFunc {
 }
 
 // judgeBackup judges the time of the newest backup. value is the status of the condition
-// that tells it; empty: a source does.
+// that reports it; empty: a source does.
 func judgeBackup(in *preconditions.Input, latest time.Time, maxAge time.Duration, value string) ([]preconditions.Finding, error) {
 	since, err := since(in, maxAge)
 	if err != nil || latest.After(since) {

@@ -71,7 +71,7 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 	for _, e := range ends {
 		switch {
 		case p.entry.Phase != e.phase:
-		case p.entry.IsFalse(e.told): // by a pass that was cut short before it told anybody
+		case p.entry.IsFalse(e.told): // by a pass that was cut short before it notified anybody
 			return p.notifyEnd(ctx, e)
 		default:
 			if err := p.sendLogs(ctx); err != nil {
@@ -372,9 +372,9 @@ func (p *pass) complete(ctx context.Context) (Progress, error) {
 }
 
 // end is how an upgrade ends. Its phase is stored together with the condition
-// told, which is False; then the provider is notified, and then the condition is
-// True. So the provider hears of it at least once, and twice only after a crash
-// in between.
+// e.told, which is False; then the provider is notified, and then the condition is
+// True. So the provider hears of it at least once, and twice only after a crash in
+// between.
 type end struct {
 	phase  upgradeconfig.Phase
 	told   upgradeconfig.ConditionType

@@ -210,7 +210,7 @@ func (o Options) OpenTree() (fs.FS, error) {
 	return fsys, nil
 }
 
-// fingerprint tells whether files have changed, by their names, sizes and times.
+// fingerprint shows whether files have changed, by their names, sizes and times.
 func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err error) {
 	hash := sha256.New()
 	places := append([]string{s.o.Tree}, s.o.Releases...)

@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// String tells the changes, one a line: releases, risks, then updates, those that
+// String lists the changes, one a line: releases, risks, then updates, those that
 // change alike together. It is empty if absent. Of metadata it names the keys
 // alone, and not the channels'.
 func (c *Changes) String() string {
