@@ -109,7 +109,7 @@ type StatusError struct {
 	Value      string // for people
 }
 
-// Error tells the status and, if there is one, what the service said.
+// Error returns the status and, if there is one, the service's message.
 func (e *StatusError) Error() string {
 	text := "unexpected HTTP status: " + e.Status
 	if e.Kind != "" {

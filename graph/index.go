@@ -15,7 +15,7 @@ type parts struct {
 	badIndex    string // the text of the first such index
 }
 
-// index checks what only the whole can tell and builds the Graph.
+// index checks what only the whole can show and builds the Graph.
 func (p *parts) index(o DecodeOptions) (*Graph, error) {
 	g := &Graph{nodes: p.nodes, conditional: p.conditional, compat: o.Compat}
 	if err := g.indexVersions(); err != nil {

@@ -48,8 +48,7 @@ const (
 	limitText        = "bytes of a text"
 )
 
-// check applies the limits and rules that decoding applies on the way to parts
-// that came another way.
+// check applies the limits and rules of decoding to parts that were not decoded.
 func (p *parts) check(o DecodeOptions) error {
 	if err := atMost(len(p.nodes), o.MaxNodes, limitNodes); err != nil {
 		return err

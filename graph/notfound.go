@@ -43,7 +43,7 @@ type NotFoundError struct {
 	Version string
 	Channel string
 	// Nodes is the size of the graph. Zero means that the channel is empty or
-	// unknown: the service does not tell these apart.
+	// unknown: the service does not distinguish them.
 	Nodes int
 	// MinorKnown reports whether the graph has another version of the same minor.
 	MinorKnown bool

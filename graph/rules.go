@@ -25,8 +25,8 @@ const (
 // about one rule after the other, so that a matcher need be safe for concurrent use
 // only where several evaluations share it.
 type RiskMatcher interface {
-	// Match reports whether the rule matches. The error explains why that cannot be
-	// told.
+	// Match reports whether the rule matches. The error explains why that is
+	// unknown.
 	Match(ctx context.Context, rule configv1.ClusterCondition) (bool, error)
 }
 
@@ -62,7 +62,7 @@ func (f Facts) Match(_ context.Context, rule configv1.ClusterCondition) (bool, e
 }
 
 // ErrNoUsableRule reports that a list of rules has none whose type is known, so
-// that nothing can tell whether the risk applies.
+// that it is unknown whether the risk applies.
 var ErrNoUsableRule = errors.New("no matching rule of a known type")
 
 // RuleType is one type of matching rules. It must be as safe for concurrent use

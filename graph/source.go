@@ -16,10 +16,10 @@ import (
 // graph in memory ([Static]).
 //
 // Fetch returns the graph of a channel for an architecture. The version in the
-// query need not be in it: [Graph.Updates] tells. Errors are [*Error], one that
-// KeepsUpdates when the source could not be reached. A graph that was returned
-// is immutable and may be returned again. Fetch must be safe for concurrent use
-// and honour its context.
+// query need not be in it: [Graph.Updates] reports it. Errors are [*Error], one
+// that KeepsUpdates when the source could not be reached. A graph that was returned
+// is immutable and may be returned again. Fetch must be safe for concurrent use and
+// honour its context.
 //
 // A source may implement [Upstreamer].
 type Source interface {

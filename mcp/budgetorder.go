@@ -29,7 +29,7 @@ func (s *State) inTurn(p *poolRecord, deferred string) iter.Seq[*nodeRecord] {
 			if window > 0 {
 				sameZone := len(first) == 0 || n.state.HasZone == first[0].state.HasZone && n.state.Zone == first[0].state.Zone
 				if sameZone && len(first) < window {
-					// Nodes that go last anyhow are not predicted.
+					// Nodes that go last in any case are not predicted.
 					if !s.last[n.state.Name] {
 						first = append(first, n)
 						continue

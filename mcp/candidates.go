@@ -23,7 +23,7 @@ type Selection struct {
 	// Candidates counts the nodes that are ready to be targeted, whether or
 	// not there is capacity for them.
 	Candidates int
-	// Held counts those of them that go first since they may go down anyhow.
+	// Held counts those of them that go first since they may go down in any case.
 	Held int
 	// Deferred is the node that runs the machine-config operator, if it is
 	// kept for last.
@@ -279,8 +279,8 @@ func (s *State) choose(p *poolRecord, sel *Selection) {
 	}
 }
 
-// selectorLabels are the labels that make a node match a selector, as far as
-// they can be told from it.
+// selectorLabels are the labels that make a node match a selector, as far as they
+// can be derived from it.
 func selectorLabels(s *metav1.LabelSelector) map[string]string {
 	if s == nil {
 		return nil

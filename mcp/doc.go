@@ -13,16 +13,16 @@
 // [Membership] reports which pool a node belongs to. A control plane node belongs
 // to master; another to the custom pool that selects it, else to worker. Two custom
 // pools that select one node are an error, and the node then belongs to none.
-// [Membership.Explain] tells the reasons.
+// [Membership.Explain] gives the reasons.
 //
 // # What a node says
 //
 // All of a node's part is in its annotations: the config that it has
-// ([AnnotationCurrentConfig]) and the one that it is told to reach
-// ([AnnotationDesiredConfig]), what its daemon is doing ([AnnotationState]),
-// and whether it asks to be drained ([AnnotationDesiredDrain]). [NodeState] is
-// the part of a node that decisions need, with the predicates that they are
-// made of; [State.Phase] is how far it has come.
+// ([AnnotationCurrentConfig]) and the one that it must reach
+// ([AnnotationDesiredConfig]), what its daemon is doing ([AnnotationState]), and
+// whether it asks to be drained ([AnnotationDesiredDrain]). [NodeState] is the part
+// of a node that decisions need, with the predicates that they are made of;
+// [State.Phase] is how far it has come.
 //
 // # Decisions
 //

@@ -201,7 +201,8 @@ func (w *wants) fit(n *place, taken amounts) bool {
 	return true
 }
 
-// everyNodeHas reports whether a node that does not tell of a resource has it anyhow.
+// everyNodeHas reports whether a node has a resource even if its status does not list
+// it.
 func everyNodeHas(r corev1.ResourceName) bool {
 	switch r {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods:

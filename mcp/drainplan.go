@@ -316,7 +316,7 @@ func (d *drainPlanner) note(p *drainPod) {
 func (d *drainPlanner) ends(p *corev1.Pod) time.Duration {
 	if at := p.DeletionTimestamp; at != nil {
 		if d.view.now.IsZero() {
-			return 0 // nobody can tell
+			return 0 // unknown
 		}
 		return min(at.Sub(d.view.now), maxGrace)
 	}

@@ -31,10 +31,10 @@ type DrainObjects struct {
 	DaemonSetsErr error
 	// Scales are how many pods the controllers of pods want, by the UID of the
 	// controller that the pods name. Optional: where those of all controllers of a
-	// budget's pods are known, they tell better than the budget's status
-	// whether it can ever allow a disruption.
+	// budget's pods are known, they show better than the budget's status whether it
+	// can ever allow a disruption.
 	Scales map[types.UID]WorkloadScale
-	// Topology is that of the control plane. Nodes of a cluster with
+	// Topology is the control plane's. Nodes of a cluster with
 	// [TopologySingleReplica] are not drained.
 	Topology string
 	// Now is the time that the view is of; its zero value is before all times, so

@@ -29,7 +29,7 @@ const hintStuckFailing = "StuckFailing"
 
 // Verdict is what a decision made of one node, and why.
 type Verdict struct {
-	// Kind is the first of these that holds:
+	// Kind is the first of the following that holds:
 	//
 	//	NotInPool             the node does not exist, or another pool, or none,
 	//	                      counts it

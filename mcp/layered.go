@@ -24,7 +24,7 @@ type Goal struct {
 	BuildConfig string
 }
 
-// Target is what a node is told to reach.
+// Target is the config and image that a node must reach.
 type Target struct {
 	Config string
 	Image  string // empty: none, the annotation is removed
@@ -38,7 +38,7 @@ func (t Target) String() string {
 	return "MachineConfig " + t.Config
 }
 
-// Target returns what the pool's nodes are told.
+// Target returns the target of the pool's nodes.
 func (g Goal) Target() Target {
 	if !g.Layered {
 		return Target{Config: g.Config}

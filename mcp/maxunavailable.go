@@ -60,8 +60,8 @@ func maxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 	return n, nil
 }
 
-// percent returns the number of a percentage, or the value itself: its sign is
-// that of v, also where a percentage of few nodes would be rounded to zero.
+// percent returns the number of a percentage, or the value itself: its sign is the
+// sign of v, also where a percentage of few nodes would be rounded to zero.
 func percent(v *intstr.IntOrString) int {
 	if v.Type == intstr.Int {
 		return v.IntValue()

@@ -33,8 +33,8 @@ type poolSelector struct {
 	err      error
 }
 
-// Assignment is a node's place among the pools. The zero value is that of a
-// node that no pool takes.
+// Assignment is a node's place among the pools. The zero value belongs to a node
+// that no pool takes.
 type Assignment struct {
 	// Primary is the one pool that decides the node's config and counts it; empty
 	// if absent.
@@ -47,7 +47,7 @@ type Assignment struct {
 	// Err explains why the node counts in no pool although some want it: a
 	// [*PoolConflictError] without the node's name, or a [*SelectorError].
 	Err error
-	// matched are all pools whose selector matches, whatever came of it.
+	// matched are all pools whose selector matches, whatever the outcome.
 	matched []string
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // The metrics of the machine-config operator, controller (MCC) and daemons (MCD) that
-// can be told from objects.
+// can be derived from objects.
 const (
 	metricPoolAlert    = "mcc_pool_alert"   // {node}: a custom role of a control plane node is ignored
 	metricDrainError   = "mcc_drain_err"    // {node}: its drain has been failing for more than an hour
@@ -30,8 +30,8 @@ const (
 type MetricsInput struct {
 	Now time.Time
 	// DrainErrors are the nodes whose drains have been failing for more than an
-	// hour: those about which package rollout tells DrainFailed, until it tells that
-	// they are drained.
+	// hour: those for which package rollout has reported DrainFailed, until it
+	// reports that they are drained.
 	DrainErrors []string
 }
 
@@ -167,7 +167,7 @@ const pausedCertificates = 13
 // CertificateWarnings warns of pools that are paused and wait for something while a
 // certificate is about to expire: within the time given. Releases after 4.13 write
 // certificates outside of configs, paused or not, so there the only danger is an
-// expiry that nodes have been told of. minor is that of the cluster's version.
+// expiry that nodes have received. minor is the minor version of the cluster.
 //
 // See the alert MachineConfigControllerPausedPoolKubeletCA of older releases.
 func (s *State) CertificateWarnings(minor int, now time.Time, within time.Duration) []CertificateWarning {

@@ -152,10 +152,10 @@ func (n NodeState) Unavailable() bool {
 	return !n.Ready() || (!n.Done() && !n.MCDFailing())
 }
 
-// TargetsPool reports that the node has been told to reach the pool's config.
+// TargetsPool reports that the node's target is the pool's config.
 func (n NodeState) TargetsPool(g Goal) bool { return n.DesiredConfig == g.Config }
 
-// TargetsBuild reports that the node has been told to reach the pool's image.
+// TargetsBuild reports that the node's target is the pool's image.
 func (n NodeState) TargetsBuild(g Goal) bool {
 	return g.Image != "" && n.DesiredImage == g.Image && g.HasBuild && n.DesiredConfig == g.BuildConfig
 }
@@ -171,8 +171,8 @@ func (n NodeState) Updated(g Goal) bool {
 	return !n.HasDesiredImage
 }
 
-// Candidate reports that the node has yet to be told what its pool wants; one that
-// is being deleted never is. Whether it may be told now is another question: see
+// Candidate reports that the node has yet to get its pool's target; one that is
+// being deleted never is. Whether it may get it now is another question: see
 // [State.Explain].
 func (n NodeState) Candidate(g Goal) bool { return !n.Deleting && n.lacksTarget(g) }
 

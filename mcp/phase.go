@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Phase is how far a node has come from its target to its end, as its
-// annotations and conditions tell.
+// Phase is how far a node has come from its target to its end, by its annotations
+// and conditions.
 type Phase string
 
 // The phases of a node.
 const (
 	PhaseJoining     Phase = "Joining"     // no daemon has reported from it
-	PhaseTargeted    Phase = "Targeted"    // told what to reach, not started
+	PhaseTargeted    Phase = "Targeted"    // has a target, not started
 	PhasePreparing   Phase = "Preparing"   // judges the difference, or applies it without a drain
 	PhaseCordoning   Phase = "Cordoning"   // has asked to be drained
 	PhaseDraining    Phase = "Draining"    // cordoned, pods are leaving
@@ -73,8 +73,8 @@ func (n NodeState) phase() Phase {
 }
 
 // Phase returns the phase of a node as [PhaseOf] does, refined by what its
-// MachineConfigNode adds if there is one: that a node is applied or rebooted which
-// its annotations do not tell, as in an update without a drain. A node that is not
+// MachineConfigNode adds if there is one: that a node is applied or rebooted, which
+// its annotations do not say, as in an update without a drain. A node that is not
 // known is PhaseJoining.
 func (s *State) Phase(node string) (phase, stuck Phase) {
 	n := s.nodes[node]

@@ -19,7 +19,7 @@ type Objects struct {
 	// MachineConfigs matter for nodes that booted into a custom pool; only
 	// their metadata is read.
 	MachineConfigs []mcfgv1.MachineConfig
-	// ControllerConfig tells the topology and the certificates.
+	// ControllerConfig has the topology and the certificates.
 	ControllerConfig *mcfgv1.ControllerConfig
 	// Pods are read for the machine-config operator's one; others are ignored.
 	Pods []corev1.Pod
@@ -168,8 +168,7 @@ func (s *State) ControlPlaneTopology() string { return s.topology }
 // HasMachineConfigNode reports whether a node has a MachineConfigNode.
 func (s *State) HasMachineConfigNode(node string) bool { return s.mcns[node] != nil }
 
-// IsCandidate reports whether a node may be told to reach its pool's target
-// once it is Ready.
+// IsCandidate reports whether a node may get its pool's target once it is Ready.
 func (s *State) IsCandidate(node string) bool {
 	n := s.nodes[node]
 	return n != nil && n.class.candidate

@@ -109,8 +109,8 @@ func (w *statusWriter) progress() {
 	w.put(updating)
 }
 
-// buildProgress is what Updating says instead in a layered pool; no text: what
-// it says anyhow.
+// buildProgress is what Updating says instead in a layered pool; no text: what it
+// says otherwise.
 func (w *statusWriter) buildProgress() (corev1.ConditionStatus, string) {
 	b := w.p.build
 	if b.config == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
-// Kinds of facts that a search adds: what it decided before. Only explanations
-// of what was held back speak of them.
+// Kinds of facts that a search adds: what it decided before. Only the explanation
+// why something was held back mentions them.
 const (
 	factSubscriptionTook = "SubscriptionTook"
 	factRequirementTook  = "RequirementTook"
@@ -79,7 +79,7 @@ func (f *formula) expandAll() {
 	}
 }
 
-// finish writes what can be told about groups only once all members are known.
+// finish writes the facts about groups that depend on all members being known.
 func (s *factSet) finish(f *formula) {
 	for i := range s.rules {
 		r := &s.rules[i]
@@ -247,8 +247,8 @@ func (f *formula) minimalCore(ctx context.Context, rules []*rule, given ...sat.L
 // weightDecided is the greatest weight of facts that are choices made before.
 const weightDecided = 3
 
-// weight describes how much a kind of fact tells: an explanation does without the
-// lighter ones if it can.
+// weight is how informative a kind of fact is: an explanation omits the lighter
+// ones if it can.
 func (f *Fact) weight() int {
 	switch f.Kind {
 	case factPromise:

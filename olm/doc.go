@@ -50,28 +50,28 @@
 //
 // # How it is found
 //
-// Choosing operators is satisfiability: who is chosen needs one of those, and of
-// these at most one. Plain backtracking in the order of preference is exponential,
-// since a dependency that fails undoes all choices after the one to blame. Instead,
-// each choice is made for good: the first option with which a SAT solver finds any
-// generation. The solver is a small one of our own (internal/sat), for three
-// reasons that a general one does not offer: options are tried in the order of
-// preference, so that the first model mostly is the answer; "at most one" is a
-// constraint of its own instead of a clause for each pair; and operators are added
-// to the problem only when a model chooses them, so that most of a catalog is never
-// looked at. Resolving Subscriptions to all 332 packages of a public catalog takes
-// a few milliseconds, and hard catalogs of thousands of entries well below a
-// second. Only a problem made to be hard for this kind of proof (such as many
-// Subscriptions that must share one place too few) reaches [Options.MaxConflicts]:
-// the search then gives up on that Subscription, says so in its [HeldBack], and
-// continues with the others.
+// Choosing operators is satisfiability: a chosen operator needs one of several
+// others, and of some groups at most one may be chosen. Plain backtracking in the
+// order of preference is exponential, since a dependency that fails undoes all
+// choices after the one to blame. Instead, each choice is made for good: the first
+// option with which a SAT solver finds any generation. The solver is a small one of
+// our own (internal/sat), for three reasons that a general one does not offer:
+// options are tried in the order of preference, so that the first model mostly is
+// the answer; "at most one" is a constraint of its own instead of a clause for each
+// pair; and operators are added to the problem only when a model chooses them, so
+// that most of a catalog is never looked at. Resolving Subscriptions to all 332
+// packages of a public catalog takes a few milliseconds, and hard catalogs of
+// thousands of entries well below a second. Only a problem made to be hard for this
+// kind of proof (such as many Subscriptions that must share one place too few)
+// reaches [Options.MaxConflicts]: the search then gives up on that Subscription,
+// says so in its [HeldBack], and continues with the others.
 //
 // # Updates of the cluster
 //
 // An operator may say up to which OpenShift version it works, by the property
-// olm.maxOpenShiftVersion; it then holds back updates of the cluster beyond
-// that. The package tells which operators do, and by which generations they
-// get out of the way.
+// olm.maxOpenShiftVersion; it then holds back updates of the cluster beyond that.
+// The package reports which operators do, and by which generations they get out of
+// the way.
 //
 // # Later
 //

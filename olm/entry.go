@@ -26,7 +26,7 @@ type RelatedImage struct {
 // of type olm.package.
 type Identity struct {
 	Package    string
-	Version    *semver.Version // strict semantic version, nil where the text is none
+	Version    *semver.Version // strict semantic version, nil if the text is not one
 	RawVersion string
 	Release    string
 }
@@ -64,8 +64,8 @@ type Bundle struct {
 	// written; a well-formed bundle has one at most.
 	MaxOpenShift []json.RawMessage `json:"-"`
 
-	// Err is set if a requirement cannot be read. Who reaches the bundle cannot
-	// tell what it needs, so a resolution that meets it is prevented.
+	// Err is set if a requirement cannot be read. Its needs are unknown, so a
+	// resolution that reaches the bundle is prevented.
 	Err error `json:"-"`
 
 	// Malformed is the first fault of a property's form that the catalog tools

@@ -15,7 +15,7 @@ import (
 var ErrNothingToExplain = errors.New("no such subscription, package or operator in the generation")
 
 // Explanation explains why something is as it is, as a tree: each child is a reason
-// of what stands above it.
+// for its parent.
 type Explanation struct {
 	Text     string
 	Children []*Explanation

@@ -44,8 +44,8 @@ type Fact struct {
 	Message      string                  // in the words of OLM
 }
 
-// Error returns the message, so that a fact serves as reason of what was held
-// back.
+// Error returns the message, so that a fact serves as the reason why something was
+// held back.
 func (f *Fact) Error() string { return f.Message }
 
 // NotSatisfiable reports that no generation fulfils what is asked. It stays so

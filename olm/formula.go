@@ -30,7 +30,7 @@ type formula struct {
 	requests  []*need
 	exclusive map[exclusion]bool
 
-	groups map[trait]sat.Group // of those that exclude each other
+	groups map[trait]sat.Group // members exclude each other
 }
 
 // node is an operator that may be a member of the generation.
@@ -43,7 +43,7 @@ type node struct {
 	needs     []*need
 
 	expanded   bool
-	unreadable bool // it cannot be told what it needs
+	unreadable bool // its needs are unknown
 }
 
 const noLit sat.Lit = -1

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
-// A generation as JSON: what it was resolved from, and as text what it came to.
-// The catalogs hold only the packages that the resolution may have looked at.
+// A generation as JSON: its input, and its result as text. The catalogs hold only
+// the packages that the resolution may have looked at.
 type generationJSON struct {
 	Namespace       string                         `json:"namespace"`
 	GlobalNamespace string                         `json:"globalNamespace,omitempty"`

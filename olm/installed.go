@@ -85,10 +85,9 @@ func (i *Installed) Of(sub *olmapi.Subscription) (*InstalledOperator, error) {
 // namespace in an object means this one. OperatorGroups say whether failed
 // updates may be replaced.
 //
-// The error is the first fault, by CSV name, that keeps the set from being
-// known, in OLM's words. A requirement that cannot be read is none: see
-// Bundle.Err. The arguments are not changed; the result points to elements of
-// csvs.
+// The error is the first fault, by CSV name, that keeps the set from being known,
+// in OLM's words. A requirement that cannot be read does not count: see Bundle.Err.
+// The arguments are not changed; the result points to elements of csvs.
 func ReadInstalled(
 	namespace string, csvs []olmapi.ClusterServiceVersion, subs []olmapi.Subscription, groups []olmapi.OperatorGroup,
 ) (*Installed, error) {

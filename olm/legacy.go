@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// LegacyBundle is what registries older than file-based catalogs tell of a
-// bundle. Its properties go into a catalog.BundleBlob or [NewBundle].
+// LegacyBundle is a bundle as registries older than file-based catalogs describe
+// it. Its properties go into a catalog.BundleBlob or [NewBundle].
 type LegacyBundle struct {
 	ProvidedAPIs []schema.GroupVersionKind
 	RequiredAPIs []schema.GroupVersionKind

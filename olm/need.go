@@ -86,8 +86,8 @@ func (f *formula) option(n *need, k int) sat.Lit {
 	return n.lits[k]
 }
 
-// expand states what an operator needs, and what the first of those that it
-// needs need, which most likely come next.
+// expand states the needs of an operator and, in turn, of the first candidate for
+// each, which most likely come next.
 func (f *formula) expand(id int) {
 	for stack := []int{id}; len(stack) > 0; {
 		id := stack[len(stack)-1]

@@ -42,10 +42,10 @@ func (e *ChannelError) Error() string {
 		e.Channel, e.Package)
 }
 
-// Updates returns the entries that may replace an installed operator of this
-// name and version (nil: not known), from the head down. The installed
-// operator itself is none of them, nor is what lies below it on the way from
-// the head: an open skipRange would else lead down and up again without end.
+// Updates returns the entries that may replace an installed operator of this name
+// and version (nil: not known), from the head down. The installed operator itself
+// is not among them, nor are the entries below it on the way from the head:
+// otherwise an open skipRange would lead down and up again without end.
 func (ch *Channel) Updates(installed string, version *semver.Version) []*Entry {
 	end := len(ch.Entries)
 	if e := ch.Entry(installed); e != nil && e.walk >= 0 {

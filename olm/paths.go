@@ -70,8 +70,8 @@ func (e *PathError) Error() string {
 type Origin struct {
 	// Name is the installed CSV. It need not be in the catalog.
 	Name string
-	// Version is its version; nil means that of the package's entry of that
-	// name, if there is one.
+	// Version is its version; nil means the version of the package's entry with
+	// that name, if there is one.
 	Version *semver.Version
 }
 

@@ -184,8 +184,8 @@ func checkSnapshot(s *Snapshot) error {
 	return nil
 }
 
-// readCatalogs sorts the visible catalogs and returns the faults of those that
-// cannot be read.
+// readCatalogs sorts the visible catalogs and returns the faults of the unreadable
+// ones.
 func (p *problem) readCatalogs() []*CatalogError {
 	s := &p.snapshot
 	global := s.GlobalNamespace
@@ -238,8 +238,8 @@ func (p *problem) subscribed(key types.NamespacedName) bool {
 	return slices.ContainsFunc(p.snapshot.Subscriptions, func(s olmapi.Subscription) bool { return s.Spec.Takes(key) })
 }
 
-// checkInstalled returns the first reason why it cannot be told what the
-// installed operators need.
+// checkInstalled returns the first reason why the needs of the installed operators
+// cannot be determined.
 func (p *problem) checkInstalled() error {
 	for i := range p.installed {
 		if err := p.readable(p.installed[i].Bundle); err != nil {
@@ -258,7 +258,7 @@ func (p *problem) checkInstalled() error {
 	return nil
 }
 
-// readable returns why it cannot be told what a bundle needs, nil if it can.
+// readable returns why the needs of a bundle cannot be determined, nil if they can.
 func (p *problem) readable(b *Bundle) error {
 	if b.Err != nil {
 		return b.Err
@@ -271,9 +271,9 @@ func (p *problem) readable(b *Bundle) error {
 	return nil
 }
 
-// faults walks over the bundles that visit starts with and everything that
-// they could ever need, and returns the first fault. The walk stops when visit
-// is told so.
+// faults walks over the bundles that visit starts with and everything that they
+// could ever need, and returns the first fault. The walk stops when visit returns
+// false.
 func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) error {
 	type reached struct {
 		catalog int
@@ -361,7 +361,7 @@ func (p *problem) providers(own int, r *Requirement) (entryList, error) {
 	return o, nil
 }
 
-// key tells requirements apart. The text of a requirement does not: "not" is not
+// key distinguishes requirements. The text of a requirement does not: "not" is not
 // shown where it comes first.
 func (r *Requirement) key() string {
 	switch c := &r.Constraint; c.Kind {

@@ -99,8 +99,9 @@ func gvkProperty(kind string, gvk schema.GroupVersionKind) Property {
 	return newProperty(kind, wireGVK{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version})
 }
 
-// BundleReader reads the properties of bundles, and keeps one copy of what they
-// share. The zero value is ready to use. It is not safe for concurrent use.
+// BundleReader reads the properties of bundles, and keeps one copy of the parts
+// that they share. The zero value is ready to use. It is not safe for concurrent
+// use.
 type BundleReader struct {
 	known  map[string]wireGVK // APIs by the text of their property
 	ranges ranges

@@ -59,11 +59,11 @@ func (g *Generation) remedies(ctx context.Context, h *HeldBack, x *explainer) ([
 // each takes a resolution.
 const maxRemedied = 10
 
-// Explain says in an administrator's words why a resolution of the snapshot
-// with these options failed, and which changes would help, each tried out. With
-// several conflicts, a change helps that leaves fewer; changes for the first ten
-// are tried. The error is the one to be
-// explained if it is not a [*NotSatisfiable], or that of looking for remedies.
+// Explain says in an administrator's words why a resolution of the snapshot with
+// these options failed, and which changes would help, each tried out. With several
+// conflicts, a change helps that leaves fewer; changes for the first ten are tried.
+// The error is the one to be explained if it is not a [*NotSatisfiable], or the
+// failure of the search for remedies.
 func (e *NotSatisfiable) Explain(ctx context.Context, s Snapshot, o Options) (*Explanation, error) {
 	p, err := newProblem(s, o)
 	if err != nil {

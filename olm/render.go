@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// renderer tells a minimal contradiction as a tree, beginning with the option that
-// it stands against.
+// renderer describes a minimal contradiction as a tree, beginning with the option
+// that it excludes.
 type renderer struct {
 	f         *formula
 	option    int // node
@@ -99,7 +99,7 @@ func (s *renderer) whyNot(node int) []*Explanation {
 	return out
 }
 
-// tellNeed describes what a member needs, and why that cannot be had.
+// tellNeed describes what a member needs, and why nothing provides it.
 func (s *renderer) tellNeed(r *rule) *Explanation {
 	s.told[r] = true
 	options := s.options(r.need)
@@ -188,7 +188,7 @@ func (s *renderer) tellRequest(r *rule) *Explanation {
 	return e
 }
 
-// rest tells what hangs together with the option only through others.
+// rest describes what is connected to the option only through others.
 func (s *renderer) rest() []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {

@@ -130,7 +130,7 @@ func (p *problem) findCandidates(w *request) {
 	}
 }
 
-// requestFault returns the first fault of what a Subscription reaches.
+// requestFault returns the first fault of the bundles that a Subscription reaches.
 func (p *problem) requestFault(w *request) error {
 	if w.err != nil || w.fact != nil {
 		return w.err
@@ -140,8 +140,7 @@ func (p *problem) requestFault(w *request) error {
 	})
 }
 
-// dropUnreadable removes the candidates of which it cannot be told what they
-// need.
+// dropUnreadable removes the candidates whose needs are unknown.
 func (p *problem) dropUnreadable(w *request) {
 	for i := range w.candidates.segments {
 		s := &w.candidates.segments[i]
@@ -157,8 +156,8 @@ func (p *problem) dropUnreadable(w *request) {
 	}
 }
 
-// readableEntries returns those entries of which it can be told what they
-// need, and why the first of the others is not one of them.
+// readableEntries returns the entries whose needs are known, and why those of the
+// first other one are not.
 func (p *problem) readableEntries(entries []*Entry) ([]*Entry, error) {
 	for i, e := range entries {
 		err := p.readable(e.Bundle)

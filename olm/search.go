@@ -6,10 +6,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
 
-// search takes one choice after the other: first those of the Subscriptions,
-// then those of freestanding operators' requirements, then those of what was
-// chosen, breadth first. At each choice it takes the first option with which
-// there still is a generation, so that nothing is ever undone.
+// search takes one choice after the other: first the Subscriptions', then those for
+// freestanding operators' requirements, then those for the chosen operators' own,
+// breadth first. At each choice it takes the first option with which there still is
+// a generation, so no choice is ever undone.
 type search struct {
 	f      *formula
 	chosen map[int]bool // nodes

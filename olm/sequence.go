@@ -37,8 +37,8 @@ func (e *CycleError) Error() string {
 
 // Sequence resolves, applies the generation to the snapshot, and resolves again
 // until nothing changes. The last generation is the one that changes nothing; it
-// reports what is still held back. The error is that of [Resolve], or a
-// [*CycleError]; the generations before it are returned, too.
+// reports what is still held back. The error is from [Resolve], or a [*CycleError];
+// the generations before it are returned, too.
 //
 // With the catalogs unchanged, each generation is the result of the namespace once
 // the one before has been installed.
@@ -175,7 +175,7 @@ func installedNames(s *Snapshot) []string {
 	return names
 }
 
-// installedState is what tells two snapshots of one sequence apart.
+// installedState distinguishes the snapshots of one sequence.
 func installedState(s *Snapshot) []string {
 	state := installedNames(s)
 	for i := range s.Subscriptions {

@@ -60,7 +60,7 @@ func (t trait) shared() string {
 	return "have the name " + t.name
 }
 
-// clash reports that several operators of these names cannot have one trait.
+// clash returns the message that the named operators cannot share the trait.
 func (t trait) clash(names []string) string {
 	what := "operator from package " + t.name
 	switch t.kind {

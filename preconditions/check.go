@@ -68,7 +68,7 @@ type Input struct {
 	VSphere    VSphereSource
 	Signatures signature.Store
 
-	// Now is the time that ages are measured against. Zero: that of the Reader, see
+	// Now is the time that ages are measured against. Zero: the Reader's time, see
 	// [clusterapi.TimeOf]; without one, checks that need it are Unknown (NoSource).
 	Now time.Time
 }
@@ -132,9 +132,9 @@ type Finding struct {
 	// Risk is the name of the update risk that the finding reports, if it
 	// reports one: accepting that risk by name bypasses the finding.
 	Risk string `json:"risk,omitempty"`
-	// ToldBy is the check whose finding tells the same cause already. Such a finding
-	// counts, but summaries leave it out and texts have it below that one, as long as
-	// that one is not set aside. Run sets it; checks leave it empty.
+	// ToldBy is the check whose finding reports the same cause already. Such a
+	// finding counts, but summaries leave it out and texts have it below that one, as
+	// long as that one is not set aside. Run sets it; checks leave it empty.
 	ToldBy string `json:"toldBy,omitempty"`
 	// Objects are the objects at fault, sorted by the check.
 	Objects []Object `json:"objects,omitempty"`
@@ -149,7 +149,7 @@ type Object struct {
 	FieldPath       string // such as spec.paused; empty for the whole object
 	Value           string // what was observed there
 	Note            string
-	ResourceVersion string // of what was read, in Report.Seen alone
+	ResourceVersion string // of the objects read, in Report.Seen alone
 }
 
 // MarshalJSON writes the kind as apiVersion and kind, like Kubernetes does.

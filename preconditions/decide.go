@@ -11,15 +11,15 @@ import (
 // Policy describes how a report becomes a decision. The zero value decides as the
 // cluster-version operator does.
 type Policy struct {
-	// UnknownBlocks names checks that block where they could not be evaluated,
-	// or not wholly. Without it such a check is a warning, except those of [Operator]: of
-	// these the first three block.
+	// UnknownBlocks names checks that block where they could not be evaluated, or not
+	// wholly. Without it such a check is a warning, except for the checks of [Operator],
+	// of which the first three block.
 	UnknownBlocks []string
 
 	// Severities raises or lowers findings. A key that is the name of a check
 	// replaces the severity of all its warnings and blocking findings; a key
-	// NAME/REASON that of its findings with this reason, whatever they are, and
-	// goes before the former. Lowering to Info drops them from the summary.
+	// NAME/REASON replaces the severity of its findings with this reason, whatever
+	// it is, and takes precedence. Lowering to Info drops them from the summary.
 	// What counts for something that is not known is not changed here: see
 	// UnknownBlocks, or bypass the check.
 	Severities map[string]Severity
@@ -244,7 +244,7 @@ func (r *Report) has(check string) bool {
 	return ok
 }
 
-// tellOnce marks findings whose cause another finding tells already: the condition
+// tellOnce marks findings whose cause another finding reports already: the condition
 // Upgradeable of the ClusterVersion repeats ClusterOperators, gates, overrides and an
 // update in progress, and ClusterOperators repeat what has a check of its own.
 func tellOnce(results []Result) {
@@ -282,7 +282,8 @@ func tellOnce(results []Result) {
 	}
 }
 
-// teller returns the check whose finding tells the cause of a finding; empty: none does.
+// teller returns the check whose finding reports the cause of a finding; empty: none
+// does.
 func teller(check string, f Finding, byVersion, operators string) string {
 	told := false
 	switch check {
@@ -332,7 +333,7 @@ func operatorReason(check string) string {
 }
 
 // tells reports whether a finding of a check counts in a decision, so that the findings
-// whose cause it tells need not be repeated.
+// whose cause it reports need not be repeated.
 func (d Decision) tells(check string) bool {
 	return slices.ContainsFunc(d.Results, func(r Result) bool {
 		return r.Check == check && r.State == Failed && slices.ContainsFunc(r.Findings, func(f Finding) bool { return isTeller(check, f) })

@@ -10,10 +10,10 @@
 // must-gather does not contain.
 //
 // [Run] runs a set of checks on one [Input], eight at a time, and returns a
-// [Report] in the order of the set. Reads are shared: the checks together send
-// each Get and List once, so all judge the same state, and the report carries
-// the resourceVersions of what they saw. The same input gives the same report,
-// byte for byte.
+// [Report] in the order of the set. Reads are shared: the checks together send each
+// Get and List once, so all judge the same state, and the report carries the
+// resourceVersions of the objects that they read. The same input gives the same
+// report, byte for byte.
 //
 // [Report.Decide] turns a report into a [Decision] by a [Policy]: what blocks,
 // the summary for the condition ReleaseAccepted, and the text for the history's

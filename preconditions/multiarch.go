@@ -30,8 +30,8 @@ func multiArchCheck() Check {
 	}, multiArch)
 }
 
-// multiArch: a cluster goes from the payload of one architecture to that of
-// several, with its version as it is, and never back.
+// multiArch: a cluster goes from the payload for one architecture to the payload
+// for several, with its version unchanged, and never back.
 func multiArch(ctx context.Context, in *Input) ([]Finding, error) {
 	cv, err := facts.ClusterVersion(ctx, in.Reader)
 	if err != nil {
@@ -69,7 +69,7 @@ func offeredReleases(cv *configv1.ClusterVersion) []configv1.Release {
 }
 
 // knownSingle reports whether the release is one of one architecture: an offer, on a
-// cluster that tells the architectures of its offers, with the image that is wanted.
+// cluster that lists the architectures of its offers, with the image that is wanted.
 func knownSingle(cv *configv1.ClusterVersion, in *Input) bool {
 	return in.TargetImage != "" && slices.ContainsFunc(offeredReleases(cv), func(r configv1.Release) bool {
 		return r.Image == in.TargetImage && r.Architecture != multi

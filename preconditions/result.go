@@ -107,8 +107,8 @@ func newPanicError(where string, v any) *PanicError {
 	return &PanicError{Where: where, Value: v, Stack: debug.Stack()}
 }
 
-// judge makes the result of what a check returned. What it found for certain
-// counts, also if it could not look at everything.
+// judge makes a result from the values that a check returned. Certain findings
+// count even if the check could not look at everything.
 func judge(check string, findings []Finding, err error) Result {
 	var inapplicable *NotApplicableError
 	if errors.As(err, &inapplicable) {

@@ -49,8 +49,8 @@ func (p Plan) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // Transition is the step from what a cluster runs to what is asked of it.
 type Transition struct {
 	// Current is the version that the cluster reconciles now, complete or not
-	// (status.desired); Target the one asked for; Completed that of the newest
-	// Completed history entry. Nil: not known or not a semantic version.
+	// (status.desired); Target the one asked for; Completed the version of the
+	// newest Completed history entry. Nil: not known or not a semantic version.
 	Current   *semver.Version `json:"current,omitempty"`
 	Target    *semver.Version `json:"target,omitempty"`
 	Completed *semver.Version `json:"completed,omitempty"`
@@ -118,8 +118,8 @@ func kindOf(current, target *semver.Version, toMulti bool) Kind {
 	}
 }
 
-// targetVersion is the text of the version asked for: that of the payload if there
-// is one, since a request may name an image alone.
+// targetVersion is the text of the version asked for: the payload's if there is
+// one, since a request may name an image alone.
 func (in *Input) targetVersion() string {
 	switch {
 	case in.TargetPayload != nil && in.TargetPayload.Release.Version != "":

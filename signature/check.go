@@ -19,7 +19,8 @@ func (k *Keyring) check(m *message, p policy) (*key, error) {
 	if len(candidates) == 0 {
 		return nil, rejectf(InvalidKey, "no key %016X in the keyring", m.keyID)
 	}
-	// Ids may collide: try each key, and report the one that came furthest.
+	// Ids may collide: try each key, and report the failure of the one that got
+	// furthest.
 	var best error
 	rank := -1
 	for _, c := range candidates {
@@ -34,7 +35,7 @@ func (k *Keyring) check(m *message, p policy) (*key, error) {
 	return nil, best
 }
 
-// check reports whether the key made m; rank is how far m came.
+// check reports whether the key made m; rank is how far m got.
 func (k *key) check(m *message, p policy) (rank int, err error) {
 	for _, print := range m.sig.fingerprints {
 		if !bytes.Equal(print, k.pub.fingerprint[:]) {

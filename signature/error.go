@@ -37,8 +37,8 @@ type Error struct {
 	Digest string
 	// Keyrings names the keyrings that no signature satisfied, sorted.
 	Keyrings []string
-	// Attempts are the failures in the order in which they came, "nothing
-	// found" included. Of more than [Options.MaxAttempts] those that tell most
+	// Attempts are the failures in the order in which they occurred, "nothing
+	// found" included. Of more than [Options.MaxAttempts] the most informative ones
 	// are kept, and Omitted is how many are missing.
 	Attempts []Attempt
 	Omitted  int
@@ -59,8 +59,8 @@ type Attempt struct {
 	// Keyring is the name of the keyring; empty for failures to retrieve.
 	Keyring string
 	Time    time.Time
-	// Err is the cause: a [*Rejection] for a signature, else an error for
-	// which errors.Is(err, ErrNotFound) tells "nothing there" from a fault.
+	// Err is the cause: a [*Rejection] for a signature, else an error for which
+	// errors.Is(err, ErrNotFound) distinguishes "nothing there" from a fault.
 	Err error
 }
 

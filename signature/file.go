@@ -18,7 +18,7 @@ import (
 type FileStore struct {
 	// FS holds the files.
 	FS fs.FS
-	// Name tells people where that is: a directory, or any other text.
+	// Name says where that is, for people: a directory, or any other text.
 	Name string
 	// MaxSignatures and MaxSignature are limits as in [HTTPOptions].
 	MaxSignatures int

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// availableHash returns the hash of an OpenPGP id if the program has it; weak
-// ones serve signatures over keys. Where the system allows FIPS 140-3 alone
-// (GODEBUG=fips140=only), MD5 and SHA-1 are not to be had.
+// availableHash returns the hash of an OpenPGP id if the program has it; weak ones
+// serve signatures over keys. Where the system allows FIPS 140-3 alone
+// (GODEBUG=fips140=only), MD5 and SHA-1 are not available.
 func availableHash(id byte) (crypto.Hash, error) {
 	h, name := hashFunc(id)
 	switch {

@@ -130,7 +130,8 @@ func (s *HTTPStore) location(name string) string {
 	return u.String()
 }
 
-// errTooLarge is the failure to read a signature that is none. It is the limit.
+// errTooLarge is the failure to read something too large to be a signature. Its
+// value is the limit.
 type errTooLarge int
 
 func (e errTooLarge) Error() string {

@@ -303,7 +303,7 @@ func (k *publicKey) verify(s *sigPacket, h crypto.Hash, sum []byte) error {
 // cost is about how long the check of a signature takes, in those of an RSA key
 // of 2048 bits with the usual exponent.
 func (k *publicKey) cost() int {
-	// products counts multiplications of numbers of so many bits; the usual
+	// products counts multiplications of numbers of that many bits; the usual
 	// exponent takes 18.
 	products := func(n, bits int) int { return 1 + n*bits*bits/(18*2048*2048) }
 	switch m := k.material.(type) {

@@ -36,10 +36,10 @@ type standing struct {
 	life *claim // states the end of the key; nil: none does
 }
 
-// at returns the standing of the key at a time; at the zero time, no
-// self-signature has expired. A user id whose newest self-signature has expired
-// is left with the newest of the others, as in GnuPG. A subkey is left with
-// nothing: what its owner has bound for a while is not bound by what came before.
+// at returns the standing of the key at a time; at the zero time, no self-signature
+// has expired. A user id whose newest self-signature has expired is left with the
+// newest of the others, as in GnuPG. A subkey is left with nothing: what its owner
+// has bound for a while is not bound by an earlier signature.
 func (k *key) at(now time.Time) standing {
 	var s standing
 	for _, claims := range k.claims {

@@ -142,8 +142,8 @@ type Options struct {
 	// MaxMessage is the limit, in bytes, on a message as received and on what
 	// it decompresses to. Zero means 1 MiB.
 	MaxMessage int
-	// MaxAttempts is how many failures an [*Error] lists; zero means 1024. Those
-	// that tell least are left out.
+	// MaxAttempts is how many failures an [*Error] lists; zero means 1024. The
+	// least informative ones are left out.
 	MaxAttempts int
 
 	// CacheSize is how many verified digests are remembered, of some bytes each;
@@ -156,7 +156,7 @@ type Options struct {
 	// self-signatures and key are valid.
 	CacheMaxAge time.Duration
 
-	// Clock tells the time; nil means the real one.
+	// Clock is the source of the time; nil means the real one.
 	Clock clock.PassiveClock
 }
 
@@ -223,7 +223,7 @@ func (v *OpenPGP) Recent() []string { return v.cache.recent(v.o.Clock.Now()) }
 // are the caller's.
 func (v *OpenPGP) Signatures() map[string][][]byte { return v.cache.signatures(v.o.Clock.Now()) }
 
-// String tells people what is required and where signatures are looked for.
+// String says, for people, what is required and where signatures are looked for.
 func (v *OpenPGP) String() string {
 	rings, store := "<ERROR: no verifiers>", "<ERROR: no store>"
 	if len(v.o.Keyrings) > 0 {
@@ -369,8 +369,8 @@ func (s *search) try(c Candidate) (done bool) {
 	return len(open) == 0
 }
 
-// failed records a failure. One past the limit takes the place of the last that
-// tells less.
+// failed records a failure. One past the limit replaces the last that is less
+// informative.
 func (s *search) failed(c Candidate, ring string, err error) {
 	a := Attempt{
 		Store: c.Store, Location: c.Location, Number: c.Number,

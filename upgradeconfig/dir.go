@@ -17,9 +17,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
-// GitDir is a provider whose policies are files in a working tree of Git: one
-// YAML file for each policy. A merge to the branch plans an upgrade,
-// and the history of the repository tells who planned what.
+// GitDir is a provider whose policies are files in a working tree of Git: one YAML
+// file for each policy. A merge to the branch plans an upgrade, and the history of
+// the repository shows who planned what.
 //
 // Anything that is not a complete set of valid files is an error, as it might
 // hide the policy that is due: a directory that is not there, a file that

@@ -28,7 +28,7 @@ const (
 	// EventPolicyFault: a policy that is not the next one cannot be read; Err
 	// explains why.
 	EventPolicyFault clusterapi.EventType = "PolicyFault"
-	// EventPhase: the upgrade to Version came to Phase.
+	// EventPhase: the upgrade to Version entered Phase.
 	EventPhase clusterapi.EventType = "Phase"
 	// EventStep: a step of the upgrade changed; Condition is its new state.
 	EventStep clusterapi.EventType = "Step"
@@ -57,7 +57,7 @@ type EventData struct {
 	Phase            Phase         `json:"phase,omitempty"`
 	Condition        *Condition    `json:"condition,omitempty"`
 	Notification     *Notification `json:"notification,omitempty"`
-	// Alerts are the paging alerts that fired during the upgrade, when it came to
+	// Alerts are the paging alerts that fired during the upgrade, when it enters
 	// phase Upgraded.
 	Alerts []string `json:"alerts,omitempty"`
 	// Retry is how long until it is tried again, in JSON in nanoseconds; 0: by

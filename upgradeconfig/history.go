@@ -89,8 +89,7 @@ func (e *HistoryEntry) SetCondition(c Condition, now time.Time) (changed bool) {
 	return c.differs(old)
 }
 
-// differs reports whether there is more to tell than that the condition was looked
-// at again.
+// differs reports whether the condition changed in more than its times.
 func (c Condition) differs(old Condition) bool {
 	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
 }

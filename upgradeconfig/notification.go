@@ -44,7 +44,7 @@ func (s State) ServiceLog() bool { return strings.HasSuffix(string(s), "SL") }
 // Notification is what a [Notifier] hears.
 type Notification struct {
 	State State `json:"state"`
-	// Config is the UpgradeConfig that this is about. Its spec tells which
+	// Config is the UpgradeConfig that this is about. Its spec identifies the
 	// policy: the one with this version and time.
 	Config *UpgradeConfig `json:"-"`
 	// Version is the desired one.

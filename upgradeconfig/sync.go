@@ -64,8 +64,8 @@ func (m *Manager) Refresh(ctx context.Context) (differs bool, err error) {
 }
 
 // Notify implements [Notifier]: it passes n on to the provider that the
-// configuration names by now, and returns the provider's error. The log gets n
-// if there is no provider, or one that is not a Notifier.
+// configuration names now, and returns the provider's error. The log gets n if
+// there is no provider, or one that is not a Notifier.
 func (m *Manager) Notify(ctx context.Context, n Notification) error {
 	p, err := m.provider(ctx)
 	if err != nil && !errors.Is(err, ErrNotConfigured) {
@@ -177,7 +177,7 @@ func (m *Manager) decide(ctx context.Context, current *UpgradeConfig, policies [
 	return Diff(current, specs, o), nil
 }
 
-// report tells what a sync did.
+// report reports what a sync did.
 func (m *Manager) report(ctx context.Context, r Result) {
 	heard := m.o.Observe != nil || m.o.Logger.Enabled(ctx, slog.LevelInfo)
 	for i := 1; i < len(r.Policies) && heard; i++ {

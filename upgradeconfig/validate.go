@@ -212,8 +212,8 @@ func (v *validator) version() {
 	}
 }
 
-// current is the version that the cluster has; nil, with a finding, if that
-// cannot be told.
+// current is the version that the cluster has; nil, with a finding, if that is not
+// known.
 func (v *validator) current() (string, *semver.Version) {
 	const field = "ClusterVersion status.history"
 	if v.cv == nil {

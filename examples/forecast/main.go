@@ -9,11 +9,11 @@
 //	go run ./examples/forecast -dump must-gather.tar.gz -to 4.19.1 -running 4.18.20/ -payload 4.19.1/ -rehearse 10
 //	go run ./examples/forecast -dump a.tar.gz -dump b.tar.gz -to 4.19.1 -graph stable-4.19_amd64.json -o markdown
 //
-// -payload is the directory of the release to update to, -running that of the release
-// that the cluster runs: with them it reports what changes, and -rehearse plays the
-// update so many times, for whose first run -o svg draws a picture. -max-unavailable
-// and -nodes change a pool for the rehearsal. What is not recorded is not known, never
-// a pass. -allow NAME=WHY sets a check aside.
+// -payload is the directory of the release to update to, -running the directory of the
+// one that the cluster runs: with them it reports what changes. -rehearse plays the
+// update that many times, and -o svg draws a picture of the first run. -max-unavailable
+// and -nodes change a pool for the rehearsal. What is not recorded is not known, and
+// never passes. -allow NAME=WHY sets a check aside.
 //
 // Without -dump it judges a simulated cluster and a release that are built in.
 //

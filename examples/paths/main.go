@@ -13,7 +13,7 @@
 // With -to it explains the update and prints the best paths, with -from alone the
 // updates and how far they get, and without both what the graphs hold.
 //
-// -facts tells what is known about the cluster: PromQL queries and their values.
+// -facts holds what is known about the cluster: PromQL queries and their values.
 //
 // The exit code is 0 with an answer, 1 without a path, a graph or a release, 2
 // when the command line is wrong.

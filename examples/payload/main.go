@@ -1,6 +1,6 @@
-// Command payload looks into releases: what of one a cluster applies and why not the
-// rest, what differs between two, what is wrong with one, and what an update to one
-// would change in a cluster.
+// Command payload looks into releases: which manifests of one a cluster applies and
+// why not the rest, how two differ, what is wrong with one, and what an update to
+// one would change in a cluster.
 //
 //	payload inspect -baseline None -capability Console -mermaid release/
 //	payload diff -component dns -platform arm64 old/ mirror.tar@sha256:…
@@ -16,7 +16,7 @@
 // preview simulates one.
 //
 // The exit code is 0 when nothing differs, is wrong or would change, 1 when something
-// does, 2 when the command line is wrong, 3 when a release or recording does not tell.
+// does, 2 when the command line is wrong, 3 when a release or recording does not say.
 package main
 
 import (

@@ -17,8 +17,8 @@
 // an address of its own. With -print it serves nothing, and prints what it would.
 //
 // The exit code is 0 when a signal ended it or all was printed, 1 when the tree is refused
-// or an address cannot be had, 2 when the command line is wrong, 3 when a file cannot be
-// read.
+// or an address is not available, 2 when the command line is wrong, 3 when a file cannot
+// be read.
 package main
 
 import (
@@ -150,7 +150,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		e.Data = &policyengine.Load{Nodes: from.Last().Snapshot.Nodes(), Revision: handler.Revision()}
 		show(e)
 	}
-	reload() // nothing has changed, but now somebody is told
+	reload() // nothing has changed, but now there is an observer
 	return serve(ctx, o, stdout, reload, refresher.Process(), mux, handler.Status())
 }
 

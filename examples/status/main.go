@@ -8,8 +8,7 @@
 //	go run ./examples/status -dump must-gather.tar.gz -details all -why
 //
 // With -payload, the directory of the release that the cluster updates to, -why
-// starts at the runlevel. What the recording does not hold is told on standard
-// error.
+// starts at the runlevel. What the recording lacks is reported on standard error.
 //
 // Without -dump it looks at a simulated cluster, -after so much time of an update
 // between two releases that are built in. With -watch it follows the whole of that

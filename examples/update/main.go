@@ -7,10 +7,10 @@
 //
 //	go run ./examples/update
 //
-// With -from and -payload it uses releases from directories, laid out as in
-// their images: manifests/ and release-manifests/ side by side. With -speed it
-// runs live, so many times faster than on the wall. Everything that decides is
-// the library's; only operators, kubelets and workloads are played.
+// With -from and -payload it uses releases from directories, laid out as in their
+// images: manifests/ and release-manifests/ side by side. With -speed it runs live,
+// that many times faster than real time. Everything that decides is the library's;
+// only operators, kubelets and workloads are played.
 //
 // With -upstream the updates are those of an update service, such as the example
 // policyengine: the one to the release must be recommended there.
@@ -81,7 +81,7 @@ func command() program.Command {
 	}
 }
 
-// clusterID is that of the cluster: a service wants one.
+// clusterID is the cluster's ID: a service requires one.
 const clusterID = "0bd2a4f6-7a0c-4d5e-9b1f-3c6e8a1d2f40"
 
 // updates returns the channel of the cluster, and who knows its updates; nil: one update,

@@ -2,9 +2,9 @@
 // provider is asked for policies, the UpgradeConfig of the cluster follows
 // them, and at its time the cluster is upgraded, control plane and nodes.
 //
-// The cluster is simulated, and its time is virtual: the upgrade is over at
-// once, and is the same each time. With -speed it runs live, so many times faster
-// than on the wall.
+// The cluster is simulated, and its time is virtual: the upgrade is over at once,
+// and is the same each time. With -speed it runs live, that many times faster than
+// real time.
 //
 //	go run ./examples/upgradeconfig          # policies are files in a Git repository
 //	go run ./examples/upgradeconfig -local   # an administrator writes the UpgradeConfig
@@ -13,8 +13,8 @@
 // With -ocm the policy is moved, OCM is down for a while, an upgrade is cancelled,
 // and another is carried out.
 //
-// The exit code is 0 when all that came to its end, 1 when it did not, 2 when
-// the command line is wrong.
+// The exit code is 0 when all of that was completed, 1 when it was not, 2 when the
+// command line is wrong.
 package main
 
 import (
@@ -106,7 +106,7 @@ func play(ctx context.Context, s *rehearsal.Rehearsal, provider upgradeconfig.Pr
 		return err
 	}
 	// Through the manager the controller asks the provider right before an upgrade
-	// starts, and tells it how that goes.
+	// starts, and reports to it how that goes.
 	controller, err := upgrade.New(upgrade.Options{
 		API: s, Refresh: manager.Refresh, Notifier: manager, Clock: s.Clock, Observe: s.Log.Config,
 		Validate:      upgradeconfig.ValidateOptions{Cincinnati: true, Graph: s.Graph, Architecture: "amd64"},

@@ -1,4 +1,4 @@
-// Command verify tells whether a release may be trusted: who signed its digest,
+// Command verify reports whether a release may be trusted: who signed its digest,
 // under which name and when.
 //
 // With keyrings it looks for OpenPGP signatures, in stores on the web or in

@@ -23,7 +23,7 @@ import (
 // serves as graph-data, or an archive of the repository, whose one leading
 // directory is left out. It keeps all files in memory.
 //
-// An entry that is no regular file, that lies outside of the archive or is there
+// An entry that is not a regular file, lies outside of the archive or is there
 // twice is an error, and so is anything behind the archive's end; a [*LimitError]
 // reports that a limit was passed. Other errors are those of r, [compress/gzip] and
 // [archive/tar].

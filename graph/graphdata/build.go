@@ -42,8 +42,8 @@ type BuildOptions struct {
 // both: do not change them afterwards.
 //
 // The error is a [*MismatchError], a [*CycleError] or a [*LimitError], or reports
-// that two nodes cannot be told apart once the architecture is cut off. What can be
-// left out is, and is a problem of the report. Under Compat, what an update service
+// that two nodes are indistinguishable without their architecture. What can be left
+// out is, and is a problem of the report. Under Compat, what an update service
 // fails on is an error too.
 func Build(tree *Tree, releases []Release, opts BuildOptions) (*Snapshot, error) {
 	if err := options.NonNegative(opts); err != nil {
@@ -125,7 +125,7 @@ func (b *builder) problem(source, field, rule, format string, args ...any) {
 // MismatchError reports that several images claim one version.
 type MismatchError struct {
 	Version string
-	A, B    Release // the one that came first by its source, and the other
+	A, B    Release // the one whose Source sorts first, and the other
 }
 
 // Error names the digests and where they come from.

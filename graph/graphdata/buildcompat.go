@@ -76,8 +76,8 @@ func (b *builder) joined(i int) (*matcher, error) {
 	return m, nil
 }
 
-// compatServed tells which nodes of a channel conditional updates of an
-// architecture may be between, and as what.
+// compatServed reports between which nodes of a channel conditional updates of an
+// architecture may be, and as what.
 func (s *Snapshot) compatServed(members []int32, arch string) func(int32) (string, bool) {
 	in := map[int32]bool{}
 	for _, i := range members {

@@ -51,8 +51,8 @@ func (b *builder) matches(m *matcher, i int32) bool {
 	return m.memo[i] > 0
 }
 
-// items returns the nodes that an edit of a node's metadata names, each once. What
-// is no version, or no node, is a problem.
+// items returns the nodes that an edit of a node's metadata names, each once. A
+// name that is not a version, or not a node, is a problem.
 func (b *builder) items(i int, key string) ([]int32, error) {
 	n := &b.nodes[i]
 	value, ok := n.metadata[key]

@@ -71,8 +71,8 @@ func (b *builder) addNodes() error {
 	return nil
 }
 
-// sortReleases finds the versions of releases and an order that does not depend
-// on that in which they came.
+// sortReleases finds the versions of releases and an order that does not depend on
+// the order of the input.
 func (b *builder) sortReleases() {
 	b.full = make([]string, len(b.releases))
 	for i := range b.releases {

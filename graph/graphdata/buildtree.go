@@ -80,7 +80,7 @@ func (b *builder) rule(e *BlockedEdge, risk int32) *edgeRule {
 	return &edgeRule{m, risk, t}
 }
 
-// mark tells in the metadata what is removed. It is for information alone.
+// mark records in the metadata what is removed. It is for information alone.
 func (b *builder) mark(i int32, from string) {
 	m := b.nodes[i].metadata
 	if old, ok := m[graph.MetadataPreviousRemoveRegex]; ok {
@@ -163,8 +163,8 @@ func (b *builder) addRisks() error {
 	return nil
 }
 
-// addChannels tells in the metadata which channels a release is in, sorted by what
-// follows the first hyphen, then by name.
+// addChannels records in the metadata which channels a release is in, sorted by
+// what follows the first hyphen, then by name.
 func (b *builder) addChannels() error {
 	in := make([][]string, len(b.nodes))
 	last := make([]int, len(b.nodes)) // channel of each node, from 1

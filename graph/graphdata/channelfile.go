@@ -66,7 +66,7 @@ func (f *file) beside() *file {
 	}
 	quiet := *f.loader
 	quiet.problems, quiet.failed = nil, false
-	quiet.opts.Compat = false // no fault of these parts is one of the peer's
+	quiet.opts.Compat = false // the peer ignores these parts, so none of its rules apply
 	return &file{loader: &quiet, name: f.name}
 }
 

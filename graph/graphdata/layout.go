@@ -214,7 +214,7 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 			continue
 		}
 		// What is not as it was named, or cannot be read, might have been the
-		// metadata that count. What is no tar file has none.
+		// metadata that count. A layer that is not a tar file has none.
 		missing := errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*fs.PathError))
 		if ctx.Err() != nil || missing || errors.As(err, new(*oci.DigestError)) || errors.As(err, new(*limit.LimitError)) {
 			return Release{}, err
@@ -223,8 +223,8 @@ func (in images) layers(ctx context.Context, layers []oci.Descriptor) (Release, 
 	return Release{}, fault
 }
 
-// checkVersions returns an error for a version that is none, among those that a
-// release names.
+// checkVersions returns an error for an invalid version among those that a release
+// names.
 func checkVersions(r *Release) error {
 	for _, list := range [][]string{r.Previous, r.Next} {
 		for _, v := range list {

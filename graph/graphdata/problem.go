@@ -70,7 +70,7 @@ type LoadError struct {
 	Tree *Tree
 }
 
-// Error tells the first ten errors, one a line, and how many more there are.
+// Error returns the first ten errors, one a line, and how many more there are.
 func (e *LoadError) Error() string {
 	const most = 10
 	errs := e.errors()
@@ -106,7 +106,7 @@ func (e *LoadError) errors() []Problem {
 // SchemaError reports that a tree has a schema that is not understood.
 type SchemaError struct {
 	Version string // the content of the file version, trimmed
-	// Malformed reports that it is no version at all, rather than one of another
+	// Malformed reports that it is not a version at all, rather than one of another
 	// major.
 	Malformed bool
 }

@@ -67,7 +67,7 @@ func (l *loader) loadRaw() error {
 	return nil
 }
 
-// lineCounter tells the lines of ascending offsets, each byte looked at once.
+// lineCounter returns the lines of ascending offsets, and looks at each byte once.
 type lineCounter struct {
 	text      []byte
 	pos, line int // line breaks before pos

@@ -1,8 +1,8 @@
 package graphdata
 
 // The rules of [Load], [Collect] and [Build], as problems name them, and what breaks
-// each. Those of the first four are near the classes of
-// faults that an update service can be told not to tolerate.
+// each. Those of the first four are close to the classes of faults that an update
+// service can be configured not to tolerate.
 const (
 	ruleRead             = "read"              // a file or directory that there must be is missing or cannot be read
 	ruleInvalidExtension = "invalid-extension" // a file whose extension is not .yaml is not read

@@ -141,7 +141,7 @@ type Payloads struct {
 }
 
 // Releases implements [ReleaseSource]. It yields the directories by name; one that
-// is no payload is an error of it alone.
+// is not a payload is an error for it alone.
 func (p Payloads) Releases(ctx context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
 		entries, err := fs.ReadDir(p.FS, ".")
@@ -186,9 +186,9 @@ func (p Payloads) read(dir string) (Release, error) {
 const metadataFile = "release-manifests/release-metadata"
 
 // readPayload reads what an extracted release image says about itself: its version,
-// the versions before and after it, and its metadata. Errors are those of the file
-// release-manifests/release-metadata, or name a value of the metadata that is no
-// text.
+// the versions before and after it, and its metadata. Errors are about the file
+// release-manifests/release-metadata, or name a value of the metadata that is not a
+// string.
 func readPayload(payload fs.FS) (Release, error) {
 	f, err := regular.Open(payload, metadataFile)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // Releases returns the releases of a stored graph: the nodes with an image. An edge
-// is a predecessor that its target names; if that is no release, a successor that
-// its source names. source is how problems name the graph.
+// is a predecessor that its target names; if that is not a release, a successor
+// that its source names. source is how problems name the graph.
 //
 // A conditional update was declared by a release before a tree put it under a risk,
 // so it is a predecessor as well: without the risk in the tree of the next build it

@@ -10,8 +10,8 @@ import (
 
 // Subset cuts a tree down to some versions, as a mirror holds them: what it says
 // about others is left out. A version with a build stands for one architecture's
-// release, without for all. A graph of releases of these versions alone is the same
-// with both trees.
+// release, without for all. A graph of releases of the chosen versions alone is the
+// same with both trees.
 //
 // Channels that none of the versions is in go, unless they feed one that stays;
 // they are empty then. Files keep their names and lines, so problems of the tree

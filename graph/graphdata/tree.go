@@ -18,8 +18,8 @@ type Tree struct {
 	Drops, Risks []BlockedEdge
 	// Raw adds metadata to releases, in the order of raw/metadata.json.
 	Raw []RawEntry
-	// Suggestions tell builds of releases what to name as predecessors. Those of
-	// a file come together, "default" first, then the architectures by name.
+	// Suggestions say which predecessors builds of releases should name. Those of a
+	// file come together, "default" first, then the architectures by name.
 	Suggestions []Suggestion
 	// Problems are the warnings, and under Compat the errors too, sorted by file,
 	// line and column.

@@ -78,7 +78,7 @@ type naming struct {
 // without their builds. There are none for an update that nobody declares, nor for
 // versions that the graph does not have.
 //
-// Channels are no cause: an update is served in those that hold both versions.
+// Channels are not a cause: an update is served in those that hold both versions.
 func (s *Snapshot) Why(from, to, arch string) []Cause {
 	f, t := s.find(from, arch), s.find(to, arch)
 	if f < 0 || t < 0 {

@@ -93,7 +93,7 @@ var yamlErrorLine = regexp.MustCompile(`^yaml: line ([0-9]+): `)
 func (f *file) syntax(err error) {
 	n, text := &yaml.Node{}, err.Error()
 	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
-		n.Line, _ = strconv.Atoi(m[1]) // too large a number is no line
+		n.Line, _ = strconv.Atoi(m[1]) // a number that is too large gives no line
 		text = text[len(m[0]):]
 	}
 	f.failed(n, "", ruleYAML, "%s", bounded.Text(strings.TrimPrefix(text, "yaml: "), bounded.MaxQuoted))
@@ -188,7 +188,8 @@ type fields struct {
 	unknown []*yaml.Node   // keys
 }
 
-// mapping reads a map. It returns nil if n is none, or has a key twice, and says so.
+// mapping reads a map. If n is not one, or has a key twice, it reports that and
+// returns nil.
 func (f *file) mapping(n *yaml.Node, where string, known ...string) *fields {
 	n = resolved(n)
 	field := strings.TrimSuffix(where, ".")
@@ -251,8 +252,8 @@ func (m *fields) reportUnknown(report func(n *yaml.Node, field, rule, format str
 	}
 }
 
-// text returns a scalar as it is written, whatever YAML takes it for: 4.20 is a
-// version's beginning and no number. It reports what is no scalar.
+// text returns a scalar as it is written, whatever YAML takes it for: 4.20 is the
+// start of a version, not a number. It reports anything but a scalar.
 func (f *file) text(n *yaml.Node, field string) (text string, ok bool) {
 	if n.Kind != yaml.ScalarNode {
 		f.failed(n, field, ruleType, "is %s, not a text", kindOf(n))
@@ -301,8 +302,8 @@ func (f *file) version(n *yaml.Node, field string) (version string, ok bool) {
 	return text, true
 }
 
-// items returns the elements of a list. An empty value is a list without any,
-// null is none.
+// items returns the elements of a list. An empty value is an empty list; null is
+// not a list.
 func (f *file) items(n *yaml.Node, field string) (items []*yaml.Node, ok bool) {
 	if n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null" {
 		return nil, true

@@ -164,7 +164,7 @@ func (n *Network) explainEdge(x *Explanation, q ExplainQuery, r *rules, from, to
 		for _, end := range []int32{from, to} {
 			in := n.channelsOf(end)
 			if !slices.Contains(n.Channels(), q.Channel) {
-				in = n.channelsKnown(end) // only the metadata can tell
+				in = n.channelsKnown(end) // only the metadata can say
 			}
 			if !slices.Contains(in, q.Channel) {
 				x.Missing = n.text(end)

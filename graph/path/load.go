@@ -20,7 +20,7 @@ import (
 // LoadOptions are the options of [Load]. The zero value reads files.
 type LoadOptions struct {
 	// Channels to read; required for folders and services. A file whose name
-	// tells no channel holds the first of them.
+	// contains no channel holds the first of them.
 	Channels []string
 	// Arch is the architecture; empty means the one in a file's name, else amd64.
 	Arch string
@@ -48,10 +48,10 @@ func Load(ctx context.Context, places []string, o LoadOptions) ([]ChannelGraph, 
 	return all, bounded.Errors(errs...)
 }
 
-// ChannelsWith names the channels of folders and services among places that
-// hold a version, besides the Channels of the options: to tell where it is when
-// those do not. Channels that cannot be read are left out. It is for the path of
-// an error: of a service it asks for every channel that its releases name.
+// ChannelsWith names the channels of folders and services among places that hold a
+// version, besides the Channels of the options: to say where it is when those do
+// not hold it. Channels that cannot be read are left out. It is for the path of an
+// error: of a service it asks for every channel that its releases name.
 func (o LoadOptions) ChannelsWith(ctx context.Context, places []string, version string) []string {
 	var found []string
 	for _, place := range places {
@@ -120,7 +120,7 @@ func (o LoadOptions) load(ctx context.Context, place string) ([]ChannelGraph, er
 	return []ChannelGraph{{Channel: channel, Arch: cmp.Or(o.Arch, arch), Graph: g}}, nil
 }
 
-// reason is an error of a file without its name, which its place tells.
+// reason is an error about a file without its name, which its place gives.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

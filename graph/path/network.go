@@ -108,7 +108,7 @@ const (
 )
 
 // ErrChannelEmpty reports that the graph of a channel has no nodes: the channel is
-// empty or does not exist, which an update service does not tell apart.
+// empty or does not exist, which an update service does not distinguish.
 var ErrChannelEmpty = errors.New("the channel's graph is empty: the channel is empty or unknown")
 
 const (

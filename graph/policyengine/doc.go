@@ -61,9 +61,9 @@
 // Other than the service of github.com/openshift/cincinnati, this package answers
 // HEAD; reads lists and weights in Accept; looks at the request before the graph;
 // has ETag, Last-Modified, Cache-Control and gzip; and serves the last good graph
-// while no new one can be had. Options.Compat brings back the reading of Accept, the
-// order of checks, and what is wrong with an address of a signature. A query can
-// always be read: what is no escape stands for itself, as there.
+// while no new one is available. Options.Compat brings back the reading of Accept,
+// the order of checks, and what is wrong with an address of a signature. A query can
+// always be read: anything that is not an escape stands for itself, as there.
 //
 // docs/limits.md lists the limits of this package.
 //

@@ -10,7 +10,7 @@ import (
 )
 
 // ageHeader is how old the graph is, in seconds. Age would tell caches that the answer
-// has lain that long already, past the max-age that it has.
+// is that old already, beyond its max-age.
 const ageHeader = "X-Graph-Age"
 
 // graph serves /graph.

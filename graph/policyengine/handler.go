@@ -41,8 +41,8 @@ type current struct {
 type route func(w http.ResponseWriter, r *http.Request) (code int, kind string)
 
 // New returns a handler without a graph, which [Handler.Set] gives it. The error
-// reports what is wrong with the options: a number below zero, or a prefix or an
-// architecture that is none.
+// reports what is wrong with the options: a number below zero, or an invalid prefix
+// or architecture.
 func New(o Options) (*Handler, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *Handler) Set(g Grapher) {
 func (h *Handler) newContent(g Grapher, revision string, nodes int, now time.Time) *content {
 	now = now.Truncate(time.Second)
 	if !now.After(h.since) {
-		now = h.since.Add(time.Second) // two within a second: their times tell them apart
+		now = h.since.Add(time.Second) // two within a second: their times must differ
 	}
 	h.since = now
 	c := &content{graphs: g, revision: revision, nodes: nodes, since: now,

@@ -66,14 +66,15 @@ type Options struct {
 	// absent.
 	Signatures fs.FS
 	// AllowOrigin is the only origin whose scripts may read answers; empty means
-	// that any may, and what is no origin, as "none", that none may.
+	// that any may, and a value that is not an origin, such as "none", means that
+	// none may.
 	AllowOrigin string
 	// Metrics receives requests and graphs; nil disables it.
 	Metrics Metrics
 	// Logger gets failures and changes of the graph. It never gets a query, which
 	// holds the ID of a cluster. nil: nobody does.
 	Logger *slog.Logger
-	// Clock tells the age of graphs; nil means the real one.
+	// Clock is for the age of graphs; nil means the real one.
 	Clock clock.PassiveClock
 	// Compat negotiates content as the existing service does, by one Accept value
 	// byte for byte, and looks for a graph before it looks at the parameters.

@@ -14,8 +14,8 @@ type parameters struct {
 	missing             []string // of the mandatory ones, in their order
 }
 
-// parse reads a query as forms are read: a blank may be written +, and what is no
-// escape stands for itself. So every query can be read.
+// parse reads a query as forms are read: a blank may be written +, and anything
+// that is not an escape stands for itself. So every query can be read.
 func parse(query string, mandatory []string) parameters {
 	var p parameters
 	found := make([]bool, len(mandatory))

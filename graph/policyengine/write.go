@@ -75,8 +75,8 @@ func notModified(r *http.Request, etag string, modified time.Time) bool {
 	return false
 }
 
-// matches reports whether a list of entity tags has one, weakly compared. What
-// follows an element that is no tag does not count.
+// matches reports whether a list of entity tags has one, weakly compared. Anything
+// after an element that is not a tag does not count.
 func matches(list, etag string) bool {
 	for list != "" {
 		list = strings.TrimLeft(list, " \t,")

@@ -17,7 +17,7 @@ import (
 
 // AlertRisks is the [RiskSource] of alerts that fire: each that bears on updates is
 // a risk to all of them. Where the alerts cannot be read, it continues with those
-// that it read last, however old; [AlertRisks.Stale] alone tells, as with the
+// that it read last, however old; only [AlertRisks.Stale] shows that, as with the
 // cluster-version operator. It is safe for concurrent use and must not be copied.
 type AlertRisks struct {
 	Alerts AlertSource

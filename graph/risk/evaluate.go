@@ -176,7 +176,7 @@ func publicRules(rules []configv1.ClusterCondition) []configv1.ClusterCondition 
 }
 
 // drop reports that an update is in neither list. Its caller removes it from both:
-// a release whose risks cannot be told is not available either.
+// a release whose risks are unknown is not available either.
 func (r *Evaluation) drop(c configv1.ConditionalUpdate, cause graph.DropCause, err error) {
 	r.Dropped = append(r.Dropped, graph.Dropped{Release: c.Release, Risks: c.Risks, Cause: cause, Err: err})
 }

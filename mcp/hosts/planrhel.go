@@ -18,7 +18,7 @@ type RHELOptions struct {
 	// Nodes are updated in this order; nil means all that run Red Hat Enterprise
 	// Linux, by name.
 	Nodes []string
-	// Update names the action that updates one node, as that of package rhel does;
+	// Update names the action that updates one node, such as package rhel's;
 	// required.
 	Update string
 	// The hooks of the documented playbook, as actions that get the node; empty:

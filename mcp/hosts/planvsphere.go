@@ -19,8 +19,8 @@ type VSphereHardwareOptions struct {
 	// down (never power it off), upgrade the compatibility of its virtual hardware,
 	// power it on. Empty: a person does it.
 	ShutDown, Upgrade, PowerOn string
-	// Action does all three in place of them, one step for each node, as that of
-	// package vmhardware does.
+	// Action replaces all three with one step for each node, such as package
+	// vmhardware's action.
 	Action string
 	// Template adds the steps by hand for the template of new machines.
 	Template bool

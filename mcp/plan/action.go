@@ -144,7 +144,7 @@ type call struct {
 	fails   int           // in a row, that may pass
 }
 
-// jobID tells the calls of a plan's actions apart.
+// jobID distinguishes the calls of a plan's actions.
 type jobID struct {
 	Step string
 	N    int

@@ -43,10 +43,10 @@ type CanaryOptions struct {
 	// not known, and an hour for ClusterTime. Window and NodeTime are required where
 	// neither Groups nor Sizes are given, and Window is never shorter than NodeTime.
 	Window, NodeTime, ClusterTime time.Duration
-	// MaxUnavailable is that of the new pools; zero means 1.
+	// MaxUnavailable is for the new pools; zero means 1.
 	MaxUnavailable int
-	// SparePercent is the spare capacity of the pool in percent: so many nodes
-	// may be lost at a time. Zero means none: the canary is one node.
+	// SparePercent is the spare capacity of the pool in percent: the nodes that may
+	// be lost at a time. Zero means none: the canary is one node.
 	SparePercent int
 
 	// Starts are when the windows of the groups open, one each, and one more for nodes

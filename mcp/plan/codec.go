@@ -117,7 +117,7 @@ func unfit(data []byte, err error) error {
 }
 
 // misfits appends the values of a JSON text that do not fit a type, each with where
-// it is. A decoder tells of the first one, without the step that it is in.
+// it is. A decoder reports only the first one, without its step.
 func misfits(errs []error, where string, text []byte, t reflect.Type) []error {
 	if len(errs) >= maxFaults {
 		return errs // more than anybody reads

@@ -37,8 +37,8 @@
 //	ApplyObject        object
 //
 // That a step is done is seen in the cluster, never assumed. A step whose end is
-// there before it starts is skipped: it was so without the plan, which then neither
-// undoes it later nor puts it back. So a pool that was paused before the plan stays
+// there before it starts is skipped: the plan did not cause it, and neither undoes
+// it later nor puts it back. So a pool that was paused before the plan stays
 // paused, and a node that was cordoned stays cordoned.
 //
 // What is not Kubernetes, or another package's, is an [Action] that the program
@@ -60,7 +60,7 @@
 //
 // One runner at a time has the plan. It renews its claim every 30 s; another takes
 // over when it has seen no renewal for two minutes of its own clock, at once after
-// a clean end, or if it is told to.
+// a clean end, or on request.
 //
 // # Stopping
 //

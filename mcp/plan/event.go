@@ -41,7 +41,7 @@ type EventData struct {
 	Kind StepKind `json:"kind,omitempty"`
 	Pool string   `json:"pool,omitempty"` // empty if it is about none, or several
 	Node string   `json:"node,omitempty"` // empty if it is about none, or several
-	// State is that of the plan, for EventPlanDone.
+	// State is the plan's, for EventPlanDone.
 	State State `json:"state,omitempty"`
 	// Attempt counts how often the step was started.
 	Attempt int `json:"attempt,omitempty"`

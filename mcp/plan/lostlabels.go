@@ -14,8 +14,8 @@ type labelChange struct {
 }
 
 // reportLostLabels reports the labels of nodes that are as the plan made them, and are not
-// put back: somebody has removed the marks of these nodes, and what the labels were is
-// nowhere else.
+// put back: somebody has removed the marks of the nodes, and nothing else records what the
+// labels were.
 func (x *pass) reportLostLabels(r *Report) error {
 	nodes, err := x.v.allNodes()
 	if err != nil {

@@ -36,7 +36,7 @@ const (
 
 // Step is one thing to do, and how to see that it is done.
 type Step struct {
-	// ID tells steps of a plan apart: letters, digits, "-", "_" and ".".
+	// ID distinguishes the steps of a plan: letters, digits, "-", "_" and ".".
 	ID   string   `json:"id"`
 	Kind StepKind `json:"kind"`
 	Args Args     `json:"args,omitzero"`

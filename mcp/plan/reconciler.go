@@ -43,7 +43,7 @@ type reconciler struct {
 	member    *mcp.Membership      // of pools; nil: to be made
 	moved     map[string]time.Time // when a phase changed, by pool
 	lingering map[string]time.Time // pools that a stop is to delete, since when nothing moved
-	waits     string               // told last
+	waits     string               // last reported
 	told      map[string]bool      // what events were about
 	missing   map[string]time.Time // since when an object is not there
 	silent    time.Time            // when a scan first found nothing

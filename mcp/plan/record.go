@@ -53,14 +53,14 @@ const (
 type Progress struct {
 	// Version is the version of the record's format.
 	Version int `json:"version"`
-	// Hash is that of the plan's text.
+	// Hash is the hash of the plan's text.
 	Hash  string `json:"hash"`
 	State State  `json:"state"`
 	// Holder is the runner that has the plan; empty: none.
 	Holder string `json:"holder,omitempty"`
 	// Renewed is when the holder last wrote, by its own clock.
 	Renewed time.Time `json:"renewed,omitzero"`
-	// AllowReboots is that of the Restore under way.
+	// AllowReboots is the option of the Restore under way.
 	AllowReboots bool                    `json:"allowReboots,omitempty"`
 	Steps        map[string]StepProgress `json:"steps"`
 	// Report is what the last stop left or put back.
@@ -76,8 +76,8 @@ type StepProgress struct {
 	Attempts int       `json:"attempts,omitempty"`
 	// Moved is when a phase last changed in a pool that the step waits for.
 	Moved time.Time `json:"moved,omitzero"`
-	// Before is what fields had, by object and JSON pointer: null where a field
-	// was absent. That of nodes' labels is on the nodes alone.
+	// Before is what fields had, by object and JSON pointer: null where a field was
+	// absent. For nodes' labels it is on the nodes alone.
 	Before map[string]map[string]any `json:"before,omitempty"`
 	Error  string                    `json:"error,omitempty"`
 }

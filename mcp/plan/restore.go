@@ -127,7 +127,7 @@ func (x *pass) undo(t touched, r *Report) (undo func() error, later bool, err er
 }
 
 // avoidReboots takes out of next, unless reboots are allowed, what would make nodes reboot.
-// It returns the mark of these fields.
+// It returns the mark of the removed fields.
 func (x *pass) avoidReboots(t touched, next *unstructured.Unstructured, ours []string, r *Report) (mark, error) {
 	left := mark{Version: markFormat, Fields: map[string]markField{}}
 	if len(ours) == 0 || x.rec.Progress.AllowReboots {

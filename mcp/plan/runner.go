@@ -54,8 +54,8 @@ type Options struct {
 	Stall time.Duration
 	// Clock times all waits of Run; nil means the real one.
 	Clock clock.WithTicker
-	// Observe is told what happens, one event at a time; nil: no events. The
-	// runner waits for it to return. A panic in it is logged.
+	// Observe receives the events, one at a time; nil: no events. The runner waits
+	// for it to return. A panic in it is logged.
 	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
@@ -192,7 +192,7 @@ type ended struct{ err error }
 
 func (e ended) Error() string { return "the plan has ended" }
 
-// driverEvent tells what the live driver met.
+// driverEvent reports what happened in the live driver.
 func (r *Runner) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
@@ -204,7 +204,7 @@ func (r *Runner) driverEvent(e clusterapi.Event) {
 // have.
 const maxText = 8 << 10
 
-// emit tells the observer of an event. One that panics is logged.
+// emit passes an event to the observer. One that panics is logged.
 func (r *Runner) emit(at time.Time, t clusterapi.EventType, d EventData, message string, err error) {
 	if r.o.Observe == nil {
 		return

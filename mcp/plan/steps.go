@@ -354,7 +354,7 @@ func (x *pass) stepFailed(s *Step, err error) (done bool, res reconcile.Result, 
 	return false, res, x.finish(failed)
 }
 
-// waiting tells what a step waits for, when that changes.
+// waiting reports what a step waits for, when that changes.
 func (x *pass) waiting(s *Step, why string) {
 	if why != "" && why != x.waits {
 		x.waits = why

@@ -124,8 +124,8 @@ func (t touched) first() int {
 	return first
 }
 
-// fields are the pointers of the fields that still have the plan's value and had another
-// before, and of those that somebody else has changed since.
+// fields returns the pointers of the fields that still have the plan's value and had
+// another before, and of the fields that somebody else has changed since.
 func (t touched) fields() (ours, others []string) {
 	for _, p := range slices.Sorted(maps.Keys(t.Fields)) {
 		f := t.Fields[p]

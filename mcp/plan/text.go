@@ -12,14 +12,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/text"
 )
 
-// WriteText writes a plan for people: a line for each step, with what it changes
-// or waits for, and what it does to which nodes, and when. Its error is that of w.
+// WriteText writes a plan for people: a line for each step, with what it changes or
+// waits for, and what it does to which nodes, and when. Its error is w's.
 func WriteText(w io.Writer, p Plan) error {
 	return writeText(w, p, nil)
 }
 
 // WriteProgress writes a plan as WriteText does, with how far each step has come,
-// and what the last stop has left. Its error is that of w.
+// and what the last stop has left. Its error is w's.
 func WriteProgress(w io.Writer, p Plan, progress Progress) error {
 	return writeText(w, p, &progress)
 }

@@ -55,7 +55,7 @@ func Uninstall(ctx context.Context, api clusterapi.ClusterAPI, namespace string)
 	}
 	errs = append(errs, eachChanged(ctx, api, steps, func(o *clusterapi.Object) error { return unmarkObject(ctx, api, o) }))
 	if err := errors.Join(errs...); err != nil {
-		return err // the records tell what plans applied
+		return err // the records say what plans applied
 	}
 	for _, c := range all {
 		err := api.Delete(ctx, configMapKind, clusterapi.Key(c.Namespace, c.Name), clusterapi.DeleteOptions{UID: c.UID})

@@ -315,7 +315,7 @@ type faults struct {
 	all   *[]error
 }
 
-// maxFaults is how many faults are told, more than anybody reads.
+// maxFaults is how many faults are reported, more than anybody reads.
 const maxFaults = 1000
 
 func (f *faults) in(where string) *faults {

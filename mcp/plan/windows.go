@@ -124,7 +124,7 @@ func (b *builder) validateWindows(o WindowsOptions) {
 		}
 		limit, _, err := mcp.MaxUnavailable(p, len(b.nodes[name]))
 		if err != nil {
-			continue // told
+			continue // reported
 		}
 		if need := int64((len(b.nodes[name]) + limit - 1) / limit); need > rounds {
 			b.warn("pool %s: %d nodes, %d at a time, take %d times %s; the windows have room for %d", name, len(b.nodes[name]), limit, need, o.NodeTime, rounds)

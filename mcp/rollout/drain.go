@@ -74,8 +74,8 @@ func PodsOf(node string, key reconcile.Key) reconcile.Watch {
 
 // Advance evicts the pods that are due, and returns when to call it again, or that no
 // pod is left. It does not wait. An error ends the attempt: it joins a [*DrainError] for
-// each pod that could not be evicted in time. If ctx ends, the error is that of ctx, and
-// the attempt continues with the next call.
+// each pod that could not be evicted in time. If ctx ends, the error is ctx's, and the
+// attempt continues with the next call.
 func (d *Drain) Advance(ctx context.Context, api clusterapi.ClusterAPI, now time.Time) (at time.Time, done bool, err error) {
 	d.begin(now)
 	if !d.listed {
@@ -309,7 +309,7 @@ func (d *Drain) evict(ctx context.Context, api clusterapi.ClusterAPI, p *leaving
 	case apierrors.IsNotFound(err):
 		p.gone = true
 	case apierrors.IsConflict(err):
-		// Another pod has the name by now, or the pod has just changed.
+		// Another pod has the name now, or the pod has just changed.
 		now, err := clusterapi.Read[corev1.Pod](ctx, api, p.key)
 		switch {
 		case apierrors.IsNotFound(err):

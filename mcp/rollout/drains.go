@@ -18,7 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// annotationDrainSince on a node tells since when a [Rollout] drains it, so that
+// annotationDrainSince on a node records since when a [Rollout] drains it, so that
 // another that takes over knows how long the drain has been failing. It goes with
 // the drain. [Uninstall] removes it.
 const annotationDrainSince = clusterapi.AnnotationPrefix + "drain-since"
@@ -77,7 +77,7 @@ func (r *drainsReconciler) nodeChanged(now time.Time, old, new *clusterapi.Objec
 	}
 	n, err := clusterapi.As[corev1.Node](new)
 	if err != nil {
-		return nil // gone, or told by the reconciler of pools
+		return nil // gone, or reported by the reconciler of pools
 	}
 	after = mcp.NodeStateOf(n)
 	asks := after.DesiredDrain != after.LastAppliedDrain
@@ -345,7 +345,7 @@ func (x *drainer) cordon(asked string, change func(*corev1.Node), verb string) (
 }
 
 // fulfilled tells the daemon that its request is, if the node is still cordoned: if
-// somebody uncordoned it, pods may have return, and that change queues the node
+// somebody uncordoned it, pods may have returned, and that change queues the node
 // again.
 func (x *drainer) fulfilled() error {
 	if ran, err := x.hookedDrained(); !ran {

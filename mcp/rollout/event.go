@@ -13,9 +13,9 @@ const (
 	// EventPool is an event that the machine-config controller would record
 	// on the pool, with its Reason and text.
 	EventPool clusterapi.EventType = "Pool"
-	// EventNodeTargeted: a node was told what to reach.
+	// EventNodeTargeted: a node got a target.
 	EventNodeTargeted clusterapi.EventType = "NodeTargeted"
-	// EventNodePhase: a node came to another phase.
+	// EventNodePhase: a node reached another phase.
 	EventNodePhase clusterapi.EventType = "NodePhase"
 	// EventNodeDone: a node reached its target.
 	EventNodeDone clusterapi.EventType = "NodeDone"

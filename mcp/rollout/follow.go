@@ -35,7 +35,7 @@ type run struct {
 	accepts clusterapi.Definitions // what the cluster accepts as the status of a pool
 	read    time.Time              // since when accepts may have read it
 
-	versions map[string]string // of nodes: the resourceVersion of what State knows
+	versions map[string]string // by node: the resourceVersion that State knows
 	pins     map[string]pin
 	verify   map[string]bool // nodes whose stored state is not known
 	failures map[string]int  // of pools
@@ -95,7 +95,7 @@ func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 	return x
 }
 
-// lock takes the lock at a time; release gives it up and tells what happened.
+// lock takes the lock at a time; release gives it up and reports what happened.
 func (x *run) lock(now time.Time) {
 	x.mu.Lock()
 	x.now = now
@@ -191,7 +191,7 @@ func (x *run) apply(o any, deleted bool) {
 	switch o := o.(type) {
 	case *mcfgv1.MachineConfigPool:
 		x.noticePool(o, deleted)
-	case *mcfgv1.MachineConfigNode: // may tell more of the node's phase
+	case *mcfgv1.MachineConfigNode: // may say more about the node's phase
 		if n, assign, ok := x.state.Node(o.Name); ok && x.ready {
 			x.noticeNode(true, n, n, assign.Primary)
 		}
@@ -258,7 +258,7 @@ func (x *run) begin() {
 
 // outdated reports that an event of a node may be older than what is known from a
 // write or read of our own. It is then dropped: if it is older, what shows the
-// write comes after it; if that cannot be told, the node is read.
+// write comes after it; if the order is not known, the node is read.
 func (x *run) outdated(n *corev1.Node) bool {
 	p, ok := x.pins[n.Name]
 	if !ok {
@@ -305,7 +305,7 @@ func (x *run) emit(t clusterapi.EventType, d EventData, message string, err erro
 	x.told.Unlock()
 }
 
-// tell tells the observer what is queued, in order and one at a time.
+// tell passes the queued events to the observer, in order and one at a time.
 func (x *run) tell() {
 	for {
 		x.told.Lock()

@@ -79,7 +79,7 @@ func (e *HookError) Error() string {
 
 func (e *HookError) Unwrap() error { return e.Err }
 
-// annotationHooks on a node tells which hooks have run for the update under way,
+// annotationHooks on a node records which hooks have run for the update under way,
 // and which one failed, so that another [Rollout] continues from there. It goes
 // when the last one has run. [Uninstall] removes it.
 const annotationHooks = clusterapi.AnnotationPrefix + "hooks"
@@ -220,8 +220,8 @@ func (x *drainer) afterUpdate(n *corev1.Node) error {
 	return err
 }
 
-// oweLast changes the record of a node that is uncordoned: what stays tells that
-// its last hook is to be run.
+// oweLast changes the record of a node that is uncordoned: what stays says that its
+// last hook is to be run.
 func (x *drainer) oweLast(n *corev1.Node, config string) {
 	delete(n.Annotations, annotationHooks)
 	if x.o.Hooks.PostUpgrade != nil {

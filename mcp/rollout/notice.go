@@ -28,7 +28,7 @@ func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 	x.moved[pool] = x.now
 	delete(x.stalled, pool)
 	if !known && (phase == mcp.PhaseDone || phase == mcp.PhaseJoining) {
-		return // as it was when we came
+		return // as it was at the start
 	}
 	d := EventData{Pool: pool, Node: n.Name, Phase: phase, Stuck: stuck}
 	x.emit(EventNodePhase, d, fmt.Sprintf("node %s: %s", n.Name, phase.In(stuck)), nil)
@@ -42,7 +42,7 @@ func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 	}
 }
 
-// noticeTargeted reports that a node was told what to reach.
+// noticeTargeted reports that a node got a target.
 func (x *run) noticeTargeted(pool, node string, to mcp.Target) {
 	d := EventData{Pool: pool, Node: node, Phase: mcp.PhaseTargeted}
 	x.emit(EventNodeTargeted, d, fmt.Sprintf("node %s is to reach %s", node, to), nil)
@@ -92,7 +92,7 @@ func (x *run) noticePool(p *mcfgv1.MachineConfigPool, deleted bool) {
 		x.done[p.Name] = name
 		if known && name != "" {
 			goal := x.state.Goal(p.Name)
-			if name != goal.Config { // it is to reach another by now
+			if name != goal.Config { // its target is another now
 				goal = mcp.Goal{Config: name}
 			}
 			text := fmt.Sprintf("Pool %s has completed update to %s", p.Name, goal.Label())

@@ -44,9 +44,8 @@ type Options struct {
 	Mode Mode
 	// Clock times all delays; nil means the real one.
 	Clock clock.WithTicker
-	// Observe is told what happens, one event at a time; nil: no events. The
-	// rollout waits for it to return. A panic in it is logged, and the rollout
-	// continues.
+	// Observe receives the events, one at a time; nil: no events. The rollout waits
+	// for it to return. A panic in it is logged, and the rollout continues.
 	Observe func(clusterapi.Event)
 	// Logger gets failures that are tried again; nil: no log.
 	Logger *slog.Logger
@@ -196,7 +195,8 @@ func (r *Rollout) fatal(err error) bool {
 	return true
 }
 
-// driverEvent tells what the live driver met: watches and lists that fail.
+// driverEvent reports what happened in the live driver: watches and lists that
+// fail.
 func (r *Rollout) driverEvent(e clusterapi.Event) {
 	switch e.Type {
 	case reconcile.EventFailed, reconcile.EventWatchFailed, reconcile.EventServerBusy:
@@ -209,8 +209,8 @@ func (r *Rollout) driverEvent(e clusterapi.Event) {
 // maxMessage is the most bytes that the text of an event has.
 const maxMessage = 32 << 10
 
-// emit tells the observer of an event. One that panics, or ends its goroutine,
-// is logged.
+// emit passes an event to the observer. One that panics, or ends its goroutine, is
+// logged.
 func (r *Rollout) emit(e clusterapi.Event) {
 	if r.o.Observe == nil {
 		return
@@ -225,8 +225,7 @@ func (r *Rollout) emit(e clusterapi.Event) {
 	}
 }
 
-// logPanic logs an error with the stack of the panic that it came from, if it
-// came from one.
+// logPanic logs an error with the stack of the panic that caused it, if any.
 func (r *Rollout) logPanic(text string, err error) {
 	if p, ok := errors.AsType[*clusterapi.PanicError](err); ok {
 		r.o.Logger.Error(text, "error", err, "stack", string(p.Stack))
@@ -234,7 +233,7 @@ func (r *Rollout) logPanic(text string, err error) {
 }
 
 // checkNoController looks for a machine-config controller. Its error is
-// [ErrControllerActive], or that of the API, by which it is not known.
+// [ErrControllerActive], or the API's, and then it is not known whether one runs.
 func (r *Rollout) checkNoController(ctx context.Context, api clusterapi.Reader, now time.Time) error {
 	pods, err := clusterapi.List[corev1.Pod](ctx, api, clusterapi.ListOptions{
 		Namespace: mcp.OperatorNamespace, Labels: labels.SelectorFromSet(labels.Set{mcp.LabelApp: mcp.AppController}),
@@ -280,7 +279,7 @@ func unknownKind(err error) bool {
 	return meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
-// backoff is the delay after so many errors in a row.
+// backoff is the delay after this many errors in a row.
 func (d Delays) backoff(errors int) time.Duration {
 	const tries = 15
 	if errors > tries {

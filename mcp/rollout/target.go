@@ -80,7 +80,7 @@ func (x *run) reportTargeted(pool string, nodes []string, to mcp.Target) {
 	x.emit(EventPool, EventData{Pool: pool, Reason: reason}, text, nil)
 }
 
-// target tells a node what to reach, provided that it is still what was decided on:
+// target gives a node its target, provided that it is still what was decided on:
 // stale reports that it was not.
 func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (stale bool, err error) {
 	x.copyToMachineConfigNode(ctx, node, to)

@@ -26,7 +26,7 @@ type nodeUpdate struct {
 	busy   bool
 }
 
-// stepID tells the steps of a node apart.
+// stepID distinguishes the steps of a node.
 type stepID struct {
 	target mcp.Target
 	n      int

@@ -116,8 +116,8 @@ type Condition struct {
 	LastTransitionTime *metav1.Time           `json:"lastTransitionTime,omitempty"`
 }
 
-// ClusterServiceVersion is an installed operator version, or that of a bundle:
-// the fields that decisions need. The fields are those of
+// ClusterServiceVersion is an operator version, installed or in a bundle: the
+// fields that decisions need. The fields are those of
 // operators.coreos.com/v1alpha1.
 type ClusterServiceVersion struct {
 	metav1.TypeMeta   `json:",inline"`

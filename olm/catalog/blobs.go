@@ -15,7 +15,7 @@ const (
 )
 
 // Blobs are the objects of a file-based catalog, as written. Their order means
-// nothing, except that of two objects of one name the first counts.
+// nothing, except that the first of two objects with one name counts.
 type Blobs struct {
 	Packages     []PackageBlob
 	Channels     []ChannelBlob
@@ -118,7 +118,7 @@ type object struct {
 	other        *Meta
 }
 
-// readBundle reads a bundle of a catalog, whose version is that of its property
+// readBundle reads a bundle of a catalog, whose version is in its property
 // olm.package.
 func readBundle(r *olm.BundleReader, blob *BundleBlob) *olm.Bundle {
 	b := &olm.Bundle{Package: blob.Package, Name: blob.Name, Image: blob.Image, Properties: blob.Properties,

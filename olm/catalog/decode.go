@@ -170,7 +170,8 @@ func jsonKind(text []byte) string {
 type field struct{ key, value []byte }
 
 // outline finds the fields of an object, and how deep braces and brackets are
-// nested. Of what is not JSON it may find anything. It stops at a field too many.
+// nested. If the text is not JSON, the result is arbitrary. It stops at a field too
+// many.
 func (d *decoder) outline(text []byte) (depth int) {
 	d.fields = d.fields[:0]
 	level, quoted, start := 0, false, 0

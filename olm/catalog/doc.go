@@ -12,12 +12,11 @@
 // Objects of other schemas are kept as they are: see [Catalog.Others]. [New] makes
 // a catalog of objects that a program has already.
 //
-// A [Catalog] is the contents, which package olm resolves from, and a list of
-// what is wrong with them. A fault hides nothing else: [Catalog.Problems] are
-// what the catalog tools refuse, in their words and with file, document and line;
-// [Catalog.Warnings] are what only a resolution stumbles over; and
-// [Catalog.Validate] is the answer of "opm validate". [Options.Strict] makes the
-// first problem the error.
+// A [Catalog] is the contents, which package olm resolves from, and a list of their
+// problems. A fault hides nothing else: [Catalog.Problems] are what the catalog
+// tools refuse, in their words and with file, document and line; [Catalog.Warnings]
+// are what only a resolution stumbles over; and [Catalog.Validate] is the answer of
+// "opm validate". [Options.Strict] makes the first problem the error.
 //
 //	c, err := catalog.Load(ctx, os.DirFS("catalog"), catalog.Options{})
 //	snapshot.Catalogs = []olm.SnapshotCatalog{{Key: key, Contents: c.Contents}}

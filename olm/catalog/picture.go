@@ -154,8 +154,8 @@ func inRounds(channels []*olm.Channel) [][]*olm.Entry {
 	return rounds
 }
 
-// DOT draws the picture for Graphviz: updates by skips dashed, by skipRange
-// dotted, heads with a double frame, what is no longer installed grey.
+// DOT draws the picture for Graphviz: updates by skips dashed, by skipRange dotted,
+// heads with a double frame, entries that are no longer installed grey.
 func (p *Picture) DOT() string { return p.drawing().DOT() }
 
 // Mermaid draws the picture as a Mermaid flowchart: updates by skips or

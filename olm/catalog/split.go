@@ -25,7 +25,7 @@ type splitter struct {
 
 	object   braces // at the beginning of rest
 	searched int    // bytes of rest without a separator
-	json     bool   // the last document was JSON, and no separator came since
+	json     bool   // the last document was JSON, with no separator since
 	lost     bool   // in the middle of something broken
 	broken   int    // how often
 }
@@ -138,7 +138,7 @@ func (s *splitter) endOfLine() (end int, ok bool) {
 }
 
 // skipBlanks passes over white space, and reports whether enough follows to
-// tell what it is. The first line of a YAML document keeps its indentation.
+// recognize it. The first line of a YAML document keeps its indentation.
 func (s *splitter) skipBlanks() bool {
 	if bom := "\ufeff"; s.at.offset == 0 && bytes.HasPrefix(s.rest, []byte(bom)) {
 		s.cut(len(bom))

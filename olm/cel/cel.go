@@ -63,8 +63,8 @@ func New(o Options) (*Evaluator, error) {
 // errNotBool is in the words of OLM.
 var errNotBool = errors.New("cel expressions must have type Bool")
 
-// Compile returns the test of a rule. The error explains why the rule is no boolean
-// expression, and where.
+// Compile returns the test of a rule. The error explains why the rule is not a
+// boolean expression, and where.
 func (e *Evaluator) Compile(rule string) (func(properties []olm.Property) bool, error) {
 	e.mu.Lock()
 	c, ok := e.rules[rule]
@@ -103,7 +103,7 @@ func (e *Evaluator) compile(rule string) (func([]olm.Property) bool, error) {
 	}, nil
 }
 
-// decode makes the variable of the rules. A value that is no JSON counts as
+// decode makes the variable of the rules. A value that is not JSON counts as
 // absent, as it does for other constraints.
 func decode(properties []olm.Property) []map[string]any {
 	values := make([]map[string]any, 0, len(properties))

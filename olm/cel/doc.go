@@ -16,14 +16,14 @@
 //   - semver_compare(a, b): -1, 0 or 1. Both values are printed and then read as
 //     versions tolerantly: "v1.2" is 1.2.0, and so is the number 1.2.
 //
-// An expression that does not compile, or whose type is not bool, is an error.
-// One that fails while it runs (a key that is missing, a text that is no
-// version) does not match. Evaluation is bounded; see [Options].
+// An expression that does not compile, or whose type is not bool, is an error. One
+// that fails while it runs (a key that is missing, a text that is not a version)
+// does not match. Evaluation is bounded; see [Options].
 //
 // The package is a module of its own, so that only those who need cel
 // constraints depend on the evaluator. Hand an [Evaluator] to the resolver as
 // its CELEvaluator.
 //
-// The meaning is that of OLM's resolver
+// The meaning is as in OLM's resolver
 // (https://olm.operatorframework.io/docs/concepts/olm-architecture/dependency-resolution/).
 package cel

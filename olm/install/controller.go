@@ -131,7 +131,7 @@ func New(o Options) (*Controller, error) {
 	return &Controller{o: o}, nil
 }
 
-// SyncResult is what a pass over a namespace came to.
+// SyncResult is the result of a pass over a namespace.
 type SyncResult struct {
 	Namespace string
 	// Generation is the result of the resolution; nil if it failed, or if there

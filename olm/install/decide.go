@@ -309,10 +309,10 @@ func (d *decider) deletions() []Action {
 	return out
 }
 
-// settledCSVs are the names of those that are there to stay: neither on their way
-// out nor replaced by another. One that a Subscription records as installed and
-// that is not there is settled too: the list may be older than the record, and a
-// plan that was started is not given up for that.
+// settledCSVs returns the names of the CSVs that are there to stay: neither on
+// their way out nor replaced by another. One that a Subscription records as
+// installed and that is not there is settled too: the list may be older than the
+// record, and a plan that was started is not given up for that.
 func settledCSVs(s *olm.Snapshot) map[string]bool {
 	out := map[string]bool{}
 	for _, sub := range objects.In(s.Namespace, s.Subscriptions) {

@@ -19,9 +19,8 @@ import (
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
-// executePlan carries out the steps of a plan that belong to operators, and
-// writes how far it came. cause is the error of a step: it is in the plan's
-// status.
+// executePlan carries out the steps of a plan that belong to operators, and writes
+// how far it got. cause is the error of a step: it is in the plan's status.
 func (p *pass) executePlan(ctx context.Context, a *Action) (cause, err error) {
 	key := clusterapi.Key(a.Plan.Namespace, a.Plan.Name)
 	stored, err := clusterapi.Get[olmapi.InstallPlan](ctx, p.api, key)

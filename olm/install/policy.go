@@ -37,7 +37,7 @@ type Refusal struct {
 	Text string
 }
 
-// The rules of what a plan may write: see [Refusal].
+// The rules for what a plan may write: see [Refusal].
 const (
 	ruleManifest   = "Manifest"
 	ruleKind       = "Kind"

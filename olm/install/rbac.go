@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// labelPermissionsHash on a role is the hash of its rules, on a binding that of
-// its role and subjects: OLM finds by it what it has created already.
+// labelPermissionsHash on a role is the hash of its rules, on a binding the hash of
+// its role and subjects: OLM uses it to find what it has created already.
 const labelPermissionsHash = "olm.permissions.hash"
 
-// nameLength is the length that OLM cuts names of roles for: that of a DNS
+// nameLength is the length that OLM cuts names of roles to: the length of a DNS
 // label.
 const nameLength = 63
 

@@ -338,7 +338,7 @@ type heldBack struct{ reason, text string }
 const explained = 3
 
 // heldBackBy explains the Subscriptions of a generation that get nothing new. An
-// explanation that fails is no reason to keep the others from what they get.
+// explanation that fails does not keep the others from theirs.
 func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	out := map[string]heldBack{}
 	var held []*olm.HeldBack
@@ -390,7 +390,7 @@ func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, me
 }
 
 // one makes a condition true, and removes the others of the group. An empty typ
-// is none of them.
+// removes them all.
 func (w *statusWriter) one(group []string, typ, reason, message string) {
 	for _, other := range group {
 		if other != typ {
@@ -417,7 +417,7 @@ func findCondition(all []olmapi.Condition, typ string) *olmapi.Condition {
 	return &all[i]
 }
 
-// withCondition returns conditions with one more, or in the place of that of its
+// withCondition returns conditions with c added, or in place of the one of its
 // type. The time of transition moves with the status alone, and a condition that
 // says the same stays as it is. The argument may be shared, and is not changed.
 func withCondition(all []olmapi.Condition, c olmapi.Condition) []olmapi.Condition {

@@ -106,8 +106,9 @@ func healthKey(h *olmapi.CatalogHealth) types.NamespacedName {
 	return types.NamespacedName{Namespace: h.CatalogSourceRef.Namespace, Name: h.CatalogSourceRef.Name}
 }
 
-// deprecations describes what of the installed bundle its catalog calls deprecated.
-// A catalog that cannot be read leaves the conditions as they are.
+// deprecations records whether the catalog calls the installed bundle, its channel
+// or its package deprecated. A catalog that cannot be read leaves the conditions as
+// they are.
 func (w *statusWriter) deprecations(sub *olmapi.Subscription, o *observation) {
 	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
 	if !known {

@@ -121,8 +121,8 @@ func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 	return c, nil
 }
 
-// Unpacked puts the steps of an unpacked bundle in the place of its lookup.
-// The error is that of [bundleSteps].
+// Unpacked puts the steps of an unpacked bundle in the place of its lookup. The
+// error is from [bundleSteps].
 func (c *changeSet) Unpacked(identifier string, objects []*unstructured.Unstructured) error {
 	op := c.operators[identifier]
 	if op == nil {

@@ -53,7 +53,7 @@ func UpgradeableCondition(in UpgradeableInput) configv1.ClusterOperatorStatusCon
 
 // ReadCompatibility reads the installed operators of all namespaces and reports
 // which of them keep a cluster of this release from its next minor one. The release
-// is that of the running OLM, not the target of an update. The error is about a
+// is the one of the running OLM, not the target of an update. The error is about a
 // release that is not a version, or the reader's.
 func ReadCompatibility(ctx context.Context, r clusterapi.Reader, release string) (*olm.Compatibility, error) {
 	v, err := olm.ParseOpenShiftVersion(release)

@@ -22,9 +22,9 @@ import (
 type Options struct {
 	// Checks to run. Nil: [rules.Default].
 	Checks []preconditions.Check
-	// Input is what checks judge by besides the cluster: payloads, alerts,
-	// backups and so on. Its Reader and Transition are set by the function. Now,
-	// the zero time, means that of the cluster ([clusterapi.TimeOf]), else the real one.
+	// Input is what checks judge by besides the cluster: payloads, alerts, backups and
+	// so on. Its Reader and Transition are set by the function. A zero Now means the
+	// cluster's time ([clusterapi.TimeOf]), or else the real one.
 	Input preconditions.Input
 	// Payloads supplies the payloads that Input lacks, where their images are
 	// known. Nil: checks that need them are Unknown.
@@ -153,9 +153,9 @@ func (o *Options) payload(
 // checks, because it asks for nothing new. If the ClusterVersion changes meanwhile, it is
 // decided again; checks run again only for another target.
 //
-// The error is that of clusterversion.Submit or of [Run], or a
-// [*clusterversion.RefusedError] with the reason clusterversion.RefusedPreconditions and
-// the decision's summary. It can be called concurrently.
+// The error is from clusterversion.Submit or [Run], or a [*clusterversion.RefusedError]
+// with the reason clusterversion.RefusedPreconditions and the decision's summary. It can
+// be called concurrently.
 func Submit(
 	ctx context.Context, api clusterapi.ReadWriter, r clusterversion.Request, o Options,
 ) (clusterversion.Answer, *preconditions.Report, error) {

@@ -25,15 +25,15 @@ import (
 type ControlPlaneArm64 struct {
 	// InstanceType is one with an arm64 processor, such as m6g.xlarge; required.
 	InstanceType string
-	// AMI is the boot image. Empty: that of the cluster's region in the ConfigMap
-	// coreos-bootimages.
+	// AMI is the boot image. Empty: the one for the cluster's region in the
+	// ConfigMap coreos-bootimages.
 	AMI string
 }
 
 // The steps of a [ControlPlaneArm64], in their order.
 const (
 	stepPayload      = "Payload"      // the cluster runs the release for several architectures
-	stepImageStreams = "ImageStreams" // they are imported for all of these
+	stepImageStreams = "ImageStreams" // they are imported for all of them
 	stepBootImage    = "BootImage"    // the boot image is known
 	stepMachineSet   = "MachineSet"   // the control plane machine set has it, and the instance type
 	stepNodes        = "Nodes"        // all control plane nodes are arm64

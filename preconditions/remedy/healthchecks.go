@@ -104,8 +104,8 @@ func (h HealthChecks) Pause(ctx context.Context, api clusterapi.ClusterAPI, imag
 // paused for this release stay so while pools are on their way to it; those for
 // another, which was given up, are resumed at once.
 //
-// It returns the names of those that are still paused, sorted, and what they wait for,
-// which is empty if nothing is left. Errors are those of reading pools and
+// It returns the sorted names of the checks that are still paused, and what they wait
+// for, which is empty if nothing is left. Errors are those of reading pools and
 // MachineHealthChecks and of writing these; they name the checks that stay paused.
 func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, image string) (still []string, waitsFor string, err error) {
 	if !h.ResumeAfterControlPlane {
@@ -132,7 +132,7 @@ func (h HealthChecks) Resume(ctx context.Context, api clusterapi.ClusterAPI, ima
 }
 
 // each changes every check that change changes, each in one write, and returns the
-// names of those that change reports as paused by us.
+// names of the checks that change reports as paused by us.
 func each(ctx context.Context, api clusterapi.ClusterAPI, doing string, change func(*machinev1beta1.MachineHealthCheck) bool) ([]string, error) {
 	checks, err := clusterapi.ReadAll[machinev1beta1.MachineHealthCheck](ctx, api, clusterapi.ListOptions{Namespace: machinehealth.Namespace})
 	if meta.IsNoMatchError(err) {

@@ -205,8 +205,8 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 	return nil
 }
 
-// byKernel reports whether KMM wants to be told of a kernel: its definition says so, or
-// if that cannot be found, what is known of the release.
+// byKernel reports whether KMM must be given a kernel: its definition says so or, if
+// that cannot be found, what is known of the release.
 func (p Preflight) byKernel(ctx context.Context, r clusterapi.Reader) (bool, error) {
 	crd, err := r.Get(ctx, crdKind, clusterapi.Key("", "preflightvalidationsocp."+operators.KMMGroup))
 	switch {

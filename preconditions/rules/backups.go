@@ -67,13 +67,13 @@ func etcdBackup(maxAge time.Duration) judgeFunc {
 		case r.LastTransitionTime.IsZero():
 			return nil, errors.New("the condition RecentBackup of the etcd operator does not tell since when it holds")
 		}
-		// It is never taken back: it tells of the day when it became True.
+		// It never becomes False again: its transition time is when it became True.
 		return judgeBackup(in, r.LastTransitionTime.Time, maxAge, string(r.Status))
 	}
 }
 
 // judgeBackup judges the time of the newest backup. value is the status of the condition
-// that tells it; empty: a source does.
+// that reports it; empty: a source does.
 func judgeBackup(in *preconditions.Input, latest time.Time, maxAge time.Duration, value string) ([]preconditions.Finding, error) {
 	since, err := since(in, maxAge)
 	if err != nil || latest.After(since) {

@@ -262,7 +262,7 @@ func changedRequests(current *manifest.Payload, platform configv1.PlatformType, 
 	return changed, err
 }
 
-// diffLines tells what was removed from a JSON value and what was added. The order of
+// diffLines lists what was removed from a JSON value and what was added. The order of
 // lists does not matter.
 func diffLines(path string, before, after any) []string {
 	if a, ok := before.(map[string]any); ok {

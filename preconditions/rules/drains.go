@@ -220,7 +220,7 @@ func (r *drainReport) addBlocked(p *mcp.PodDrain, note func(drainSubject, string
 		note(terminating, p.Text)
 	case machine != "":
 		switch migratable, known := r.migratable(clusterapi.Key(p.Pod.Namespace, machine)); {
-		case !known: // machinesErr tells why
+		case !known: // machinesErr says why
 		case migratable:
 			note(migrates, "virtual machine "+machine)
 		default:
@@ -262,7 +262,7 @@ func (r *drainReport) addStale(p *mcp.PodDrain, why string) {
 	r.stale[name] = name + " (" + why + ")"
 }
 
-// unknown is the error for budgets whose status does not tell what they allow.
+// unknown is the error for budgets whose status does not say what they allow.
 func (r *drainReport) unknown() error {
 	if len(r.stale) == 0 {
 		return nil
@@ -322,8 +322,8 @@ func (e drainEntry) compare(other drainEntry) int {
 		strings.Compare(e.text, other.text), strings.Compare(a.Pod.Name, b.Pod.Name))
 }
 
-// findings puts together what was found: one finding for each subject and severity,
-// which lists nodes, their budgets and the pods of these.
+// findings returns one finding for each subject and severity, which lists nodes,
+// their budgets and the budgets' pods.
 func (r *drainReport) findings() []preconditions.Finding {
 	slices.SortFunc(r.entries, drainEntry.compare)
 	var found []preconditions.Finding

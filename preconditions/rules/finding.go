@@ -56,8 +56,8 @@ func fullName(o preconditions.Object) string {
 	return strings.TrimPrefix(o.Namespace+"/"+o.Name, "/")
 }
 
-// sortObjects orders objects by namespace and name; what is noted tells several
-// places of one object apart.
+// sortObjects orders objects by namespace and name; the note distinguishes several
+// places of one object.
 func sortObjects(objects []preconditions.Object) {
 	slices.SortStableFunc(objects, func(a, b preconditions.Object) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name), strings.Compare(a.Note, b.Note))
@@ -69,7 +69,8 @@ func object[T any](namespace, name, field, value, note string) preconditions.Obj
 	return preconditions.Object{GVK: gvkOf[T](), Namespace: namespace, Name: name, FieldPath: field, Value: value, Note: note}
 }
 
-// blockMinor is the severity of what stops other minor and major versions only.
+// blockMinor is the severity of findings that stop only other minor and major
+// versions.
 func blockMinor(t preconditions.Transition) preconditions.Severity {
 	if leavesMinor(t) {
 		return preconditions.Blocking

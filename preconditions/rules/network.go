@@ -98,8 +98,8 @@ func gatewayAPI(ctx context.Context, in *preconditions.Input) ([]preconditions.F
 	return found, err
 }
 
-// oddGateway tells how a definition differs from those that the target has; empty: it
-// is one of them.
+// oddGateway says how a definition differs from the target's; empty: it is one of
+// them.
 func oddGateway(name string, annotations map[string]string) string {
 	plural, standard := strings.CutSuffix(name, "."+gatewayGroup)
 	if !standard || !slices.Contains([]string{"gatewayclasses", "gateways", "grpcroutes", "httproutes", "referencegrants"}, plural) {
@@ -112,9 +112,9 @@ func oddGateway(name string, annotations map[string]string) string {
 	return fmt.Sprintf("bundle-version %q, channel %q", version, channel)
 }
 
-// disconnected: the target's signature and image can be had where the cluster is, be
-// that from ConfigMaps and mirrors. Whether an image can be pulled nobody can tell
-// from here: a mirror that is configured counts.
+// disconnected: the target's signature and image are available to the cluster, even
+// if only from ConfigMaps and mirrors. Whether an image can be pulled cannot be
+// known from here: a configured mirror counts.
 func disconnected(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 	cv, err := theClusterVersion(ctx, in)
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 
 // kubeletSkewOf judges a node on a path of updates, each to the next minor version:
 // kubelet is what the node reports (status.nodeInfo.kubeletVersion), apiServer the
-// minor version of Kubernetes 1 that the API server has, minor that of OpenShift,
+// API server's minor version of Kubernetes 1, minor the minor version of OpenShift,
 // and steps how many updates there are before the node is updated. It returns the
 // reason, which is empty if the node is supported all the way.
 //
@@ -211,7 +211,7 @@ func rhelNodes(ctx context.Context, in *preconditions.Input) ([]preconditions.Fi
 }
 
 // packageRHEL reports whether an OS image is RHEL made of packages. The node labels do
-// not tell: since 4.19 RHCOS, too, has the ID rhel (OCPBUGS-53427).
+// not say: since 4.19 RHCOS, too, has the ID rhel (OCPBUGS-53427).
 func packageRHEL(osImage string) bool {
 	return strings.HasPrefix(osImage, "Red Hat Enterprise Linux") && !strings.Contains(osImage, "CoreOS")
 }
@@ -256,7 +256,7 @@ func (s size) notDrained() error {
 }
 
 // clusterSize looks at the topology and at the nodes. If either is not known the error
-// tells, and what the other tells counts.
+// says so, and the other counts.
 func clusterSize(ctx context.Context, in *preconditions.Input) (size, error) {
 	infrastructure, err := facts.Infrastructure(ctx, in.Reader)
 	s := size{singleReplica: infrastructure != nil && infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode}

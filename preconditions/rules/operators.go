@@ -59,8 +59,8 @@ func operatorObject(name string, t configv1.ClusterStatusConditionType, c *confi
 	return o
 }
 
-// criticalAlerts warns of alerts that fire: critical ones, and those that tell of
-// slow drains or ask to be looked at before an update.
+// criticalAlerts warns of alerts that fire: critical ones, and those that announce
+// slow drains or ask for attention before an update.
 func criticalAlerts(platform bool) judgeFunc {
 	return func(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding, error) {
 		if in.Alerts == nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// listPods reads all pods, with the fields that drains and capacity hang on: clusters
-// have so many that decoding all of each would take most of a run. Results and errors
-// are those of list.
+// listPods reads all pods, with the fields that drains and capacity depend on:
+// clusters have so many that decoding all of each would take most of a run. Results
+// and errors are those of list.
 func listPods(ctx context.Context, in *preconditions.Input) ([]*corev1.Pod, error) {
 	objects, err := clusterapi.ListShared(ctx, in.Reader, gvkOf[corev1.Pod](), clusterapi.ListOptions{})
 	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {

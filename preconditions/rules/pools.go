@@ -267,7 +267,7 @@ func inHand(s mcp.NodeState) bool {
 	return s.CurrentConfig != s.DesiredConfig || !s.ImageDone() || s.DesiredDrain != s.LastAppliedDrain
 }
 
-// unavailableNode tells why a node is unavailable.
+// unavailableNode says why a node is unavailable.
 func unavailableNode(n *corev1.Node, state mcp.NodeState) preconditions.Object {
 	switch {
 	case state.Ready():
@@ -301,7 +301,7 @@ func runc(ctx context.Context, in *preconditions.Input) ([]preconditions.Finding
 	}
 	configs, configsErr := facts.List[mcfgv1.ContainerRuntimeConfig](ctx, in.Reader, clusterapi.ListOptions{})
 	err = facts.JoinErrors(err, facts.UnlessMissing(configsErr))
-	configured := map[string]bool{} // configs with runc; false: told by the finding about their pools
+	configured := map[string]bool{} // configs with runc; false: the finding about their pools says it
 	for _, c := range configs {
 		if runtimeOf(c) == runtimeRunc {
 			configured[c.Name] = true
@@ -395,8 +395,8 @@ func overrideOf(p *mcfgv1.MachineConfigPool) string {
 }
 
 // osImageStream is the stream that the nodes of a pool are to have: the pool's own, else
-// that of the cluster, which by default is the one of the release that installed it. Empty
-// if absent, or it is not known.
+// the cluster's, which by default is the one of the release that installed it. It is empty
+// if absent or unknown.
 func osImageStream(ctx context.Context, in *preconditions.Input, p *mcfgv1.MachineConfigPool) (string, error) {
 	if p.Spec.OSImageStream.Name != "" {
 		return p.Spec.OSImageStream.Name, nil

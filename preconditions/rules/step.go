@@ -37,9 +37,9 @@ func currentVersion(ctx context.Context, in *preconditions.Input) (*semver.Versi
 	return v, nil
 }
 
-// kubernetesMinor returns the minor version of Kubernetes 1 that a release of
-// OpenShift has: by the input's table, by what is known of OpenShift's minor versions, or
-// by the release itself. payload may be nil, and a nil version is that of payload.
+// kubernetesMinor returns the minor version of Kubernetes 1 that a release of OpenShift
+// has: by the input's table, by what is known of OpenShift's minor versions, or by the
+// release itself. payload may be nil, and a nil version means the payload's.
 func kubernetesMinor(in *preconditions.Input, v *semver.Version, payload *manifest.Payload) (uint64, bool) {
 	if v == nil && payload != nil {
 		v = facts.VersionOrNil(payload.Release.Version)
@@ -91,8 +91,8 @@ func crosses(t preconditions.Transition, minor string) bool {
 	return facts.Crosses(t.Current, t.Target, minor)
 }
 
-// targetVersion is the text of the version asked for: that of the payload if there is
-// one, since a request may name an image alone.
+// targetVersion is the text of the version asked for: the payload's if there is one,
+// since a request may name an image alone.
 func targetVersion(in *preconditions.Input) string {
 	switch {
 	case in.TargetPayload != nil && in.TargetPayload.Release.Version != "":

@@ -19,11 +19,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
-// VSphereSamples is a [preconditions.VSphereSource] of metrics that the cluster's own vSphere
-// problem detector has: vsphere_node_hw_version_total, vsphere_vcenter_info and
-// vsphere_esxi_version_total. They do not tell which node has which hardware. Its
-// error is that of a sample whose version is missing. It is safe for concurrent use
-// as long as nobody changes the samples.
+// VSphereSamples is a [preconditions.VSphereSource] of metrics that the cluster's own
+// vSphere problem detector has: vsphere_node_hw_version_total, vsphere_vcenter_info and
+// vsphere_esxi_version_total. They do not say which node has which hardware. Its error is
+// about a sample without a version. It is safe for concurrent use as long as nobody changes
+// the samples.
 func VSphereSamples(samples []clusterapi.Sample) preconditions.VSphereSource {
 	return vSphereSamples(samples)
 }
@@ -171,7 +171,7 @@ func software(v *preconditions.VSphereVersions) []vSphereSoftware {
 }
 
 // vSphereVersion is a version of vCenter or ESXi; patch is the letter of a patch,
-// such as L of 7.0 Update 3L. 0: not told.
+// such as L of 7.0 Update 3L. 0: unknown.
 type vSphereVersion struct {
 	major, minor, update int
 	patch                byte

@@ -287,7 +287,7 @@ func (s *search) layers(ctx context.Context, image string, m oci.Manifest) bool 
 	return true
 }
 
-// other reports what is no signature that is read here.
+// other reports something that is not a signature of a kind read here.
 func (s *search) other(ctx context.Context, location, mediaType string) bool {
 	return s.fail(ctx, location, &OtherError{Location: location, MediaType: short(mediaType)})
 }

@@ -193,8 +193,8 @@ func text(raw json.RawMessage) (string, error) {
 	return *s, nil
 }
 
-// integral reads a number without a fraction, however it is written: 1e3 is
-// one, 1.5 is none.
+// integral reads a number without a fraction, however it is written: 1e3 is one,
+// 1.5 is not.
 func integral(raw json.RawMessage) (int64, error) {
 	var n json.Number
 	if err := json.Unmarshal(raw, &n); err != nil || len(raw) == 0 || raw[0] == '"' || n == "" {

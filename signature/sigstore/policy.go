@@ -49,8 +49,8 @@ type Policy struct {
 	// signed; zero means that any will do. Version wants a verifier that takes the
 	// release's version: see [signature.ReleaseVerifier].
 	Release signature.Identity
-	// Clock tells the time, for PKI and of each attempt; nil means the real
-	// one.
+	// Clock is the source of the time, for PKI and for each attempt; nil means the
+	// real one.
 	Clock clock.PassiveClock
 }
 
@@ -352,7 +352,7 @@ func (v *verifier) VerifyRelease(ctx context.Context, digest, version string) (*
 	return v.policy.verify(ctx, v.repository+"@"+digest, digest, version, v.source)
 }
 
-// String tells people what is required.
+// String says, for people, what is required.
 func (v *verifier) String() string {
 	var who []string
 	for _, k := range v.policy.Keys {

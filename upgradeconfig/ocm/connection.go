@@ -188,7 +188,7 @@ func (c *connection) failure(method, path string, query url.Values, resp *httpcl
 // api is the part of the service that knows clusters.
 const api = "/api/clusters_mgmt/v1/clusters"
 
-// segment is an ID that came from OCM as a part of a path.
+// segment returns an ID from OCM as a part of a path.
 func segment(id string) (string, error) {
 	switch id {
 	case "":

@@ -78,7 +78,7 @@ func (e *RequestError) detail() string {
 	return text
 }
 
-// NotificationError reports that OCM could not be told something.
+// NotificationError reports that a notification did not reach OCM.
 type NotificationError struct {
 	State upgradeconfig.State
 	Err   error

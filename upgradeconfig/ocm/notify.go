@@ -99,7 +99,7 @@ var states = map[string]upgradeconfig.State{
 	"cancelled": upgradeconfig.StateCancelled,
 }
 
-// values are OCM's values for the states that it can be told.
+// values are OCM's values for the states that it accepts.
 var values = map[upgradeconfig.State]string{
 	upgradeconfig.StateStarted:      "started",
 	upgradeconfig.StateScaleSkipped: "delayed",
@@ -110,7 +110,7 @@ var values = map[upgradeconfig.State]string{
 }
 
 // stateOf returns the state that OCM's value stands for. OCM has one value for
-// three kinds of delay. The description tells two apart: a delay whose text has
+// three kinds of delay. The description distinguishes two: a delay whose text has
 // the word retry is StateDelayed, any other StateSkipped. An unknown value is
 // [ErrConvertState].
 func stateOf(value, description string) (upgradeconfig.State, error) {

@@ -111,7 +111,7 @@ func isDesired(desired upgradeconfig.Update, h configv1.UpdateHistory) bool {
 }
 
 // isUnderWay reports whether the cluster is on its way to the desired release,
-// whatever is requested by now, or has come to it.
+// whatever is requested now, or has reached it.
 func isUnderWay(desired upgradeconfig.Update, cv *configv1.ClusterVersion, since *metav1.Time) bool {
 	return cv != nil && (len(cv.Status.History) > 0 && isDesired(desired, cv.Status.History[0]) || controlPlaneUpgraded(desired, cv, since))
 }

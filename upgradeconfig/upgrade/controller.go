@@ -153,7 +153,7 @@ func New(o Options) (*Controller, error) {
 	return &Controller{o: o, now: o.Clock.Now, passes: loop.New()}, nil
 }
 
-// Progress is how far a pass came.
+// Progress is how far a pass got.
 type Progress struct {
 	// Phase of the upgrade; [upgradeconfig.PhaseUnknown] if there is none.
 	Phase upgradeconfig.Phase

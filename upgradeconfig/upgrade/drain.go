@@ -92,7 +92,7 @@ func (d *ForcedDrain) ForceDrain(ctx context.Context, _ *upgradeconfig.UpgradeCo
 	return errors.Join(errs...)
 }
 
-// drainRules say which pods are removed by now.
+// drainRules say which pods are due for removal.
 type drainRules struct {
 	now                 time.Time
 	ordinary, protected time.Duration // after the taint; ordinary may be reconcile.Never
@@ -138,7 +138,7 @@ func minutes(n int64) time.Duration {
 	return time.Duration(min(n, 366*24*60)) * time.Minute
 }
 
-// isDue reports whether pods of a node may be removed by now.
+// isDue reports whether pods of a node may be removed now.
 func (r *drainRules) isDue(n corev1.Node) bool {
 	for _, role := range []string{"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"} {
 		if _, is := n.Labels[role]; is {

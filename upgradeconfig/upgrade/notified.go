@@ -181,13 +181,12 @@ func (p *pass) notifyDue(ctx context.Context, delayed bool) error {
 	return late
 }
 
-// isSilent reports whether a state is not told at all: service logs if they are
-// off.
+// isSilent reports whether a state is never reported: service logs if they are off.
 func (p *pass) isSilent(s upgradeconfig.State) bool { return s.ServiceLog() && !p.serviceLogs }
 
-// sentStates are the states of which a process has told the provider about an
-// upgrade. They spare the provider the repetition if the cluster does not
-// know yet, as a write failed.
+// sentStates are the states of an upgrade that a process has reported to the
+// provider. They spare the provider the repetition if the cluster does not know
+// yet, as a write failed.
 type sentStates struct {
 	uid     types.UID
 	version string

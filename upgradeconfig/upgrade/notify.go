@@ -17,11 +17,11 @@ const (
 const healthReference = "https://access.redhat.com/solutions/7081505"
 
 // describe returns the text that users see about a state of the upgrade to a
-// version. Those of StateDelayed and StateFailed tell which step is not done:
+// version. Those of StateDelayed and StateFailed name the step that is not done:
 // the first condition of e with status False, FailedUpgrade aside. Those about
-// health checks tell what was found. States that are never sent have no text.
+// health checks list what was found. States that are never sent have no text.
 //
-// OCM has one state for delayed and skipped. The word "retry" tells them apart:
+// OCM has one state for delayed and skipped. The word "retry" distinguishes them:
 // it is in the texts of StateDelayed and in no other.
 func describe(s upgradeconfig.State, version string, e upgradeconfig.HistoryEntry, found []string) string {
 	upgrade := "Cluster upgrade to version " + version

@@ -71,7 +71,7 @@ func (p *pass) proceed(ctx context.Context) (Progress, error) {
 	for _, e := range ends {
 		switch {
 		case p.entry.Phase != e.phase:
-		case p.entry.IsFalse(e.told): // by a pass that was cut short before it told anybody
+		case p.entry.IsFalse(e.told): // by a pass that was cut short before it notified anybody
 			return p.notifyEnd(ctx, e)
 		default:
 			if err := p.sendLogs(ctx); err != nil {
@@ -171,7 +171,7 @@ func (p *pass) gone(ctx context.Context) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// lostRace reports whether a write came too late.
+// lostRace reports whether a write was too late.
 func lostRace(err error) bool {
 	return errors.Is(err, loop.ErrChanged) || apierrors.IsNotFound(err) || apierrors.IsConflict(err)
 }
@@ -372,9 +372,9 @@ func (p *pass) complete(ctx context.Context) (Progress, error) {
 }
 
 // end is how an upgrade ends. Its phase is stored together with the condition
-// told, which is False; then the provider is notified, and then the condition is
-// True. So the provider hears of it at least once, and twice only after a crash
-// in between.
+// e.told, which is False; then the provider is notified, and then the condition is
+// True. So the provider hears of it at least once, and twice only after a crash in
+// between.
 type end struct {
 	phase  upgradeconfig.Phase
 	told   upgradeconfig.ConditionType
@@ -501,8 +501,7 @@ func (p *pass) emitStep(t upgradeconfig.ConditionType) {
 		upgradeconfig.EventData{Version: p.entry.Version, PrecedingVersion: p.entry.PrecedingVersion, Phase: p.entry.Phase, Condition: &c})
 }
 
-// differs reports whether there is more to tell of a condition than that it was
-// looked at again.
+// differs reports whether a condition changed in more than its times.
 func differs(c, old upgradeconfig.Condition) bool {
 	return old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message
 }

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// ErrNo makes a program exit with Failed without a message, where its output
-// has said already why the answer is no.
+// ErrNo makes a program exit with Failed without a message, because its output has
+// already said why the answer is no.
 var ErrNo = errors.New("the answer is no")
 
 // ErrUnknown makes a program exit with Unknown without a message, where its output

@@ -10,12 +10,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 )
 
-// maxProblems is how many problems of a recording are told.
+// maxProblems is how many problems of a recording are printed.
 const maxProblems = 10
 
-// OpenRecording opens a recording of a cluster: a directory or an archive. It tells
-// what of it cannot be used, in lines. whole names resources of a group that
-// are all there, besides those of a must-gather. Errors are those of reading it.
+// OpenRecording opens a recording of a cluster: a directory or an archive. It
+// writes to problems, in lines, which parts cannot be used. whole names resources
+// of a group that are all there, besides those of a must-gather. Errors are those
+// of reading it.
 func OpenRecording(ctx context.Context, path string, problems io.Writer, group string, whole ...string) (*dump.Recording, error) {
 	var o dump.Options
 	if len(whole) > 0 {

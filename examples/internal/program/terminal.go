@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is what the other end of an output can show. The zero value is that
-// of a file or a pipe.
+// Terminal is what the other end of an output can show. The zero value is for a
+// file or a pipe.
 type Terminal struct {
 	// Width in columns; zero: lines have any length.
 	Width int
@@ -21,9 +21,9 @@ type Terminal struct {
 	Escapes bool
 }
 
-// TerminalOf looks at an output and at the environment: on a terminal the width
-// is that of $COLUMNS, else its own, else 80, and escapes are welcome unless
-// $NO_COLOR is set or $TERM is dumb or empty.
+// TerminalOf looks at an output and at the environment: on a terminal the width is
+// $COLUMNS, else the terminal's own, else 80, and escapes are used unless $NO_COLOR
+// is set or $TERM is dumb or empty.
 func TerminalOf(w io.Writer) Terminal {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

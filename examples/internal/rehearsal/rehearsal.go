@@ -36,7 +36,7 @@ type Options struct {
 	Speed    float64                         // how many times faster than real time; 0: in virtual time
 	Start    time.Time
 	Verifier signature.Verifier
-	// Log is told what happens; nil: Updater and Nodes are, which may be nil too.
+	// Log receives the events; if nil, Updater and Nodes do, which may be nil too.
 	Log     *Log
 	Updater func(clusterapi.Event) // gets the events of the version operator
 	Nodes   func(clusterapi.Event) // and those of the machine-config controller

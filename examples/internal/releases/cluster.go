@@ -26,7 +26,7 @@ type Cluster struct {
 }
 
 // live describes a cluster that can be read: its feature set, its gates and its
-// ClusterVersion. What it does not tell is told.
+// ClusterVersion. What the cluster does not say is printed to problems.
 func (f *Flags) live(ctx context.Context, r clusterapi.Reader, problems io.Writer) (*Cluster, error) {
 	c := &Cluster{Reader: r, load: f.loadFilter(), platform: f.platform}
 	var err error
@@ -48,12 +48,12 @@ func (f *Flags) live(ctx context.Context, r clusterapi.Reader, problems io.Write
 	return c, nil
 }
 
-// Owner is the owner of what the cluster applies.
+// Owner is the owner of the objects that the cluster applies.
 func (c *Cluster) Owner() *metav1.OwnerReference {
 	return &metav1.OwnerReference{Name: c.version.Name, UID: c.version.UID}
 }
 
-// Filter decides what of a release that was loaded applies, after an update from
+// Filter decides which manifests of a loaded release apply after an update from
 // another, which may be nil.
 func (c *Cluster) Filter(from, to *manifest.Payload) manifest.Filter {
 	f := manifest.ClusterFilter(c.version, c.load.Gates, from, to)
@@ -102,17 +102,17 @@ func (c *Cluster) image(version string) string {
 	return ""
 }
 
-// Release reads the release that args name, or one that is built in, and reports
-// what of it the cluster applies in a pass. If that cannot be read, the program
+// Release reads the release that args name, or a built-in one, and reports which of
+// its manifests the cluster applies in a pass. If that cannot be read, the program
 // exits with Unknown.
 func (f *Flags) Release(ctx context.Context, args []string, problems io.Writer) (*manifest.Payload, manifest.Filter, error) {
 	_, p, filter, err := f.Releases(ctx, append([]string{""}, append(args, To)[0]), problems)
 	return p, filter, err
 }
 
-// Releases reads two releases that args name, or those that are built in, and
-// reports what of them the cluster applies in a pass. The first is nil if its name
-// is empty. If that cannot be read, the program exits with Unknown.
+// Releases reads two releases that args name, or the built-in ones, and reports
+// which of their manifests the cluster applies in a pass. The first is nil if its
+// name is empty. If that cannot be read, the program exits with Unknown.
 func (f *Flags) Releases(ctx context.Context, args []string, problems io.Writer) (from, to *manifest.Payload, filter manifest.Filter, err error) {
 	defer func() { err = program.Unread(err) }()
 	c, err := f.Cluster(ctx, problems)

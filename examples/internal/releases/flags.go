@@ -58,8 +58,8 @@ func (f *Flags) Declare(set *flag.FlagSet) {
 	set.Var(&f.overrides, "override", "object that is not managed: `KIND[.GROUP]/[NAMESPACE/]NAME`; may be repeated")
 }
 
-// Cluster describes the cluster: the recorded one, or that of the flags. Problems of
-// a recording are told.
+// Cluster describes the cluster: the recorded one, or the one that the flags
+// describe. It prints problems of a recording.
 func (f *Flags) Cluster(ctx context.Context, problems io.Writer) (*Cluster, error) {
 	if f.Dump == "" {
 		return f.described()

@@ -24,7 +24,7 @@ const repository = "quay.io/openshift-release-dev/ocp-release"
 // Release is a release whose contents are at hand.
 type Release struct {
 	Image    string // its pull spec; without a digest if that is not known
-	Verified bool   // the digest is that of what was read
+	Verified bool   // what was read has the digest
 	FS       fs.FS  // laid out as in its image
 }
 

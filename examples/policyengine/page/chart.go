@@ -102,7 +102,7 @@ type picture struct {
 	Width, Height int
 	Minors        []heading
 	Faint         string // one path of the updates that are neither the version's nor its neighbours'
-	Near          string // and of those of its neighbours
+	Near          string // and of its neighbours' updates
 	Hidden        int    // updates that are not drawn
 	Edges         []edge // of the version
 	Nodes         []box

@@ -41,7 +41,7 @@ type Options struct {
 	// Graph is the path of the graph that clusters ask for, for the links to it;
 	// empty: there are no links.
 	Graph string
-	// Now tells the age of the snapshot; nil means the real time.
+	// Now is the clock for the age of the snapshot; nil means the real time.
 	Now func() time.Time
 }
 

@@ -116,8 +116,8 @@ type detail struct {
 	update
 	Risks  []risk
 	Causes []graphdata.Cause
-	// Reason explains why the update is not to be had in one step, and Way is by
-	// which updates it is.
+	// Reason explains why the update is not available in one step, and Way is the
+	// updates that lead to it.
 	Reason string
 	Way    []update
 }

@@ -27,8 +27,8 @@ type Server struct {
 	failed  chan error // why a server ended by itself
 }
 
-// Start serves sites. The error is that of an address that cannot be had, or of a
-// certificate.
+// Start serves sites. The error is about an address that cannot be listened on, or
+// about a certificate.
 func Start(sites ...Site) (*Server, error) {
 	s := &Server{failed: make(chan error, len(sites))}
 	for _, site := range sites {
@@ -89,8 +89,8 @@ func (s *Server) Watch(ctx context.Context) (context.Context, context.CancelCaus
 	return ctx, stop
 }
 
-// Shutdown answers what has been asked, and ends the servers. The error is that of
-// the context, whose end it waits for at most.
+// Shutdown answers what has been asked, and ends the servers. It waits at most
+// until the context ends, and then returns the context's error.
 func (s *Server) Shutdown(ctx context.Context) (err error) {
 	defer s.close()
 	for _, server := range s.servers {

@@ -17,7 +17,7 @@ import (
 // OpenSignatures opens the signatures of mirrors as policyengine serves them: files
 // sha256/DIGEST/signature-N. Those of the directories among the places of releases
 // count, as oc adm release mirror and oc-mirror leave them there, and those of
-// Options.Signatures. The error is that of [signature.OpenStore].
+// Options.Signatures. The error is from [signature.OpenStore].
 func (o Options) OpenSignatures() (fs.FS, error) {
 	var stores stores
 	places := o.Signatures

@@ -88,7 +88,7 @@ func (s *Source) Last() Last {
 }
 
 // Load makes a graph, or returns the last one while no file has another size or time
-// than then. The error is that of a file, a [*graphdata.LoadError], or that of
+// than then. The error is about a file, a [*graphdata.LoadError], or from
 // [graphdata.Build].
 func (s *Source) Load(ctx context.Context) (*graphdata.Snapshot, error) {
 	s.mu.Lock()
@@ -163,7 +163,7 @@ func (s *Source) GraphData() (io.ReadSeeker, time.Time, error) {
 }
 
 // Build reads the releases and builds the graph of a tree with them. The error is
-// that of a file, or of [graphdata.Build].
+// about a file, or from [graphdata.Build].
 func (o Options) Build(ctx context.Context, fsys fs.FS, tree *graphdata.Tree) (*graphdata.Snapshot, []graphdata.Release, []graphdata.Problem, error) {
 	o.Arch = cmp.Or(o.Arch, "amd64")
 	sources, closeAll, err := o.sources(fsys)
@@ -185,8 +185,8 @@ func (o Options) Build(ctx context.Context, fsys fs.FS, tree *graphdata.Tree) (*
 	return snapshot, releases, append(problems, tree.Problems...), err
 }
 
-// OpenTree opens the tree: a directory, an archive, or the sample. The error is that
-// of the file, or of [graphdata.OpenArchive].
+// OpenTree opens the tree: a directory, an archive, or the sample. The error is
+// about the file, or from [graphdata.OpenArchive].
 func (o Options) OpenTree() (fs.FS, error) {
 	if o.Tree == "" {
 		return fs.Sub(sample, "sample")
@@ -210,7 +210,7 @@ func (o Options) OpenTree() (fs.FS, error) {
 	return fsys, nil
 }
 
-// fingerprint tells whether files have changed, by their names, sizes and times.
+// fingerprint shows whether files have changed, by their names, sizes and times.
 func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err error) {
 	hash := sha256.New()
 	places := append([]string{s.o.Tree}, s.o.Releases...)

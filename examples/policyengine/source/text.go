@@ -8,7 +8,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
-// WriteText writes what the snapshot holds, a channel a line. The error is that of w.
+// WriteText writes what the snapshot holds, a channel a line. The error is w's.
 func (l Last) WriteText(w io.Writer) error {
 	report := l.Snapshot.Report()
 	if _, err := fmt.Fprintf(w, "revision %s: %d releases; %d updates recommended, %d conditional, %d blocked\n",

@@ -27,7 +27,7 @@ type Progress struct {
 	levels     []*levelProgress
 	waits      map[string]string // on operators, by name
 	pools      map[string]rollout.EventData
-	nodes      map[string]string // phases of those under way, by name
+	nodes      map[string]string // phases of nodes under way, by name
 }
 
 // New returns the progress of an update to a version. say gets each line: how long
@@ -79,8 +79,8 @@ func recommendedText(d *clusterupdate.EventData, message string) string {
 	return fmt.Sprintf("recommended updates of %s: %s", d.Release.Version, strings.Join(versions, ", "))
 }
 
-// task takes an event of a pass. A pass that waits is followed by one that
-// starts at the beginning, so what counts is how far the furthest one came.
+// task takes an event of a pass. A pass that waits is followed by one that starts
+// at the beginning, so what counts is how far the furthest one got.
 func (p *Progress) task(e *clusterapi.Event) {
 	at, ok := e.Data.(*runlevel.Progress)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// String tells the changes, one a line: releases, risks, then updates, those that
+// String lists the changes, one a line: releases, risks, then updates, those that
 // change alike together. It is empty if absent. Of metadata it names the keys
 // alone, and not the channels'.
 func (c *Changes) String() string {
@@ -43,7 +43,8 @@ func (c *Changes) String() string {
 	return s.String()
 }
 
-// groups are items by what they have in common, in the order in which they came.
+// groups are items by what they have in common, in the order in which they were
+// added.
 type groups struct {
 	order []string
 	items map[string][]string

@@ -79,7 +79,7 @@ func newDiffer(a, b *graphdata.Snapshot) *differ {
 	return d
 }
 
-// riskText tells risks apart.
+// riskText distinguishes risks.
 func riskText(risks any) string {
 	text, err := json.Marshal(risks)
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *differ) node(at int) {
 }
 
 // stateOf leaves out the key by which Build notes what it removes: it has no effect, and
-// the updates tell what changes.
+// the updates show what changes.
 func stateOf(n *inside.Node) *NodeState {
 	metadata := n.Metadata
 	if _, noted := metadata[graph.MetadataPreviousRemoveRegex]; noted {

@@ -135,7 +135,7 @@ func RiskText(name, rules string) string {
 	return fmt.Sprintf(`{"name":%q,"url":"https://x.io/%s","message":"About %s.",%s}`, name, name, name, rules)
 }
 
-// Outline tells what is in Updates: versions, risk names, causes.
+// Outline lists what is in Updates: versions, risk names, causes.
 func Outline(u *graph.Updates) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:", u.Current.Version)

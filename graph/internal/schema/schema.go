@@ -105,8 +105,8 @@ func CutMessage(text string) string {
 	return bounded.Text(text, MaxMessage)
 }
 
-// JoinMessages joins the parts of a condition's message. Of those that are too long
-// together, it reports how many are left out.
+// JoinMessages joins the parts of a condition's message. If they are too long
+// together, it leaves some out and reports how many.
 func JoinMessages(parts []string, sep string) string {
 	size := 0
 	for _, part := range parts {

@@ -130,7 +130,7 @@ func (a *updater) run(ctx context.Context, n *corev1.Node, progress, verb string
 	return action.Step{Progress: restart + boot}, err
 }
 
-// unit starts the names of what is run detached.
+// unit is the prefix of the names of detached commands.
 const unit = "bootupctl-"
 
 // forget lets verbs be run again, another time.

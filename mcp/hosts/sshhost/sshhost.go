@@ -99,8 +99,8 @@ func address(n *corev1.Node) (string, error) {
 	return "", hosts.Permanent(fmt.Errorf("node %s has no address", n.Name))
 }
 
-// Run implements [hosts.Runner]. A host whose key is not accepted, and a
-// login that is refused, are permanent errors; no error tells a credential.
+// Run implements [hosts.Runner]. A host whose key is not accepted, and a login that
+// is refused, are permanent errors; no error contains a credential.
 func (h *Hosts) Run(ctx context.Context, n *corev1.Node, argv ...string) (string, error) {
 	line, err := h.line(argv)
 	if err != nil {

@@ -6,9 +6,10 @@
 // in another boot. It is never powered off. A plan ([hosts.PlanVSphereHardware]) cordons
 // each node before, drains it too if it is a compute node, and takes one after the other.
 //
-// What drives the machines is [Machines]. Package vsphere has one for vCenter. Without any, a person does it: the plan's
-// step waits for that with a text of what is to be done, and continues when the person
-// has confirmed it by [hosts.Confirm] and the node has been started again.
+// What drives the machines is [Machines]. Package vsphere has one for vCenter. Without any,
+// a person does it: the plan's step waits for that with a text that says what to do, and
+// continues when the person has confirmed it by [hosts.Confirm] and the node has been
+// started again.
 //
 // What is in the way, a guest without running tools or a host that is too old, is
 // found before anything is done to the machine.

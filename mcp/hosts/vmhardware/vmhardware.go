@@ -18,9 +18,9 @@ import (
 // Machines drives the virtual machines of nodes. Package vsphere has one for vCenter. It finds a machine by the node's
 // spec.providerID, and must be safe for concurrent use.
 //
-// An error is tried again, unless it is [hosts.Permanent]: a machine that
-// there is not, a login that is refused, a task that failed for good. An error
-// never tells a credential.
+// An error is tried again, unless it is [hosts.Permanent]: a machine that there is
+// not, a login that is refused, a task that failed for good. An error never
+// contains a credential.
 type Machines interface {
 	// State returns what is to be known of a node's machine.
 	State(ctx context.Context, n *corev1.Node) (State, error)
@@ -92,9 +92,9 @@ func New(o Options) (plan.Action, error) {
 // Name implements [action.Action].
 func (a *upgrader) Name() string { return name }
 
-// Needed implements [action.Checker]. It finds out what stands in the way
-// before anything is done to the node. Where a person does the work, it is always
-// needed: nothing tells.
+// Needed implements [action.Checker]. It finds out what stands in the way before
+// anything is done to the node. Where a person does the work, it is always needed:
+// nothing shows whether it is.
 func (a *upgrader) Needed(ctx context.Context, n *corev1.Node) (bool, error) {
 	if a.o.Machines == nil {
 		return true, nil

@@ -5,7 +5,7 @@
 // asks guests to shut down, and never powers a machine off. It logs in when it is
 // first used, and again when a session has ended; a login that is refused is not
 // tried again, since that would lock the account. vCenter's certificate is always
-// verified, and no error tells a credential.
+// verified, and no error contains a credential.
 //
 // [Machines.Schedule] leaves the upgrade to vCenter, at the machine's next restart.
 // [Machines.UpgradeTemplate] upgrades the template that new machines are made

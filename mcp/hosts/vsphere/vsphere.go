@@ -28,8 +28,8 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// URL is that of vCenter's API, as in "https://vcenter.example/sdk"; required,
-	// by https, and without a user and password.
+	// URL is the address of vCenter's API, such as "https://vcenter.example/sdk";
+	// required, by https, and without a user and password.
 	URL string
 	// Credentials returns the user and password for each login; required.
 	Credentials func(ctx context.Context) (*url.Userinfo, error)
@@ -66,7 +66,7 @@ func New(o Options) (*Machines, error) {
 	return &Machines{o: o, u: u}, nil
 }
 
-// Close logs out. Its error is that of vCenter. A call after it logs in again.
+// Close logs out. Its error is vCenter's. A call after it logs in again.
 func (m *Machines) Close(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -57,8 +57,8 @@ func layoutOf(labels map[string]string) (layout, error) {
 
 // readBundle reads the objects of the bundle of an operator out of the files of its image.
 // l is what labels say, which is compared with the annotations. most is how many files
-// there may be. size is that of the files, in bytes. The error is a [*limit.LimitError], or
-// reports which file is not as it has to be.
+// there may be. size is the total of the files, in bytes. The error is a
+// [*limit.LimitError], or reports which file is not as it has to be.
 func readBundle(fsys fs.FS, l layout, name string, most int) (all []*unstructured.Unstructured, size int64, err error) {
 	if err := checkAnnotations(fsys, l); err != nil {
 		return nil, 0, err
@@ -165,7 +165,8 @@ func clean(label string) string {
 	return dir
 }
 
-// checkOperator refuses objects whose only ClusterServiceVersion is not that of a name.
+// checkOperator refuses objects unless they contain exactly one ClusterServiceVersion,
+// with this name.
 func checkOperator(all []*unstructured.Unstructured, name string) error {
 	var found []string
 	for _, u := range all {

@@ -50,7 +50,7 @@ func NewImage(o ImageOptions) (*Catalog, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err
 	}
-	var pinned string // the pull spec of what was read last
+	var pinned string // the pull spec of the image read last
 	read := func(ctx context.Context, last *catalog.Catalog) (*catalog.Catalog, error) {
 		spec, err := o.Source.Resolve(ctx, o.Image)
 		if err == nil && (last == nil || spec != pinned) {

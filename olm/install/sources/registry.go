@@ -58,7 +58,7 @@ type RegistryOptions struct {
 type LimitError = limit.LimitError
 
 // Address returns where OLM finds the registry of a CatalogSource: the address in its spec,
-// the one that OLM has connected to, or else that of the Service which OLM makes.
+// the one that OLM has connected to, or else the address of the Service that OLM makes.
 func Address(c *olmapi.CatalogSource) string {
 	if c.Spec.Address != "" {
 		return c.Spec.Address
@@ -70,7 +70,7 @@ func Address(c *olmapi.CatalogSource) string {
 }
 
 // NewRegistry returns the catalog that a gRPC registry of OLM's serves. Nothing is asked
-// yet. The error names an option that is missing or negative, or an address that is none.
+// yet. The error names an option that is missing or negative, or an invalid address.
 //
 // Of a package that the registry lists bundles of, but does not find, nothing is
 // used: the bundles are among the problems of the catalog. Contents of bundles that have no
@@ -204,7 +204,7 @@ func (r *registry) packages(ctx context.Context, b *listing) error {
 // maxMessage bounds, in bytes, what errors say of a registry's answer.
 const maxMessage = 1 << 10
 
-// answer makes an error of what a registry answers.
+// answer turns a registry's answer into an error.
 func answer(err error) error {
 	s := status.Convert(err)
 	if s.Code() == codes.DeadlineExceeded {

@@ -35,10 +35,10 @@ type UnpackerOptions struct {
 
 // The reasons of the *install.UnpackErrors that an [Unpacker] returns.
 const (
-	// ReasonUnreadable is that of an image that cannot be read, or not in the time that
-	// the OperatorGroup allows.
+	// ReasonUnreadable: the image cannot be read, or not in the time that the
+	// OperatorGroup allows.
 	ReasonUnreadable = "ImageUnreadable"
-	// ReasonInvalid is that of an image that is not the operator's bundle.
+	// ReasonInvalid: the image is not the operator's bundle.
 	ReasonInvalid = "BundleInvalid"
 )
 

@@ -1,5 +1,5 @@
-// Package sat decides propositional formulas of the shape that choosing
-// operators has: requirements (who is chosen needs one of these), groups of
+// Package sat decides propositional formulas of the shape that choosing operators
+// has: requirements (a chosen operator needs one of several others), groups of
 // which at most one may be chosen, and a few plain clauses.
 //
 // It is a conflict-driven solver: it decides, propagates, learns a clause from

@@ -84,8 +84,8 @@ func (s *Solver) learn(c conflict) {
 	s.assign(s.derived[0], reason{clause: n})
 }
 
-// countLevels describes how many decisions the derived clause came from: the fewer,
-// the more often it will be of use.
+// countLevels returns how many decisions the derived clause follows from: the
+// fewer, the more often it will be useful.
 func (s *Solver) countLevels() int32 {
 	s.counted = s.counted[:0]
 	for _, l := range s.derived {
@@ -108,8 +108,8 @@ func (s *Solver) keep(c clause) int32 {
 	return int32(len(s.clauses) - 1)
 }
 
-// forget drops the half of the learnt clauses that came from most decisions, if
-// there are too many; those from two at most are kept. There must be no
+// forget drops the half of the learnt clauses that follow from most decisions, if
+// there are too many; clauses from at most two decisions are kept. There must be no
 // decision, so that no clause is the reason of anything.
 func (s *Solver) forget() {
 	if s.MaxLearnt == 0 {

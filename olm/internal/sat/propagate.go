@@ -5,7 +5,7 @@ package sat
 type conflict struct {
 	clause int32 // index, or excluded
 	a, b   Lit   // with excluded: the two true literals
-	guard  Lit   // with excluded: that of the group
+	guard  Lit   // with excluded: the group's guard
 }
 
 // propagate derives what follows from the trail.

@@ -142,7 +142,7 @@ type level struct {
 type reason struct {
 	clause  int32 // index, or one of the two below
 	because Lit   // with excluded: the true member of the group
-	guard   Lit   // with excluded: that of the group
+	guard   Lit   // with excluded: the group's guard
 }
 
 const (

@@ -25,8 +25,8 @@ var ErrChanged = errors.New("the UpgradeConfig was changed meanwhile")
 // UpgradeConfig meanwhile.
 const maxRestarts = 3
 
-// Passes makes the passes of one manager or controller, one at a time, and tells
-// its observer. It is safe for concurrent use.
+// Passes makes the passes of one manager or controller, one at a time, and reports
+// them to its observer. It is safe for concurrent use.
 type Passes struct {
 	slot      chan struct{} // holds a value while a pass is under way
 	running   atomic.Bool

@@ -22,9 +22,9 @@
 //	server.SetCluster(ocmtest.Cluster{ID: "1a2b", ExternalID: uuid, Policies: []ocmtest.Policy{{ID: "p-7", Version: "4.17.4", NextRun: "2031-02-04T03:00:00Z"}}})
 //	provider, err := ocm.New(cluster, ocm.Options{Base: ocmtest.Transport(server)})
 //
-// [Server.Fail] scripts failures: statuses, delays, answers that break off or
-// say something else, and those that are lost after the request had its effect.
-// [Server.Requests] and [Server.ServiceLogs] say what came.
+// [Server.Fail] scripts failures: statuses, delays, answers that break off or say
+// something else, and those that are lost after the request had its effect.
+// [Server.Requests] and [Server.ServiceLogs] return what it received.
 //
 // The wire format is the public API's, https://api.openshift.com. Policies do not
 // run by themselves here: the test changes their states. Plain data is safe for

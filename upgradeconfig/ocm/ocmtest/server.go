@@ -66,7 +66,7 @@ type Policy struct {
 	Extra map[string]any
 }
 
-// Request is a request that came. What authenticated it is not kept.
+// Request is a received request. Its credentials are not kept.
 type Request struct {
 	Method string
 	// Path without the query.
@@ -145,7 +145,7 @@ func (s *Server) Policy(clusterID, id string) (Policy, bool) {
 	return Policy{}, false
 }
 
-// Requests returns what came so far, in the order in which it was answered.
+// Requests returns the requests so far, in the order of their answers.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

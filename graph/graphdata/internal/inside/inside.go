@@ -19,7 +19,7 @@ type Graph struct {
 	// Index has the nodes of each channel, by architecture and name.
 	Index map[string]map[string][]int32
 	// Declared returns the predecessors that releases and metadata name, ascending,
-	// whatever becomes of these updates.
+	// whatever becomes of the updates.
 	Declared func(node int32) []int32
 	// Removed returns the places of metadata that remove an update.
 	Removed func(from, to int32) []string

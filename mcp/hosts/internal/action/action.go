@@ -57,8 +57,8 @@ func Confirmed(n *corev1.Node, action string) bool {
 }
 
 // Started reports whether a node is Ready and has been started since it had the
-// boot ID before, or else what is waited for. Where before is empty, as for
-// nodes that tell none, Ready is enough.
+// boot ID before, or else what is waited for. Where before is empty, as for nodes
+// that report none, Ready is enough.
 func Started(n *corev1.Node, before string) (started bool, waiting string) {
 	if before != "" && n.Status.NodeInfo.BootID == before {
 		return false, "the node to start anew"

@@ -3,7 +3,7 @@ package annotation
 
 import "github.com/clusterupdate/clusterupdate/clusterapi"
 
-// The beginnings of the names; that of the action follows.
+// Prefixes of the names; the name of the action follows.
 const (
 	// Progress is how far an action is.
 	Progress = clusterapi.AnnotationPrefix + "progress."

@@ -32,7 +32,7 @@ type Host struct {
 
 	// After calls f after a time; nil: at once.
 	After func(d time.Duration, f func())
-	// Changed is told when the host goes down or comes up.
+	// Changed is called when the host goes down or comes up.
 	Changed func(h *Host)
 	// Long is how long detached commands take, and Boot a restart.
 	Long, Boot time.Duration
