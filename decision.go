@@ -86,7 +86,7 @@ type object struct {
 
 	operators     reported        // nil: not looked at
 	lost          error           // why own is not known; nil: it is
-	notUnderstood field.ErrorList // what of the request is not
+	notUnderstood field.ErrorList // the parts of the request that are not
 }
 
 // settings are the options that decisions depend on.

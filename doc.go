@@ -104,8 +104,8 @@
 // # Limits
 //
 // What is read from outside is bounded by the packages that read it, and what preflights
-// found by package clusterversion. What of
-// it is written to the ClusterVersion is bounded here.
+// found by package clusterversion. This package bounds what it writes to the
+// ClusterVersion.
 //
 // docs/limits.md lists the limits of this package.
 //

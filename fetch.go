@@ -198,8 +198,8 @@ func (r *retriever) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersio
 	})
 }
 
-// logDropped tells of updates that the graph has and the cluster is not offered, if
-// that is the graph's fault: of the first few.
+// logDropped logs the first few updates that the graph has and the cluster is not
+// offered, if that is the graph's fault.
 func (r *retriever) logDropped(dropped []graph.Dropped) {
 	const most = 10
 	told := 0

@@ -160,7 +160,7 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 	}
 }
 
-// answered takes note of what a hook said.
+// answered records a hook's answer.
 func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, now time.Time, interval time.Duration) {
 	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
 		return // the entry is another meanwhile

@@ -171,7 +171,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// clusterVersionKey is that of the ClusterVersion, of which there is one.
+// clusterVersionKey is the key of the only ClusterVersion.
 var clusterVersionKey = types.NamespacedName{Name: "version"}
 
 // process is what the reconcilers of an [Updater] have in common: its options, and

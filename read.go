@@ -61,7 +61,8 @@ func (r *reader) holds(now time.Time) bool {
 // forget makes the next look read again.
 func (r *reader) forget() { r.last = nil }
 
-// version reads the ClusterVersion, and what of the cluster is at risk in an update.
+// version reads the ClusterVersion, and the parts of the cluster that an update puts
+// at risk.
 func (r *reader) version(ctx context.Context) (*object, error) {
 	api := r.process.o.API
 	shared, err := clusterapi.GetShared(ctx, api, versionKind, clusterVersionKey)

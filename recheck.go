@@ -85,7 +85,8 @@ func (l *loader) recheckJob(call *recheckCall, done func(preconditions.Decision,
 	}
 }
 
-// rechecked takes note of what the checks say now of what passes apply.
+// rechecked records the present result of the checks of the release that passes
+// apply.
 func (l *loader) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, interval time.Duration) {
 	if err == nil && !decision.Blocked {
 		l.loads.checks = recheck{of: id.of, passed: now}

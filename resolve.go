@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
-// origin describes how a release came to be wanted, and so how far it is trusted.
+// origin is why a release is wanted, and so how far it is trusted.
 type origin string
 
 const (

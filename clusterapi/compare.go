@@ -44,7 +44,7 @@ type SchemaChange struct {
 }
 
 // Compare returns the fields in which two states of an object differ, sorted by
-// path. Of what only one of them has, the topmost field is the change.
+// path. Where only one of them has a field, the topmost such field is the change.
 //
 // Values are compared by meaning: an absent one, null, {} and [] are the same,
 // and so are numbers, quantities and int-or-string of the same value. Elements

@@ -63,10 +63,10 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 	return ModifyWhole(ctx, api, key, o, func(t *T) ([]string, error) { return nil, f(t) })
 }
 
-// ModifyWhole is [Modify] for fields that are one value, such as
-// spec.desiredUpdate of ClusterVersion: f returns the paths of those that it has
-// set. They are written as f leaves them, and what T does not know of them goes.
-// The errors are those of Modify; a path that leads through a list is one too.
+// ModifyWhole is [Modify] for fields that are one value, such as spec.desiredUpdate
+// of ClusterVersion: f returns the paths of the fields that it has set. They are
+// written as f leaves them, without the parts that T does not know. The errors are
+// those of Modify; a path that leads through a list is one too.
 func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.NamespacedName, o ModifyOptions, f func(*T) (whole []string, err error)) (*T, error) {
 	gvk, err := KindOf[T]()
 	if err != nil {

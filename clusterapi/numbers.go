@@ -49,8 +49,8 @@ func (r *ranges) below(step string, v any) bool {
 	return ok
 }
 
-// typ is the type of what stands at the path, nil where the root's type does
-// not know it.
+// typ is the type of the value at the path, nil where the root's type does not know
+// it.
 func (r *ranges) typ() reflect.Type {
 	t := deref(r.root)
 	for _, step := range r.path {

@@ -345,7 +345,7 @@ type Cursor interface {
 	Close()
 }
 
-// Follower is optional: a cluster that has it tells of every change without a
+// Follower is optional: a cluster that has it reports every change without a
 // goroutine. The objects of a change are shared.
 type Follower interface {
 	// Follow returns a cursor that starts after the newest change.

@@ -10,8 +10,8 @@ import (
 )
 
 // Graph is an order of tasks. A node's tasks run one after another; a node may
-// start when all nodes that lead to it are done. The order of nodes in the
-// list is that of their making, not that of their execution.
+// start when all nodes that lead to it are done. The nodes are listed in the order
+// of their creation, not of their execution.
 //
 // A graph that nobody changes any more is safe for concurrent use.
 type Graph struct {
@@ -41,7 +41,7 @@ func UpdateGraph(tasks []*Task) *Graph { return newGraph(tasks, byNumberAndCompo
 // runlevels side by side, the manifests of each one after another.
 func FlatGraph(tasks []*Task) *Graph { return newGraph(tasks, flattenByNumberAndComponent) }
 
-// AttemptGraph returns the order of a reconciliation: that of [FlatGraph], but the
+// AttemptGraph returns the order of a reconciliation: as [FlatGraph], but the
 // components start in an order that depends on the attempt, so that one that fails
 // does not always block the same others. Attempts rotate the list, and every eighth
 // one shuffles it. The same attempt gives the same order; a negative one counts as

@@ -314,8 +314,8 @@ func countStep(n int) (parse.Node, error) {
 	return trees["steps"].Root.Nodes[0], nil
 }
 
-// functions are those of text/template that make texts, each within the bound
-// of what a template may make. The others make none.
+// functions are the functions of text/template that make texts, each within the
+// bound on a template's output. The others make none.
 func (e *execution) functions() template.FuncMap {
 	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
 		return func(args ...any) (string, error) {

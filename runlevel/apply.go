@@ -32,7 +32,7 @@ var (
 )
 
 // applier is the [Applier] that works on a cluster: it writes an object as its mode
-// says, then looks at what came back.
+// says, then looks at the server's answer.
 type applier struct {
 	api       API
 	mode      Mode

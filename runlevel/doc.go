@@ -72,8 +72,8 @@
 // had always applied it. Objects that a manifest only creates are not adopted, and of
 // ClusterOperators the spec is not.
 //
-// Then the object is judged as it came back. A Deployment must not be failing,
-// a Job must not have failed, a CustomResourceDefinition must be served; a
+// Then the object is judged as the server returned it. A Deployment must not be
+// failing, a Job must not have failed, a CustomResourceDefinition must be served; a
 // roll-out under way is good enough, for the ClusterOperator of the component
 // carries the real wait. While Initializing only ClusterOperators are judged.
 //

@@ -86,8 +86,8 @@ func noVersion(no, server string) *RefusedError {
 }
 
 // Submit decides about a request and carries it out, on condition that the
-// ClusterVersion stays as it was decided from; else it decides again. The answer
-// is that of the last decision, with the ClusterVersion as stored. The error is a
+// ClusterVersion stays as it was decided from; else it decides again. The answer is
+// the last decision's, with the ClusterVersion as stored. The error is a
 // [*RefusedError], and nothing was written, or one of reading or writing the
 // ClusterVersion, or of ctx. It can be called concurrently.
 func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, error) {

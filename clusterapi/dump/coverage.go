@@ -18,8 +18,8 @@ const (
 	gradeWhole = "whole" // all objects, perhaps there are none
 )
 
-// Coverage is what [Recording.Coverage] tells of a kind: grades, which are "none",
-// "some" (there may be more) or "whole". It is plain data.
+// Coverage is what [Recording.Coverage] returns for a kind: grades, which are
+// "none", "some" (there may be more) or "whole". It is plain data.
 type Coverage struct {
 	// Cluster is the grade of the kind in the whole cluster: in all namespaces,
 	// for a namespaced kind.

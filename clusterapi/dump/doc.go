@@ -66,9 +66,9 @@
 // A recording never has all of a cluster. So the three reasons for which an object
 // can be missing matter more here than anywhere else:
 //
-//   - NotFound (apierrors.IsNotFound): there was no such object. Only a kind that
-//     is whole is known so well: one with a list of all objects, of the namespace
-//     that is asked for at least.
+//   - NotFound (apierrors.IsNotFound): there was no such object. It is returned
+//     only for a kind that is whole: one with a list of all objects, at least of
+//     the namespace that is asked for.
 //   - [clusterapi.ErrNotCollected]: whether there was one is not known. A folder
 //     with some files proves nothing, since oc adm inspect collects what others
 //     refer to by name.

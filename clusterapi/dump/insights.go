@@ -171,7 +171,7 @@ func mayBeInsights(name string) bool {
 	return false
 }
 
-// insightsRoots returns the folders that are Insights archives, of these files.
+// insightsRoots returns the folders, among the files, that are Insights archives.
 func insightsRoots(files map[string]*file) []string {
 	var roots []string
 	for name := range files {

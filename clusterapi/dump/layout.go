@@ -41,7 +41,7 @@ type place struct {
 	root string
 	// group and resource are those of an object or list. The core group is "".
 	group, resource string
-	// namespace is that of the folder, empty outside of "namespaces".
+	// namespace is the folder's namespace, empty outside "namespaces".
 	namespace string
 
 	// Of an Insights archive: the kind and name of the object, and the gatherer that

@@ -45,8 +45,8 @@ type Options struct {
 	// MaxObjects is the largest number of objects; 0: 1,000,000.
 	MaxObjects int
 	// MaxBytes is the largest size of all files that are read, decompressed, in
-	// bytes; 0: 4 GiB. All that is in a compressed archive, what is not read of it
-	// too, may have this size and 64 times that of the archive.
+	// bytes; 0: 4 GiB. All contents of a compressed archive, including what is not
+	// read, may have this size and 64 times the archive's.
 	MaxBytes int64
 	// MaxProblems is how many problems are kept; 0: 10,000. One more reports how
 	// many others there were.

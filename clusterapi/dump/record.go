@@ -134,7 +134,7 @@ var (
 	proxyKind      = schema.GroupKind{Group: "config.openshift.io", Kind: "Proxy"}
 )
 
-// timeFormat is that of time.Time.String.
+// timeFormat is the format of time.Time.String.
 const timeFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
 
 func (r *recorder) run(ctx context.Context) error {

@@ -24,8 +24,8 @@ import (
 type witness struct {
 	lines *lines
 	moved time.Time
-	// states are hashes of all states that an object has had: to return to one is no
-	// movement.
+	// states are hashes of all states that an object has had: a return to one does
+	// not count as movement.
 	states map[string]map[uint64]bool
 	errors map[string]lasting // of reconcilers, by subject
 }

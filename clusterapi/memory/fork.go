@@ -70,7 +70,7 @@ type reading struct {
 	calledOff bool // the context of the caller that reads has ended
 }
 
-// Time returns the time of [Options].Clock or, without one, that of [Options].Base; zero
+// Time returns the time of [Options].Clock or, without one, of [Options].Base; zero
 // without both. See [clusterapi.TimeOf].
 func (c *Cluster) Time() time.Time {
 	if c.o.Clock != nil {
@@ -79,7 +79,7 @@ func (c *Cluster) Time() time.Time {
 	return clusterapi.TimeOf(c.o.Base)
 }
 
-// Firing returns the alerts of [Options].Base. The error is that of
+// Firing returns the alerts of [Options].Base. The error is from
 // [clusterapi.AlertsOf].
 func (c *Cluster) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 	return clusterapi.AlertsOf(ctx, c.o.Base)

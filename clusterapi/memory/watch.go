@@ -160,9 +160,9 @@ func (w *watcher) take() []change {
 	return queue
 }
 
-// merge leaves of each object's changes the last, with the type that leads
-// there from what the consumer has seen. An object that went and came again
-// keeps both changes, one that came and went none.
+// merge leaves of each object's changes the last, with the type that leads there
+// from what the consumer has seen. An object that was deleted and created again
+// keeps both changes, one that was created and deleted neither.
 func merge(queue []change) []change {
 	lastOf := make(map[types.NamespacedName]int, len(queue))
 	keep := make([]bool, len(queue))

@@ -128,8 +128,8 @@ func newController(c *core, r Reconciler, process string, life uint64) *controll
 	return x
 }
 
-// settle takes in what looks, jobs and watches came to, and reports whether that
-// was anything.
+// settle takes in the results of looks, jobs and watches, and reports whether there
+// were any.
 func (c *controller) settle() bool {
 	did := c.finish()
 	if c.serial && c.running > 0 {
@@ -296,7 +296,7 @@ func (e *entry) look(ctx context.Context, q Request) error {
 	return r.err
 }
 
-// came keeps the result of a look.
+// came stores the result of a look.
 func (c *controller) came(r result) {
 	c.mu.Lock()
 	c.results.add(r)
@@ -304,7 +304,7 @@ func (c *controller) came(r result) {
 	c.ping()
 }
 
-// finish takes in what looks came to.
+// finish takes in the results of looks.
 func (c *controller) finish() bool {
 	c.mu.Lock()
 	results := c.results.take()

@@ -35,8 +35,8 @@ type bucket struct {
 	lent    bool // a reader has the slice: the next change makes a copy
 }
 
-// Index returns an index by the keys that of returns for an object. It must be
-// made before the first object comes; of must not change its argument.
+// Index returns an index by the keys that the function of returns for an object. It
+// must be made before the first object is seen; of must not change its argument.
 func (c *Objects) Index(of func(*clusterapi.Object) []string) *Index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *Objects) show(key types.NamespacedName, old, state stored) {
 	}
 	known := c.known[key]
 	if state.object == nil && known.uid != old.uid && newer(known.version, old.version) {
-		return // one of the same name came after it
+		return // one of the same name followed it
 	}
 	c.set(key, known, state)
 }

@@ -127,8 +127,8 @@ func (s *settlement) recordedKubeVersion(ctx context.Context) string {
 	return kubeVersionOf(o.Name, o.Status.Versions)
 }
 
-// rendered returns the release that a pool's recorded config is of: that of Options if
-// none is known.
+// rendered returns the release that a pool's recorded config is of: the one in Options
+// if none is known.
 func (s *settlement) rendered(releases []Release) *release {
 	for _, p := range s.pool {
 		u := s.config[p.Spec.Configuration.Name]

@@ -21,8 +21,8 @@ import (
 )
 
 // daemons plays each node's machine-config daemon, kubelet and host. The daemon
-// talks with the controller by annotations; its order of steps is that of the
-// machine-config operator's daemon.
+// talks with the controller by annotations; it takes the same steps in the same
+// order as the machine-config operator's daemon.
 func (p *process) daemons() *behaviour {
 	runs := make(map[string]*daemonRun)
 	return &behaviour{

@@ -33,7 +33,7 @@ func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	}
 }
 
-// watchNotices wakes the behaviour for the parts that it is told of.
+// watchNotices wakes the behaviour for the parts that it is notified of.
 func (b *behaviour) watchNotices() reconcile.Watch {
 	return reconcile.Watch{GVK: kindConfigMap, Options: clusterapi.ListOptions{Namespace: noticeNamespace},
 		Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {

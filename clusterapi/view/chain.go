@@ -158,8 +158,8 @@ func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
 	return nil
 }
 
-// named are the words of what the version operator waits on, or fails for, which
-// operators are among.
+// named are the words of the version operator's messages about what it waits on or
+// fails for, among them the names of operators.
 func named(cv *configv1.ClusterVersion) map[string]bool {
 	names := map[string]bool{}
 	for _, t := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, "Failing"} {
@@ -186,8 +186,8 @@ func hasCondition(co *configv1.ClusterOperator, t configv1.ClusterStatusConditio
 	return c != nil && c.Status == status
 }
 
-// waitsForOperator is what is wrong with an operator, or what it does. That of
-// machines continues to the pools that it waits for.
+// waitsForOperator is what is wrong with an operator, or what it does. For the
+// machine-config operator it continues to the pools that it waits for.
 func waitsForOperator(o *Objects, ops operators, s *Status, co *configv1.ClusterOperator) []Chain {
 	link := operatorLink(o, ops, co)
 	if co.Name != machineConfigOperator {

@@ -14,7 +14,7 @@ import (
 // They are plain data.
 type RecommendText struct {
 	ShowOutdated bool // list all releases, not the newest two of each minor version
-	Quiet        bool // write nothing: the error alone tells of the target
+	Quiet        bool // write nothing: the error alone describes the target
 	Docs418      bool // as the documentation of 4.18 has it
 }
 

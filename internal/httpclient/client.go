@@ -37,8 +37,8 @@ type Options struct {
 
 	// Timeout bounds a whole exchange, redirects and body included; 0: 60 s.
 	Timeout time.Duration
-	// MaxBody is the largest body in bytes, after decompression; 0: 64 MiB. There is
-	// no way to switch it off.
+	// MaxBody is the largest body in bytes, after decompression; 0: 64 MiB. It
+	// cannot be switched off.
 	MaxBody int64
 	// MaxRedirects is how many redirects are followed; 0: 5. NoRedirects follows
 	// none.
@@ -120,7 +120,7 @@ type Response struct {
 	// Body is the whole body of a 2xx answer. Of another status it is what
 	// could be read of its first MaxErrorBody bytes.
 	Body []byte
-	// URL is where the answer came from, after redirects.
+	// URL is the address that answered, after redirects.
 	URL *url.URL
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Field returns a field of an object of a kind, as clusterapi.Compare writes it,
 // without credentials: its path, which an element of a list may bring some into,
-// and its value. A nil value is none, and stays.
+// and its value. A nil value has no credentials, and stays.
 func (r *Redactor) Field(group, kind, path string, value any) (string, any) {
 	shown, hidden, last := r.path(path)
 	top, _, _ := strings.Cut(path, ".")
@@ -42,7 +42,7 @@ func (r *Redactor) path(path string) (shown string, hidden bool, last string) {
 	for i, step := range steps {
 		inner, bracket := strings.CutPrefix(step, "[")
 		if name := Name(step); name != "" {
-			// What names the Secret, of a volume for instance, is none.
+			// The name of a Secret, in a volume for instance, is not a credential.
 			refers := i < len(steps)-1 && (name == "secret" || i == len(steps)-2 && isReference(Name(steps[i+1])))
 			hidden = hidden || hides(last, name) && !refers || named && name == "value"
 			last, named = name, false

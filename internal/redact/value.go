@@ -188,7 +188,8 @@ func (w walker) hidden(value any) any {
 }
 
 // SchemaField returns a field of a schema without credentials: its path, and its
-// value. That a property may hold one is none; its default and its example are.
+// value. That a property may hold a credential is not one itself; its default and
+// its example are.
 func (r *Redactor) SchemaField(path string, value any) (string, any) {
 	shown, credential := r.Path(path)
 	steps := Split(path)

@@ -193,8 +193,8 @@ func (d *Decoder) toColon() bool {
 	return true
 }
 
-// key reads a plain scalar on its line, if it is a key, up to its colon. If it
-// is none, pos stays. ok is false for what must be refused: also keys that are
+// key reads a plain scalar on its line, if it is a key, up to its colon. If it is
+// not a key, pos stays. ok is false for what must be refused: also keys that are
 // not strings.
 func (d *Decoder) key() (key string, isKey, ok bool) {
 	if !plainStart(d.s[d.pos], d.s[d.pos+1]) {

@@ -20,7 +20,7 @@ var (
 	operatorGroup  = schema.GroupKind{Group: "config.openshift.io", Kind: "ClusterOperator"}
 )
 
-// preview makes the result of what was noted.
+// preview makes the result from the notes.
 func (r *run) preview(ctx context.Context, tasks []*manifest.Task) (*Preview, error) {
 	p := &Preview{Mode: r.o.Mode, Time: r.o.Clock.Now()}
 	if r.o.Payload != nil {
@@ -72,7 +72,7 @@ type group struct {
 	ref       ref
 	manifests []*manifest.Manifest
 	tasks     []Task
-	verdicts  []manifest.Verdict // of those that loading has excluded; else the zero value
+	verdicts  []manifest.Verdict // for those that loading has excluded; else the zero value
 }
 
 // groups puts the manifests of each object together, in the order of the first.

@@ -20,7 +20,7 @@ func held(p *Preview, tasks []*manifest.Task) {
 		return
 	}
 	graph := manifest.UpdateGraph(tasks)
-	ends := make([]map[int]bool, len(graph.Nodes)) // indices of what is refused in and before a node
+	ends := make([]map[int]bool, len(graph.Nodes)) // indices of the refused objects in and before a node
 	for _, i := range inOrder(graph) {
 		node := &graph.Nodes[i]
 		now := make(map[int]bool)

@@ -57,14 +57,13 @@ type Options struct {
 	// Key makes the digits that stand for credentials: with one key, equal
 	// previews have equal texts. nil is a random one.
 	Key []byte
-	// Clock gives the times of what is created; nil means one that stands at the time
-	// of Reader ([clusterapi.TimeOf]), if it has one, else the real one.
+	// Clock gives the creation times of objects; nil means one that stands at the
+	// time of Reader ([clusterapi.TimeOf]), if it has one, else the real one.
 	Clock clock.WithTicker
 }
 
-// Server is an API server that carries out writes without storing anything, such
-// as that of clusterapi/kubernetes with its option DryRun. It is safe for
-// concurrent use.
+// Server is an API server that carries out writes without storing anything, such as
+// clusterapi/kubernetes with its option DryRun. It is safe for concurrent use.
 type Server interface {
 	clusterapi.Writer
 	// DryRun reports whether that is so. If it is not, Run refuses to start.
@@ -90,10 +89,10 @@ const (
 	Fail Action = "Fail"
 )
 
-// The others: Absent is a deletion of what does not exist, Keep writes nothing that is
-// new, Skip leaves an object that is only ever created, and exists, as it is. An
-// override of the ClusterVersion takes what is Unmanaged out of the update, and
-// Excluded is what does not belong on this cluster.
+// The others: Absent is a deletion of an object that does not exist, Keep writes
+// nothing that is new, Skip leaves an object that is only ever created, and exists, as
+// it is. An override of the ClusterVersion takes what is Unmanaged out of the update,
+// and Excluded is what does not belong on this cluster.
 const (
 	absent    Action = "Absent"
 	keep      Action = "Keep"
@@ -110,7 +109,7 @@ type Task struct {
 	// Index is the task's place among all tasks, from 1; 0 for a manifest that
 	// was excluded before there were tasks.
 	Index int `json:"index,omitempty"`
-	// Level and Component are told by the file name; empty if it tells none.
+	// Level and Component follow from the file name, and are empty if it has none.
 	Level     string `json:"level,omitempty"`
 	Component string `json:"component,omitempty"`
 }
@@ -141,7 +140,7 @@ type Change struct {
 	// target's does not, and that stay all the same: they are not ours to remove,
 	// or a merge only ever adds to them.
 	Stale []StaleField `json:"stale,omitempty"`
-	// OperatorRemoves are the paths of those Stale fields that stay with
+	// OperatorRemoves are the paths of the Stale fields that stay with
 	// [runlevel.ApplyServerSide] alone: the cluster-version operator would remove them.
 	OperatorRemoves []string `json:"operatorRemoves,omitempty"`
 	// Drift are fields that somebody else has changed and that the update
@@ -156,8 +155,8 @@ type Change struct {
 	// Dependents count what is deleted with the object.
 	Dependents []Dependents `json:"dependents,omitempty"`
 	// HeldBy are the refused changes that this one stands behind in the order of an
-	// update: it does not happen while one of them is refused. Nil for what changes
-	// nothing, and if there are none.
+	// update: it does not happen while one of them is refused. Nil for an object
+	// that does not change, and if there are none.
 	HeldBy []Object `json:"heldBy,omitempty"`
 	// Server is what [Options].Server answers that the preview did not; nil where
 	// both agree, or it was not asked.

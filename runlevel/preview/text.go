@@ -37,7 +37,7 @@ func (o TextOptions) shows(c *Change) bool {
 var signs = map[Action]string{Create: "+", Update: "~", Delete: "-", Fail: "!", Unknown: "?"}
 
 // Text writes the preview for people: what changes by runlevel, a block for each
-// object, and counts. The error is that of w.
+// object, and counts. The error is w's.
 //
 //   - created   ~ updated   - deleted   ! refused   ? not known
 func (p *Preview) Text(w io.Writer, o TextOptions) error {
@@ -76,7 +76,7 @@ func (p *Preview) Text(w io.Writer, o TextOptions) error {
 	return t.Flush()
 }
 
-// counts words the counts of what is shown.
+// counts words the counts of the objects shown.
 func (p *Preview) counts(o TextOptions) string {
 	n := make(map[Action]int)
 	for i := range p.Changes {

@@ -12,7 +12,7 @@
 // # Which client
 //
 // The client must read from the API server. One that reads from a cache, as a
-// manager's does if it is told to cache unstructured objects, does not see at once
+// manager's does if it is set to cache unstructured objects, does not see at once
 // what it has written: updates would be decided from old objects. Use client.New or
 // client.NewWithWatch, or the manager's GetClient with
 // client.CacheOptions.Unstructured false, which is the default.

@@ -21,7 +21,7 @@ import (
 var Secrets = rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9+/_~-]{12,30}[A-Za-z0-9]`)
 
 // Objects returns objects of several kinds with the secret wherever people put
-// such. number is part of what is not secret, so that objects of two numbers
+// secrets. number becomes part of the rest, so that objects with different numbers
 // differ elsewhere, too.
 func Objects(tb testing.TB, secret string, number int) []*unstructured.Unstructured {
 	tb.Helper()

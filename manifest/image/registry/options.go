@@ -87,8 +87,8 @@ func OpenSource(place string, o Options, l sigstore.Limits) (sigstore.Source, er
 	return sigstore.FromStore(s, repository, l)
 }
 
-// NewStore returns the store that [New] reads from. A mirror that is no repository, and
-// a negative option, are errors.
+// NewStore returns the store that [New] reads from. It returns an error for a mirror
+// that is not a repository, and for a negative option.
 func NewStore(o Options) (*Store, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err

@@ -227,7 +227,7 @@ func (w *watcher) change(t watch.EventType, u *unstructured.Unstructured, size i
 	var err error
 	switch {
 	case t == watch.Deleted && !ok:
-		// It came and went while the list was made.
+		// It was created and deleted while the list was made.
 	case t == watch.Deleted:
 		err = w.tell(clusterapi.Deleted, u, 0)
 	case t != watch.Added && t != watch.Modified:

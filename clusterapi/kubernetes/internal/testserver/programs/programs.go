@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Programs are the paths of what a test server runs.
+// Programs are the paths of the programs that a test server runs.
 type Programs struct{ APIServer, Etcd string }
 
 // source is the package beside whose folder the programs' modules are.
