@@ -156,7 +156,7 @@ func (w *work) pause() string {
 	return fmt.Sprintf("attempt %d failed: %v", w.failures, w.passErr)
 }
 
-// passReport is what a worker tells about itself: the state of a pass, seen from
+// passReport is what a worker reports about itself: the state of a pass, seen from
 // outside.
 type passReport struct {
 	// Failure is the trouble of the last pass, nil if absent.

@@ -141,9 +141,9 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 	return s
 }
 
-// Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion,
-// drops what is known of another state of it, decides, writes the status on
-// condition that nobody else has meanwhile, and then does what was decided.
+// Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion, drops
+// what is known of another state of it, decides, writes the status unless somebody
+// else has since, and then does what was decided.
 func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	res, err := r.decide(ctx, q)
 	if err != nil {

@@ -126,8 +126,8 @@ func newRetriever(p *process, deletions func() []string) *retriever {
 	return r
 }
 
-// retrievalID tells retrievals apart. What one found out may come too late to be of
-// use: the same may have to be asked again.
+// retrievalID distinguishes retrievals. What one found out may come too late to be
+// of use: the same may have to be asked again.
 type retrievalID struct {
 	before   int // retrievals that have ended
 	question string

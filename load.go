@@ -229,7 +229,7 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 	return min(15*time.Second<<min(n-1, 10), interval)
 }
 
-// loadID tells loads apart. One is under way at a time, and the result of those
+// loadID distinguishes loads. One is under way at a time, and the result of those
 // before may have been dropped: the same target may have to be loaded again.
 type loadID struct {
 	before int // loads that have ended

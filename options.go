@@ -112,7 +112,7 @@ type Options struct {
 	// ApplyAlways makes every pass over a cluster that is as wanted apply every
 	// object, as the cluster-version operator does. By default, where the cluster can
 	// be watched, Run makes no call for an object that a watch shows to be as it was
-	// applied, and tells what has drifted (see [Updater.Drifts]).
+	// applied, and reports what has drifted (see [Updater.Drifts]).
 	ApplyAlways bool
 	// ApplyMode is how manifests are applied; empty means
 	// [runlevel.ApplyServerSide]. [runlevel.ApplyMerge] is for clusters that must

@@ -59,7 +59,7 @@ type preflightCall struct {
 	request loadRequest
 }
 
-// preflightID tells runs apart.
+// preflightID distinguishes runs.
 type preflightID struct {
 	key   preflightKey
 	ended time.Time // the run before

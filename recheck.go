@@ -34,7 +34,7 @@ type recheckCall struct {
 	request loadRequest
 }
 
-// recheckID tells runs apart.
+// recheckID distinguishes runs.
 type recheckID struct {
 	of       *loaded
 	failures int

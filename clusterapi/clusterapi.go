@@ -84,9 +84,9 @@ type Writer interface {
 
 // Evictor asks a pod to leave its node. It is safe for concurrent use.
 type Evictor interface {
-	// Evict honours PodDisruptionBudgets. An error that
-	// apierrors.IsTooManyRequests recognises means "not now, try again"; a
-	// backend that deletes the pod all the same breaks workloads.
+	// Evict honours PodDisruptionBudgets. An error that apierrors.IsTooManyRequests
+	// recognises means "not now, try again"; a backend that deletes the pod anyway
+	// breaks workloads.
 	Evict(ctx context.Context, pod types.NamespacedName, opts EvictOptions) error
 }
 

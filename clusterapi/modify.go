@@ -41,11 +41,11 @@ type ModifyOptions struct {
 // DefaultRetries is the number of retries of [Modify].
 const DefaultRetries = 5
 
-// Modify changes an existing object: the one way to do so. It reads the
-// object, calls f with a typed copy, and writes the differences that f made,
-// on condition that nobody else wrote meanwhile. After a conflict it starts
-// again after a short random delay, and calls f again with what is stored then,
-// so f must be a function of its argument.
+// Modify changes an existing object: the one way to do so. It reads the object,
+// calls f with a typed copy, and writes the differences that f made, provided that
+// nobody else wrote in the meantime. After a conflict it starts again after a short
+// random delay, and calls f again with what is stored then, so f must be a function
+// of its argument.
 //
 // Only differences are laid onto the object as read, so fields that T does not
 // have survive, in elements of lists too. Elements are recognised by the

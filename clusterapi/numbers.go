@@ -15,7 +15,7 @@ type ranges struct {
 	path []string
 }
 
-// fit tells whether all numbers below v are in range.
+// fit reports whether all numbers below v are in range.
 func (r *ranges) fit(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -179,10 +179,10 @@ func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructur
 // rules and errors are those of Get and List. It is safe for concurrent use.
 //
 // A type that is made to be embedded has a method Shares(Reader) bool, which
-// reports whether its argument is the value itself. In a wrapper that embeds it
-// the answer is no, and the wrapper's Get and List are called, which it may have
+// reports whether its argument is the value itself. In a wrapper that embeds it the
+// answer is no, and the wrapper's Get and List are called, which it may have
 // overridden. One that has not, or that has a GetShared and ListShared of its own,
-// says yes by a Shares of its own.
+// says yes by its own Shares.
 type Shared interface {
 	GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error)
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)

@@ -209,7 +209,7 @@ func (n *node) finish(t *manifest.Task, err error, stay bool) (over bool, _ erro
 	return false, nil
 }
 
-// stall tells what a task waits for in a pass that stays, when that is new, and
+// stall reports what a task waits for in a pass that stays, when that is new, and
 // gives the task its attempts again.
 func (n *node) stall(t *manifest.Task, te *TaskError) {
 	if text := te.Error(); text != n.reported {

@@ -86,7 +86,7 @@ var (
 	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
 )
 
-// suite is what the sub-tests share. Each uses object names of its own.
+// suite is what the sub-tests share. Each uses its own object names.
 type suite struct {
 	ctx context.Context
 	api clusterapi.ClusterAPI

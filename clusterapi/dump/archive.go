@@ -95,8 +95,8 @@ func (c *collection) cut(err error) {
 	c.incomplete["."] = true
 }
 
-// maxRatio is how many times its size an archive may have decompressed, and
-// MaxBytes besides. For logs the ratio is below 30.
+// maxRatio is how many times its size, on top of MaxBytes, an archive may have
+// decompressed. For logs the ratio is below 30.
 const maxRatio = 64
 
 // inflated reads what is in a compressed archive. What is passed over has to be
@@ -207,7 +207,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 			return a.tooMany()
 		}
 	} else if a.held == a.c.o.MaxFiles {
-		a.dropped++ // settle tells whether it counts
+		a.dropped++ // settle reports whether it counts
 		return nil
 	} else {
 		a.held++

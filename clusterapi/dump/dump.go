@@ -75,13 +75,12 @@ func openFile(ctx context.Context, name string, o Options) (*Recording, error) {
 	return OpenArchive(ctx, f, o)
 }
 
-// OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by
-// their content. It reads the stream once, to its end, and keeps what Open would
-// read of the files in it. Of an archive that is cut off it has what comes before
-// the cut. What it passes over, such as logs, has to be decompressed: an archive
-// that has more than MaxBytes and 64 times its compressed size is refused, and so is
-// another format, such as .zip or .tar.xz. Other errors are those of Open; those of the
-// stream are problems.
+// OpenArchive is [Open] for a .tar or .tar.gz stream, which it recognises by its
+// content. It reads the stream once, to its end, and keeps what Open would read of the
+// files in it. Of an archive that is cut off it has what comes before the cut. What it
+// passes over, such as logs, has to be decompressed: an archive that has more than
+// MaxBytes and 64 times its compressed size is refused, and so is another format, such
+// as .zip or .tar.xz. Other errors are those of Open; those of the stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }

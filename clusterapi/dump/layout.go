@@ -31,7 +31,7 @@ const (
 	rolePending        // perhaps a file of an Insights archive
 )
 
-// holdsObjects tells apart what is decoded from what is kept as it is.
+// holdsObjects distinguishes what is decoded from what is kept as it is.
 func (r role) holdsObjects() bool { return r >= roleHeap && r <= roleInsights }
 
 // place is where a file stands: what its path says, not what is in it.

@@ -182,7 +182,7 @@ func (r *Recording) lookup(gk schema.GroupKind) *kind {
 	return k
 }
 
-// Coverage tells how much of a kind the recording has. The version does not
+// Coverage reports how much of a kind the recording has. The version does not
 // matter, since an object is the same in all of them.
 func (r *Recording) Coverage(gvk schema.GroupVersionKind) Coverage {
 	k := r.lookup(gvk.GroupKind())

@@ -40,7 +40,7 @@ func newWitness(l *lines, now time.Time) *witness {
 	return &witness{lines: l, moved: now, states: make(map[string]map[uint64]bool), errors: make(map[string]lasting)}
 }
 
-// process is the witness as a process of its own.
+// process is the witness as a separate process.
 func (w *witness) process() reconcile.Process {
 	made := func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{w} }
 	return reconcile.Process{Name: "forecast", New: made}

@@ -203,7 +203,7 @@ func (c *Cluster) carryOut(ctx context.Context, r *reading, gvk schema.GroupVers
 		delete(c.fork.reading, gvk.GroupKind())
 		close(r.done)
 	}()
-	if c.hasRead(gvk) { // by a caller that ended meanwhile
+	if c.hasRead(gvk) { // by a caller that has ended since
 		return nil
 	}
 	r.err = c.readKind(ctx, gvk)
@@ -287,7 +287,7 @@ func (c *Cluster) listBase(ctx context.Context, gvk schema.GroupVersionKind) ([]
 	return out, err
 }
 
-// definedHere tells whether the base had no objects of a kind because its
+// definedHere reports whether the base had no objects of a kind because its
 // definition is the fork's own.
 func (c *Cluster) definedHere(gk schema.GroupKind) bool {
 	c.mu.RLock()
@@ -434,8 +434,8 @@ func (f *fork) ends(r ref, e *entry) {
 	}
 }
 
-// mayOwn tells whether an object may have another owner than the given one, of
-// a kind that has not been read.
+// mayOwn reports whether an object may have another owner than the given one, of a
+// kind that has not been read.
 func (f *fork) mayOwn(obj *unstructured.Unstructured, other types.UID) bool {
 	if f == nil {
 		return false
@@ -471,7 +471,7 @@ func (c *Cluster) unknownIn(gk schema.GroupKind, namespace string) error {
 	return known.partial
 }
 
-// serves tells whether the base serves a kind. The lock is held.
+// serves reports whether the base serves a kind. The lock is held.
 func (f *fork) serves(gk schema.GroupKind) bool {
 	return f != nil && f.served[gk] && !f.ended[gk]
 }

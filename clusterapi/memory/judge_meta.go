@@ -51,7 +51,7 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 }
 
 // plainAnnotations reports whether annotations are certainly good: their keys are
-// such that one look tells, and they are far from too long.
+// of a form that one look decides, and they are far from too long.
 func plainAnnotations(v any) bool {
 	m, ok := v.(map[string]any)
 	size := 0

@@ -122,13 +122,13 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crds[gvk.GroupKind()] == def { // else it changed meanwhile
+	if c.crds[gvk.GroupKind()] == def { // else it has changed since
 		c.kinds[gvk] = k
 	}
 	return k, nil
 }
 
-// stores tells whether an object is stored in just this version: one that was
+// stores reports whether an object is stored in just this version: one that was
 // loaded. The lock is held.
 func (c *Cluster) stores(gvk schema.GroupVersionKind) bool {
 	found := false

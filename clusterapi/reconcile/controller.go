@@ -409,7 +409,7 @@ func (c *controller) resume(e *entry) {
 	c.plan(e, now, now)
 }
 
-// release ends a look, and plans the one that was asked for meanwhile.
+// release ends a look, and plans the one that was asked for in the meantime.
 func (c *controller) release(e *entry) {
 	e.running = false
 	if !e.due.IsZero() {

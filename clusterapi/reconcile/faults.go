@@ -88,7 +88,7 @@ type faults struct {
 	tell  func(name string)
 }
 
-// call is what the faults of a call are drawn from, besides its number.
+// call is what the faults of a call are drawn from, in addition to its number.
 type call struct {
 	process, verb, kind string
 	key                 types.NamespacedName

@@ -50,8 +50,8 @@ type source struct {
 	listed  bool    // once
 	listing bool    // a list is under way
 	empty   bool    // nothing was known when it began
-	// seen are the objects of the list under way, written those that this
-	// process wrote meanwhile.
+	// seen are the objects of the list under way, written those that this process
+	// wrote in the meantime.
 	seen, written map[types.NamespacedName]bool
 	synced        time.Time // when the last list was complete
 	failing       failing
@@ -86,7 +86,7 @@ type subscriber struct {
 	view    *view
 }
 
-// watchID tells which watches are the same.
+// watchID is equal for watches that are the same.
 type watchID struct {
 	gvk                         schema.GroupVersionKind
 	namespace, labels, nodeName string

@@ -21,7 +21,7 @@ import (
 )
 
 // Assumed lists what a fork lacked and [New] made up or changed, so that its behaviours
-// have nothing to do before something happens; nil for a cluster that is no fork.
+// have nothing to do before something happens; nil for a cluster that is not a fork.
 func (c *Cluster) Assumed() []string { return slices.Clone(c.assumed) }
 
 // settle brings a fork to rest: what its controllers would write at once, they find.

@@ -27,7 +27,7 @@ var unmet = reconcile.Key{Kind: "pending"}
 
 // installations plays what OLM does with a ClusterServiceVersion that somebody
 // created: once the definitions that it owns and requires are there it is
-// installed; the one that it replaces is Replacing meanwhile, and deleted
+// installed; the one that it replaces is Replacing in the meantime, and deleted
 // afterwards. Nothing that it installs is made, neither Deployments nor roles. When
 // a phase began is in the status, so that waits outlive a restart.
 func (p *process) installations() *behaviour {

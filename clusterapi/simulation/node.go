@@ -158,7 +158,7 @@ func (d *daemon) decide() (*nodeStep, error) {
 	case disk != current && disk == desired:
 		d.finish(step, disk)
 	case disk != current:
-		return step, d.update(step, disk, desired) // retargeted meanwhile: on without uncordoning
+		return step, d.update(step, disk, desired) // retargeted in the meantime: on without uncordoning
 	case desired != current || d.run.config != "" || d.inFlight() != "":
 		return step, d.update(step, current, desired)
 	case d.fault.is(FaultNodeDegraded):

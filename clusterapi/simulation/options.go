@@ -194,7 +194,7 @@ type Timing struct {
 	Job time.Duration
 	// PodStart is from a pod's placement, or its node's return, to Ready; 10 s.
 	PodStart time.Duration
-	// PodStop is how long a pod takes to end when told to, unless its grace
+	// PodStop is how long a pod takes to end when it is deleted, unless its grace
 	// period is shorter; 5 s.
 	PodStop time.Duration
 	// Render is from a change to the rendered machine config; 5 s.

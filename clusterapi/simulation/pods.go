@@ -117,8 +117,8 @@ func (k *kubelet) stopTime(p *corev1.Pod) time.Duration {
 	return d
 }
 
-// end is the kubelet's last word about a pod that was deleted. A finalizer
-// keeps the object all the same.
+// end is the kubelet's last word about a pod that was deleted. A finalizer keeps
+// the object nevertheless.
 func (k *kubelet) end(ctx context.Context, p *corev1.Pod) error {
 	// No verb of the API does this, so that the driver does not see the call:
 	// it sees this one.

@@ -39,7 +39,7 @@ type Link struct {
 	Since   *time.Time `json:"since,omitempty"`
 }
 
-// findWaits tells what an update waits on: a request that was not accepted, then
+// findWaits returns what an update waits on: a request that was not accepted, then
 // the operators and workloads of the first runlevel that is not done, else nodes,
 // else what the ClusterVersion says itself.
 func findWaits(o *Objects, ops operators, s *Status) []Chain {

@@ -187,8 +187,8 @@ func (g *ReleaseGroup) writeAll(w *text.Writer, clean string) {
 const shownReleases = 2
 
 // writeNewest shows the newest releases: a row for one without issues, a paragraph
-// for one with issues. The first row has a header; a second one is a table of its
-// own, without.
+// for one with issues. The first row has a header; a second one is a separate
+// table, without one.
 func (g *ReleaseGroup) writeNewest(w *text.Writer, clean string) {
 	needsHeader, afterParagraph := true, false
 	for i := range g.Releases {

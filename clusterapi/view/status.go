@@ -337,7 +337,7 @@ func (s *Status) timeless() Status {
 		t.ControlPlane = &c
 	}
 	t.Health = slices.Clone(t.Health)
-	for i := range t.Health { // what is so now has no time of its own
+	for i := range t.Health { // what is true now has no time
 		if since := t.Health[i].Since; since != nil && since.Equal(s.Now) {
 			t.Health[i].Since = nil
 		}

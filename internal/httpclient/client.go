@@ -81,7 +81,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// NewTransport returns the transport that a client has of its own: TLS 1.2 or
+// NewTransport returns the transport that a client has by default: TLS 1.2 or
 // better, and no proxy from the environment.
 func NewTransport(proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool) *http.Transport {
 	return &http.Transport{

@@ -120,7 +120,7 @@ func (w walker) under(parent, key string, in map[string]any, v any) any {
 	return w.hidden(v)
 }
 
-// refers reports what stands under a credential's key and only tells where it is:
+// refers reports what stands under a credential's key and only says where it is:
 // the Secret of a volume, or a reference.
 func refers(key string, v any) bool {
 	m, ok := v.(map[string]any)

@@ -40,7 +40,7 @@ func Merge(existing, required *unstructured.Unstructured) (merged *unstructured.
 	return merged, changed, nil
 }
 
-// HasRule reports whether objects of a kind are merged by a rule of its own.
+// HasRule reports whether objects of a kind are merged by their own rule.
 func HasRule(kind schema.GroupVersionKind) bool {
 	_, ok := rules[kind]
 	return ok

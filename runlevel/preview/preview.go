@@ -26,13 +26,13 @@ type Options struct {
 	// Reader is the cluster: a live one, a recording, one in memory. It is
 	// required, and nothing is ever written to it.
 	Reader clusterapi.Reader
-	// Payload is the release of the tasks. It tells what is excluded, and which
+	// Payload is the release of the tasks. It shows what is excluded, and which
 	// images there are; nil leaves both out.
 	Payload *manifest.Payload
 	// Running is the release that the cluster runs, loaded with the same filter.
-	// With it the preview tells what the release changes from what somebody else
-	// has, which fields and objects stay behind, and which images change. nil
-	// leaves these out.
+	// With it the preview distinguishes what the release changes from what somebody
+	// else has changed, which fields and objects stay behind, and which images
+	// change. nil leaves these out.
 	Running *manifest.Payload
 	// Filter holds gates, capabilities and overrides of the cluster, as in
 	// [runlevel.Options].
@@ -48,7 +48,7 @@ type Options struct {
 	// [runlevel.Options].
 	Adopt []string
 	// Server is asked too, if it is set: every write of the preview is sent to it,
-	// and [Change].Server tells where its answer is another. It must say that it
+	// and [Change].Server shows where its answer differs. It must say that it
 	// changes nothing.
 	Server Server
 	// Descriptions shows changes of descriptions in schemas of
@@ -82,7 +82,7 @@ const (
 	Update Action = "Update"
 	// Delete asks for one to be gone.
 	Delete Action = "Delete"
-	// Unknown is an object that is created or changed: which one cannot be told,
+	// Unknown is an object that is created or changed: which of the two is unknown,
 	// since it was not collected.
 	Unknown Action = "Unknown"
 	// Fail is one that the API server would refuse.
@@ -136,9 +136,9 @@ type Change struct {
 	// have any more although objects may be stored in them. An API server refuses
 	// that.
 	Dropped []string `json:"dropped,omitempty"`
-	// Stale are fields that the running release's manifest names and the
-	// target's does not, and that stay all the same: they are not ours to remove,
-	// or a merge only ever adds to them.
+	// Stale are fields that the running release's manifest names and the target's
+	// does not, and that still stay: they are not ours to remove, or a merge only
+	// ever adds to them.
 	Stale []StaleField `json:"stale,omitempty"`
 	// OperatorRemoves are the paths of the Stale fields that stay with
 	// [runlevel.ApplyServerSide] alone: the cluster-version operator would remove them.

@@ -39,7 +39,7 @@ type note struct {
 	gvk     schema.GroupVersionKind
 	key     types.NamespacedName
 	old     *clusterapi.Object // before the first task about it; nil if absent
-	unknown error              // whether there was one cannot be told
+	unknown error              // whether there was one is unknown
 	fault   error              // of a task
 	refused int                // the index of that task
 	deletes []Dependents       // what went with it

@@ -24,7 +24,7 @@ type objectKey struct {
 
 var sideNames = [2]string{"a", "b"}
 
-// run is one pass of a sequence over both backends, with names of its own.
+// run is one pass of a sequence over both backends, with its own names.
 type run struct {
 	d     *differential
 	id    string
@@ -313,7 +313,7 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 	return probe.Release(r.ctx, side.api, s.kind.gvk, key.NamespacedName, isCollectors)
 }
 
-// isCollectors tells whether a finalizer is the garbage collector's to remove.
+// isCollectors reports whether a finalizer is the garbage collector's to remove.
 func isCollectors(finalizer string) bool {
 	return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
 }

@@ -138,7 +138,7 @@ func (d *differential) sequence(i int) []step {
 
 type generator struct{ *rand.Rand }
 
-// oneIn tells true once in n times.
+// oneIn returns true once in n times.
 func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
 
 // oneOf draws one of some values.

@@ -1,6 +1,6 @@
 // Package runtimeclient is a [clusterapi.ClusterAPI] over the client of
 // sigs.k8s.io/controller-runtime: for programs that have one already, such as
-// operators. It is a module of its own, so that others need not have
+// operators. It is a separate module, so that others need not have
 // controller-runtime.
 //
 //	c, err := client.NewWithWatch(config, client.Options{})

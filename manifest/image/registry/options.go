@@ -55,9 +55,8 @@ type Options struct {
 	// PrivateRedirects allows redirects to private addresses, for registries that
 	// keep blobs on a local network.
 	PrivateRedirects bool
-	// PlainHTTP allows http, for registries on a local network that speak
-	// nothing else. What they serve is verified all the same; credentials can be
-	// read on the way.
+	// PlainHTTP allows http, for registries on a local network that speak nothing
+	// else. What they serve is still verified; credentials can be read on the way.
 	PlainHTTP bool
 }
 
