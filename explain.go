@@ -43,8 +43,7 @@ func (x *explainer) decided(now time.Time, d *intent, actions []Action) {
 
 // ended records how a look ended that was about a release, and reports whether that is
 // worth showing. What fails is an event when it starts to, for another reason, and when it
-// ends, and stands in the Decision as long as it lasts. A conflict is looked at again at
-// once.
+// ends, and is in the Decision as long as it lasts. A conflict is looked at again at once.
 func (x *explainer) ended(ctx context.Context, now time.Time, release configv1.Release, err error) bool {
 	before := x.failed
 	switch {

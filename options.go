@@ -129,9 +129,9 @@ type Options struct {
 	// means 15 seconds.
 	StatusInterval time.Duration
 
-	// Clock is the time of events and of the clients that are made here; nil
-	// means the real one. Decisions go by the driver's: in virtual time both
-	// must be the same.
+	// Clock is the time of events and of the clients that are made here; nil means
+	// the real one. Decisions use the driver's: in virtual time both must be the
+	// same.
 	Clock clock.WithTicker
 	// Identity says under which names releases must have been signed: in which
 	// repositories, and whether the tag must fit the version. Zero refuses

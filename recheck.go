@@ -17,8 +17,8 @@ import (
 // accepted and of which nothing has been applied yet: hooks may hold it up.
 const checksHold = 10 * time.Minute
 
-// recheck is how the checks stand that are run again before the first manifest of
-// a release is applied.
+// recheck is the state of the checks that run again before the first manifest of a
+// release is applied.
 type recheck struct {
 	of       *loaded
 	passed   time.Time

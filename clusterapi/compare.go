@@ -365,7 +365,7 @@ func JoinPath(path, name string) string {
 	return path + "." + name
 }
 
-// ElementPath words the key of a list's element, as it stands in a path:
+// ElementPath returns the key of a list's element as it is written in a path:
 // [name=x], or [containerPort=8443,protocol=TCP]. Keys that the element lacks are
 // left out, but for a protocol, which is TCP then.
 func ElementPath(element any, keys []string) string {

@@ -322,13 +322,13 @@ func owned[T any](o *Object) (*T, error) {
 	return t, convertShared(o.u, t)
 }
 
-// Change is one change of a stored object. Old is nil for a new one, New for
-// one that went.
+// Change is one change of a stored object. Old is nil for a new one, New for a
+// deleted one.
 type Change struct {
 	Old, New *Object
 }
 
-// Object returns New, or Old where the object went.
+// Object returns New, or Old where the object was deleted.
 func (c Change) Object() *Object {
 	if c.New != nil {
 		return c.New

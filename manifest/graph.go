@@ -62,12 +62,12 @@ func newGraph(tasks []*Task, f grouping) *Graph {
 	return g
 }
 
-// splitJobs makes each Job (batch/v1 exactly) a barrier: all tasks that stand
-// before it in its node are done before it, and none that stand after it
-// starts before it is done. A node with a Job is cut at the first one: the
-// tasks before it become a new node that takes over the node's inputs, those
-// after it one that takes over its outputs, and the node keeps the Job. New
-// nodes are cut in the same way. A node of one task stays as it is.
+// splitJobs makes each Job (batch/v1 exactly) a barrier: all tasks before it in its
+// node are done before it, and none after it starts before it is done. A node with
+// a Job is cut at the first one: the tasks before it become a new node that takes
+// over the node's inputs, those after it one that takes over its outputs, and the
+// node keeps the Job. New nodes are cut in the same way. A node of one task stays
+// as it is.
 func (g *Graph) splitJobs() {
 	for i := 0; i < len(g.Nodes); i++ {
 		tasks := g.Nodes[i].Tasks
@@ -103,8 +103,8 @@ func (g *Graph) splitJobs() {
 // may run in parallel, and each of them follows all of the bucket before. No
 // buckets, or one with one node, leave the node as it is. Otherwise the node
 // becomes an empty anchor before the first bucket; if anything followed it, another
-// stands after the last bucket; and where two buckets of several nodes meet, an
-// empty node between them makes n+m edges out of n·m.
+// follows the last bucket; and where two buckets of several nodes meet, an empty
+// node between them makes n+m edges out of n·m.
 func (g *Graph) parallelize(f grouping) {
 	for i := 0; i < len(g.Nodes); i++ {
 		buckets := f(g.Nodes[i].Tasks)

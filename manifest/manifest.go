@@ -47,7 +47,7 @@ type meta struct {
 // kept, so the caller must not change it any more.
 //
 // A nil object, one that JSON cannot hold, and one without a kind or a name are
-// errors; in the last case the manifest comes with the error.
+// errors; in the last case the manifest is returned with the error.
 func New(filename string, obj *unstructured.Unstructured) (*Manifest, error) {
 	if obj == nil {
 		return nil, errors.New("a manifest needs an object")

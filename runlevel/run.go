@@ -20,9 +20,9 @@ type API interface {
 	clusterapi.Writer
 }
 
-// Applier makes one manifest true in a cluster and reports whether that has come
-// about. [Run] uses one that works on [Options.API]; another may log, compare or
-// rehearse instead.
+// Applier makes one manifest true in a cluster and reports whether it is. [Run]
+// uses one that works on [Options.API]; another may log, compare or rehearse
+// instead.
 //
 // A [*TaskError] ends the task, every other error is tried again. Apply is
 // called by several goroutines at once, and must return when ctx ends. With

@@ -19,7 +19,7 @@ const (
 	insightsGathers = "insights-operator/gathers.json"
 )
 
-// insightsPath is a path of an Insights archive at which objects of a kind stand.
+// insightsPath is a path of an Insights archive with objects of a kind.
 type insightsPath struct {
 	path string
 	// below is how many more parts a path has: none for a single object, 1 for the

@@ -34,7 +34,7 @@ const (
 // holdsObjects distinguishes what is decoded from what is kept as it is.
 func (r role) holdsObjects() bool { return r >= roleHeap && r <= roleInsights }
 
-// place is where a file stands: what its path says, not what is in it.
+// place is where a file is: what its path says, not what is in it.
 type place struct {
 	role role
 	// root is the folder of the recording, "." for the whole tree.

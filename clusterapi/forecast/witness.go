@@ -72,7 +72,7 @@ func (w *witness) Watches() (watches []reconcile.Watch) {
 	return watches
 }
 
-// changed notes a change of an object, if it brings the object to a state that is new.
+// changed notes a change of an object, if the object has not had the new state before.
 func (w *witness) changed(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 	o := new
 	if new == nil {

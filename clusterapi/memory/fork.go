@@ -42,7 +42,7 @@ type fork struct {
 	// gone are objects that are known not to be there, of kinds that are not
 	// known whole.
 	gone map[ref]bool
-	// generation stands in new UIDs. It is greater than those in UIDs of the base.
+	// generation is part of new UIDs. It is greater than those in UIDs of the base.
 	generation int64
 }
 

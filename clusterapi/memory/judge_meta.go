@@ -70,7 +70,7 @@ func plainKey(s string) bool {
 	if len(s) == 0 || len(s) > 63 || strings.Count(s, "/") > 1 {
 		return false
 	}
-	between := true // after nothing, or what may not stand next to another
+	between := true // after nothing, or what may not be next to another
 	for _, c := range []byte(s) {
 		switch {
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':

@@ -32,8 +32,8 @@ type kind struct {
 	builtin bool // unknown fields and nulls go, as a typed decoder drops them
 	// types is the schema; nil if absent.
 	types *typed.ParseableType
-	// openAPI is the same schema as a definition has it, which says where null
-	// may stand; nil for kinds without a definition.
+	// openAPI is the same schema as a definition has it, which says where null is
+	// allowed; nil for kinds without a definition.
 	openAPI map[string]any
 
 	// What an API server checks and completes. goType is nil for kinds that

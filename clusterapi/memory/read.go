@@ -137,7 +137,7 @@ func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, o
 }
 
 // list finds the matching entries and the revision at which they are so. An error
-// that comes with entries explains why they may not be all.
+// with entries explains why they may not be all.
 func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, error) {
 	var found []*entry
 	over := false

@@ -98,8 +98,8 @@ func (c *Cluster) unregister(gk schema.GroupKind, w *watcher) {
 	delete(c.table(gk).watchers, w)
 }
 
-// notify notifies the watchers of a change: old is nil for a new object, e for one
-// that went, and then last is its last state.
+// notify notifies the watchers of a change: old is nil for a new object, e for a
+// deleted one, and then last is its last state.
 func (t *table) notify(old, e *entry, last *unstructured.Unstructured) {
 	for w := range t.watchers {
 		was := old != nil && w.opts.Selects(old.obj)

@@ -52,7 +52,7 @@ type controller struct {
 	tell    func() error // c.callChanged
 }
 
-// inbox holds what comes in until it is taken.
+// inbox holds what arrives until it is taken.
 type inbox[T any] struct{ in, taken []T }
 
 // maxKept bounds the items for which an inbox keeps memory.
@@ -248,8 +248,8 @@ func (c *controller) unpark() {
 	}
 }
 
-// setBack takes in that the clock was set back by d: what was to come is as far
-// off as before.
+// setBack adapts to a clock that was set back by d: what is planned is as far off
+// as before.
 func (c *controller) setBack(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

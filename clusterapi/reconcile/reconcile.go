@@ -99,9 +99,9 @@ type Result struct {
 	// Jobs is the work that takes time. A job runs while the key's latest
 	// Result names it; it is cancelled when one does not.
 	Jobs []Job
-	// Watches are further ones, in effect while the key's latest Result names
-	// them. Two are the same if kind and options are; the functions of the
-	// first stay. They hold up no look: what they list comes as changes.
+	// Watches are further ones, in effect while the key's latest Result names them.
+	// Two are the same if kind and options are; the functions of the first stay.
+	// They hold up no look: what they list arrives as changes.
 	Watches []Watch
 }
 
@@ -124,9 +124,9 @@ type Watch struct {
 	// cache needs its own lock; and it must be quick. nil caches nothing.
 	Cache func(now time.Time, old, new *clusterapi.Object)
 	// Changed describes what to look at after a change. old is nil for an object
-	// that is new to the watch, new for one that went. Both are shared and must not
-	// be changed; they may be the same, and changes in quick succession may come as
-	// one. nil wakes nothing.
+	// that is new to the watch, new for one that was deleted. Both are shared and
+	// must not be changed; they may be the same, and changes in quick succession
+	// may arrive as one. nil wakes nothing.
 	Changed func(now time.Time, old, new *clusterapi.Object) []Wake
 }
 

@@ -247,7 +247,7 @@ func (v *Virtual) RunUntil(t time.Time) error {
 	}
 }
 
-// ErrLimit reports that a run did not come to its end in time.
+// ErrLimit reports that a run did not end in time.
 var ErrLimit = errors.New("reconcile: the run has not ended in its time")
 
 // RunWhile steps while cond holds, which it asks before each step. It returns

@@ -207,7 +207,7 @@ func sameSpec(a, b *clusterapi.Object) bool {
 	return g != 0 && g == b.Unstructured().GetGeneration() && a.UID() == b.UID()
 }
 
-// step brings one operator a step forward.
+// step takes one operator a step further.
 func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	name, now, none := req.Key.Name, req.Now, reconcile.Result{}
 	r, err := o.target(ctx, name)

@@ -133,7 +133,7 @@ func waitsForComponents(o *Objects, ops operators, s *Status) []Chain {
 }
 
 // waitsForOperators are the causes if it is not known which operators the update
-// has come to: those that the version operator names and those that are being
+// has reached: those that the version operator names and those that are being
 // updated, else those that are not well, else those that are left.
 func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
 	names := named(o.ClusterVersion)
@@ -503,7 +503,7 @@ func compareSince(a, b *time.Time) int {
 }
 
 // says reports whether two chains end with the same cause of two objects, and nothing
-// but a runlevel and a component stands before these.
+// but a runlevel and a component precedes these.
 func (c Chain) says(other Chain) bool {
 	a, b := c[len(c)-1], other[len(other)-1]
 	if a.Object == nil || b.Object == nil || *a.Object == *b.Object || a.Message == "" && a.Reason == "" {

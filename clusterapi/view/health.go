@@ -73,7 +73,7 @@ const (
 	unknown = "unknown"
 )
 
-// insightInput is the time that insights go by.
+// insightInput is the time that insights use.
 type insightInput struct{ now, started time.Time }
 
 // known is a time in UTC, nil for one that is not known.

@@ -37,7 +37,7 @@ func (d *Decoder) block(indent, depth int) (int32, bool) {
 	return d.plain(indent)
 }
 
-// inline reads a node that stands on the line of its key.
+// inline reads a node on the line of its key.
 func (d *Decoder) inline(indent, depth int) (int32, bool) {
 	switch d.s[d.pos] {
 	case '"', '\'':
@@ -127,15 +127,15 @@ func (d *Decoder) mappingValue(col, depth int) (int32, bool) {
 		return d.add(node{kind: kindNull}), true
 	case d.col > col:
 		return d.block(col, depth)
-	case d.s[d.pos] == '-' && blankOrEnd(d.s[d.pos+1]): // a sequence may stand at the column of its key
+	case d.s[d.pos] == '-' && blankOrEnd(d.s[d.pos+1]): // a sequence may be at the column of its key
 		return d.sequence(col, depth, true)
 	}
 	return d.add(node{kind: kindNull}), true
 }
 
 // sequence reads a block sequence at column col; pos is at its first dash.
-// inMapping reports that it stands at the column of the mapping around it, whose
-// next key ends it.
+// inMapping reports that it is at the column of the mapping around it, whose next
+// key ends it.
 func (d *Decoder) sequence(col, depth int, inMapping bool) (int32, bool) {
 	if d.tooDeep(depth) {
 		return 0, false

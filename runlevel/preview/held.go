@@ -6,7 +6,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// held fills in HeldBy: which refused changes the others stand behind. A task that
+// held fills in HeldBy: which refused changes the others wait behind. A task that
 // fails stops those after it in its node, and the nodes behind that.
 func held(p *Preview, tasks []*manifest.Task) {
 	refused := make(map[int]Object)      // by the index of the task that is refused
@@ -45,7 +45,7 @@ func held(p *Preview, tasks []*manifest.Task) {
 	}
 }
 
-// heldBy are the refused objects that a change stands behind, in their order.
+// heldBy are the refused objects that a change waits behind, in their order.
 func heldBy(c *Change, behind map[int]map[int]bool, refused map[int]Object) []Object {
 	var all []int
 	for _, t := range c.Tasks {

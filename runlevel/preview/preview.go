@@ -57,7 +57,7 @@ type Options struct {
 	// Key makes the digits that stand for credentials: with one key, equal
 	// previews have equal texts. nil is a random one.
 	Key []byte
-	// Clock gives the creation times of objects; nil means one that stands at the
+	// Clock gives the creation times of objects; nil means one that stays at the
 	// time of Reader ([clusterapi.TimeOf]), if it has one, else the real one.
 	Clock clock.WithTicker
 }
@@ -154,7 +154,7 @@ type Change struct {
 	Finalizers []string `json:"finalizers,omitempty"`
 	// Dependents count what is deleted with the object.
 	Dependents []Dependents `json:"dependents,omitempty"`
-	// HeldBy are the refused changes that this one stands behind in the order of an
+	// HeldBy are the refused changes that this one waits behind in the order of an
 	// update: it does not happen while one of them is refused. Nil for an object
 	// that does not change, and if there are none.
 	HeldBy []Object `json:"heldBy,omitempty"`
@@ -213,8 +213,8 @@ type Preview struct {
 	// Changes are the objects of the release, one for each, in the order of their
 	// manifests; those that were excluded on loading come last.
 	Changes []Change `json:"changes"`
-	// Configuration is what was read to put it into objects, such as the
-	// cluster's proxy, and where each state stands.
+	// Configuration is what was read to put it into objects, such as the cluster's
+	// proxy, and where each state is.
 	Configuration []Configuration `json:"configuration,omitempty"`
 	// Left are objects of the running release that the target does not mention.
 	Left []Left `json:"left,omitempty"`

@@ -141,7 +141,7 @@ func (r *run) step(i int, s step) []found {
 	switch s.verb {
 	case "List", "Watch":
 		if s.verb == "Watch" && s.kind.Name == "CustomResourceDefinition" {
-			return nil // its controllers write, too, when they come to it
+			return nil // its controllers write, too, when they get to it
 		}
 		if s.verb == "Watch" {
 			return r.watch(i, s)

@@ -287,7 +287,7 @@ func (g *generator) edit(c choices) edit {
 	return edit{path: c.path(), value: v, remove: !ok}
 }
 
-// do makes the change. What stands in the way is replaced.
+// do makes the change. Whatever is in the way is replaced.
 func (e edit) do(object map[string]any) {
 	if !e.remove {
 		put(object, e.path, runtime.DeepCopyJSONValue(e.value))

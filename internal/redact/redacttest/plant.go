@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Secrets generates credentials: no word that stands anywhere else.
+// Secrets generates credentials: no word that is anywhere else.
 var Secrets = rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9+/_~-]{12,30}[A-Za-z0-9]`)
 
 // Objects returns objects of several kinds with the secret wherever people put
