@@ -77,7 +77,7 @@ func (p *planner) newWork(release *loaded, force bool) *syncWork {
 }
 
 // capabilities resolves those of the cluster for a release that has some: none that
-// is enabled is ever switched off again. What is known besides is what the status
+// is enabled is ever switched off again. What else is known is what the status
 // names, and what the release has that passes apply so far.
 func (p *planner) capabilities(g gates, implicit, has []string) manifest.Capabilities {
 	known := sets.New(has...)

@@ -165,7 +165,7 @@ func nodeWakes(keys []reconcile.Key) []reconcile.Wake {
 	return wakes
 }
 
-// stepped takes note of a look at a node, and wakes the decider: at once if decisions
+// stepped records a look at a node, and wakes the decider: at once if decisions
 // depend on it.
 func (a *applier) stepped(p *pass, settled bool) []reconcile.Wake {
 	p.mu.Lock()
@@ -288,8 +288,8 @@ func (a *applier) review(q reconcile.Request) {
 	}
 }
 
-// passEnded takes note of the end of a pass, or that all that is left of it has
-// to wait, and sets the time of the next.
+// passEnded records that a pass has ended, or that the rest of it has to wait, and
+// sets the time of the next.
 func (a *applier) passEnded(q reconcile.Request, p *pass) {
 	w, interval := &a.work, a.process.interval(q)
 	w.waits = false

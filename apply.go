@@ -46,8 +46,8 @@ func (w *syncWork) filter() manifest.Filter {
 	return manifest.Filter{Gates: w.loaded.gates.enabled, Capabilities: &w.caps, Overrides: w.overrides}
 }
 
-// work is what passes apply, and what they came to. It is a cache, about one entry of
-// the history.
+// work is what passes apply, and their results. It is a cache, about one entry of the
+// history.
 type work struct {
 	ran      bool      // a release was completed before: what is applied is not an installation
 	sync     *syncWork // nil: nothing is loaded yet
@@ -156,7 +156,7 @@ func (w *work) pause() string {
 	return fmt.Sprintf("attempt %d failed: %v", w.failures, w.passErr)
 }
 
-// passReport is what a worker tells about itself: the state of a pass, seen from
+// passReport is what a worker reports about itself: the state of a pass, seen from
 // outside.
 type passReport struct {
 	// Failure is the trouble of the last pass, nil if absent.
@@ -180,11 +180,11 @@ type passReport struct {
 
 // NextReport decides what becomes of a new report in a pass that began with start.
 //
-// It is dropped (ok is false) when there was trouble at the start, it tells
-// of none and has not got further about the same image: earlier trouble stays
-// visible until the pass gets past it. Otherwise it is returned with
-// LastProgress set: now where more is done or completed than at the start, or
-// the image has changed without a failure, else as it was.
+// It is dropped (ok is false) when there was trouble at the start, it reports none
+// and has not got further about the same image: earlier trouble stays visible until
+// the pass gets past it. Otherwise it is returned with LastProgress set: now where
+// more is done or completed than at the start, or the image has changed without a
+// failure, else as it was.
 func nextReport(start, next passReport, now time.Time) (report passReport, ok bool) {
 	change := compareProgress(next, start)
 	if start.Failure != nil && next.Failure == nil && start.Image == next.Image && change < 0 {

@@ -116,7 +116,7 @@ func (r *decider) Watches() []reconcile.Watch {
 	return watches
 }
 
-// operatorState is what of a ClusterOperator may let an update continue.
+// operatorState is the part of a ClusterOperator that may let an update continue.
 type operatorState struct {
 	version                          string
 	available, degraded, upgradeable configv1.ConditionStatus
@@ -141,9 +141,9 @@ func stateOf(co *configv1.ClusterOperator) (s operatorState) {
 	return s
 }
 
-// Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion,
-// drops what is known of another state of it, decides, writes the status on
-// condition that nobody else has meanwhile, and then does what was decided.
+// Reconcile implements [reconcile.Reconciler]: it reads the ClusterVersion, drops
+// what is known of another state of it, decides, writes the status unless somebody
+// else has since, and then does what was decided.
 func (r *decider) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	res, err := r.decide(ctx, q)
 	if err != nil {
@@ -271,7 +271,7 @@ func (r *decider) result() Result {
 	return m.result(r.cv, &r.d, r.process.o.Hooks)
 }
 
-// flush writes how far a pass came that is called off.
+// flush writes how far a pass got that is called off.
 func (r *decider) flush(ctx context.Context) {
 	p := r.applier.current()
 	if p == nil || r.cv == nil || r.applier.work.sync == nil {
@@ -376,7 +376,7 @@ func (r *decider) act(ctx context.Context, q reconcile.Request, o *object, a *Ac
 	return nil
 }
 
-// settle takes note of what has ended since the last look.
+// settle records what has ended since the last look.
 func (r *decider) settle(q reconcile.Request) {
 	for _, end := range r.ended {
 		end(q.Now, q)
@@ -390,7 +390,7 @@ func (r *decider) settle(q reconcile.Request) {
 	r.active = false
 }
 
-// rechecked takes note of what the checks say now, unless that is about another
+// rechecked records the present result of the checks, unless it is about another
 // release than passes apply.
 func (r *decider) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, q reconcile.Request) {
 	if w := r.applier.work.sync; w != nil && w.loaded == id.of {

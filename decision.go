@@ -11,7 +11,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 )
 
-// The steps of an update, in their order. Each has a file of its own.
+// The steps of an update, in their order. Each has its own file.
 const (
 	stepFetch     = "fetch"
 	stepEvaluate  = "evaluate"
@@ -76,7 +76,7 @@ type Action struct {
 	preflight *preflightCall   // to run
 }
 
-// object is the ClusterVersion as it was read, and what else of the cluster a
+// object is the ClusterVersion as it was read, and whatever else of the cluster a
 // plan is made from. It is not changed.
 type object struct {
 	cv    *configv1.ClusterVersion
@@ -86,7 +86,7 @@ type object struct {
 
 	operators     reported        // nil: not looked at
 	lost          error           // why own is not known; nil: it is
-	notUnderstood field.ErrorList // what of the request is not
+	notUnderstood field.ErrorList // the parts of the request that are not
 }
 
 // settings are the options that decisions depend on.

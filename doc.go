@@ -4,11 +4,11 @@
 // A cluster reports what it wants in its ClusterVersion object. An [Updater] makes it true
 // and writes down how far it is. Whenever something has changed, or is due, it reads the
 // object and checks it ([clusterversion.Validate]; a faulty field is reported and counts as
-// unset), decides, writes the status on condition that nobody else has meanwhile, and does
-// what was decided. A decision is a pure function of what was read; [Updater.Explain]
-// returns the last one, with what the update waits for and what failed. In the sources,
-// read.go has the reads, decision.go the decision and write.go the writes; the steps, each
-// in a file of its own, are:
+// unset), decides, writes the status unless somebody else has since, and does what was
+// decided. A decision is a pure function of what was read; [Updater.Explain] returns the
+// last one, with what the update waits for and what failed. In the sources, read.go has the
+// reads, decision.go the decision and write.go the writes; the steps, each in its own file,
+// are:
 //
 //   - fetch: ask the update service which updates there are, if that is due
 //     (package graph).
@@ -52,17 +52,16 @@
 // was away while another updated the cluster finds the new release to be the
 // cluster's own, and keeps it. The times since when an operator is awaited start
 // again with a new process unless it is given them ([Updater.Tracker]), and so does
-// that since when a release is refused.
+// the time since when a release is refused.
 //
 // # Hosting
 //
-// [Updater.Run] does this until it is told to end, and reacts to changes at once
+// [Updater.Run] does this until its context ends, and reacts to changes at once
 // where the cluster can be watched. [Updater.Sync] does what is due and returns,
 // for programs with a loop of their own. [Updater.Process] is the same for any
 // driver: together with others in one reconcile.Run, in virtual time
-// (reconcile.NewVirtual), or on a Manager of controller-runtime. Nodes are
-// updated at the same time by the machine-config operator, or by package
-// mcp/rollout.
+// (reconcile.NewVirtual), or on a Manager of controller-runtime. Nodes are updated
+// at the same time by the machine-config operator, or by package mcp/rollout.
 //
 // An Updater is safe for concurrent use. All other types are plain data: safe
 // to read from many goroutines at a time, not to change while others read.
@@ -104,8 +103,8 @@
 // # Limits
 //
 // What is read from outside is bounded by the packages that read it, and what preflights
-// found by package clusterversion. What of
-// it is written to the ClusterVersion is bounded here.
+// found by package clusterversion. This package bounds what it writes to the
+// ClusterVersion.
 //
 // docs/limits.md lists the limits of this package.
 //

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// Drifts returns what passes over a cluster that is at its release have found to
-// be not as it was applied, and who did it: the newest of each object, at most
-// 100, the oldest first. Each was told as a Task event with a step of type
-// Drifted. It may be called at any time.
+// Drifts returns what passes over a cluster that is at its release have found to be
+// not as it was applied, and who did it: the newest of each object, at most 100,
+// the oldest first. Each was reported as a Task event with a step of type Drifted.
+// It may be called at any time.
 func (u *Updater) Drifts() []runlevel.Drift {
 	u.mu.Lock()
 	tracker := u.tracker

@@ -33,7 +33,7 @@ const (
 	EventHookFailed                 clusterapi.EventType = "HookFailed"                 // and is asked again
 	EventHookDone                   clusterapi.EventType = "HookDone"                   // for now
 	EventStatus                     clusterapi.EventType = "Status"                     // the status of the ClusterVersion changed
-	EventFailed                     clusterapi.EventType = "Failed"                     // a read or write of the cluster failed, such as that of a status which the server refuses, and is tried again
+	EventFailed                     clusterapi.EventType = "Failed"                     // a read or write of the cluster failed, such as the write of a status that the server refuses, and is tried again
 	EventRecovered                  clusterapi.EventType = "Recovered"                  // none does any more
 )
 

@@ -41,10 +41,9 @@ func (x *explainer) decided(now time.Time, d *intent, actions []Action) {
 	x.decision = Decision{Time: now, Resolution: d.resolution, Actions: actions}
 }
 
-// ended takes note of how a look ended that was about a release, and reports whether that
-// is worth showing. What fails is an event when it starts to, for another reason, and when
-// it ends, and stands in the Decision as long as it lasts. A conflict is looked at again
-// at once.
+// ended records how a look ended that was about a release, and reports whether that is
+// worth showing. What fails is an event when it starts to, for another reason, and when it
+// ends, and is in the Decision as long as it lasts. A conflict is looked at again at once.
 func (x *explainer) ended(ctx context.Context, now time.Time, release configv1.Release, err error) bool {
 	before := x.failed
 	switch {

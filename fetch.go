@@ -126,8 +126,8 @@ func newRetriever(p *process, deletions func() []string) *retriever {
 	return r
 }
 
-// retrievalID tells retrievals apart. What one found out may come too late to be of
-// use: the same may have to be asked again.
+// retrievalID distinguishes retrievals. What one found out may come too late to be
+// of use: the same may have to be asked again.
 type retrievalID struct {
 	before   int // retrievals that have ended
 	question string
@@ -198,8 +198,8 @@ func (r *retriever) fetchUpdates(ctx context.Context, cv *configv1.ClusterVersio
 	})
 }
 
-// logDropped tells of updates that the graph has and the cluster is not offered, if
-// that is the graph's fault: of the first few.
+// logDropped logs the first few updates that the graph has and the cluster is not
+// offered, if that is the graph's fault.
 func (r *retriever) logDropped(dropped []graph.Dropped) {
 	const most = 10
 	told := 0

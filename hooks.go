@@ -75,8 +75,8 @@ type hookCall struct {
 	now time.Time
 }
 
-// hookID tells calls apart. What a call said may have been dropped: the hook is then
-// asked about the same phase again.
+// hookID distinguishes calls. What a call said may have been dropped: the hook is
+// then asked about the same phase again.
 type hookID struct {
 	hook   int
 	phase  hookPhase
@@ -160,10 +160,10 @@ func (r *decider) hookJob(call *hookCall) reconcile.Job {
 	}
 }
 
-// answered takes note of what a hook said.
+// answered records a hook's answer.
 func (r *decider) answered(id hookID, wait clusterversion.HookWait, err error, now time.Time, interval time.Duration) {
 	if phase, _ := phaseOf(r.cv.UID, r.cv.Status.History); phase != id.phase {
-		return // the entry is another meanwhile
+		return // the entry has changed since
 	}
 	a := r.hooks.of(id.hook, id.phase)
 	if a.asked == 0 || a.done() {

@@ -81,8 +81,8 @@ type target struct {
 	gates          string
 }
 
-// attemptKey is a target and the specification that it came from. Attempts at one back
-// off; another specification is tried at once.
+// attemptKey is a target and the specification that asked for it. Attempts at one
+// back off; another specification is tried at once.
 type attemptKey struct {
 	target     target
 	uid        types.UID
@@ -135,7 +135,7 @@ func (l *loads) version(image string) string {
 	return ""
 }
 
-// note takes note of how a load ended.
+// note records how a load ended.
 func (l *loads) note(r *loadRequest, out *loaded, refusal *LoadError, now time.Time, interval time.Duration) {
 	a := &l.wanted
 	if r.key.target != l.target {
@@ -229,7 +229,7 @@ func loadRetry(n int, interval time.Duration) time.Duration {
 	return min(15*time.Second<<min(n-1, 10), interval)
 }
 
-// loadID tells loads apart. One is under way at a time, and the result of those
+// loadID distinguishes loads. One is under way at a time, and the result of those
 // before may have been dropped: the same target may have to be loaded again.
 type loadID struct {
 	before int // loads that have ended
@@ -491,7 +491,7 @@ func (e *LoadError) Error() string { return e.Message }
 // Unwrap returns Err.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// failed words the end of a load, and tells of it unless it was called off.
+// failed words the end of a load, and reports it unless it was called off.
 func (l *loader) failed(ctx context.Context, step Step, event clusterapi.EventType, r configv1.Release, reason string, err error) *LoadError {
 	e := l.failure(step, r, reason, err)
 	if ctx.Err() != nil {

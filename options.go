@@ -112,7 +112,7 @@ type Options struct {
 	// ApplyAlways makes every pass over a cluster that is as wanted apply every
 	// object, as the cluster-version operator does. By default, where the cluster can
 	// be watched, Run makes no call for an object that a watch shows to be as it was
-	// applied, and tells what has drifted (see [Updater.Drifts]).
+	// applied, and reports what has drifted (see [Updater.Drifts]).
 	ApplyAlways bool
 	// ApplyMode is how manifests are applied; empty means
 	// [runlevel.ApplyServerSide]. [runlevel.ApplyMerge] is for clusters that must
@@ -129,9 +129,9 @@ type Options struct {
 	// means 15 seconds.
 	StatusInterval time.Duration
 
-	// Clock is the time of events and of the clients that are made here; nil
-	// means the real one. Decisions go by the driver's: in virtual time both
-	// must be the same.
+	// Clock is the time of events and of the clients that are made here; nil means
+	// the real one. Decisions use the driver's: in virtual time both must be the
+	// same.
 	Clock clock.WithTicker
 	// Identity says under which names releases must have been signed: in which
 	// repositories, and whether the tag must fit the version. Zero refuses
@@ -171,7 +171,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// clusterVersionKey is that of the ClusterVersion, of which there is one.
+// clusterVersionKey is the key of the only ClusterVersion.
 var clusterVersionKey = types.NamespacedName{Name: "version"}
 
 // process is what the reconcilers of an [Updater] have in common: its options, and

@@ -59,7 +59,7 @@ type preflightCall struct {
 	request loadRequest
 }
 
-// preflightID tells runs apart.
+// preflightID distinguishes runs.
 type preflightID struct {
 	key   preflightKey
 	ended time.Time // the run before
@@ -91,7 +91,7 @@ func (p *planner) preflight() {
 	p.do(Action{Step: stepPreflight, Release: target, Reason: "a check of the release is requested", preflight: call})
 }
 
-// preflightKey is that of the release that d asks to check.
+// preflightKey is the key of the release that d asks to check.
 func (d *intent) preflightKey(uid types.UID) preflightKey {
 	r := &d.resolution
 	return preflightKey{uid, r.Preflight.Image, r.Preflight.Version, r.Force}
@@ -167,14 +167,14 @@ func (m *preflights) current(d *intent, uid types.UID, h []configv1.UpdateHistor
 	return running
 }
 
-// ask takes note of what is requested now.
+// ask records the present request.
 func (p *preflights) ask(key preflightKey) {
 	if p.asked != key {
 		p.asked, p.progress = key, ""
 	}
 }
 
-// ended takes note of what a preflight found.
+// ended records the result of a preflight.
 func (p *preflights) ended(key preflightKey, found *clusterversion.Preflight, now time.Time) {
 	if p.runs == nil {
 		p.runs = make(map[preflightKey]preflightRun)
@@ -184,7 +184,7 @@ func (p *preflights) ended(key preflightKey, found *clusterversion.Preflight, no
 	p.changes++
 }
 
-// changed takes note that something has changed that checks look at.
+// changed records that something has changed that checks look at.
 func (p *preflights) changed() {
 	for key, run := range p.runs {
 		run.changed = true
@@ -338,7 +338,7 @@ func (c countedCheck) Run(ctx context.Context, in *preconditions.Input) ([]preco
 	return c.Check.Run(ctx, in)
 }
 
-// previewFunc is that of [Options].
+// previewFunc is the type of [Options].PreflightPreview.
 type previewFunc = func(ctx context.Context, from, to *manifest.Payload) ([]preconditions.Finding, error)
 
 // preview adds what the preview of the embedder finds.

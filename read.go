@@ -61,7 +61,8 @@ func (r *reader) holds(now time.Time) bool {
 // forget makes the next look read again.
 func (r *reader) forget() { r.last = nil }
 
-// version reads the ClusterVersion, and what of the cluster is at risk in an update.
+// version reads the ClusterVersion, and the parts of the cluster that an update puts
+// at risk.
 func (r *reader) version(ctx context.Context) (*object, error) {
 	api := r.process.o.API
 	shared, err := clusterapi.GetShared(ctx, api, versionKind, clusterVersionKey)
@@ -203,7 +204,7 @@ func (r *reader) findRelease(unknown error) (reconcile.Result, error) {
 	}}}, nil
 }
 
-// gates are the feature set and gates that the cluster's manifests go by.
+// gates are the feature set and gates that decide about the cluster's manifests.
 type gates struct {
 	featureSet   string
 	enabled      sets.Set[string]
@@ -215,8 +216,8 @@ func (g gates) key() string {
 	return g.featureSet + "/" + strings.Join(sets.List(g.enabled), ",")
 }
 
-// readGates reads the gates of the first of the versions that the cluster has
-// gates for: an operator of a new release goes by those of its own.
+// readGates reads the gates of the first of the versions that the cluster has gates
+// for: an operator of a new release uses those of its own version.
 func readGates(ctx context.Context, api clusterapi.Reader, versions ...string) (gates, error) {
 	set, enabled, err := manifest.ReadGates(ctx, api, versions...)
 	if err != nil && !errors.Is(err, clusterapi.ErrNotCollected) {

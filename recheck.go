@@ -17,8 +17,8 @@ import (
 // accepted and of which nothing has been applied yet: hooks may hold it up.
 const checksHold = 10 * time.Minute
 
-// recheck is how the checks stand that are run again before the first manifest of
-// a release is applied.
+// recheck is the state of the checks that run again before the first manifest of a
+// release is applied.
 type recheck struct {
 	of       *loaded
 	passed   time.Time
@@ -34,7 +34,7 @@ type recheckCall struct {
 	request loadRequest
 }
 
-// recheckID tells runs apart.
+// recheckID distinguishes runs.
 type recheckID struct {
 	of       *loaded
 	failures int
@@ -85,7 +85,8 @@ func (l *loader) recheckJob(call *recheckCall, done func(preconditions.Decision,
 	}
 }
 
-// rechecked takes note of what the checks say now of what passes apply.
+// rechecked records the present result of the checks of the release that passes
+// apply.
 func (l *loader) rechecked(id recheckID, decision preconditions.Decision, err error, now time.Time, interval time.Duration) {
 	if err == nil && !decision.Blocked {
 		l.loads.checks = recheck{of: id.of, passed: now}

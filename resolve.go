@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 )
 
-// origin describes how a release came to be wanted, and so how far it is trusted.
+// origin is why a release is wanted, and so how far it is trusted.
 type origin string
 
 const (
@@ -56,7 +56,7 @@ func intentOf(o object, m memory, set settings) intent {
 			d.faults = slices.DeleteFunc(d.faults, isNotAvailable)
 			faulty = false
 		} else if isConditional(cv, cv.Spec.DesiredUpdate.Version) {
-			asks, faulty = cv, false // it is known what stands against it
+			asks, faulty = cv, false // it is known what speaks against it
 		}
 	}
 

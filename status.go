@@ -134,7 +134,7 @@ func mergeRelease(s *configv1.ClusterVersionStatus, in statusInput) {
 	s.Capabilities = w.caps.Status()
 }
 
-// setAccepted tells how far the wanted release came. What the cluster is at
+// setAccepted reports how far the wanted release has got. What the cluster is at
 // already was accepted before: that it is loaded again is not news.
 func setAccepted(in statusInput, set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
 	switch {

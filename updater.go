@@ -253,8 +253,8 @@ func (a *applier) restore(e entry) {
 	}
 }
 
-// startClocks takes note that a pass has started, which started the clocks, over an
-// entry of the history. The first one of a process continues with those that were
+// startClocks records that a pass over an entry of the history has started, and
+// with it the clocks. The first one of a process continues with those that were
 // saved.
 func (a *applier) startClocks(e entry) {
 	a.restore(e)

@@ -175,7 +175,7 @@ func (t *trust) made(key string) signature.Verifier {
 	return t.verifier
 }
 
-// noteVerified takes note of a signature that was found.
+// noteVerified records that a signature was found.
 func (t *trust) noteVerified() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -109,7 +109,7 @@ func (m *memory) milestone(
 var errSpecChanged = errors.New("the specification has changed")
 
 // ask requests a release, and reports whether it did: not if somebody else has changed
-// the request of cv meanwhile.
+// the request of cv in the meantime.
 func (w *writer) ask(ctx context.Context, cv *configv1.ClusterVersion, u configv1.Update) (asked bool, err error) {
 	o := clusterapi.ModifyOptions{}
 	_, err = clusterversion.Modify(ctx, w.process.o.API, o, func(live *configv1.ClusterVersion) (bool, error) {

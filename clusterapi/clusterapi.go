@@ -41,11 +41,11 @@ type Reader interface {
 	// callers panic.
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
 
-	// List returns all matching objects, sorted by namespace, then name. A
-	// backend that pages does so internally: a truncated list would make
-	// callers act on objects that are merely on the next page. A recording
-	// that has some of the objects, or none, and knows that it lacks others,
-	// returns those together with [ErrNotCollected]; all other errors come alone.
+	// List returns all matching objects, sorted by namespace, then name. A backend
+	// that pages does so internally: a truncated list would make callers act on
+	// objects that are merely on the next page. A recording that has some of the
+	// objects, or none, and knows that it lacks others, returns those together with
+	// [ErrNotCollected]; all other errors are returned alone.
 	List(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) (*unstructured.UnstructuredList, error)
 }
 
@@ -84,9 +84,9 @@ type Writer interface {
 
 // Evictor asks a pod to leave its node. It is safe for concurrent use.
 type Evictor interface {
-	// Evict honours PodDisruptionBudgets. An error that
-	// apierrors.IsTooManyRequests recognises means "not now, try again"; a
-	// backend that deletes the pod all the same breaks workloads.
+	// Evict honours PodDisruptionBudgets. An error that apierrors.IsTooManyRequests
+	// recognises means "not now, try again"; a backend that deletes the pod anyway
+	// breaks workloads.
 	Evict(ctx context.Context, pod types.NamespacedName, opts EvictOptions) error
 }
 
@@ -219,5 +219,5 @@ const (
 	ManagerOLM     = "clusterupdate-olm"     // subscriptions and their results
 )
 
-// AnnotationPrefix stands before every annotation and label of ours.
+// AnnotationPrefix begins every annotation and label of this module.
 const AnnotationPrefix = "clusterupdate.github.io/"

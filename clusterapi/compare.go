@@ -44,7 +44,7 @@ type SchemaChange struct {
 }
 
 // Compare returns the fields in which two states of an object differ, sorted by
-// path. Of what only one of them has, the topmost field is the change.
+// path. Where only one of them has a field, the topmost such field is the change.
 //
 // Values are compared by meaning: an absent one, null, {} and [] are the same,
 // and so are numbers, quantities and int-or-string of the same value. Elements
@@ -365,7 +365,7 @@ func JoinPath(path, name string) string {
 	return path + "." + name
 }
 
-// ElementPath words the key of a list's element, as it stands in a path:
+// ElementPath returns the key of a list's element as it is written in a path:
 // [name=x], or [containerPort=8443,protocol=TCP]. Keys that the element lacks are
 // left out, but for a protocol, which is TCP then.
 func ElementPath(element any, keys []string) string {

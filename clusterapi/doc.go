@@ -45,7 +45,7 @@
 // plain data: safe to read from many goroutines at a time, not to change while
 // others read.
 //
-// [ReadOnly] makes a whole cluster of what is only read.
+// [ReadOnly] makes a [ClusterAPI] from a [Reader].
 //
 // # The way out
 //

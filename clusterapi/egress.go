@@ -21,8 +21,8 @@ import (
 // egressRead bounds each read of an object that reports how to get out.
 const egressRead = 30 * time.Second
 
-// Egress is how a cluster reaches the outside. Each HTTP client of this module
-// has fields of these names and types, and some have a Transport besides, which
+// Egress is how a cluster reaches the outside. Each HTTP client of this module has
+// fields with the same names and types, and some also have a Transport, which
 // [NewTransport] fills.
 type Egress struct {
 	// Proxy returns the proxy of a request. Nil means none; the environment is
@@ -37,7 +37,7 @@ type Egress struct {
 	Revision string
 }
 
-// ReadEgress reads the proxy of a cluster's Proxy object, none if there is no such
+// ReadEgress reads the proxy of a cluster's Proxy object, none without such an
 // object, and the authorities of ConfigMap
 // openshift-config-managed/trusted-ca-bundle, which replace those of the system if
 // there are any. Each of the two is read within 30 s. Errors are those of the

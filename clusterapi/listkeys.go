@@ -9,10 +9,10 @@ import (
 
 //go:generate go generate -C memory/internal/genschema
 
-// listKeysFile says, for fields of k8s.io/api and github.com/openshift/api,
-// their list-map keys. Of k8s.io/api, "=set" marks a list that is a set, and
-// "=atomic" a map or a struct that is one value. All of it stands in comments of
-// those packages, which a program cannot see; the generator reads them.
+// listKeysFile says, for fields of k8s.io/api and github.com/openshift/api, their
+// list-map keys. Of k8s.io/api, "=set" marks a list that is a set, and "=atomic" a
+// map or a struct that is one value. All this is in the packages' comments, which a
+// program cannot see; the generator reads them.
 //
 //go:embed listkeys.txt
 var listKeysFile string

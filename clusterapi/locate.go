@@ -50,7 +50,7 @@ func descend(t reflect.Type, v any) (string, error) {
 	return "", cause
 }
 
-// decodes tells whether v fits t, with an error that speaks of JSON values.
+// decodes reports whether v fits t, with an error that speaks of JSON values.
 func decodes(t reflect.Type, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -41,11 +41,11 @@ type ModifyOptions struct {
 // DefaultRetries is the number of retries of [Modify].
 const DefaultRetries = 5
 
-// Modify changes an existing object: the one way to do so. It reads the
-// object, calls f with a typed copy, and writes the differences that f made,
-// on condition that nobody else wrote meanwhile. After a conflict it starts
-// again after a short random delay, and calls f again with what is stored then,
-// so f must be a function of its argument.
+// Modify changes an existing object: the one way to do so. It reads the object,
+// calls f with a typed copy, and writes the differences that f made, provided that
+// nobody else wrote in the meantime. After a conflict it starts again after a short
+// random delay, and calls f again with what is stored then, so f must be a function
+// of its argument.
 //
 // Only differences are laid onto the object as read, so fields that T does not
 // have survive, in elements of lists too. Elements are recognised by the
@@ -63,10 +63,10 @@ func Modify[T any](ctx context.Context, api ReadWriter, key types.NamespacedName
 	return ModifyWhole(ctx, api, key, o, func(t *T) ([]string, error) { return nil, f(t) })
 }
 
-// ModifyWhole is [Modify] for fields that are one value, such as
-// spec.desiredUpdate of ClusterVersion: f returns the paths of those that it has
-// set. They are written as f leaves them, and what T does not know of them goes.
-// The errors are those of Modify; a path that leads through a list is one too.
+// ModifyWhole is [Modify] for fields that are one value, such as spec.desiredUpdate
+// of ClusterVersion: f returns the paths of the fields that it has set. They are
+// written as f leaves them, without the parts that T does not know. The errors are
+// those of Modify; a path that leads through a list is one too.
 func ModifyWhole[T any](ctx context.Context, api ReadWriter, key types.NamespacedName, o ModifyOptions, f func(*T) (whole []string, err error)) (*T, error) {
 	gvk, err := KindOf[T]()
 	if err != nil {

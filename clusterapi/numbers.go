@@ -15,7 +15,7 @@ type ranges struct {
 	path []string
 }
 
-// fit tells whether all numbers below v are in range.
+// fit reports whether all numbers below v are in range.
 func (r *ranges) fit(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -49,8 +49,8 @@ func (r *ranges) below(step string, v any) bool {
 	return ok
 }
 
-// typ is the type of what stands at the path, nil where the root's type does
-// not know it.
+// typ is the type of the value at the path, nil where the root's type does not know
+// it.
 func (r *ranges) typ() reflect.Type {
 	t := deref(r.root)
 	for _, step := range r.path {

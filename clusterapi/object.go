@@ -179,10 +179,10 @@ func withoutManagedFields(u *unstructured.Unstructured) *unstructured.Unstructur
 // rules and errors are those of Get and List. It is safe for concurrent use.
 //
 // A type that is made to be embedded has a method Shares(Reader) bool, which
-// reports whether its argument is the value itself. In a wrapper that embeds it
-// the answer is no, and the wrapper's Get and List are called, which it may have
+// reports whether its argument is the value itself. In a wrapper that embeds it the
+// answer is no, and the wrapper's Get and List are called, which it may have
 // overridden. One that has not, or that has a GetShared and ListShared of its own,
-// says yes by a Shares of its own.
+// says yes by its own Shares.
 type Shared interface {
 	GetShared(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*Object, error)
 	ListShared(ctx context.Context, gvk schema.GroupVersionKind, opts ListOptions) ([]*Object, error)
@@ -322,13 +322,13 @@ func owned[T any](o *Object) (*T, error) {
 	return t, convertShared(o.u, t)
 }
 
-// Change is one change of a stored object. Old is nil for a new one, New for
-// one that went.
+// Change is one change of a stored object. Old is nil for a new one, New for a
+// deleted one.
 type Change struct {
 	Old, New *Object
 }
 
-// Object returns New, or Old where the object went.
+// Object returns New, or Old where the object was deleted.
 func (c Change) Object() *Object {
 	if c.New != nil {
 		return c.New
@@ -345,7 +345,7 @@ type Cursor interface {
 	Close()
 }
 
-// Follower is optional: a cluster that has it tells of every change without a
+// Follower is optional: a cluster that has it reports every change without a
 // goroutine. The objects of a change are shared.
 type Follower interface {
 	// Follow returns a cursor that starts after the newest change.

@@ -10,10 +10,9 @@ import (
 )
 
 // Overlay lays the difference between two typed objects of one type onto u, of
-// which before is the typed form, and tells whether there was any. It is what
+// which before is the typed form, and reports whether there was any. It is what
 // [Modify] does between its read and its write, for callers that do these
-// themselves. With statusOnly, differences outside the field status are left
-// out.
+// themselves. With statusOnly, differences outside the field status are left out.
 //
 // before and after are pointers to structs of the same type. u.Object is replaced
 // if there is a difference; what it held is shared with the new one and not

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// timed, alerting and assuming are what a [Reader] may have besides, as a recording
+// timed, alerting and assuming are what else a [Reader] may have, as a recording
 // does. A reader that wraps another asks that.
 type (
 	timed    interface{ Time() time.Time }

@@ -123,15 +123,14 @@ func (c Capabilities) Status() configv1.ClusterVersionCapabilitiesStatus {
 // implicit already. So a resource that is managed now stays managed when the
 // new release moves it into a capability that is disabled.
 //
-// Gates and capabilities of f are the present configuration; its other inputs
-// do not count, and each payload's major version is its own. Unknown
-// capabilities are allowed. For each manifest of update that would be
-// excluded, whatever the check, and each included one of current with the same
-// identity, the capabilities that the former needs beyond the latter's are
-// added. The result may name capabilities that this library does not know. A
-// nil payload leaves the implicit capabilities as they are; without
-// Capabilities in f there are none, and the result is nil. The cost grows with
-// the sum of both payloads.
+// Gates and capabilities of f are the present configuration; its other inputs do
+// not count, and each payload's major version is its own. Unknown capabilities are
+// allowed. For each manifest of update that would be excluded, whatever the check,
+// and each included one of current with the same identity, the capabilities that
+// the former needs beyond the latter's are added. The result may name capabilities
+// that this library does not know. A nil payload leaves the implicit capabilities
+// as they are; without Capabilities in f the result is nil. The cost grows with the
+// sum of both payloads.
 func ImplicitlyEnabled(current, update *Payload, f Filter) []string {
 	if f.Capabilities == nil {
 		return nil

@@ -70,9 +70,10 @@ type DiffObject struct {
 	// CustomResourceDefinition.
 	Fields []clusterapi.FieldChange `json:"fields,omitempty"`
 	// Schemas, in Changed, are the schemas that differ, by version, of a
-	// CustomResourceDefinition. A version that came or went is among Fields.
+	// CustomResourceDefinition. A version that was added or removed is among
+	// Fields.
 	Schemas []clusterapi.SchemaChange `json:"schemas,omitempty"`
-	// Manifest is the payload's; Old, in Changed, that of the old release.
+	// Manifest is the payload's; Old, in Changed, the old release's.
 	Manifest *Manifest `json:"-"`
 	Old      *Manifest `json:"-"`
 }

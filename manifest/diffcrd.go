@@ -13,8 +13,8 @@ import (
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// schemasOf are the schemas of those custom resources of the payloads whose types
-// are not known otherwise, from the first payload that has them.
+// schemasOf are the schemas of the payloads' custom resources whose types are not
+// known otherwise, from the first payload that has them.
 func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 	groups := make(map[string]bool)
 	for _, s := range sides {
@@ -27,7 +27,8 @@ func schemasOf(sides ...*side) map[schema.GroupVersionKind]map[string]any {
 	out := make(map[schema.GroupVersionKind]map[string]any)
 	for _, s := range sides {
 		for _, id := range s.order {
-			// The name of a definition is that of its resource and its group.
+			// The name of a definition consists of the names of its resource and
+			// its group.
 			_, group, _ := strings.Cut(id.Name, ".")
 			if (schema.GroupKind{Group: id.Group, Kind: id.Kind}) != crdKind || !groups[group] {
 				continue

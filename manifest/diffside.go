@@ -8,9 +8,9 @@ import (
 // side is one of two payloads as [Diff] looks at it.
 type side struct {
 	version  string
-	order    []Identity                     // of what is applied, each once
+	order    []Identity                     // of the applied objects, each once
 	applied  map[Identity][]*Manifest       // in order
-	place    map[*Manifest]int              // of what is applied, in the payload
+	place    map[*Manifest]int              // of the applied objects, in the payload
 	deletes  []*Manifest                    // what is included and asks for a deletion
 	deleted  map[Identity]bool              // by deletes
 	excluded map[Identity][]ExclusionReason // by the load, then by the pass

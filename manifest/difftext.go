@@ -19,15 +19,14 @@ type DiffTextOptions struct {
 	Component, Kind string
 	// Schemas lists the fields of schemas that differ. Default: they are counted.
 	Schemas bool
-	// Images lists the images whose pull specs changed. Default: they are
-	// counted, and those that came or went listed.
+	// Images lists the images whose pull specs changed. Default: they are counted,
+	// and those added or removed listed.
 	Images bool
 }
 
-// WriteText writes the diff for people: the counts, then the objects by
-// runlevel and component, each with a sign (+ comes, ~ changes, - goes) and its
-// fields, then the images. Long values are cut to what differs in them. An
-// error is that of w.
+// WriteText writes the diff for people: the counts, then the objects by runlevel
+// and component, each with a sign (+ comes, ~ changes, - goes) and its fields, then
+// the images. Long values are cut to what differs in them. An error is w's.
 func (d *PayloadDiff) WriteText(w io.Writer, o DiffTextOptions) error {
 	t := diffText{o: o, groups: make(map[diffGroup][]diffEntry), pulls: make(map[[2]string]string)}
 	for _, i := range d.Images {

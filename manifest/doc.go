@@ -70,8 +70,8 @@
 // again and some 400 bytes a value. A limit that is passed is an error that
 // names its field and the file. A negative field is an error too.
 //
-// The file release-metadata has limits of its own: 256 KiB, and metadata nested
-// at most 100 levels deep.
+// The file release-metadata has its own limits: 256 KiB, and metadata nested at
+// most 100 levels deep.
 //
 // docs/limits.md lists the limits of this package.
 //

@@ -69,7 +69,7 @@ func short(err error) error {
 	return &textError{text: bounded.Text(text, maxFaultText), err: err}
 }
 
-// textError is an error with a text of its own.
+// textError is an error with its own text.
 type textError struct {
 	text string
 	err  error

@@ -13,11 +13,12 @@ import (
 )
 
 // ReadGates returns what inclusion takes from the FeatureGate of a cluster: the feature
-// set, "" for Default, and the gates that are enabled for the first of the versions that
-// it has gates for. An operator of a new release goes by the gates of its own, while there
-// are none yet by those of the release that runs. A cluster without the object, or without
-// an entry for any of the versions, has no gates: an empty set, never nil. Errors are those
-// of reading the object, among them [clusterapi.ErrNotCollected]; the set is empty then.
+// set, "" for Default, and the gates that are enabled for the first of the versions that it
+// has gates for. An operator of a new release goes by the gates of its own version or,
+// until they exist, by the gates of the running release. A cluster without the object, or
+// without an entry for any of the versions, has no gates: an empty set, never nil. Errors
+// are those of reading the object, among them [clusterapi.ErrNotCollected]; the set is
+// empty then.
 func ReadGates(
 	ctx context.Context, r clusterapi.Reader, versions ...string,
 ) (featureSet string, gates sets.Set[string], err error) {

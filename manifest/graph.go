@@ -10,8 +10,8 @@ import (
 )
 
 // Graph is an order of tasks. A node's tasks run one after another; a node may
-// start when all nodes that lead to it are done. The order of nodes in the
-// list is that of their making, not that of their execution.
+// start when all nodes that lead to it are done. The nodes are listed in the order
+// of their creation, not of their execution.
 //
 // A graph that nobody changes any more is safe for concurrent use.
 type Graph struct {
@@ -41,7 +41,7 @@ func UpdateGraph(tasks []*Task) *Graph { return newGraph(tasks, byNumberAndCompo
 // runlevels side by side, the manifests of each one after another.
 func FlatGraph(tasks []*Task) *Graph { return newGraph(tasks, flattenByNumberAndComponent) }
 
-// AttemptGraph returns the order of a reconciliation: that of [FlatGraph], but the
+// AttemptGraph returns the order of a reconciliation: as [FlatGraph], but the
 // components start in an order that depends on the attempt, so that one that fails
 // does not always block the same others. Attempts rotate the list, and every eighth
 // one shuffles it. The same attempt gives the same order; a negative one counts as
@@ -62,12 +62,12 @@ func newGraph(tasks []*Task, f grouping) *Graph {
 	return g
 }
 
-// splitJobs makes each Job (batch/v1 exactly) a barrier: all tasks that stand
-// before it in its node are done before it, and none that stand after it
-// starts before it is done. A node with a Job is cut at the first one: the
-// tasks before it become a new node that takes over the node's inputs, those
-// after it one that takes over its outputs, and the node keeps the Job. New
-// nodes are cut in the same way. A node of one task stays as it is.
+// splitJobs makes each Job (batch/v1 exactly) a barrier: all tasks before it in its
+// node are done before it, and none after it starts before it is done. A node with
+// a Job is cut at the first one: the tasks before it become a new node that takes
+// over the node's inputs, those after it one that takes over its outputs, and the
+// node keeps the Job. New nodes are cut in the same way. A node of one task stays
+// as it is.
 func (g *Graph) splitJobs() {
 	for i := 0; i < len(g.Nodes); i++ {
 		tasks := g.Nodes[i].Tasks
@@ -103,8 +103,8 @@ func (g *Graph) splitJobs() {
 // may run in parallel, and each of them follows all of the bucket before. No
 // buckets, or one with one node, leave the node as it is. Otherwise the node
 // becomes an empty anchor before the first bucket; if anything followed it, another
-// stands after the last bucket; and where two buckets of several nodes meet, an
-// empty node between them makes n+m edges out of n·m.
+// follows the last bucket; and where two buckets of several nodes meet, an empty
+// node between them makes n+m edges out of n·m.
 func (g *Graph) parallelize(f grouping) {
 	for i := 0; i < len(g.Nodes); i++ {
 		buckets := f(g.Nodes[i].Tasks)

@@ -9,12 +9,12 @@ import (
 // the nodes of a bucket may run in parallel; the tasks of a node run in order.
 type grouping = func(tasks []*Task) [][][]*Task
 
-// chunk is a run of neighbours with the same level and component, or a single
-// task whose file name tells neither.
+// chunk is a run of neighbours with the same level and component, or a single task
+// whose file name has neither.
 type chunk struct {
 	tasks            []*Task
 	level, component string
-	ok               bool // the name tells level and component
+	ok               bool // the name has level and component
 }
 
 // chunks cuts a list into its chunks.

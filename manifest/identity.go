@@ -24,8 +24,8 @@ func (id Identity) String() string {
 	return fmt.Sprintf("Group: %q Kind: %q Namespace: %q Name: %q", id.Group, id.Kind, id.Namespace, id.Name)
 }
 
-// ParseName returns the runlevel and the component that a manifest's file name
-// tells: the pattern is
+// ParseName returns the runlevel and the component in a manifest's file name: the
+// pattern is
 //
 //	0000_<runlevel>_<component>_<rest>
 //

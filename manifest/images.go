@@ -75,8 +75,8 @@ func decodeImages(data []byte, version string, limits Limits) (map[string]string
 	return images, nil
 }
 
-// typeName words a type that is not the wanted one, so that the two differ: with
-// its group if that alone is another.
+// typeName describes a type other than the wanted one, so that the two differ: with
+// its group if only that differs.
 func typeName(gvk, want schema.GroupVersionKind) string {
 	name := gvk.Version + " " + gvk.Kind
 	switch {

@@ -90,8 +90,8 @@ func (o InclusionTextOptions) shows(m JudgedManifest) bool {
 }
 
 // WriteText writes a table for people, a line for each manifest: the rule that
-// excludes it or "included", the object, the file and the reason. Below stand the
-// counts, the rules in the order in which they are checked. An error is that of w.
+// excludes it or "included", the object, the file and the reason. Below are the
+// counts, the rules in the order in which they are checked. An error is w's.
 func (i *Inclusion) WriteText(w io.Writer, o InclusionTextOptions) error {
 	var table, out strings.Builder
 	t := text.NewTable(&table, 0, 2)

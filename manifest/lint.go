@@ -43,7 +43,7 @@ func (f Finding) String() string {
 type LintRule struct {
 	// Name is in lower case, with hyphens.
 	Name     string `json:"name"`
-	Severity string `json:"severity"` // as that of a [Finding]
+	Severity string `json:"severity"` // as in a [Finding]
 	// Doc describes what the rule finds, and why that matters.
 	Doc string `json:"doc"`
 }

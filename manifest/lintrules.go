@@ -165,7 +165,7 @@ func (l *linter) reportWarnings(rule string) {
 // checkNoValue finds the objects with the text in the files that have it.
 func (l *linter) checkNoValue() {
 	escaped := []byte(strings.NewReplacer("<", `\u003c`, ">", `\u003e`).Replace(noValue))
-	objects := make(map[string][]*Manifest) // by file, of those that have it
+	objects := make(map[string][]*Manifest) // by file, for the manifests that have it
 	for _, m := range l.all {
 		if bytes.Contains(m.Raw, escaped) || bytes.Contains(m.Raw, []byte(noValue)) {
 			objects[m.Filename] = append(objects[m.Filename], m)

@@ -29,11 +29,10 @@ type LoadOptions struct {
 	// Architecture is the release's architecture if its metadata does not say
 	// that it is Multi. Empty: none.
 	Architecture configv1.ClusterVersionArchitecture
-	// Filter decides which manifests are included. The zero value includes all
-	// that have annotations: see [DefaultFilter]. An unset MajorVersion
-	// means that of the payload's own version; an unset Profile is
-	// [DefaultProfile] where templates refer to it. Capabilities and overrides
-	// come later: see [Payload.Included].
+	// Filter decides which manifests are included. The zero value includes all that
+	// have annotations: see [DefaultFilter]. An unset MajorVersion means the
+	// payload's own; an unset Profile is [DefaultProfile] where templates refer to
+	// it. Capabilities and overrides come later: see [Payload.Included].
 	Filter LoadFilter
 	// Limits bound what is read. The zero value has defaults.
 	Limits Limits

@@ -19,8 +19,8 @@ import (
 // its object: change a deep copy. It is safe for concurrent use and must not be
 // copied.
 type Manifest struct {
-	// Filename is the base name of the file that the object came from; empty
-	// if it is not known. Runlevel and component follow from it alone.
+	// Filename is the base name of the object's file; empty if it is not known.
+	// Runlevel and component follow from it alone.
 	Filename string
 	// Document is the object's place among the objects of its file, from 1;
 	// empty documents are not counted. 0 if it is not known.
@@ -47,7 +47,7 @@ type meta struct {
 // kept, so the caller must not change it any more.
 //
 // A nil object, one that JSON cannot hold, and one without a kind or a name are
-// errors; in the last case the manifest comes with the error.
+// errors; in the last case the manifest is returned with the error.
 func New(filename string, obj *unstructured.Unstructured) (*Manifest, error) {
 	if obj == nil {
 		return nil, errors.New("a manifest needs an object")
@@ -60,10 +60,10 @@ func New(filename string, obj *unstructured.Unstructured) (*Manifest, error) {
 	return m, m.meta.validate()
 }
 
-// Object returns the object, which is decoded from Raw when it is asked for
-// the first time: most manifests of a payload never are. Numbers are int64
-// where they are whole and fit, else float64. It is nil for a Manifest that
-// came neither from a file nor from [New].
+// Object returns the object, which is decoded from Raw when it is asked for the
+// first time: most manifests of a payload never are. Numbers are int64 where they
+// are whole and fit, else float64. It is nil for a Manifest that is neither from a
+// file nor from [New].
 func (m *Manifest) Object() *unstructured.Unstructured {
 	m.decode.Do(func() {
 		if m.object != nil || len(m.Raw) == 0 {
@@ -83,10 +83,10 @@ func (m *Manifest) Identity() Identity { return m.meta.id }
 // GVK returns the manifest's group, version and kind.
 func (m *Manifest) GVK() schema.GroupVersionKind { return m.meta.gvk }
 
-// Annotations returns the object's annotations, not to be changed. They are
-// nil when there are none or when the value of any of them is neither a string
-// nor null; an empty map is not nil, and a value null reads as the empty
-// string. Inclusion depends on each of these (see [LoadFilter.Judge]).
+// Annotations returns the object's annotations, not to be changed. They are nil
+// when there are none or when the value of any of them is neither a string nor
+// null; an empty map is not nil, and a value null reads as the empty string.
+// Inclusion depends on these distinctions (see [LoadFilter.Judge]).
 func (m *Manifest) Annotations() map[string]string { return m.meta.annotations }
 
 const (

@@ -68,8 +68,8 @@ type Operator struct {
 	Name string
 	// Versions are those that the operator has to report.
 	Versions []configv1.OperandVersion
-	// Component is the component in the manifest's file name; empty if the
-	// name tells none.
+	// Component is the component in the manifest's file name; empty if the name has
+	// none.
 	Component string
 	// Manifest is the ClusterOperator itself.
 	Manifest *Manifest

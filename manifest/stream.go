@@ -89,9 +89,9 @@ func afterBlanks(data []byte) (rest []byte, ok bool) {
 // size is what the conversion of a YAML document makes.
 type size yamljson.Size
 
-// measure returns the size of a document before it is converted. Objects take
-// a quarter as much again as the conversion. The error is a [*LimitError], or that
-// of the conversion. Of aliases it counts no more than most bytes.
+// measure returns the size of a document before it is converted. Objects take a
+// quarter as much again as the conversion. The error is a [*LimitError], or the
+// conversion's. Of aliases it counts no more than most bytes.
 func measure(document string, most int64) (size, error) {
 	s, err := yamljson.Measure(document, most)
 	switch {

@@ -21,11 +21,11 @@ type templateData struct {
 	Images         map[string]string
 }
 
-// TemplateError is a construct that a template must not use, since what it
-// costs has no bound that can be told before: ranges over anything but the
-// images, and calls of other templates. A range over a field that is not a map
-// or does not exist, and a call of a template that is not defined, need no bound:
-// they fail when they are executed, and so cost nothing.
+// TemplateError is a construct that a template must not use, since its cost has no
+// bound that is known before: ranges over anything but the images, and calls of
+// other templates. A range over a field that is not a map or does not exist, and a
+// call of a template that is not defined, need no bound: they fail when they are
+// executed, and so cost nothing.
 type TemplateError struct {
 	// File and Line say where it is; File is the path within the payload.
 	File string
@@ -314,8 +314,8 @@ func countStep(n int) (parse.Node, error) {
 	return trees["steps"].Root.Nodes[0], nil
 }
 
-// functions are those of text/template that make texts, each within the bound
-// of what a template may make. The others make none.
+// functions are the functions of text/template that make texts, each within the
+// bound on a template's output. The others make none.
 func (e *execution) functions() template.FuncMap {
 	joined := func(f func(...any) string, growth int64) func(...any) (string, error) {
 		return func(args ...any) (string, error) {
@@ -364,10 +364,10 @@ func (e *execution) sizeOf(values []any) int64 {
 	return n
 }
 
-// formattedSize returns how long the result of a format may be at most: a
-// quoted or hexadecimal text may be six times as long as its argument, and
-// each verb may have a width. A width that is an argument, and an argument
-// that is named, have no bound that the format tells.
+// formattedSize returns how long the result of a format may be at most: a quoted or
+// hexadecimal text may be six times as long as its argument, and each verb may have
+// a width. A width that is an argument, and an argument that is named, have no
+// bound that follows from the format.
 func formattedSize(format string, args int64) int64 {
 	size := int64(len(format)) + 6*args
 	verb, number := false, int64(0)

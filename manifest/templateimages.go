@@ -6,8 +6,9 @@ import (
 )
 
 // missingImages returns the images that a template looks up by index, though the
-// payload does not have them: they stand as nothing. Conditions may look up what
-// they like, and what they have looked up counts as known in what they decide on.
+// payload does not have them: they are written as nothing. Conditions may look up
+// what they like, and what they have looked up counts as known in what they decide
+// on.
 func (r *renderer) missingImages(list *parse.ListNode) []string {
 	f := lookups{images: r.data.Images}
 	f.list(list)

@@ -32,7 +32,7 @@ var (
 )
 
 // applier is the [Applier] that works on a cluster: it writes an object as its mode
-// says, then looks at what came back.
+// says, then looks at the server's answer.
 type applier struct {
 	api       API
 	mode      Mode
@@ -169,7 +169,7 @@ func (a *applier) statement(t *manifest.Task, version string) (*unstructured.Uns
 	return s.obj, nil
 }
 
-// warnUnknown tells which fields of a manifest are not applied.
+// warnUnknown reports which fields of a manifest are not applied.
 func (a *applier) warnUnknown(t *manifest.Task, paths []string) {
 	a.warn(t, fmt.Sprintf("%s: not applied, since the schema lacks them: %s", t.Manifest, list(paths)))
 }

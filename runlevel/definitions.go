@@ -117,7 +117,7 @@ func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) 
 }
 
 // applyFields applies an object. If that fails, and the payload does not bring its
-// definition, it goes by the one that the cluster has, then and from then on.
+// definition, it uses the one that the cluster has, from then on.
 func (a *applier) applyFields(ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured) (*clusterapi.Object, error) {
 	apply := func(obj *unstructured.Unstructured) (*clusterapi.Object, error) {
 		return clusterapi.WriteShared(ctx, func(ctx context.Context) (*unstructured.Unstructured, error) {

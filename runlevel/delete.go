@@ -48,7 +48,7 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 	if was.requested {
 		return nil
 	}
-	// the uid, so that an object created again meanwhile is not deleted
+	// the uid, so that an object created again in the meantime is not deleted
 	opts := clusterapi.DeleteOptions{UID: existing.GetUID()}
 	if err := a.api.Delete(ctx, m.GVK(), clusterapi.KeyOf(m.Object()), opts); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete request for %s failed, err=%w", key, err)

@@ -72,15 +72,15 @@
 // had always applied it. Objects that a manifest only creates are not adopted, and of
 // ClusterOperators the spec is not.
 //
-// Then the object is judged as it came back. A Deployment must not be failing,
-// a Job must not have failed, a CustomResourceDefinition must be served; a
+// Then the object is judged as the server returned it. A Deployment must not be
+// failing, a Job must not have failed, a CustomResourceDefinition must be served; a
 // roll-out under way is good enough, for the ClusterOperator of the component
 // carries the real wait. While Initializing only ClusterOperators are judged.
 //
 // # Drift
 //
-// A pass over a cluster that is at its release need not apply what nobody has
-// changed. [Tracker.Watch] names the kinds to watch; what the watches show goes to
+// A pass over a cluster that is at its release need not apply what nobody has changed.
+// [Tracker.Watch] names the kinds to watch; what the watches show goes to
 // [Tracker.Observe]. Of each object that it applies the Tracker keeps what was sent,
 // the UID and resourceVersion, and a digest of all but the status and the metadata
 // that only a server sets. While a watch shows the same digest, in the state that was
@@ -89,8 +89,8 @@
 // Anything else is applied. An apply changes nothing if others have only added to the
 // object; what it changes is drift, and so is a field of ours that others have taken
 // over: an [EventDrifted] reports these fields and who owns them ([Drift]). Once an
-// hour a pass applies everything all the same, for a watch may break unnoticed. A kind
-// that is not watched, or cannot be listed, is applied in every pass.
+// hour a pass applies everything anyway, for a watch may break unnoticed. A kind that
+// is not watched, or cannot be listed, is applied in every pass.
 //
 // With ApplyMerge a pass reads the object instead, and writes it only if a merge
 // changes it. What the operator would write in every pass, because the server words it

@@ -184,8 +184,8 @@ func (a *applier) applyServerSide(
 	return stored, err
 }
 
-// merge merges the manifests of one object, prepared one by one. Of two
-// values the later one counts, which a warning tells.
+// merge merges the manifests of one object, prepared one by one. Of two values the
+// later one counts, and a warning says so.
 func (a *applier) merge(tasks []*manifest.Task, objs []*unstructured.Unstructured) *unstructured.Unstructured {
 	out := objs[0]
 	overridden := make(map[string]string) // the file that has the last word, by path

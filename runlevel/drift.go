@@ -235,8 +235,8 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// differences visits the smallest parts in which two values differ: of maps by
-// key, of lists of the same length by index. nil is no value.
+// differences visits the smallest parts in which two values differ: of maps by key,
+// of lists of the same length by index. nil stands for no value.
 func differences(path string, a, b any, visit func(path string, a, b any)) {
 	if reflect.DeepEqual(a, b) {
 		return

@@ -203,8 +203,8 @@ func isContextError(ctx context.Context, err error) bool {
 	return cause != nil && errors.Is(err, cause)
 }
 
-// interruption is the error of a context that ended a run. Its type tells it
-// from other errors, whatever its cause.
+// interruption is the error of a context that ended a run. Its type distinguishes
+// it from other errors, whatever its cause.
 type interruption struct{ err error }
 
 func (e *interruption) Error() string { return e.err.Error() }

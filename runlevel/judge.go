@@ -21,8 +21,8 @@ const (
 
 const machineConfigOperator = "machine-config"
 
-// Starts tells since when a ClusterOperator is awaited; [Tracker.COStart] is
-// one. It is safe for concurrent use.
+// Starts returns since when a ClusterOperator is awaited; [Tracker.COStart] is one.
+// It is safe for concurrent use.
 type Starts func(operator string) (time.Time, bool)
 
 // Judgement describes what an error means while an update is under way: trouble,

@@ -122,8 +122,8 @@ func (t *Tracker) Unwatched() {
 }
 
 // begin keeps entries for these objects and for the cluster's configuration. Some
-// manifests of kinds without namespaces name one all the same, so each object is
-// found without its namespace, too.
+// manifests of kinds without namespaces name one anyway, so each object is found
+// without its namespace, too.
 func (l *ledger) begin(objects []manifest.Identity) {
 	for _, kind := range configKinds {
 		objects = append(objects, manifest.Identity{Group: kind.Group, Kind: kind.Kind, Name: configKey.Name})

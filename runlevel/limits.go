@@ -4,8 +4,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// What comes from a cluster or a payload may be of any length; what is made of
-// it may not. The table stands in doc.go.
+// What comes from a cluster or a payload may be of any length; what is made of it
+// may not. The table is in docs/limits.md.
 const (
 	maxCondition = 32 << 10 // message of a condition, and of several errors
 	maxQuote     = 4 << 10  // one text of an object, or one error among several

@@ -34,7 +34,7 @@ type node struct {
 	awaits  string                  // the ClusterOperator that the task under way is about
 	stalled bool                    // until the next look at it begins
 	woken   bool                    // the next look is due, though it is stalled or waits
-	trouble error                   // what the task of a stalled node came to
+	trouble error                   // the outcome of a stalled node's task
 }
 
 // run runs the tasks of the node in order, until one has to wait. The first
@@ -209,7 +209,7 @@ func (n *node) finish(t *manifest.Task, err error, stay bool) (over bool, _ erro
 	return false, nil
 }
 
-// stall tells what a task waits for in a pass that stays, when that is new, and
+// stall reports what a task waits for in a pass that stays, when that is new, and
 // gives the task its attempts again.
 func (n *node) stall(t *manifest.Task, te *TaskError) {
 	if text := te.Error(); text != n.reported {
@@ -240,8 +240,8 @@ func (n *node) stop(why error) (err error) {
 }
 
 // precreate creates the ClusterOperators of a node, so that dashboards and
-// must-gathers know of them before their turn. Failing to do so is no
-// trouble: the task itself will find out. Only panics are kept for it.
+// must-gathers know of them before their turn. It does not matter if that fails:
+// the task itself will find out. Only panics are kept for it.
 func (n *node) precreate(ctx context.Context) error {
 	for i, t := range n.tasks {
 		if !isClusterOperator(t.Manifest) || !n.pass.filter.Judge(t.Manifest).Included {

@@ -238,7 +238,7 @@ func (p *Pass) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.Re
 }
 
 // enter starts a look at a node; nil: there is nothing to look at before at. A clock
-// that was set back makes a look come early.
+// that was set back makes a look start early.
 func (p *Pass) enter(ctx context.Context, index int, now time.Time) (look context.Context, _ *node, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,9 +20,9 @@ type API interface {
 	clusterapi.Writer
 }
 
-// Applier makes one manifest true in a cluster and reports whether that has come
-// about. [Run] uses one that works on [Options.API]; another may log, compare or
-// rehearse instead.
+// Applier makes one manifest true in a cluster and reports whether it is. [Run]
+// uses one that works on [Options.API]; another may log, compare or rehearse
+// instead.
 //
 // A [*TaskError] ends the task, every other error is tried again. Apply is
 // called by several goroutines at once, and must return when ctx ends. With
@@ -97,9 +97,9 @@ type Options struct {
 	// Initializing, at 0 and 10 seconds otherwise.
 	Backoff *Backoff
 	// ApplyAlways makes a pass in state Reconciling apply every object, as the
-	// cluster-version operator does. By default it makes no call for one that
-	// is as it was applied, where watches show that ([Tracker.Watch]); once an hour
-	// it applies everything all the same. What has drifted is then not told.
+	// cluster-version operator does. By default it makes no call for one that is as
+	// it was applied, where watches show that ([Tracker.Watch]); once an hour it
+	// applies everything anyway. What has drifted is then not reported.
 	ApplyAlways bool
 	// AwaitJobs makes the task of a Job (batch/v1) wait until the Job has
 	// completed, except while Initializing. By default, as in the
@@ -119,7 +119,7 @@ type Options struct {
 	// must not wait for the pass. nil means no events.
 	//
 	// A panic of it stops no task, but fails the pass with a [*TaskError];
-	// runtime.Goexit ends the node of the worker besides.
+	// runtime.Goexit also ends the node of the worker.
 	Observe func(clusterapi.Event)
 	// Logger gets what does not interest users; nil means no log.
 	Logger *slog.Logger

@@ -145,10 +145,10 @@ func (s *schedule) Incomplete() (nodes int, first *manifest.Task) {
 	return nodes, first
 }
 
-// Result returns the errors of the run. These are the failed nodes' errors; only if
-// there are none and tasks have not run, one [*incompleteError], followed by
-// ctxErr, the error or the cause of the context that stopped the run, unless that
-// is nil. [Result].Failure leaves out these two.
+// Result returns the errors of the run: the failed nodes' errors; only if there are
+// none and tasks have not run, one [*incompleteError], followed by ctxErr, the
+// error or the cause of the context that stopped the run, unless that is nil.
+// [Result].Failure leaves out these two.
 func (s *schedule) Result(ctxErr error) []error {
 	if errs := s.Errors(); len(errs) > 0 {
 		return errs

@@ -17,7 +17,7 @@ import (
 //     the operators sorted and has the strongest of their effects;
 //   - what is left, if more than one, becomes a [*TaskError] with the reason
 //     MultipleErrors, a line for each distinct message, sorted, and all of
-//     them as members. It has no effect of its own. Lines that do not fit in
+//     them as members. By itself it has no effect. Lines that do not fit in
 //     a condition are counted.
 //
 // It returns nil when nothing is left.

@@ -100,7 +100,7 @@ func setServingTLS(text, minVersion string, ciphers []string) (string, error) {
 		if err := dec.Decode(&doc); err == io.EOF { // as the decoder documents it
 			break
 		} else if err != nil {
-			return text, nil // any text may stand in a ConfigMap
+			return text, nil // a ConfigMap may hold any text
 		}
 		docs = append(docs, &doc)
 	}

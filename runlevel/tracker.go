@@ -42,7 +42,7 @@ type Tracker struct {
 
 	ledger   ledger
 	adoption adoption                   // never saved
-	lacking  map[manifest.Identity]bool // objects whose definition in the cluster lacks fields, likewise
+	lacking  map[manifest.Identity]bool // the same for objects whose definition in the cluster lacks fields
 }
 
 // deletion is the state of one object that is to be gone.
@@ -97,8 +97,8 @@ func (t *Tracker) COStart(name string) (time.Time, bool) {
 }
 
 // StartCO notes that a ClusterOperator is awaited from now on, unless it is
-// already. [Run] calls it when the node of the operator starts; a driver of
-// one's own does likewise.
+// already. [Run] calls it when the node of the operator starts; other drivers must
+// do the same.
 func (t *Tracker) StartCO(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,7 +182,7 @@ func (t *Tracker) warnOnce(text string) bool {
 	defer t.mu.Unlock()
 	_, known := t.warned[text]
 	if len(t.warned) >= maxWarned && !known {
-		clear(t.warned) // to be told once more is better than to grow
+		clear(t.warned) // a second report is better than growth
 	}
 	t.warned[text] = struct{}{}
 	return !known

@@ -86,7 +86,7 @@ var (
 	budgets     = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
 )
 
-// suite is what the sub-tests share. Each uses object names of its own.
+// suite is what the sub-tests share. Each uses its own object names.
 type suite struct {
 	ctx context.Context
 	api clusterapi.ClusterAPI
@@ -203,7 +203,7 @@ func (s *suite) discard(t *testing.T, gvk schema.GroupVersionKind, namespace, na
 	}
 }
 
-// gone tells whether Get reports that there is no such object.
+// gone reports whether Get says that there is no such object.
 func (s *suite) gone(t *testing.T, u *unstructured.Unstructured) bool {
 	t.Helper()
 	_, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))

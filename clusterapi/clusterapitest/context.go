@@ -167,7 +167,7 @@ func testMidCall(t *testing.T, s *suite) {
 				check(out, err)
 			}
 			// The context ends after a quarter of the usual time. A call that
-			// continues all the same is seen by a backend that is not immediate.
+			// continues nevertheless is seen by a backend that is not immediate.
 			const tries = 5
 			late := 0
 			for range tries {
@@ -212,8 +212,8 @@ func (c contextCall) measured(s *suite) (*unstructured.Unstructured, time.Durati
 	return out, time.Since(begin), err
 }
 
-// slow is what a call takes at least so that its answer can be told to be
-// late: what is faster is prompt, whatever it looks at.
+// slow is the least time that a call must take for its answer to be late: a faster
+// one is prompt, whatever it looks at.
 const slow = 25 * time.Millisecond
 
 // returns fails the test where a call does not return.

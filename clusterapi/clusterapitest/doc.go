@@ -15,7 +15,7 @@
 // at the end. Where a garbage collector does run, it must not matter:
 // propagation of deletions is asserted by finalizers and deletionTimestamp.
 //
-// Each rule is a sub-test of its own, so that -run selects one:
+// Each rule is a separate sub-test, so that -run selects one:
 //
 //	go test -run 'TestConformance/Apply/KeyedList'
 //

@@ -219,7 +219,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: %[1]s}}}
 	return s.updateStatus(t, u)
 }
 
-// negative tells whether the server stores a negative disruptionsAllowed:
+// negative reports whether the server stores a negative disruptionsAllowed:
 // validation may refuse what only a broken controller would write.
 func (s *suite) negative(t *testing.T, app string) bool {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest/internal/probe"
 )
 
-// recordedID stands in the names of [Objects].
+// recordedID is part of the names of [Objects].
 const recordedID = "recorded"
 
 // Objects returns what a backend that declares ReadOnly must contain: a new

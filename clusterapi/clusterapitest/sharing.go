@@ -124,7 +124,7 @@ func mutateTree(m map[string]any) {
 	m["scribbled"] = "yes"
 }
 
-// testFollower: a cursor tells every change once, in order, as soon as the verb
+// testFollower: a cursor reports every change once, in order, as soon as the verb
 // has returned.
 func testFollower(t *testing.T, s *suite) {
 	follower := s.api.(clusterapi.Follower)

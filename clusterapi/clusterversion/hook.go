@@ -19,21 +19,21 @@ import (
 // continues, before every hook is done. While that entry is Completed, AfterComplete is
 // called. Each is called at once when the entry changes so, and at the start of a
 // process; as long as it waits or fails, when it asks for that, or after growing delays;
-// and when it is done, again after the updater's interval, so that what has changed
-// meanwhile is found. An entry that stays Completed while overrides or capabilities
+// and when it is done, again after the updater's interval, so that changes in the
+// meantime are found. An entry that stays Completed while overrides or capabilities
 // change is not an update. Each way out of an update ends at an entry that is Completed:
 // of the same release, or of another that was asked for instead.
 //
-// The status is written meanwhile, and other hooks are called. A hook that waits is named
-// in the message of the condition Progressing, one that fails also in Failing, with the
-// reason UpdateHookFailed. Both are events.
+// In the meantime the status is written, and other hooks are called. A hook that waits is
+// named in the message of the condition Progressing, one that fails also in Failing, with
+// the reason UpdateHookFailed. Both are events.
 //
 // A call may take a minute; then its context ends, and it must return. It waits by
 // returning, or with the function Sleep of package reconcile. An error or a panic is a
 // failure. Two calls of one hook never overlap, so a Hook need not be safe for concurrent
 // use unless several updaters share it.
 type Hook interface {
-	// Name tells hooks apart; administrators read it. It is always the same.
+	// Name distinguishes hooks; administrators read it. It is always the same.
 	Name() string
 	// BeforeApply makes the cluster ready for what is applied.
 	BeforeApply(ctx context.Context, r HookRequest) (HookWait, error)

@@ -83,9 +83,9 @@ func Metrics(in MetricsInput) []clusterapi.Sample {
 	return m
 }
 
-// ReadMetrics reads what of MetricsInput can be read from a cluster, and returns the
-// metrics; the other fields are those of in. Errors are those of the reads; what is not
-// there is left out. It can be called concurrently.
+// ReadMetrics reads the fields of MetricsInput that can be read from a cluster, takes
+// the others from in, and returns the metrics. Errors are those of the reads; what is
+// not there is left out. It can be called concurrently.
 func ReadMetrics(ctx context.Context, r clusterapi.Reader, in MetricsInput) ([]clusterapi.Sample, error) {
 	var err error
 	in.ClusterVersion, err = readIfThere[configv1.ClusterVersion](ctx, r, key)
@@ -339,7 +339,7 @@ type ConditionTransitions struct {
 
 type conditionName struct{ name, condition string }
 
-// Observe takes note of the conditions of an operator.
+// Observe records the conditions of an operator.
 func (t *ConditionTransitions) Observe(name string, conditions []configv1.ClusterOperatorStatusCondition) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

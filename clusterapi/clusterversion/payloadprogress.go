@@ -38,8 +38,8 @@ type passEvent interface {
 	PassProgress() (version string, done, total, failed int)
 }
 
-// Observe records an event of a pass: one whose data has a method PassProgress, as that
-// of an Updater has. It ignores others.
+// Observe records an event of a pass: one whose data has a method PassProgress, as an
+// Updater's has. It ignores others.
 func (p *PayloadProgress) Observe(e clusterapi.Event) {
 	data, ok := e.Data.(passEvent)
 	if !ok {

@@ -33,7 +33,7 @@ const (
 	preflightInProgress = "PreflightInProgress" // of state Running
 )
 
-// The limits of what preflights found.
+// The limits of the results of preflights.
 const (
 	maxPreflightFindings = 64        // of one release
 	maxPreflightRisks    = 250       // of all releases
@@ -61,7 +61,7 @@ type Preflight struct {
 type PreflightFinding struct {
 	Name    string `json:"name"` // in CamelCase, without the target
 	Message string `json:"message"`
-	URL     string `json:"url,omitempty"` // of the documentation; empty: that of updates
+	URL     string `json:"url,omitempty"` // of the documentation; empty: the page about updates
 }
 
 // preflightURL is the documentation of a finding that has no other.
@@ -381,7 +381,7 @@ func (o *PreflightDisplay) recommend(c *configv1.ConditionalUpdate, p *Preflight
 	c.Conditions = append(c.Conditions, next)
 }
 
-// keepTimes gives conditions the time of those published before that have their status.
+// keepTimes gives conditions the times that were published before with the same status.
 func keepTimes(before *configv1.ClusterVersionStatus, c *configv1.ConditionalUpdate) {
 	if before == nil {
 		return

@@ -170,8 +170,8 @@ func resolve(cv *configv1.ClusterVersion, base configv1.Release, faulty bool, o 
 	return stay
 }
 
-// preflight answers a request to check a release: the cluster stays with what it is at. The
-// release is found as that of an update is, recommended or not.
+// preflight answers a request to check a release: the cluster stays at its release. The
+// release is found as an update's is, recommended or not.
 func preflight(cv *configv1.ClusterVersion, base configv1.Release, o ResolveOptions) Resolution {
 	asks, u := *cv, *cv.Spec.DesiredUpdate
 	u.Mode = ""

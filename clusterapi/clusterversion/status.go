@@ -16,9 +16,9 @@ import (
 
 // WriteStatus writes what the cluster accepts of a status, on condition that nobody wrote
 // since cv was read. It returns the object as stored, which is cv if nothing differs.
-// accepts keeps what the cluster accepts from call to call. Errors are those of reading the
-// definition and of the write, and that of a server that refuses the newest entry of the
-// history if the definition does not accept it: nothing may be applied that is not on
+// accepts keeps what the cluster accepts from call to call. Errors are those from reading
+// the definition and from the write, and one from a server that refuses the newest entry of
+// the history if the definition does not accept it: nothing may be applied that is not on
 // record.
 func WriteStatus(
 	ctx context.Context, api clusterapi.ClusterAPI, accepts *clusterapi.Definitions,

@@ -85,9 +85,9 @@ func noVersion(no, server string) *RefusedError {
 	return refuse(RefusedNoVersion, "", "%s cluster version information available - you must be connected to an %s server to fetch the current version", no, server)
 }
 
-// Submit decides about a request and carries it out, on condition that the
-// ClusterVersion stays as it was decided from; else it decides again. The answer
-// is that of the last decision, with the ClusterVersion as stored. The error is a
+// Submit decides about a request and carries it out, provided that the
+// ClusterVersion has not changed since the decision; else it decides again. The
+// answer is the last decision's, with the ClusterVersion as stored. The error is a
 // [*RefusedError], and nothing was written, or one of reading or writing the
 // ClusterVersion, or of ctx. It can be called concurrently.
 func Submit(ctx context.Context, api clusterapi.ReadWriter, r Request) (Answer, error) {

@@ -70,7 +70,7 @@ func (r UpdateRequest) Edit(cv *configv1.ClusterVersion) (Answer, error) {
 	return out, nil
 }
 
-// check refuses options that do not go together, and targets that are none.
+// check refuses options that do not go together, and malformed targets.
 func (r UpdateRequest) check(out *Answer) error {
 	usage := func(format string, args ...any) error { return refuse(RefusedUsage, "", format, args...) }
 	target := r.To != "" || r.ToImage != "" || r.ToLatest

@@ -109,11 +109,11 @@ func historyImage(cv *configv1.ClusterVersion, version string) string {
 	return ""
 }
 
-// Clear returns a copy of cv without the spec fields that errs finds fault
-// with, which is what the cluster then goes by: any fault below
-// spec.desiredUpdate drops the whole request, as does one that is not understood.
-// Another fault of spec.desiredUpdate itself or of the metadata clears nothing. The
-// copy is never written back.
+// Clear returns a copy of cv without the spec fields that errs finds fault with,
+// which is what the cluster then follows: any fault below spec.desiredUpdate drops
+// the whole request, as does one that is not understood. Another fault of
+// spec.desiredUpdate itself or of the metadata clears nothing. The copy is never
+// written back.
 func Clear(cv *configv1.ClusterVersion, errs field.ErrorList) *configv1.ClusterVersion {
 	cv = cv.DeepCopy()
 	for _, err := range errs {

@@ -19,7 +19,7 @@ import (
 
 // archive reads a tar stream. What has no place yet, since a folder that comes
 // later may make its parent a recording, is kept until the end. Its errors are
-// limits, and that of a format that is not read.
+// limits, and the one for a format that is not read.
 func (c *collection) archive(stream io.Reader) error {
 	stored := &countingReader{r: &contextReader{c.ctx, stream}}
 	buffered := bufio.NewReaderSize(stored, 1<<16)
@@ -95,8 +95,8 @@ func (c *collection) cut(err error) {
 	c.incomplete["."] = true
 }
 
-// maxRatio is how many times its size an archive may have decompressed, and
-// MaxBytes besides. That of logs is below 30.
+// maxRatio is how many times its size, on top of MaxBytes, an archive may have
+// decompressed. For logs the ratio is below 30.
 const maxRatio = 64
 
 // inflated reads what is in a compressed archive. What is passed over has to be
@@ -139,8 +139,8 @@ type archiveReader struct {
 	dropped int // files that are perhaps read, and too many to be held
 }
 
-// entriesPerFile is how many entries an archive may have for each file that may
-// be read: most of those of a must-gather are logs.
+// entriesPerFile is how many entries an archive may have for each file that may be
+// read: most entries of a must-gather are logs.
 const entriesPerFile = 10
 
 // entry reads one entry. Its error is a limit, or the stream's.
@@ -207,7 +207,7 @@ func (a *archiveReader) entry(header *tar.Header, content io.Reader) error {
 			return a.tooMany()
 		}
 	} else if a.held == a.c.o.MaxFiles {
-		a.dropped++ // settle tells whether it counts
+		a.dropped++ // settle reports whether it counts
 		return nil
 	} else {
 		a.held++

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// assembly makes a recording of what was collected.
+// assembly makes a recording from the collected files.
 type assembly struct {
 	c        *collection
 	problems []Problem
@@ -111,7 +111,7 @@ func (a *assembly) sortProblems() {
 	}
 }
 
-// faults makes problems of what could not be read, and notes what may be lost.
+// faults turns what could not be read into problems, and notes what may be lost.
 func (a *assembly) faults() {
 	for _, f := range a.c.files {
 		at := spotOf(f.place)

@@ -223,7 +223,7 @@ func (c *collection) ignore(name string, err error) {
 	c.ignored = append(c.ignored, Problem{Path: name, Err: err})
 }
 
-// noteSpace remembers a folder of a namespace. rel is its path, or that of
+// noteSpace remembers a folder of a namespace. rel is its path, or the path of
 // something in it, below its recording.
 func (c *collection) noteSpace(rel string) {
 	if parts := strings.Split(rel, "/"); len(parts) > 1 && parts[0] == namespaceFolder {
@@ -231,7 +231,7 @@ func (c *collection) noteSpace(rel string) {
 	}
 }
 
-// inside reports whether a folder is below that of a recording.
+// inside reports whether a folder is below a recording's folder.
 func (c *collection) inside(folder string) bool {
 	for folder != "." {
 		folder = path.Dir(folder)

@@ -18,8 +18,8 @@ const (
 	gradeWhole = "whole" // all objects, perhaps there are none
 )
 
-// Coverage is what [Recording.Coverage] tells of a kind: grades, which are "none",
-// "some" (there may be more) or "whole". It is plain data.
+// Coverage is what [Recording.Coverage] returns for a kind: grades, which are
+// "none", "some" (there may be more) or "whole". It is plain data.
 type Coverage struct {
 	// Cluster is the grade of the kind in the whole cluster: in all namespaces,
 	// for a namespaced kind.
@@ -73,9 +73,9 @@ func (e *PartialError) Error() string {
 func (e *PartialError) Unwrap() error { return clusterapi.ErrNotCollected }
 
 // MustGather returns the resources of which oc adm must-gather collects all
-// objects, each in a file of its own: those that its script gather names, and
-// those that the ClusterOperators of every cluster name among their relatedObjects
-// without a name.
+// objects, each in its own file: those that its script gather names, and those that
+// the ClusterOperators of every cluster name among their relatedObjects without a
+// name.
 func MustGather() []schema.GroupResource {
 	var out []schema.GroupResource
 	for _, g := range []struct {

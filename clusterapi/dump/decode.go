@@ -51,8 +51,8 @@ func newDecoder(o *Options) *decoder {
 	return &decoder{depth: o.MaxDepth, expanded: o.MaxFileBytes, fast: yamljson.Decoder{MaxDepth: o.MaxDepth}}
 }
 
-// stream calls use for each document of a file that is not empty, and bad for
-// each that cannot be decoded. An error is that of ctx or of use.
+// stream calls use for each document of a file that is not empty, and bad for each
+// that cannot be decoded. An error is ctx's or use's.
 func (d *decoder) stream(ctx context.Context, data []byte, use func(document) error, bad func(fault)) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if begin := bytes.TrimLeft(data, " \t\r\n"); len(begin) > 0 && begin[0] == '{' {
@@ -200,7 +200,7 @@ func nextDocument(s string) (skipped int, text, rest string) {
 				return skipped, s[start:at], s[at:]
 			case directive: // the document of a directive is behind the marker
 				content = true
-			default: // what came before it is blank
+			default: // everything before it is blank
 				skipped += strings.Count(s[start:at], "\n")
 				start = at
 				content = strings.TrimSpace(line[len("---"):]) != ""
@@ -299,7 +299,7 @@ func whereIn(line, lines int, err error) (int, error) {
 
 // listed is what a document says about all objects of a kind.
 type listed struct {
-	// kind is that of a typed list; for a v1 List it is that of its items, where
+	// kind is a typed list's kind; for a v1 List it is the kind of its items, where
 	// all have the same. It is empty if absent, or several.
 	kind schema.GroupVersionKind
 	// typed reports that it is not a v1 List; mixed that a v1 List has items of

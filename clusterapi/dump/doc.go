@@ -7,7 +7,7 @@
 //
 // oc adm must-gather runs images in the cluster, which call oc adm inspect
 // (https://docs.redhat.com/en/documentation/openshift_container_platform/latest/html/support/gathering-cluster-data).
-// Each image has a folder of its own:
+// Each image has its own folder:
 //
 //	must-gather.local.123/
 //	  timestamp, must-gather.logs, event-filter.html
@@ -66,9 +66,9 @@
 // A recording never has all of a cluster. So the three reasons for which an object
 // can be missing matter more here than anywhere else:
 //
-//   - NotFound (apierrors.IsNotFound): there was no such object. Only a kind that
-//     is whole is known so well: one with a list of all objects, of the namespace
-//     that is asked for at least.
+//   - NotFound (apierrors.IsNotFound): there was no such object. It is returned
+//     only for a kind that is whole: one with a list of all objects, at least of
+//     the namespace that is asked for.
 //   - [clusterapi.ErrNotCollected]: whether there was one is not known. A folder
 //     with some files proves nothing, since oc adm inspect collects what others
 //     refer to by name.
@@ -85,10 +85,10 @@
 // number of lines was cut off: nothing of it is whole without a list.
 //
 // Two things count as whole without a list. Of the resources that [MustGather]
-// names, must-gather collects every object into a file of its own: that is assumed
-// where its scripts ran to their end, and [Recording.Coverage] reports that it is.
-// In a heap, cluster-scoped kinds that it has at all are whole, and namespaced ones
-// are not: the output of oc get pods -n a must not answer for other namespaces.
+// names, must-gather collects every object into its own file: that is assumed where
+// its scripts ran to their end, and [Recording.Coverage] reports that it is. In a
+// heap, cluster-scoped kinds that it has at all are whole, and namespaced ones are
+// not: the output of oc get pods -n a must not answer for other namespaces.
 // [Options].Whole replaces the first and adds to the second. What [Record] wrote
 // says itself what is whole, in kinds.json.
 //

@@ -41,10 +41,10 @@ var _ interface {
 // or else the only archive that is in the tree, as [OpenArchive] does. Links are
 // followed as long as they stay in the tree.
 //
-// What cannot be used is among the problems of the recording. The error is that of ctx, a
-// [*clusterapi.LimitError], a [*ClustersError], an option that is negative, a panic of
-// fsys, that of several archives or of one in another format, or one that reports that
-// nothing could be read as an object.
+// What cannot be used is among the problems of the recording. The error is ctx's, a
+// [*clusterapi.LimitError], a [*ClustersError], or one that reports a negative option, a
+// panic of fsys, several archives, an archive in another format, or that nothing could be
+// read as an object.
 func Open(ctx context.Context, fsys fs.FS, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.walk(fsys) })
 }
@@ -75,13 +75,12 @@ func openFile(ctx context.Context, name string, o Options) (*Recording, error) {
 	return OpenArchive(ctx, f, o)
 }
 
-// OpenArchive is [Open] for a .tar or .tar.gz stream, which it tells apart by
-// their content. It reads the stream once, to its end, and keeps what Open would
-// read of the files in it. Of an archive that is cut off it has what comes before
-// the cut. What it passes over, such as logs, has to be decompressed: an archive
-// that has more than MaxBytes and 64 times its compressed size is refused, and so is
-// another format, such as .zip or .tar.xz. Other errors are those of Open; those of the
-// stream are problems.
+// OpenArchive is [Open] for a .tar or .tar.gz stream, which it recognises by its
+// content. It reads the stream once, to its end, and keeps what Open would read of the
+// files in it. Of an archive that is cut off it has what comes before the cut. What it
+// passes over, such as logs, has to be decompressed: an archive that has more than
+// MaxBytes and 64 times its compressed size is refused, and so is another format, such
+// as .zip or .tar.xz. Other errors are those of Open; those of the stream are problems.
 func OpenArchive(ctx context.Context, r io.Reader, o Options) (*Recording, error) {
 	return open(ctx, o, func(c *collection) error { return c.archive(r) })
 }
@@ -122,7 +121,7 @@ func open(ctx context.Context, o Options, find func(*collection) error) (*Record
 // Problem is a file or document that could not be used, or something about them
 // that does not fit. It is plain data.
 type Problem struct {
-	// Path is that of the file; empty for the recording as a whole.
+	// Path is the file's path; empty for the recording as a whole.
 	Path string
 	// Document is the number of the document in the file, and Line where it, or its
 	// fault, starts. Both count from 1; 0 stands for the file as a whole.
@@ -154,8 +153,8 @@ func (r *Recording) Problems() []Problem { return append([]Problem(nil), r.probl
 
 // Firing returns the alerts that the recording has, pending ones too: those of its
 // Prometheus or, in an Insights archive, of its Alertmanager. The error is
-// [clusterapi.ErrNotCollected] if none were recorded, and that of ctx. The alerts are
-// shared and must not be changed.
+// [clusterapi.ErrNotCollected] if none were recorded, or ctx's. The alerts are shared
+// and must not be changed.
 func (r *Recording) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -166,11 +165,11 @@ func (r *Recording) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 	return slices.Clone(r.alerts), nil
 }
 
-// Time returns the time at which the recording was made, the now of all that is
-// told of it: [Options].Now; else the latest of its timestamps; else the latest
-// transition of a condition of the ClusterVersion or a ClusterOperator; else the
-// latest time in managedFields, conditions and creationTimestamps. It is zero if
-// there are no times at all.
+// Time returns the time at which the recording was made, the present of everything
+// reported about it: [Options].Now; else the latest of its timestamps; else the
+// latest transition of a condition of the ClusterVersion or a ClusterOperator; else
+// the latest time in managedFields, conditions and creationTimestamps. It is zero
+// if there are no times at all.
 func (r *Recording) Time() time.Time { return r.now }
 
 // Age returns how long before [Recording.Time] t was, in nanoseconds as every

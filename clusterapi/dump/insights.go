@@ -19,7 +19,7 @@ const (
 	insightsGathers = "insights-operator/gathers.json"
 )
 
-// insightsPath is a path of an Insights archive at which objects of a kind stand.
+// insightsPath is a path of an Insights archive with objects of a kind.
 type insightsPath struct {
 	path string
 	// below is how many more parts a path has: none for a single object, 1 for the
@@ -171,7 +171,7 @@ func mayBeInsights(name string) bool {
 	return false
 }
 
-// insightsRoots returns the folders that are Insights archives, of these files.
+// insightsRoots returns the folders, among the files, that are Insights archives.
 func insightsRoots(files map[string]*file) []string {
 	var roots []string
 	for name := range files {

@@ -31,17 +31,17 @@ const (
 	rolePending        // perhaps a file of an Insights archive
 )
 
-// holdsObjects tells apart what is decoded from what is kept as it is.
+// holdsObjects distinguishes what is decoded from what is kept as it is.
 func (r role) holdsObjects() bool { return r >= roleHeap && r <= roleInsights }
 
-// place is where a file stands: what its path says, not what is in it.
+// place is where a file is: what its path says, not what is in it.
 type place struct {
 	role role
 	// root is the folder of the recording, "." for the whole tree.
 	root string
 	// group and resource are those of an object or list. The core group is "".
 	group, resource string
-	// namespace is that of the folder, empty outside of "namespaces".
+	// namespace is the folder's namespace, empty outside "namespaces".
 	namespace string
 
 	// Of an Insights archive: the kind and name of the object, and the gatherer that

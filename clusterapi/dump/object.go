@@ -18,8 +18,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/yamljson"
 )
 
-// object is one object as it stands in a file. The JSON text is a fraction of
-// the size of the maps that it stands for, so these are made when somebody asks.
+// object is one object as a file has it. The JSON text is a fraction of the size of
+// the maps that it stands for, so these are made when somebody asks.
 type object struct {
 	gvk      schema.GroupVersionKind
 	key      types.NamespacedName

@@ -16,15 +16,15 @@ type Options struct {
 	// [Recording.Time] finds in it.
 	Now time.Time
 
-	// Root chooses of a tree with recordings of several clusters, each with a
-	// folder of its own, those at or below this folder: a path with slashes, as
+	// Root chooses of a tree with recordings of several clusters, each with its own
+	// folder, those at or below this folder: a path with slashes, as
 	// [ClustersError] has it. Empty: all of the tree, which is of one cluster.
 	Root string
 
 	// Whole names resources of which all objects are there, in all namespaces,
-	// though each stands in a file of its own: what is absent does not exist.
-	// Nil: [MustGather] for the part of a tree that a must-gather wrote, nothing
-	// for the rest. Give an empty list for none.
+	// though each has its own file: what is absent does not exist. Nil:
+	// [MustGather] for the part of a tree that a must-gather wrote, nothing for the
+	// rest. Give an empty list for none.
 	Whole []schema.GroupResource
 
 	// Skip names kinds that are not kept, besides Events. They count as not
@@ -45,8 +45,8 @@ type Options struct {
 	// MaxObjects is the largest number of objects; 0: 1,000,000.
 	MaxObjects int
 	// MaxBytes is the largest size of all files that are read, decompressed, in
-	// bytes; 0: 4 GiB. All that is in a compressed archive, what is not read of it
-	// too, may have this size and 64 times that of the archive.
+	// bytes; 0: 4 GiB. All contents of a compressed archive, including what is not
+	// read, may have this size and 64 times the archive's.
 	MaxBytes int64
 	// MaxProblems is how many problems are kept; 0: 10,000. One more reports how
 	// many others there were.

@@ -61,11 +61,11 @@ func keyText(key types.NamespacedName) string {
 	return key.String()
 }
 
-// List implements [clusterapi.Reader]. Where the recording does not have all of
-// what is asked for, the error is a [*PartialError], which
+// List implements [clusterapi.Reader]. Where the recording does not have everything
+// that is asked for, the error is a [*PartialError], which
 // [clusterapi.ErrNotCollected] recognises, and comes with what there is, which may
-// be nothing. It comes instead of a [*clusterapi.LimitError], too.
-// Other errors are those of Get.
+// be nothing. It comes instead of a [*clusterapi.LimitError], too. Other errors are
+// those of Get.
 func (r *Recording) List(ctx context.Context, gvk schema.GroupVersionKind, opts clusterapi.ListOptions) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{Object: map[string]any{}, Items: []unstructured.Unstructured{}}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -182,7 +182,7 @@ func (r *Recording) lookup(gk schema.GroupKind) *kind {
 	return k
 }
 
-// Coverage tells how much of a kind the recording has. The version does not
+// Coverage reports how much of a kind the recording has. The version does not
 // matter, since an object is the same in all of them.
 func (r *Recording) Coverage(gvk schema.GroupVersionKind) Coverage {
 	k := r.lookup(gvk.GroupKind())

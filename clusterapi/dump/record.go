@@ -35,7 +35,7 @@ type RecordOptions struct {
 	// FileContents keeps the contents of files in MachineConfigs, which may be
 	// secret. They are emptied by default.
 	FileContents bool
-	// Clock gives the times in the file timestamp; nil means one that stands at the
+	// Clock gives the times in the file timestamp; nil means one that stays at the
 	// time of the reader (see [clusterapi.TimeOf]), if it has one, else the real one.
 	Clock clock.PassiveClock
 }
@@ -46,12 +46,12 @@ type RecordOptions struct {
 // it is complete; after an error nothing is left.
 //
 // A kind that is not served or that the caller may not list is not collected, and
-// stands in the file problems.txt. So does one that r, itself a recording, has in
-// part: what it has is written.
+// is listed in the file problems.txt. So does one that r, itself a recording, has
+// in part: what it has is written.
 //
 // Secrets are taken out: the values of Secrets but for certificates, as oc adm
 // inspect does, with the annotations that repeat them; the keys of Routes; the
-// passwords of proxies, wherever their addresses stand; the pull secret in
+// passwords of proxies, wherever their addresses are; the pull secret in
 // ControllerConfigs; the contents of files in MachineConfigs. So is all else that
 // looks like a credential: variables, arguments and headers of workloads, keys and
 // kubeconfigs in ConfigMaps, hashes of passwords, users of URLs, and outside of the
@@ -134,7 +134,7 @@ var (
 	proxyKind      = schema.GroupKind{Group: "config.openshift.io", Kind: "Proxy"}
 )
 
-// timeFormat is that of time.Time.String.
+// timeFormat is the format of time.Time.String.
 const timeFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
 
 func (r *recorder) run(ctx context.Context) error {

@@ -134,7 +134,7 @@ func password(address string) (has, taken bool) {
 		word, set := u.User.Password()
 		return set, strings.Trim(word, "*") == ""
 	}
-	// One that net/url does not read may have one all the same.
+	// One that net/url does not read may still have one.
 	_, rest, _ := strings.Cut(address, "://")
 	user, _, found := strings.Cut(rest, "@")
 	_, word, set := strings.Cut(user, ":")

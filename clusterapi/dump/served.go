@@ -12,8 +12,7 @@ import (
 
 // served is what is known about which kinds the cluster serves.
 type served struct {
-	// groups says of each group that discovery tells of whether all its kinds
-	// are known.
+	// groups says of each group in the discovery whether all its kinds are known.
 	groups map[string]bool
 	// named and core say that the discovery of named groups, and of the core
 	// group, was recorded: what is not in it is not served.

@@ -135,7 +135,7 @@ func (w *walk) search(at folder) {
 	}
 }
 
-// has reports whether a file in a folder of these entries exists.
+// has reports whether a file exists in a folder with the given entries.
 func (w *walk) has(entries []entry, name string) bool {
 	dir, base := path.Split(name)
 	for _, e := range entries {

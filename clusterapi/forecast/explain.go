@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions"
 )
 
-// What stands among the names of checks for the update graph and for the rehearsal.
+// The names, among those of checks, for the update graph and for the rehearsal.
 const (
 	checkGraph     = "Graph"
 	checkRehearsal = "Rehearsal"

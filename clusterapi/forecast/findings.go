@@ -93,7 +93,8 @@ func (f *Forecast) take(result preconditions.Result) (repeated []Finding) {
 	return repeated
 }
 
-// addSame adds a finding to that of the same cause, or by itself if there is none.
+// addSame adds a finding to the one with the same cause, or by itself if there is
+// none.
 func (f *Forecast) addSame(found Finding) {
 	i := slices.IndexFunc(f.Findings, func(other Finding) bool {
 		if found.Unknown {
@@ -220,8 +221,8 @@ func (f *Forecast) preview(
 	return nil
 }
 
-// takeChanges makes findings of what the API would refuse, of what somebody else has set
-// and loses, of capabilities that come with it, and of what is not known.
+// takeChanges makes findings about objects that the API would refuse, fields that
+// somebody else has set and loses, capabilities that come with the update, and unknowns.
 func (f *Forecast) takeChanges(p *preview.Preview) {
 	refused := preconditions.Finding{Severity: preconditions.Blocking, Reason: reasonRefused}
 	overwritten := preconditions.Finding{Severity: preconditions.Warning, Reason: reasonOverwrites}

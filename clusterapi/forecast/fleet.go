@@ -45,7 +45,7 @@ type Row struct {
 	Error    string    `json:"error,omitempty"`
 }
 
-// Verdict is that of the forecast, and Unknown without one.
+// Verdict is the forecast's, and Unknown without one.
 func (r Row) Verdict() Verdict {
 	if r.Forecast == nil {
 		return Unknown

@@ -112,7 +112,7 @@ func (l *lines) node(e clusterapi.Event) {
 	}
 }
 
-// phase takes the phase that a node has come to.
+// phase takes the phase that a node has reached.
 func (l *lines) phase(at time.Time, lane timeline.Lane, d *rollout.EventData) {
 	switch d.Phase {
 	case mcp.PhaseDone, mcp.PhaseJoining:

@@ -32,7 +32,7 @@ type RehearseOptions struct {
 	// Desired is the release that the cluster is being updated to, if that is not To; nil
 	// otherwise. Without it such an update is Refused.
 	Desired *payload.Image
-	// Timing describes how long things take; a zero field means that of
+	// Timing describes how long things take; a zero field means the one in
 	// DefaultTiming.
 	Timing Timing
 	// Runs is how many times to play the update, with other times drawn from Timing;
@@ -84,8 +84,8 @@ const (
 	Refused Outcome = "Refused"
 )
 
-// Rehearsal is the result of a rehearsal. It tells of the first run that did not
-// complete, or else of the first one.
+// Rehearsal is the result of a rehearsal. It describes the first run that did not
+// complete, or else the first one.
 type Rehearsal struct {
 	Outcome Outcome `json:"outcome"`
 	// Why has the causes of an outcome other than Completed, the earliest first.
@@ -119,8 +119,8 @@ type Quantile struct {
 	Max time.Duration `json:"max"`
 }
 
-// Rehearse plays an update of a cluster to its end. The error is that of reading the
-// cluster or of an option that cannot work; an update that fails is an outcome.
+// Rehearse plays an update of a cluster to its end. The error is from reading the
+// cluster or for an option that cannot work; an update that fails is an outcome.
 func Rehearse(ctx context.Context, o RehearseOptions) (*Rehearsal, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("forecast: %w", err)

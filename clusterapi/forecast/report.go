@@ -36,9 +36,9 @@ type Options struct {
 	// Way is the policy for the path; the zero value allows what is recommended.
 	Way path.Policy
 	// Releases are contents of releases, chosen by version: those that the cluster
-	// runs, and those to update to. Payloads supplies by image what is not among
-	// them; nil means that nothing does. Without contents there are no changes, no
-	// credentials and no rehearsal.
+	// runs, and those to update to. Payloads supplies, by image, contents that are
+	// not among them; nil means that nothing does. Without contents there are no
+	// changes, no credentials and no rehearsal.
 	Releases payload.Images
 	Payloads manifest.PayloadSource
 	// Verifier verifies the image of the release; nil leaves that out.
@@ -48,7 +48,7 @@ type Options struct {
 	// filled in.
 	Preflight preflight.Options
 	// Rehearse asks for a rehearsal of the next update; Reader, From, To and Desired are
-	// filled in, and a zero Timing is that of ObservedTiming. Nil: none.
+	// filled in, and a zero Timing means ObservedTiming's. Nil: none.
 	Rehearse *RehearseOptions
 }
 
@@ -75,7 +75,8 @@ type Forecast struct {
 	// Findings are what blocks, what to know and what is not known: by severity, then
 	// in the order of the parts. Each cause is there once.
 	Findings []Finding `json:"findings,omitempty"`
-	// Checks are the names of those that passed, are bypassed or do not apply, by state.
+	// Checks are the names of the checks that passed, are bypassed or do not apply, by
+	// state.
 	Checks map[preconditions.State][]string `json:"checks,omitempty"`
 	// Credentials are the CredentialsRequests that differ between the releases.
 	Credentials []Credential `json:"credentials,omitempty"`

@@ -195,7 +195,7 @@ func (r *run) planFailed() error {
 	return &failure{subject: "plan/" + r.scene.o.Plan.ID, since: r.driver.Now(), err: errors.New(string(p.State))}
 }
 
-// livelock is what comes of a run whose time stands still: its error is the cause.
+// livelock is the result of a run whose time stands still: its error is the cause.
 func (r *run) livelock(ctx context.Context, err error) (*result, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

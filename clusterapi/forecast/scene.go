@@ -497,7 +497,7 @@ func brokenOperator(co *configv1.ClusterOperator) *simulation.Fault {
 	return nil
 }
 
-// findPods notes what drains go by.
+// findPods notes what drains depend on.
 func (s *scene) findPods(ctx context.Context, _ *configv1.ClusterVersion) error {
 	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
 	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, s.base, clusterapi.ListOptions{})

@@ -69,8 +69,8 @@ func (f *Forecast) WriteText(w io.Writer, o TextOptions) error {
 	return f.Rehearsal.Timeline.WriteText(w, timeline.TextOptions{Width: min(p.width, 1000)})
 }
 
-// WriteSVG draws the timeline of the rehearsal. Errors are that there is none, and that
-// of w.
+// WriteSVG draws the timeline of the rehearsal. It returns an error if there is none,
+// or w's error.
 func (f *Forecast) WriteSVG(w io.Writer, o timeline.SVGOptions) error {
 	if f.Rehearsal != nil && f.Rehearsal.Timeline != nil {
 		return f.Rehearsal.Timeline.WriteSVG(w, o)

@@ -20,8 +20,8 @@ type Distribution struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Timing describes how long each kind of work takes. A zero Distribution means that
-// of [DefaultTiming].
+// Timing describes how long each kind of work takes. A zero Distribution means the
+// one in [DefaultTiming].
 type Timing struct {
 	// Operator is an operator's work on a new release; Operators has those of
 	// operators by name.

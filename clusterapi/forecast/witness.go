@@ -24,8 +24,8 @@ import (
 type witness struct {
 	lines *lines
 	moved time.Time
-	// states are hashes of all states that an object has had: to return to one is no
-	// movement.
+	// states are hashes of all states that an object has had: a return to one does
+	// not count as movement.
 	states map[string]map[uint64]bool
 	errors map[string]lasting // of reconcilers, by subject
 }
@@ -40,7 +40,7 @@ func newWitness(l *lines, now time.Time) *witness {
 	return &witness{lines: l, moved: now, states: make(map[string]map[uint64]bool), errors: make(map[string]lasting)}
 }
 
-// process is the witness as a process of its own.
+// process is the witness as a separate process.
 func (w *witness) process() reconcile.Process {
 	made := func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{w} }
 	return reconcile.Process{Name: "forecast", New: made}
@@ -72,7 +72,7 @@ func (w *witness) Watches() (watches []reconcile.Watch) {
 	return watches
 }
 
-// changed notes a change of an object, if it brings the object to a state that is new.
+// changed notes a change of an object, if the object has not had the new state before.
 func (w *witness) changed(now time.Time, old, new *clusterapi.Object) []reconcile.Wake {
 	o := new
 	if new == nil {

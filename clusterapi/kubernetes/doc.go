@@ -1,6 +1,6 @@
-// Package kubernetes is a [clusterapi.ClusterAPI] over client-go: the way to a
-// real cluster. It is a module of its own, so that programs that do without
-// client-go need not have it.
+// Package kubernetes is a [clusterapi.ClusterAPI] over client-go: the way to a real
+// cluster. It is a separate module, so that programs that do without client-go need
+// not have it.
 //
 //	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 //	...
@@ -63,9 +63,9 @@
 //
 // # Connections
 //
-// A [Cluster] has connections of its own until [Cluster.Close]. Certificates
-// and keys that a configuration has in files are read again when the files have
-// changed, within a minute: new requests then use new connections.
+// A [Cluster] has its own connections until [Cluster.Close]. Certificates and keys
+// that a configuration has in files are read again when the files have changed,
+// within a minute: new requests then use new connections.
 //
 // # Load
 //

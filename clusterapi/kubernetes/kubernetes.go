@@ -144,7 +144,7 @@ func (c *Cluster) call(ctx context.Context, do func(context.Context) error) erro
 	err := do(ctx)
 	var answer apierrors.APIStatus
 	if err != nil && c.life.Err() != nil && !errors.As(err, &answer) {
-		return ErrClosed // whichever of its consequences came first
+		return ErrClosed // whichever of its consequences was seen first
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func (b *builtins) versions(gk schema.GroupKind) []string {
 	return out
 }
 
-// countsGeneration tells whether an API server counts the generation of a
+// countsGeneration reports whether an API server counts the generation of a
 // built-in kind: those whose changes a controller follows.
 func countsGeneration(gk schema.GroupKind) bool {
 	switch gk.Group {

@@ -33,7 +33,7 @@ func (c *Cluster) checked(o *clusterapi.Object) *clusterapi.Object {
 // CheckShared returns an error that names what somebody changed of the objects that
 // the cluster has stored and shares, or of the values that [clusterapi.As] made of
 // them. It is nil if nothing was changed, and without [Options].CheckShared. Call
-// it when all who use the cluster have come to rest.
+// it when nobody is using the cluster.
 func (c *Cluster) CheckShared() error {
 	c.checks.mu.Lock()
 	defer c.checks.mu.Unlock()

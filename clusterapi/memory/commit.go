@@ -144,8 +144,8 @@ func (c *Cluster) finish(k *kind, live *entry, next *record) (*entry, error) {
 
 var deploymentKind = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 
-// compare tells whether two states are the same, managedFields apart, and
-// whether they are so in what the generation counts.
+// compare reports whether two states are the same, managedFields apart, and whether
+// they are so in what the generation counts.
 func compare(k *kind, old, new map[string]any) (content, counted bool) {
 	content, counted = true, true
 	for _, fields := range []map[string]any{old, new} {
@@ -221,7 +221,7 @@ func (c *Cluster) commit(r ref, live, e *entry) (bool, error) {
 	return true, nil
 }
 
-// finished tells whether nothing holds an object that is being deleted.
+// finished reports whether nothing holds an object that is being deleted.
 func finished(obj *unstructured.Unstructured) bool {
 	m := metadata(obj)
 	if m["deletionTimestamp"] == nil {

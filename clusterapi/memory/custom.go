@@ -67,7 +67,7 @@ func (c *customRules) judge(old, obj *unstructured.Unstructured) field.ErrorList
 		if before, ok := priorValue(old, name); ok && len(found) > 0 {
 			properties, _ := c.tree["properties"].(map[string]any)
 			if tree, ok := properties[name].(map[string]any); ok {
-				before = dropForbiddenNulls(tree, before) // as the new one went without
+				before = dropForbiddenNulls(tree, before) // as the new one was stored without
 			}
 			found = without(found, c.judgeField(name, before))
 		}

@@ -140,7 +140,7 @@ func (c *Cluster) deleteDependent(d ref, owner types.UID) {
 	c.delete(d, metav1.DeletePropagationForeground, c.graceOf(d))
 }
 
-// waits tells whether an object that is being deleted waits for its dependents.
+// waits reports whether an object that is being deleted waits for its dependents.
 func (c *Cluster) waits(r ref) bool {
 	e := c.find(r)
 	return e != nil && metadata(e.obj)["deletionTimestamp"] != nil &&
@@ -241,7 +241,7 @@ func (c *Cluster) settle(r ref) {
 	}
 }
 
-// blocked tells whether a dependent keeps its owner from going.
+// blocked reports whether a dependent keeps its owner from going.
 func (c *Cluster) blocked(owner types.UID) bool {
 	for d := range c.dependents[owner] { // in any order: one is enough
 		owners, _ := metadata(c.find(d).obj)["ownerReferences"].([]any)
@@ -254,8 +254,8 @@ func (c *Cluster) blocked(owner types.UID) bool {
 	return false
 }
 
-// hasContents tells whether a namespace, or a defined kind, has any. It does
-// not visit them: it is asked for each that goes.
+// hasContents reports whether a namespace, or a defined kind, has any. It does not
+// visit them: it is asked for each that goes.
 func (c *Cluster) hasContents(r ref, e *entry) bool {
 	if r.kind == definitionKind {
 		d := readDefinition(e.obj)
@@ -354,8 +354,8 @@ func (c *Cluster) release(d ref, owner types.UID, collect bool) {
 	})
 }
 
-// changeOwners stores an object with other owner references. change gets a
-// list of its own.
+// changeOwners stores an object with other owner references. change gets its own
+// list.
 func (c *Cluster) changeOwners(r ref, change func([]any) []any) {
 	e := c.find(r)
 	obj := withMetadata(e.obj, func(m map[string]any) {

@@ -67,7 +67,7 @@
 // From then on Base is not asked again, and nothing is ever written to it.
 //
 //   - An error of that read is the verb's error, and the next verb tries again.
-//     Verbs that come meanwhile wait for the same read; where the context of
+//     Verbs called in the meantime wait for the same read; where the context of
 //     the one that reads ends, the next starts again.
 //   - [clusterapi.ErrNotCollected] together with a list: these objects are
 //     there, and for others Get, List, Watch, Update, Delete and Evict answer

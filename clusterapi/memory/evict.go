@@ -100,8 +100,8 @@ func (c *Cluster) markEvicted(r ref, e *entry) *entry {
 	return next
 }
 
-// spend takes one disruption from the budget of a pod, if it needs one. again
-// means that the budget changed meanwhile.
+// spend takes one disruption from the budget of a pod, if it needs one. again means
+// that the budget changed in the meantime.
 func (c *Cluster) spend(ctx context.Context, pod *entry) (again bool, err error) {
 	p, err := clusterapi.As[corev1.Pod](pod.shared)
 	if err != nil || disruption.Free(p) {

@@ -20,10 +20,10 @@ type cursor struct {
 // it is closed. There is no goroutine, and nothing is remembered while nobody
 // follows.
 //
-// Objects come in the version in which they are stored, without defaults that
-// their definition got later; the versions of a kind differ in nothing else
-// than apiVersion. Of an object that went, Old is its last state with a
-// resourceVersion of its own, as in the Deleted event of a Watch.
+// Objects have the version in which they are stored, without defaults that their
+// definition got later; the versions of a kind differ in nothing but apiVersion. Of
+// a deleted object, Old is its last state with its own resourceVersion, as in the
+// Deleted event of a Watch.
 func (c *Cluster) Follow() clusterapi.Cursor {
 	c.mu.Lock()
 	defer c.mu.Unlock()

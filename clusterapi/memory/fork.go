@@ -42,7 +42,7 @@ type fork struct {
 	// gone are objects that are known not to be there, of kinds that are not
 	// known whole.
 	gone map[ref]bool
-	// generation stands in new UIDs. It is greater than those in UIDs of the base.
+	// generation is part of new UIDs. It is greater than those in UIDs of the base.
 	generation int64
 }
 
@@ -70,7 +70,7 @@ type reading struct {
 	calledOff bool // the context of the caller that reads has ended
 }
 
-// Time returns the time of [Options].Clock or, without one, that of [Options].Base; zero
+// Time returns the time of [Options].Clock or, without one, of [Options].Base; zero
 // without both. See [clusterapi.TimeOf].
 func (c *Cluster) Time() time.Time {
 	if c.o.Clock != nil {
@@ -79,7 +79,7 @@ func (c *Cluster) Time() time.Time {
 	return clusterapi.TimeOf(c.o.Base)
 }
 
-// Firing returns the alerts of [Options].Base. The error is that of
+// Firing returns the alerts of [Options].Base. The error is from
 // [clusterapi.AlertsOf].
 func (c *Cluster) Firing(ctx context.Context) ([]clusterapi.Alert, error) {
 	return clusterapi.AlertsOf(ctx, c.o.Base)
@@ -203,7 +203,7 @@ func (c *Cluster) carryOut(ctx context.Context, r *reading, gvk schema.GroupVers
 		delete(c.fork.reading, gvk.GroupKind())
 		close(r.done)
 	}()
-	if c.hasRead(gvk) { // by a caller that ended meanwhile
+	if c.hasRead(gvk) { // by a caller that has ended since
 		return nil
 	}
 	r.err = c.readKind(ctx, gvk)
@@ -287,7 +287,7 @@ func (c *Cluster) listBase(ctx context.Context, gvk schema.GroupVersionKind) ([]
 	return out, err
 }
 
-// definedHere tells whether the base had no objects of a kind because its
+// definedHere reports whether the base had no objects of a kind because its
 // definition is the fork's own.
 func (c *Cluster) definedHere(gk schema.GroupKind) bool {
 	c.mu.RLock()
@@ -434,8 +434,8 @@ func (f *fork) ends(r ref, e *entry) {
 	}
 }
 
-// mayOwn tells whether an object may have another owner than the given one, of
-// a kind that has not been read.
+// mayOwn reports whether an object may have another owner than the given one, of a
+// kind that has not been read.
 func (f *fork) mayOwn(obj *unstructured.Unstructured, other types.UID) bool {
 	if f == nil {
 		return false
@@ -471,7 +471,7 @@ func (c *Cluster) unknownIn(gk schema.GroupKind, namespace string) error {
 	return known.partial
 }
 
-// serves tells whether the base serves a kind. The lock is held.
+// serves reports whether the base serves a kind. The lock is held.
 func (f *fork) serves(gk schema.GroupKind) bool {
 	return f != nil && f.served[gk] && !f.ended[gk]
 }

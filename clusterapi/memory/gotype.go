@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// goType is what a Go type of an API takes in JSON. It is made once for each
+// goType is what a Go type of an API accepts in JSON. It is made once for each
 // type, so that trees are judged as a decoder would, without decoding them.
 type goType struct {
 	name   string // of the Go type, for errors

@@ -296,7 +296,7 @@ func (n node) invalid(detail string)   { n.fail(field.Invalid(n.path(), n.shown(
 func (n node) required(detail string)  { n.fail(field.Required(n.path(), detail)) }
 func (n node) forbidden(detail string) { n.fail(field.Forbidden(n.path(), detail)) }
 
-// filled demands a text that is not empty, and tells whether it is there.
+// filled demands a text that is not empty, and reports whether it is there.
 func (n node) filled() bool {
 	if n.text() == "" {
 		n.required("")
@@ -360,7 +360,7 @@ func (n node) between(low, high int64) {
 	}
 }
 
-// immutable demands that a field is as it was.
+// immutable demands that a field has not changed.
 func immutable(old, new node, names ...string) {
 	for _, name := range names {
 		if !equal(old.get(name).v, new.get(name).v) {

@@ -51,7 +51,7 @@ func (k *kind) judgeMetadata(old, obj *unstructured.Unstructured) field.ErrorLis
 }
 
 // plainAnnotations reports whether annotations are certainly good: their keys are
-// such that one look tells, and they are far from too long.
+// of a form that one look decides, and they are far from too long.
 func plainAnnotations(v any) bool {
 	m, ok := v.(map[string]any)
 	size := 0
@@ -70,7 +70,7 @@ func plainKey(s string) bool {
 	if len(s) == 0 || len(s) > 63 || strings.Count(s, "/") > 1 {
 		return false
 	}
-	between := true // after nothing, or what may not stand next to another
+	between := true // after nothing, or what may not be next to another
 	for _, c := range []byte(s) {
 		switch {
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':

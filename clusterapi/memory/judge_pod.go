@@ -255,8 +255,8 @@ func updatedPod(old, n node) {
 		case name == "containers" || name == "initContainers":
 			changed = changed || !equal(withoutImages(av), withoutImages(bv))
 		case name == "nodeName" && a.get(name).text() == "":
-			// The scheduler's binding is a subresource of its own on a server;
-			// here it is an update.
+			// The scheduler's binding is a subresource on a server; here it is an
+			// update.
 		default:
 			changed = true
 		}

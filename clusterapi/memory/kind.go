@@ -32,8 +32,8 @@ type kind struct {
 	builtin bool // unknown fields and nulls go, as a typed decoder drops them
 	// types is the schema; nil if absent.
 	types *typed.ParseableType
-	// openAPI is the same schema as a definition has it, which says where null
-	// may stand; nil for kinds without a definition.
+	// openAPI is the same schema as a definition has it, which says where null is
+	// allowed; nil for kinds without a definition.
 	openAPI map[string]any
 
 	// What an API server checks and completes. goType is nil for kinds that
@@ -122,13 +122,13 @@ func (c *Cluster) kind(gvk schema.GroupVersionKind) (*kind, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crds[gvk.GroupKind()] == def { // else it changed meanwhile
+	if c.crds[gvk.GroupKind()] == def { // else it has changed since
 		c.kinds[gvk] = k
 	}
 	return k, nil
 }
 
-// stores tells whether an object is stored in just this version: one that was
+// stores reports whether an object is stored in just this version: one that was
 // loaded. The lock is held.
 func (c *Cluster) stores(gvk schema.GroupVersionKind) bool {
 	found := false

@@ -100,8 +100,8 @@ func (c *Cluster) loadTree(tree map[string]any) error {
 	return nil
 }
 
-// loaded is an object as Load and a base bring it in. Its UID and
-// resourceVersion are left to the caller.
+// loaded is an object that Load or a base adds. Its UID and resourceVersion are
+// left to the caller.
 func (c *Cluster) loaded(k *kind, obj *unstructured.Unstructured) (*entry, error) {
 	u := withMetadata(obj, func(map[string]any) {})
 	if err := c.place(k, u); err != nil {

@@ -30,9 +30,9 @@ type Options struct {
 	// BadRequest one; see the package documentation for both.
 	Lenient bool
 
-	// EstablishAfter is the time from storing a CustomResourceDefinition until
-	// it is Established and its kind is served. Zero means at once. A kind of
-	// which objects are stored already stays served meanwhile.
+	// EstablishAfter is the time from storing a CustomResourceDefinition until it
+	// is Established and its kind is served. Zero means at once. A kind of which
+	// objects are stored already stays served in the meantime.
 	EstablishAfter time.Duration
 
 	// CheckNamespaces refuses to create objects in a namespace that is not

@@ -169,7 +169,7 @@ func (k *kind) ownersAfter(live *entry, from, next map[string]any, who actor, ap
 // the manager applied before is left out now, so that no field goes. It returns
 // false for all else, and for errors.
 func (k *kind) merge(live *entry, from *record, given map[string]any, manager string) (*record, bool) {
-	if live != nil && !live.isOf(k) || manager == "kubectl" { // which has an annotation of its own
+	if live != nil && !live.isOf(k) || manager == "kubectl" { // which has its own annotation
 		return nil, false
 	}
 	var managed []metav1.ManagedFieldsEntry
@@ -235,7 +235,7 @@ func differing(a, b map[string]any) (map[string]any, map[string]any) {
 	return before, after
 }
 
-// differingFields returns maps of its own, also for those below.
+// differingFields returns new maps, also for those below.
 func differingFields(a, b map[string]any) (map[string]any, map[string]any) {
 	before, after := make(map[string]any), make(map[string]any)
 	for name, bv := range b {

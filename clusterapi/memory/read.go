@@ -12,7 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// Get implements [clusterapi.Reader]. It takes constant time besides the copy.
+// Get implements [clusterapi.Reader]. It takes constant time, plus the copy.
 func (c *Cluster) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	o, err := c.GetShared(ctx, gvk, key)
 	return o.Unstructured().DeepCopy(), err
@@ -75,8 +75,8 @@ func (k *kind) ref(key types.NamespacedName) ref {
 }
 
 // shown is a stored object in the version of k, with the defaults that its
-// definition has got meanwhile. It shares what does not change, and is obj if
-// nothing does.
+// definition has got since. It shares what does not change, and is obj if nothing
+// does.
 func (k *kind) shown(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	u := inVersion(obj, k.gvk.GroupVersion())
 	if content := k.defaulted(u.Object); !sameMap(content, u.Object) {
@@ -137,7 +137,7 @@ func (c *Cluster) listShared(ctx context.Context, gvk schema.GroupVersionKind, o
 }
 
 // list finds the matching entries and the revision at which they are so. An error
-// that comes with entries explains why they may not be all.
+// with entries explains why they may not be all.
 func (c *Cluster) list(k *kind, opts clusterapi.ListOptions) ([]*entry, string, error) {
 	var found []*entry
 	over := false

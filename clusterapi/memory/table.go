@@ -44,7 +44,7 @@ type view struct {
 	object *clusterapi.Object
 }
 
-// isOf tells whether the entry is what k stores: all in it is known to k.
+// isOf reports whether the entry is what k stores: all in it is known to k.
 func (e *entry) isOf(k *kind) bool { return e.kind == k || e.fits.Load() == k }
 
 // object returns what is stored, shared; nil for no entry.
@@ -56,8 +56,8 @@ func (e *entry) object() *clusterapi.Object {
 }
 
 // shared returns an entry in the version of k, with the defaults that its
-// definition has got meanwhile. Where neither changes it, that is the stored
-// object itself.
+// definition has got since. Where neither changes it, that is the stored object
+// itself.
 func (c *Cluster) shared(k *kind, e *entry) *clusterapi.Object {
 	if e.kind == k && k.defaults == nil && e.shared != nil {
 		return e.shared
@@ -253,8 +253,8 @@ func remove[T any](list []T, v T, compare func(a, b T) int) []T {
 	return slices.Delete(list, i, i+1)
 }
 
-// put stores an entry in place of old (nil for none), keeps the indexes and
-// tells the watchers. The lock is held.
+// put stores an entry in place of old (nil for none), updates the indexes and
+// notifies the watchers. The lock is held.
 func (c *Cluster) put(r ref, old, e *entry) {
 	c.store(r, old, e)
 	c.tables[r.kind].notify(old, e, nil)
@@ -282,7 +282,7 @@ func (c *Cluster) store(r ref, old, e *entry) {
 	}
 }
 
-// drop forgets an entry, keeps the indexes and tells the watchers, who see the
+// drop forgets an entry, updates the indexes and notifies the watchers, who see the
 // last state that was stored. The lock is held.
 func (c *Cluster) drop(r ref, old *entry) {
 	t := c.tables[r.kind]

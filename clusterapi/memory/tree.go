@@ -203,7 +203,7 @@ func rewrite(v any, field func(key string, value any) (any, bool), element func(
 	return v
 }
 
-// same tells whether a copy-on-write function returned its argument.
+// same reports whether a copy-on-write function returned its argument.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -256,7 +256,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// sameMap tells whether two maps are one.
+// sameMap reports whether two maps are one.
 func sameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }

@@ -98,8 +98,8 @@ func (c *Cluster) unregister(gk schema.GroupKind, w *watcher) {
 	delete(c.table(gk).watchers, w)
 }
 
-// notify tells the watchers of a change: old is nil for a new object, e for
-// one that went, and then last is its last state.
+// notify notifies the watchers of a change: old is nil for a new object, e for a
+// deleted one, and then last is its last state.
 func (t *table) notify(old, e *entry, last *unstructured.Unstructured) {
 	for w := range t.watchers {
 		was := old != nil && w.opts.Selects(old.obj)
@@ -160,9 +160,9 @@ func (w *watcher) take() []change {
 	return queue
 }
 
-// merge leaves of each object's changes the last, with the type that leads
-// there from what the consumer has seen. An object that went and came again
-// keeps both changes, one that came and went none.
+// merge leaves of each object's changes the last, with the type that leads there
+// from what the consumer has seen. An object that was deleted and created again
+// keeps both changes, one that was created and deleted neither.
 func merge(queue []change) []change {
 	lastOf := make(map[types.NamespacedName]int, len(queue))
 	keep := make([]bool, len(queue))

@@ -201,7 +201,7 @@ func (k *kind) applyTo(from *record, given map[string]any, manager string) (*rec
 		return nil, fmt.Errorf("unexpected %T", merged)
 	}
 	// If nothing changes, the field manager returns the stored object itself, which
-	// watchers read meanwhile.
+	// watchers may be reading.
 	return &record{Unstructured: &unstructured.Unstructured{Object: r.Object}, managed: slices.Clone(r.managed)}, nil
 }
 

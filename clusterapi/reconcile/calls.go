@@ -17,13 +17,13 @@ import (
 )
 
 // calls is the cluster as the reconcilers of a live driver see it: every call has a
-// deadline, and writes are known at once if there are no events.
+// deadline, and writes are known at once if the API has no events.
 type calls struct {
 	api     clusterapi.ClusterAPI
 	clock   clock.WithTicker
 	timeout time.Duration
 	sources *sources
-	// unwatched shows the watches what the calls write, if there are no events.
+	// unwatched shows the watches what the calls write, if the API has no events.
 	unwatched bool
 }
 

@@ -53,9 +53,9 @@ func WithTimeout(ctx context.Context, d time.Duration) (context.Context, context
 	return within(ctx, clockOf(ctx), d)
 }
 
-// WithClock returns a context in which [Sleep] and [WithTimeout] go by c, except
-// under a virtual driver. It is for code that is also called without a driver;
-// nil is the driver's clock, or the real one.
+// WithClock returns a context in which [Sleep] and [WithTimeout] use c, except
+// under a virtual driver. It is for code that is also called without a driver; nil
+// is the driver's clock, or the real one.
 func WithClock(ctx context.Context, c clock.WithTicker) context.Context {
 	if c == nil {
 		return ctx

@@ -52,7 +52,7 @@ type controller struct {
 	tell    func() error // c.callChanged
 }
 
-// inbox holds what comes in until it is taken.
+// inbox holds what arrives until it is taken.
 type inbox[T any] struct{ in, taken []T }
 
 // maxKept bounds the items for which an inbox keeps memory.
@@ -128,8 +128,8 @@ func newController(c *core, r Reconciler, process string, life uint64) *controll
 	return x
 }
 
-// settle takes in what looks, jobs and watches came to, and reports whether that
-// was anything.
+// settle takes in the results of looks, jobs and watches, and reports whether there
+// were any.
 func (c *controller) settle() bool {
 	did := c.finish()
 	if c.serial && c.running > 0 {
@@ -248,8 +248,8 @@ func (c *controller) unpark() {
 	}
 }
 
-// setBack takes in that the clock was set back by d: what was to come is as far
-// off as before.
+// setBack adapts to a clock that was set back by d: what is planned is as far off
+// as before.
 func (c *controller) setBack(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,7 +296,7 @@ func (e *entry) look(ctx context.Context, q Request) error {
 	return r.err
 }
 
-// came keeps the result of a look.
+// came stores the result of a look.
 func (c *controller) came(r result) {
 	c.mu.Lock()
 	c.results.add(r)
@@ -304,7 +304,7 @@ func (c *controller) came(r result) {
 	c.ping()
 }
 
-// finish takes in what looks came to.
+// finish takes in the results of looks.
 func (c *controller) finish() bool {
 	c.mu.Lock()
 	results := c.results.take()
@@ -409,7 +409,7 @@ func (c *controller) resume(e *entry) {
 	c.plan(e, now, now)
 }
 
-// release ends a look, and plans the one that was asked for meanwhile.
+// release ends a look, and plans the one that was asked for in the meantime.
 func (c *controller) release(e *entry) {
 	e.running = false
 	if !e.due.IsZero() {

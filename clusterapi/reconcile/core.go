@@ -25,7 +25,7 @@ type core struct {
 
 	controllers []*controller
 	sources     sources
-	ended       bool // what looks and jobs come to is dropped
+	ended       bool // the results of looks and jobs are dropped
 }
 
 // host drives a core: live, from one Sync to the next, or in virtual time.

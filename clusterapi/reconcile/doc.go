@@ -14,10 +14,10 @@
 //     at all times;
 //   - Jobs: when work that takes time (a download, a hook) reports or ends.
 //
-// A reconciler has no goroutine, timer or clock of its own: the time is
-// Request.Now, and calls in parallel go through [Each]. What must survive a restart
-// is in the cluster; what it keeps in memory is a cache, and a new instance that
-// starts without it comes to the same end.
+// A reconciler has no goroutine, timer or clock: the time is Request.Now, and calls
+// in parallel go through [Each]. What must survive a restart is in the cluster;
+// what it keeps in memory is a cache, and a new instance that starts without it
+// comes to the same end.
 //
 // A [Watch] fills caches: [Objects] with the objects of a kind, and Cache takes a
 // change into one of your own, that several reconcilers may read. Changed reports
@@ -39,9 +39,9 @@
 // The same processes run in three ways. What a result, an error, a job, a watch
 // and a wake mean is the same in all of them:
 //
-//   - [Run] drives them until its context ends. Each reconciler has a
-//     dispatcher of its own, so that none waits for another; what waits is
-//     keys, not events, so that nothing grows with the number of changes.
+//   - [Run] drives them until its context ends. Each reconciler has its
+//     own dispatcher, so that none waits for another; what waits is keys, not
+//     events, so that nothing grows with the number of changes.
 //   - [Syncer] is for programs with a loop of their own: Sync lists what is
 //     watched, does all that is due now, and says when something is due next.
 //   - [Virtual] plays them in virtual time, in one goroutine, with faults if

@@ -12,14 +12,14 @@ import (
 // Subject is its key, its watch or its process. Reconcilers send their subjects'
 // events themselves.
 const (
-	// EventFailed: a key failed and is tried again at Retry. It comes with the
-	// first failure, and again each time the failure has lasted ten times as
-	// long, not with every attempt.
+	// EventFailed: a key failed and is tried again at Retry. It is sent with the
+	// first failure, and again each time the failure has lasted ten times as long,
+	// not with every attempt.
 	EventFailed clusterapi.EventType = "Failed"
 	// EventRecovered: a key that had failed no longer does.
 	EventRecovered clusterapi.EventType = "Recovered"
 	// EventWatchFailed: a watch cannot be started, or broke; it is started again at
-	// Retry. It comes as seldom as EventFailed.
+	// Retry. It is sent as seldom as EventFailed.
 	EventWatchFailed clusterapi.EventType = "WatchFailed"
 	// EventWatchRecovered: a watch that had failed has been listed again.
 	EventWatchRecovered clusterapi.EventType = "WatchRecovered"

@@ -29,9 +29,9 @@ type Faults struct {
 	// Stale reads return what was true up to 2 seconds ago, though never what is
 	// older than what a watch has shown the process.
 	Stale float64
-	// Late events come up to 5 seconds late; the order of the events of a watch
-	// stays. Double ones come twice. Merged ones wait for the next change of
-	// the object, if it comes within that time.
+	// Late events arrive up to 5 seconds late; the order of the events of a watch
+	// stays. Double ones come twice. Merged ones wait for the next change of the
+	// object, if it comes within that time.
 	Late, Double, Merge float64
 	// Crash is the part of the calls at which the process crashes. From then on
 	// each of its calls fails; what it had started is dropped; after Restart it is
@@ -88,7 +88,7 @@ type faults struct {
 	tell  func(name string)
 }
 
-// call is what the faults of a call are drawn from, besides its number.
+// call is what the faults of a call are drawn from, in addition to its number.
 type call struct {
 	process, verb, kind string
 	key                 types.NamespacedName

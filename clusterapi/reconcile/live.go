@@ -319,8 +319,8 @@ func (l *live) unfollow(s *source) {
 	}
 }
 
-// watch follows the events of the cluster until they break off. It ends a list
-// that does not come in time.
+// watch follows the events of the cluster until they break off. It ends a list that
+// does not arrive in time.
 func (l *live) watch(ctx context.Context, s *source) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

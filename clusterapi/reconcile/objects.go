@@ -35,8 +35,8 @@ type bucket struct {
 	lent    bool // a reader has the slice: the next change makes a copy
 }
 
-// Index returns an index by the keys that of returns for an object. It must be
-// made before the first object comes; of must not change its argument.
+// Index returns an index by the keys that the function of returns for an object. It
+// must be made before the first object is seen; of must not change its argument.
 func (c *Objects) Index(of func(*clusterapi.Object) []string) *Index {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +75,8 @@ func (x *Index) Count(key string) int {
 	return 0
 }
 
-// show takes in what a watch shows of an object; without an object: it went, in
-// its state old.
+// show takes in what a watch shows of an object; without an object: it was deleted,
+// in its state old.
 func (c *Objects) show(key types.NamespacedName, old, state stored) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *Objects) show(key types.NamespacedName, old, state stored) {
 	}
 	known := c.known[key]
 	if state.object == nil && known.uid != old.uid && newer(known.version, old.version) {
-		return // one of the same name came after it
+		return // one of the same name followed it
 	}
 	c.set(key, known, state)
 }
@@ -98,7 +98,7 @@ func (c *Objects) has(key types.NamespacedName, version string) bool {
 }
 
 // put takes in a state that a call returned. One that no watch has shown, though
-// watches are past it, belongs to an object that went.
+// watches are past it, belongs to an object that was deleted.
 func (c *Objects) put(key types.NamespacedName, state stored) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +182,7 @@ func (b *bucket) own() {
 	}
 }
 
-// place is where an object stands or would stand.
+// place is where an object is or would be.
 func (b *bucket) place(o *clusterapi.Object) (int, bool) {
 	return slices.BinarySearchFunc(b.objects, o.Key(), func(e *clusterapi.Object, key types.NamespacedName) int {
 		return compareNames(e.Key(), key)

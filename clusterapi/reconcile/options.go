@@ -37,9 +37,9 @@ type Options struct {
 	// it in the first Sync after that time.
 	Resync time.Duration
 	// Dispatch decides where the looks of [Run] run, for a host that has work
-	// queues and workers: look makes one and returns its error. It is to be
-	// called in another goroutine, at any time; once the driver's context has
-	// ended it does nothing. nil: each look runs in a goroutine of its own.
+	// queues and workers: look makes one and returns its error. It is to be called
+	// in another goroutine, at any time; once the driver's context has ended it
+	// does nothing. nil: each look runs in its own goroutine.
 	Dispatch func(process, reconciler string, key Key, look func() error)
 	// Observe gets the events of the driver, one at a time. nil is not called. A
 	// panic in it is logged.

@@ -51,7 +51,7 @@ type Wake struct {
 // The driver never calls two of its methods and functions (Changed, Report,
 // Done and Reconcile) at a time, unless it is [Concurrent].
 type Reconciler interface {
-	// Name tells it apart in its process, and names it in events.
+	// Name distinguishes it in its process, and names it in events.
 	Name() string
 	// Watches are the objects that it depends on at all times. It is called
 	// once. No key is looked at before all of them have been listed.
@@ -99,9 +99,9 @@ type Result struct {
 	// Jobs is the work that takes time. A job runs while the key's latest
 	// Result names it; it is cancelled when one does not.
 	Jobs []Job
-	// Watches are further ones, in effect while the key's latest Result names
-	// them. Two are the same if kind and options are; the functions of the
-	// first stay. They hold up no look: what they list comes as changes.
+	// Watches are further ones, in effect while the key's latest Result names them.
+	// Two are the same if kind and options are; the functions of the first stay.
+	// They hold up no look: what they list arrives as changes.
 	Watches []Watch
 }
 
@@ -119,14 +119,14 @@ type Watch struct {
 	// fills nothing.
 	Objects *Objects
 	// Cache takes a change into a cache of one's own, for state that is derived
-	// from objects and read by several reconcilers. Every Cache of a process sees
-	// a change before any Changed does. It may run while reconcilers work, so the
-	// cache needs a lock of its own; and it must be quick. nil caches nothing.
+	// from objects and read by several reconcilers. Every Cache of a process sees a
+	// change before any Changed does. It may run while reconcilers work, so the
+	// cache needs its own lock; and it must be quick. nil caches nothing.
 	Cache func(now time.Time, old, new *clusterapi.Object)
 	// Changed describes what to look at after a change. old is nil for an object
-	// that is new to the watch, new for one that went. Both are shared and must not
-	// be changed; they may be the same, and changes in quick succession may come as
-	// one. nil wakes nothing.
+	// that is new to the watch, new for one that was deleted. Both are shared and
+	// must not be changed; they may be the same, and changes in quick succession
+	// may arrive as one. nil wakes nothing.
 	Changed func(now time.Time, old, new *clusterapi.Object) []Wake
 }
 
@@ -134,7 +134,7 @@ type Watch struct {
 // signatures, HTTP, hooks. A job of the same key and ID is not started again while
 // the key's Results name it, also after it has ended.
 type Job struct {
-	// ID tells jobs of a key apart. It must be comparable.
+	// ID distinguishes jobs of a key. It must be comparable.
 	ID any
 	// Limit is the time that the job may take; zero means no limit.
 	Limit time.Duration
@@ -153,7 +153,7 @@ type Job struct {
 // Process is a set of reconcilers that live and crash together. They may share
 // state.
 type Process struct {
-	// Name tells processes apart; it names them in events.
+	// Name distinguishes processes; it names them in events.
 	Name string
 	// New makes the reconcilers. All their calls must go through api, to which
 	// the driver adds deadlines, or faults. A driver calls New once, and again

@@ -50,8 +50,8 @@ type source struct {
 	listed  bool    // once
 	listing bool    // a list is under way
 	empty   bool    // nothing was known when it began
-	// seen are the objects of the list under way, written those that this
-	// process wrote meanwhile.
+	// seen are the objects of the list under way, written those that this process
+	// wrote in the meantime.
 	seen, written map[types.NamespacedName]bool
 	synced        time.Time // when the last list was complete
 	failing       failing
@@ -86,7 +86,7 @@ type subscriber struct {
 	view    *view
 }
 
-// watchID tells which watches are the same.
+// watchID is equal for watches that are the same.
 type watchID struct {
 	gvk                         schema.GroupVersionKind
 	namespace, labels, nodeName string
@@ -424,7 +424,7 @@ func (s *source) keys() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(s.views[0].known), compareNames)
 }
 
-// set takes in what the cluster shows of an object; nil: it went.
+// set takes in what the cluster shows of an object; nil: it was deleted.
 func (s *source) set(key types.NamespacedName, o *clusterapi.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -437,7 +437,7 @@ func (s *source) set(key types.NamespacedName, o *clusterapi.Object) {
 	s.put(key, o)
 }
 
-// wrote takes in an object as this process stored it; nil: it went.
+// wrote takes in an object as this process stored it; nil: it was deleted.
 func (s *source) wrote(key types.NamespacedName, o *clusterapi.Object) {
 	if o != nil && !s.options.Selects(o.Unstructured()) {
 		o = nil
@@ -486,7 +486,7 @@ func newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// put makes a state of an object known, nil: it went, and shows it to the
+// put makes a state of an object known, nil: it was deleted, and shows it to the
 // subscribers if it is another.
 func (s *source) put(key types.NamespacedName, o *clusterapi.Object) {
 	for _, v := range s.views {

@@ -31,12 +31,12 @@ const (
 	Random
 )
 
-// Latency is what takes time in a virtual run, besides what faults add.
+// Latency is what takes time in a virtual run, in addition to faults.
 type Latency struct {
 	// Watch is the longest time from a change to its event; how long each takes
 	// is drawn. Calls see a change at once.
 	Watch time.Duration
-	// Job is the time that each job takes, besides what it sleeps.
+	// Job is the time that each job takes, in addition to its sleep.
 	Job time.Duration
 }
 
@@ -247,7 +247,7 @@ func (v *Virtual) RunUntil(t time.Time) error {
 	}
 }
 
-// ErrLimit reports that a run did not come to its end in time.
+// ErrLimit reports that a run did not end in time.
 var ErrLimit = errors.New("reconcile: the run has not ended in its time")
 
 // RunWhile steps while cond holds, which it asks before each step. It returns

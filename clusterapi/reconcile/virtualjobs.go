@@ -36,8 +36,8 @@ func (h *life) job(j, _ *job) {
 	})
 }
 
-// jobContext is the context of a job of a virtual run, or of a part of it
-// that has a time of its own. It counts the time that the job has slept.
+// jobContext is the context of a job of a virtual run, or of a part of it that has
+// its own time. It counts the time that the job has slept.
 type jobContext struct {
 	context.Context
 	outer   *jobContext    // nil: the job's own

@@ -10,8 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// stream is one watch of a process: how the changes of the cluster come to a
-// source.
+// stream is one watch of a process: how the changes of the cluster reach a source.
 type stream struct {
 	h      *life
 	source *source
@@ -26,7 +25,7 @@ type stream struct {
 // delivery is an event on its way.
 type delivery struct {
 	key    types.NamespacedName
-	object *clusterapi.Object // nil: it went
+	object *clusterapi.Object // nil: it was deleted
 	twice  bool
 	done   bool
 }
@@ -45,7 +44,7 @@ func (h *life) unfollow(s *source) {
 }
 
 // list lists the watch, now and again until that succeeds. A kind that is not
-// served is empty: should it be served later, its objects come as changes.
+// served is empty: should it be served later, its objects arrive as changes.
 func (w *stream) list() {
 	v := w.h.v
 	v.pull()

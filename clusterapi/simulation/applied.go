@@ -17,10 +17,10 @@ import (
 // Applied reports whether a stored object has the form that want, as a release has
 // it, gives it: every field of want's spec is there with an equal value. Fields
 // that others added do not matter, and of a list of objects each element must be
-// found in the stored list, wherever it stands there, so that an added container or
-// environment variable does not matter either. Lists of plain values must be equal.
-// Workloads of Kubernetes are compared after defaults of form, such as the notation
-// of quantities, are levelled out, and without fields that their types do not have.
+// found in the stored list, at any place, so that an added container or environment
+// variable does not matter either. Lists of plain values must be equal. Workloads
+// of Kubernetes are compared after defaults of form, such as the notation of
+// quantities, are levelled out, and without fields that their types do not have.
 func Applied(stored, want *unstructured.Unstructured) bool {
 	return newExpectation(want).metBy(stored)
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Assumed lists what a fork lacked and [New] made up or changed, so that its behaviours
-// have nothing to do before something happens; nil for a cluster that is no fork.
+// have nothing to do before something happens; nil for a cluster that is not a fork.
 func (c *Cluster) Assumed() []string { return slices.Clone(c.assumed) }
 
 // settle brings a fork to rest: what its controllers would write at once, they find.
@@ -127,8 +127,8 @@ func (s *settlement) recordedKubeVersion(ctx context.Context) string {
 	return kubeVersionOf(o.Name, o.Status.Versions)
 }
 
-// rendered returns the release that a pool's recorded config is of: that of Options if
-// none is known.
+// rendered returns the release that a pool's recorded config is of: the one in Options
+// if none is known.
 func (s *settlement) rendered(releases []Release) *release {
 	for _, p := range s.pool {
 		u := s.config[p.Spec.Configuration.Name]

@@ -54,8 +54,8 @@ func connection(cs *olmapi.CatalogSource, state string, now time.Time) map[strin
 	return map[string]any{"address": address, "lastObservedState": state, "lastConnect": wireTime(now)}
 }
 
-// writeStatus sets fields of an object's status, on condition that it is still
-// as it was read.
+// writeStatus sets fields of an object's status, provided that it is still as it
+// was read.
 func (p *process) writeStatus(ctx context.Context, o *clusterapi.Object, fields map[string]any) (*clusterapi.Object, error) {
 	u := o.Unstructured().DeepCopy()
 	status, _ := u.Object["status"].(map[string]any)

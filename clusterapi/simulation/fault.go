@@ -70,10 +70,10 @@ func (f *Fault) message() string { return cmp.Or(f.Message, "a simulated fault: 
 // is reports whether f, which may be nil, is of the given kind.
 func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
 
-// SetOperatorFault makes an operator faulty whatever release it is at, or
-// with nil ends its fault, including one that its release brought. A name of the
-// form namespace/name is that of a ClusterServiceVersion: its installation
-// fails, or with FaultStuck does not end.
+// SetOperatorFault makes an operator faulty whatever release it is at, or with nil
+// ends its fault, including one that its release brought. A name of the form
+// namespace/name names a ClusterServiceVersion: its installation fails, or with
+// FaultStuck does not end.
 func (c *Cluster) SetOperatorFault(name string, f *Fault) {
 	if namespace, csv, ok := csvOf(name); ok {
 		c.faults.set(csvPart(namespace, csv), f)

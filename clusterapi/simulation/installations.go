@@ -27,9 +27,9 @@ var unmet = reconcile.Key{Kind: "pending"}
 
 // installations plays what OLM does with a ClusterServiceVersion that somebody
 // created: once the definitions that it owns and requires are there it is
-// installed; the one that it replaces is Replacing meanwhile, and deleted
-// afterwards. Of what is installed nothing is made, neither Deployments nor
-// roles. When a phase began is in the status, so that waits outlive a restart.
+// installed; the one that it replaces is Replacing in the meantime, and deleted
+// afterwards. Nothing that it installs is made, neither Deployments nor roles. When
+// a phase began is in the status, so that waits outlive a restart.
 func (p *process) installations() *behaviour {
 	x := &installer{p}
 	return &behaviour{name: partInstallations, look: x.look, watches: []reconcile.Watch{

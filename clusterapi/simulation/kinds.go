@@ -96,8 +96,8 @@ func (r *Release) kubeVersion() (string, error) {
 	return fmt.Sprintf("v1.%d.0", minor), nil
 }
 
-// kubeVersionOf returns the version of kubelets that go with an operator's versions; "" if they do
-// not name that of the API server.
+// kubeVersionOf returns the version of kubelets that go with an operator's versions; "" if
+// they do not name the API server's.
 func kubeVersionOf(operator string, operands []configv1.OperandVersion) string {
 	const apiServer = "kube-apiserver"
 	for _, v := range operands {

@@ -21,8 +21,8 @@ import (
 )
 
 // daemons plays each node's machine-config daemon, kubelet and host. The daemon
-// talks with the controller by annotations; its order of steps is that of the
-// machine-config operator's daemon.
+// talks with the controller by annotations; it takes the same steps in the same
+// order as the machine-config operator's daemon.
 func (p *process) daemons() *behaviour {
 	runs := make(map[string]*daemonRun)
 	return &behaviour{
@@ -158,7 +158,7 @@ func (d *daemon) decide() (*nodeStep, error) {
 	case disk != current && disk == desired:
 		d.finish(step, disk)
 	case disk != current:
-		return step, d.update(step, disk, desired) // retargeted meanwhile: on without uncordoning
+		return step, d.update(step, disk, desired) // retargeted in the meantime: on without uncordoning
 	case desired != current || d.run.config != "" || d.inFlight() != "":
 		return step, d.update(step, current, desired)
 	case d.fault.is(FaultNodeDegraded):

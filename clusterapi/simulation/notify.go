@@ -10,13 +10,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
-// noticeNamespace has the ConfigMaps by which the program tells the behaviours
-// something of a part: that it has another fault, or that there is another
-// release to expect.
+// noticeNamespace has the ConfigMaps by which the program notifies the behaviours
+// about a part: that it has another fault, or that there is another release to
+// expect.
 const noticeNamespace = "clusterupdate-simulation"
 
 // notify makes a behaviour look at a part. Before the first behaviour starts there
-// is nobody to be told.
+// is nobody to notify.
 func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	if !c.begun.Load() {
 		return
@@ -33,7 +33,7 @@ func (c *Cluster) notify(behaviour string, part reconcile.Key) {
 	}
 }
 
-// watchNotices wakes the behaviour for the parts that it is told of.
+// watchNotices wakes the behaviour for the parts that it is notified of.
 func (b *behaviour) watchNotices() reconcile.Watch {
 	return reconcile.Watch{GVK: kindConfigMap, Options: clusterapi.ListOptions{Namespace: noticeNamespace},
 		Changed: func(_ time.Time, _, new *clusterapi.Object) []reconcile.Wake {

@@ -46,7 +46,7 @@ func (p *process) operators() *behaviour {
 	return &behaviour{name: partOperators, look: o.look, onNotice: onNotice, watches: watches}
 }
 
-// operatorBehaviour knows besides which stored workloads have a wanted form.
+// operatorBehaviour also knows which stored workloads have a wanted form.
 type operatorBehaviour struct {
 	p   *process
 	met map[*expectation]metState
@@ -207,7 +207,7 @@ func sameSpec(a, b *clusterapi.Object) bool {
 	return g != 0 && g == b.Unstructured().GetGeneration() && a.UID() == b.UID()
 }
 
-// step brings one operator a step forward.
+// step takes one operator a step further.
 func (o *operatorBehaviour) step(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	name, now, none := req.Key.Name, req.Now, reconcile.Result{}
 	r, err := o.target(ctx, name)
@@ -276,12 +276,12 @@ type operatorStep struct {
 	after   time.Duration
 	fault   *Fault
 	hold    bool   // something else is awaited before the versions are reported
-	problem string // what makes it Degraded meanwhile
+	problem string // what makes it Degraded in the meantime
 	now     time.Time
 }
 
-// workingTowards starts the message while an operator goes to a version, which tells
-// one target from another.
+// workingTowards starts the message while an operator goes to a version, which
+// distinguishes one target from another.
 const workingTowards = "Working towards "
 
 func (s *operatorStep) working() string { return workingTowards + s.version }
@@ -293,7 +293,7 @@ func (s *operatorStep) worked(status *configv1.ClusterOperatorStatus) bool {
 }
 
 // works reports whether an operator is at work on the version, or on something that
-// a recording has in words of its own.
+// a recording has in its own words.
 func (s *operatorStep) works(p *configv1.ClusterOperatorStatusCondition) bool {
 	return p != nil && p.Status == configv1.ConditionTrue &&
 		(p.Message == s.working() || !strings.HasPrefix(p.Message, workingTowards))

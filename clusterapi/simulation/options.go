@@ -111,18 +111,18 @@ func (r *Release) Break(operator string, f Fault) error {
 	return errors.New("the release has no such operator")
 }
 
-// Operator is a ClusterOperator and what stands behind it. It reports Versions
-// when each of Workloads has been stored in the form given here (see
-// [Applied]) and After has passed.
+// Operator is a ClusterOperator and what it reports on. It reports Versions when
+// each of Workloads has been stored in the form given here (see [Applied]) and
+// After has passed.
 type Operator struct {
 	// Name is the ClusterOperator's. An operator named machine-config does
 	// more than others: it renders machine configs and awaits pools.
 	Name string
 	// Workloads are the operator's own workloads, as the release has them.
-	// Manifests that delete do not count, nor those that come after the
-	// ClusterOperator in Release.Manifests: an update that waits for an
-	// operator applies nothing after it. An operator without any, or with the
-	// same ones in two releases, follows ClusterVersion's status.desired.
+	// Manifests that delete do not count, nor those after the ClusterOperator in
+	// Release.Manifests: an update that waits for an operator applies nothing after
+	// it. An operator without any, or with the same ones in two releases, follows
+	// ClusterVersion's status.desired.
 	Workloads []*unstructured.Unstructured
 	// Versions are what it reports; nil means "operator" at the release's
 	// version.
@@ -194,7 +194,7 @@ type Timing struct {
 	Job time.Duration
 	// PodStart is from a pod's placement, or its node's return, to Ready; 10 s.
 	PodStart time.Duration
-	// PodStop is how long a pod takes to end when told to, unless its grace
+	// PodStop is how long a pod takes to end when it is deleted, unless its grace
 	// period is shorter; 5 s.
 	PodStop time.Duration
 	// Render is from a change to the rendered machine config; 5 s.

@@ -13,8 +13,8 @@ import (
 )
 
 // kubelets plays the kubelets' part in a pod's life: it becomes Ready some time
-// after it was placed, is not Ready while its node is not, and ends some time
-// after it was told to. A pod whose node is gone goes too.
+// after it was placed, is not Ready while its node is not, and ends some time after
+// its deletion was requested. A pod whose node is gone goes too.
 func (p *process) kubelets() *behaviour {
 	k := &kubelet{p: p, seen: make(since)}
 	return &behaviour{name: partPods, look: k.look, watches: []reconcile.Watch{
@@ -117,8 +117,8 @@ func (k *kubelet) stopTime(p *corev1.Pod) time.Duration {
 	return d
 }
 
-// end is the kubelet's last word about a pod that was deleted. A finalizer
-// keeps the object all the same.
+// end is the kubelet's last word about a pod that was deleted. A finalizer keeps
+// the object nevertheless.
 func (k *kubelet) end(ctx context.Context, p *corev1.Pod) error {
 	// No verb of the API does this, so that the driver does not see the call:
 	// it sees this one.

@@ -78,7 +78,7 @@ func newProcess(c *Cluster, api clusterapi.ClusterAPI) *process {
 type behaviour struct {
 	name    string
 	watches []reconcile.Watch
-	// onNotice describes what to look at when the program told something of a part;
+	// onNotice describes what to look at when the program notified about a part;
 	// nil: the part.
 	onNotice func(part reconcile.Key) []reconcile.Wake
 	// look does what is due for a key.

@@ -22,7 +22,7 @@ type Work struct {
 	Kind WorkKind
 	// Name is the operator, node or pod that does it.
 	Name string
-	// For tells one piece of work of Name from the next.
+	// For distinguishes one piece of work of Name from the next.
 	For string
 }
 

@@ -29,9 +29,9 @@ func read[T any](ctx context.Context, p *process, gvk schema.GroupVersionKind, k
 	return o, t, err
 }
 
-// change writes the differences that f makes to an object, on condition that
-// it is still as it was read; one that is gone is left at that. It returns the
-// object as stored.
+// change writes the differences that f makes to an object, provided that it is
+// still as it was read; one that is gone is left alone. It returns the object as
+// stored.
 func change[T any, P interface {
 	*T
 	runtime.Object

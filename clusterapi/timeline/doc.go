@@ -1,5 +1,5 @@
-// Package timeline shows what went on when: the phases of nodes in a rollout, or the
-// runlevels and operators of an update, as text, JSON and a picture.
+// Package timeline shows what happened when: the phases of nodes in a rollout, or
+// the runlevels and operators of an update, as text, JSON and a picture.
 //
 // A [Timeline] is data: entries with a start, an end, a [Lane] and a phase. A
 // [Recorder] makes one from what happens. Whoever watches a rollout starts an entry

@@ -109,8 +109,7 @@ func (r *Recorder) see(at time.Time) { r.latest = latest(r.latest, at) }
 
 // Timeline returns what was recorded so far, sorted. The recorder may continue.
 // Entries that did not fit are counted in Omitted, and the error is a [*LimitError]
-// then; the timeline is good all the same. Other errors are those of
-// [Timeline.Validate].
+// then; the timeline is still good. Other errors are those of [Timeline.Validate].
 func (r *Recorder) Timeline() (*Timeline, error) {
 	t := &Timeline{Title: r.o.Title, Start: r.o.Start, End: r.latest, Phases: slices.Clone(r.o.Phases),
 		Entries: slices.Clone(r.entries), Omitted: r.omitted}

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 )
 
-// Timeline is what went on, or is expected to.
+// Timeline is what happened, or is expected to.
 type Timeline struct {
 	// Title is shown above it; empty: none.
 	Title string

@@ -39,7 +39,7 @@ type Link struct {
 	Since   *time.Time `json:"since,omitempty"`
 }
 
-// findWaits tells what an update waits on: a request that was not accepted, then
+// findWaits returns what an update waits on: a request that was not accepted, then
 // the operators and workloads of the first runlevel that is not done, else nodes,
 // else what the ClusterVersion says itself.
 func findWaits(o *Objects, ops operators, s *Status) []Chain {
@@ -133,7 +133,7 @@ func waitsForComponents(o *Objects, ops operators, s *Status) []Chain {
 }
 
 // waitsForOperators are the causes if it is not known which operators the update
-// has come to: those that the version operator names and those that are being
+// has reached: those that the version operator names and those that are being
 // updated, else those that are not well, else those that are left.
 func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
 	names := named(o.ClusterVersion)
@@ -158,8 +158,8 @@ func waitsForOperators(o *Objects, ops operators, s *Status) []Chain {
 	return nil
 }
 
-// named are the words of what the version operator waits on, or fails for, which
-// operators are among.
+// named are the words of the version operator's messages about what it waits on or
+// fails for, among them the names of operators.
 func named(cv *configv1.ClusterVersion) map[string]bool {
 	names := map[string]bool{}
 	for _, t := range []configv1.ClusterStatusConditionType{configv1.OperatorProgressing, "Failing"} {
@@ -186,8 +186,8 @@ func hasCondition(co *configv1.ClusterOperator, t configv1.ClusterStatusConditio
 	return c != nil && c.Status == status
 }
 
-// waitsForOperator is what is wrong with an operator, or what it does. That of
-// machines continues to the pools that it waits for.
+// waitsForOperator is what is wrong with an operator, or what it does. For the
+// machine-config operator it continues to the pools that it waits for.
 func waitsForOperator(o *Objects, ops operators, s *Status, co *configv1.ClusterOperator) []Chain {
 	link := operatorLink(o, ops, co)
 	if co.Name != machineConfigOperator {
@@ -503,7 +503,7 @@ func compareSince(a, b *time.Time) int {
 }
 
 // says reports whether two chains end with the same cause of two objects, and nothing
-// but a runlevel and a component stands before these.
+// but a runlevel and a component precedes these.
 func (c Chain) says(other Chain) bool {
 	a, b := c[len(c)-1], other[len(other)-1]
 	if a.Object == nil || b.Object == nil || *a.Object == *b.Object || a.Message == "" && a.Reason == "" {

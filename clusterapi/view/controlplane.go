@@ -47,8 +47,8 @@ type ControlPlane struct {
 	Incomplete bool `json:"incomplete,omitempty"`
 	MultiArch  bool `json:"multiArch,omitempty"`
 
-	// Total, Updated and Waiting count operators. Updating are those that are
-	// being updated. One whose progress is unknown is none of these.
+	// Total, Updated and Waiting count operators. Updating are those that are being
+	// updated. One whose progress is unknown counts in Total alone.
 	Total    int                `json:"total"`
 	Updated  int                `json:"updated"`
 	Waiting  int                `json:"waiting"`

@@ -60,8 +60,8 @@ func timeShare(c float64) float64 {
 	return 25053.32 - c*107394.3 + c*c*172527.2 - c*c*c*123107 + c*c*c*c*32921.81
 }
 
-// usualDuration is what an update of this cluster has taken before: that of its
-// newest completed one but for the installation and the one that runs.
+// usualDuration is how long the newest completed update of the cluster took, not
+// counting the installation and the update that runs.
 func usualDuration(history []configv1.UpdateHistory) time.Duration {
 	if len(history) < 3 {
 		return baseline

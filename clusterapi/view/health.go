@@ -73,7 +73,7 @@ const (
 	unknown = "unknown"
 )
 
-// insightInput is the time that insights go by.
+// insightInput is the time that insights use.
 type insightInput struct{ now, started time.Time }
 
 // known is a time in UTC, nil for one that is not known.
@@ -264,7 +264,7 @@ func sortInsights(insights []Insight) []Insight {
 	return kept
 }
 
-// writeHealth writes the section of what an administrator should know.
+// writeHealth writes the section about what an administrator should know.
 func writeHealth(out *text.Writer, s *Status, o StatusText) {
 	out.Print("\n= Update Health =\n")
 	insights, detailed := s.Health, o.Details.shows(detailsHealth)

@@ -26,8 +26,8 @@ type HistoryEntry struct {
 	// when an update was given up for another.
 	Started   time.Time `json:"started,omitzero"`
 	Completed time.Time `json:"completed,omitzero"`
-	// Duration is the time in between, in whole seconds; that of the update that
-	// runs is until now. It is nil if it is not known.
+	// Duration is the time in between, in whole seconds; for the update that runs,
+	// until now. It is nil if it is not known.
 	Duration *metav1.Duration `json:"duration,omitempty"`
 	// Running is for the newest update, as long as it is not completed.
 	Running       bool   `json:"running,omitempty"`

@@ -222,8 +222,7 @@ func fitsImage(a map[string]string, pool *mcfgv1.MachineConfigPool) bool {
 	return a[desiredImage] == wanted
 }
 
-// earliest is when the first of what is wrong with a node began, as far as that is
-// known.
+// earliest is when a node's first problem began, as far as that is known.
 func earliest(reasons []nodeReason) *time.Time {
 	var first time.Time
 	for _, r := range reasons {

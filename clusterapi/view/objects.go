@@ -23,7 +23,7 @@ type Objects struct {
 	Nodes          []*corev1.Node
 	// Deployments and DaemonSets are what components consist of: where they are
 	// given, chains name those that are not ready. The deployment of the
-	// machine-config operator also tells which image of it runs.
+	// machine-config operator also shows which image of it runs.
 	Deployments []*appsv1.Deployment
 	DaemonSets  []*appsv1.DaemonSet
 	// Pods and PodDisruptionBudgets make chains end at what holds a drain: the pods are

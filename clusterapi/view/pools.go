@@ -95,7 +95,7 @@ func (p *Pool) assess() {
 	}
 }
 
-// selectorError reports that the nodes of a pool cannot be told.
+// selectorError reports that the nodes of a pool cannot be determined.
 type selectorError struct {
 	pool string
 	err  error

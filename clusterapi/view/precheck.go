@@ -17,8 +17,8 @@ type Precheck struct {
 	Err        error // why not all could be checked; nil if it was
 }
 
-// PrecheckCondition is one finding: True is no cause for concern, anything else
-// is one. It is plain data.
+// PrecheckCondition is one finding: anything but True is a cause for concern. It is
+// plain data.
 type PrecheckCondition struct {
 	Condition
 	// AcceptanceName is the name of the issue, by which it is accepted. Empty

@@ -23,7 +23,7 @@ import (
 
 // StatusOptions are the options of [ReadStatus]. The zero value works.
 type StatusOptions struct {
-	// Now is the time of the status; zero means that of the reader (see
+	// Now is the time of the status; zero means the reader's (see
 	// [clusterapi.TimeOf]), else the real one.
 	Now time.Time
 	// Alerts returns those that fire; nil means those of the reader (see
@@ -51,7 +51,7 @@ func ReadStatus(ctx context.Context, r clusterapi.Reader, o StatusOptions) (*Sta
 	return AssessStatus(objects, timeOf(r, o.Now))
 }
 
-// timeOf returns the time of a view: now, else that of the reader, else the real one.
+// timeOf returns the time of a view: now, else the reader's, else the real one.
 func timeOf(r clusterapi.Reader, now time.Time) time.Time {
 	if now.IsZero() {
 		now = clusterapi.TimeOf(r)

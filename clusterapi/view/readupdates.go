@@ -11,7 +11,7 @@ import (
 )
 
 // ReadSummary reads the ClusterVersion and returns what oc adm upgrade shows of it.
-// The error is that of reading it. It can be called concurrently.
+// The error is from reading it. It can be called concurrently.
 func ReadSummary(ctx context.Context, r clusterapi.Reader) (*Summary, error) {
 	cv, err := readVersion(ctx, r)
 	if err != nil {
@@ -25,7 +25,8 @@ type RecommendOptions struct {
 	// Alerts returns those that fire; nil means those of the reader (see
 	// [clusterapi.AlertsOf]). An error, also that they were not collected, is an issue.
 	Alerts func(context.Context) ([]clusterapi.Alert, error)
-	// Prechecks follow that of the alerts. One that panics has failed. Nil adds none.
+	// Prechecks follow the one about alerts. One that panics has failed. Nil adds
+	// none.
 	Prechecks []PrecheckFunc
 	// Version and Accept are as those of [RecommendInput].
 	Version string

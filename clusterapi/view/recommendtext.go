@@ -14,7 +14,7 @@ import (
 // They are plain data.
 type RecommendText struct {
 	ShowOutdated bool // list all releases, not the newest two of each minor version
-	Quiet        bool // write nothing: the error alone tells of the target
+	Quiet        bool // write nothing: the error alone describes the target
 	Docs418      bool // as the documentation of 4.18 has it
 }
 
@@ -187,8 +187,8 @@ func (g *ReleaseGroup) writeAll(w *text.Writer, clean string) {
 const shownReleases = 2
 
 // writeNewest shows the newest releases: a row for one without issues, a paragraph
-// for one with issues. The first row has a header; a second one is a table of its
-// own, without.
+// for one with issues. The first row has a header; a second one is a separate
+// table, without one.
 func (g *ReleaseGroup) writeNewest(w *text.Writer, clean string) {
 	needsHeader, afterParagraph := true, false
 	for i := range g.Releases {

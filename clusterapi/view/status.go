@@ -21,7 +21,8 @@ import (
 // Status is how an update of a cluster does: what oc adm upgrade status shows. It
 // is plain data.
 type Status struct {
-	// Now is the time of the status, and Started that of the update.
+	// Now is the time of the status, and Started the time at which the update
+	// started.
 	Now     time.Time  `json:"now"`
 	Started *time.Time `json:"started,omitempty"`
 	// UpdatingFor is the time in between, in seconds.
@@ -30,7 +31,7 @@ type Status struct {
 	// ControlPlane and Health are left out.
 	Updating     bool          `json:"updating"`
 	ControlPlane *ControlPlane `json:"controlPlane,omitempty"`
-	// Pools are the machine config pools, that of the control plane included.
+	// Pools are the machine config pools, including the control plane's.
 	Pools []Pool `json:"pools"`
 	// Health starts with what matters most. It is empty if all is well.
 	Health []Insight `json:"health"`
@@ -137,10 +138,10 @@ var effects = []struct{ kind, effect string }{
 	{kindAlert, "alerts are missing from the update's health"},
 }
 
-// fewerWaits is the effect of what is read for chains alone.
+// fewerWaits is the effect of a failed read that only chains need.
 const fewerWaits = "what the update waits on may lack workloads that are not ready"
 
-// unknownDrains is the effect of what is read for drains alone.
+// unknownDrains is the effect of a failed read that only drains need.
 const unknownDrains = "what holds drains is unknown"
 
 // unknowns lists what could not be read and would matter: each kind once.
@@ -336,7 +337,7 @@ func (s *Status) timeless() Status {
 		t.ControlPlane = &c
 	}
 	t.Health = slices.Clone(t.Health)
-	for i := range t.Health { // what is so now has no time of its own
+	for i := range t.Health { // what is true now has no time
 		if since := t.Health[i].Since; since != nil && since.Equal(s.Now) {
 			t.Health[i].Since = nil
 		}

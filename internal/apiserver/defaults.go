@@ -7,7 +7,7 @@ import (
 )
 
 // Fill returns a copy of an object of a built-in kind with its defaults. Objects of
-// other kinds, and those for which there are none, return as they are. It does not
+// other kinds, and those without defaults, are returned as they are. It does not
 // change obj. A value that is not of its type is left alone.
 func Fill(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	gk := obj.GroupVersionKind().GroupKind()

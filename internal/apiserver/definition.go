@@ -43,7 +43,7 @@ func set(names ...string) map[string]bool {
 	return out
 }
 
-// jsonSchema brings a schema into the form that a server stores: without keywords
+// jsonSchema converts a schema to the form that a server stores: without keywords
 // that it does not know, and without empty texts and what is switched off.
 func jsonSchema(o object) {
 	for name, v := range o {

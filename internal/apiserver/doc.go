@@ -1,9 +1,9 @@
 // Package apiserver does to objects what an API server does: it reads the schemas of
 // CustomResourceDefinitions, prunes and cuts values to them, and fills in what a server
-// fills in by itself: the defaults of
-// the built-in kinds that release payloads hold, or may hold, and those of a custom
-// resource's schema. Two states of an object are compared after both have been
-// filled in: what one says and the other leaves to the default is no difference.
+// fills in by itself: the defaults of the built-in kinds that release payloads hold, or
+// may hold, and those of a custom resource's schema. Two states of an object are
+// compared after both have been filled in: a field that one sets to its default and the
+// other leaves out is not a difference.
 //
 // Not among them are the defaults of volumes of single vendors, and what depends
 // on a feature gate that not all servers have. What a server allocates (addresses

@@ -233,7 +233,7 @@ func (s *Schema) fitList(v []any) []any {
 	return out
 }
 
-// identity tells the elements of a set, or of a list with keys, apart.
+// identity distinguishes the elements of a set, or of a list with keys.
 func (s *Schema) identity(e any) string {
 	if !s.unique {
 		return ""

@@ -102,7 +102,7 @@ func (p *pruning) element(index int) int {
 	return length
 }
 
-// value prunes a value, and reports whether it has. kept tells that the list that
+// value prunes a value, and reports whether it has. kept means that the list that
 // holds it keeps what is unknown.
 func (p *pruning) value(v any, schema map[string]any, kept bool) (any, bool) {
 	want, _ := schema["type"].(string)
@@ -120,7 +120,7 @@ func (p *pruning) value(v any, schema map[string]any, kept bool) (any, bool) {
 	return v, false
 }
 
-// fields prunes an object; resource tells that it has apiVersion, kind and metadata.
+// fields prunes an object; resource means that it has apiVersion, kind and metadata.
 func (p *pruning) fields(v, schema map[string]any, resource, kept bool) (map[string]any, bool) {
 	properties, _ := schema["properties"].(map[string]any)
 	others, _ := schema["additionalProperties"].(map[string]any)

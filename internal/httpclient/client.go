@@ -37,8 +37,8 @@ type Options struct {
 
 	// Timeout bounds a whole exchange, redirects and body included; 0: 60 s.
 	Timeout time.Duration
-	// MaxBody is the largest body in bytes, after decompression; 0: 64 MiB. There is
-	// no way to switch it off.
+	// MaxBody is the largest body in bytes, after decompression; 0: 64 MiB. It
+	// cannot be switched off.
 	MaxBody int64
 	// MaxRedirects is how many redirects are followed; 0: 5. NoRedirects follows
 	// none.
@@ -81,7 +81,7 @@ func New(o Options) *Client {
 	return c
 }
 
-// NewTransport returns the transport that a client has of its own: TLS 1.2 or
+// NewTransport returns the transport that a client has by default: TLS 1.2 or
 // better, and no proxy from the environment.
 func NewTransport(proxy func(*http.Request) (*url.URL, error), roots *x509.CertPool) *http.Transport {
 	return &http.Transport{
@@ -120,7 +120,7 @@ type Response struct {
 	// Body is the whole body of a 2xx answer. Of another status it is what
 	// could be read of its first MaxErrorBody bytes.
 	Body []byte
-	// URL is where the answer came from, after redirects.
+	// URL is the address that answered, after redirects.
 	URL *url.URL
 }
 

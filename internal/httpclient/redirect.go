@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/limit"
 )
 
-// The reasons for which a redirect is refused, besides its number.
+// The reasons for which a redirect is refused, other than its number.
 var (
 	ErrInsecureRedirect = errors.New("redirect from https to another scheme refused")
 	ErrOtherHost        = errors.New("redirect to another host refused")

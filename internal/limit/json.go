@@ -82,7 +82,7 @@ const (
 	perEntry   = 5  // sizes of an entry, for each entry of a large map
 	groupSize  = 8  // entries of a map that are allocated at once
 	mapHeader  = 64 // bytes of a map
-	perText    = 32 // bytes of a string besides its characters
+	perText    = 32 // bytes of a string beyond its characters
 	perLevel   = 64 // bytes of a level of nesting
 	perError   = 96 // bytes of an error about a value of another type
 )

@@ -2,7 +2,7 @@
 // feeds an input just above the limit, and what that may cost is counted in bytes and
 // steps.
 //
-// The table of a package stands under a heading with its path below the module, in
+// The table of a package is under a heading with its path below the module, in
 // backquotes:
 //
 //	## `graph/risk`

@@ -77,8 +77,8 @@ func (b *Budget) Config(ctx context.Context, r Repository, d Descriptor, to any)
 	return Decode(data, to)
 }
 
-// Resolve returns the digest of what has a tag, which nothing verifies. Errors are
-// those of Manifest.
+// Resolve returns the digest that a tag refers to, which nothing verifies. Errors
+// are those of Manifest.
 func (b *Budget) Resolve(ctx context.Context, r Repository, tag string) (string, error) {
 	data, err := r.Tagged(ctx, tag, b.limits.manifestSize(), &b.manifests)
 	if err != nil {

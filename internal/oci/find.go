@@ -64,7 +64,7 @@ func (f *finder) read(d Descriptor) (Manifest, error) {
 }
 
 // missing returns the error for a digest whose manifest is not in the layout: err
-// if the layout names it all the same.
+// if the layout names it nevertheless.
 func (f *finder) missing(l *Layout, digest string, err error) error {
 	found, listErr := f.layout(l)
 	missing := &NotFoundError{Want: digest, Err: listErr}

@@ -45,8 +45,8 @@ type form interface {
 //   - docker/registry/v2, the cache of oc-mirror and the storage of registries,
 //   - mirror_NNNNNN.tar, archives of oc-mirror, which belong together.
 //
-// name is what errors call it. Errors are those of reading, [*limit.LimitError], and
-// that there are no images of any form.
+// name is what errors call it. Errors are those from reading, [*limit.LimitError],
+// and one if there are no images of any form.
 func OpenLayout(fsys fs.FS, name string, limits Limits) (*Layout, error) {
 	limits, err := limits.complete()
 	if err != nil {

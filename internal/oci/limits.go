@@ -71,7 +71,7 @@ const (
 	maxPath = 4096
 	// maxLinks is how many symbolic links are followed for one name.
 	maxLinks = 40
-	// nodeSize is about what an entry takes in memory besides its names.
+	// nodeSize is about what an entry takes in memory, not counting its names.
 	nodeSize = 256
 )
 

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Platform is what an image is made for. The zero value is none in particular.
+// Platform is what an image is made for. The zero value means no particular
+// platform.
 type Platform struct {
 	// OS is the operating system as Go names it, such as linux.
 	OS string `json:"os"`

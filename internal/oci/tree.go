@@ -193,7 +193,7 @@ func (t *tree) get(name string) *node {
 }
 
 // dir returns the directory with a clean name, made if it is missing. With info, it
-// is an entry of the layer: it takes the place of what is none.
+// is an entry of the layer: it replaces anything that is not a directory.
 func (t *tree) dir(name string, info *node) (*node, error) {
 	n := t.root
 	if name == "." {

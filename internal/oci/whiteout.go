@@ -43,8 +43,8 @@ func (t *tree) whiteout(dir, name string) error {
 	return nil
 }
 
-// removeLower removes what lower layers have in a directory. It need not look
-// twice in one layer, which only adds things of its own.
+// removeLower removes what lower layers have in a directory. It need not look twice
+// in one layer, which only adds its own entries.
 func (t *tree) removeLower(dir *node) {
 	if dir.cleared == t.layer {
 		return

@@ -39,9 +39,8 @@ func Catch(f func() error) (err error) {
 	return f()
 }
 
-// Isolate is Catch in a goroutine of its own, for which it waits: a
-// runtime.Goexit in f, which tests call through FailNow, becomes an *Error
-// too.
+// Isolate is Catch in a new goroutine, for which it waits: a runtime.Goexit in f,
+// which tests call through FailNow, becomes an *Error too.
 func Isolate(f func() error) error {
 	var err error = &Error{}
 	done := make(chan struct{})

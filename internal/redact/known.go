@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// With returns a redactor that hides these credentials, too, wherever they stand: a
+// With returns a redactor that hides these credentials, too, wherever they are: a
 // server may repeat the header of a request in its answer. They are found as they
 // are, without padding, escaped for a URL, decoded, and as the password that they
 // decode to. A short password, or a short credential decoded or without padding, is

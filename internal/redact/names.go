@@ -14,7 +14,7 @@ var words = []string{
 	"dockerconfig", "dockercfg", "htpasswd", "kubeconfig", "lastappliedconfiguration", "connectionstring",
 }
 
-// parts are words that are a credential's name, or end it, only where they stand
+// parts are words that are a credential's name, or end it, only where they are
 // alone: between separators, or where letters become large.
 var parts = []string{"pass", "pw", "psk", "auth", "jwt", "netrc", "pgpass"}
 
@@ -35,7 +35,7 @@ var notCredentials = []string{
 	"accesstokenmaxageseconds", "accesstokeninactivitytimeoutseconds", "tokenreview", "tokenreviews", "additionaltrustbundle",
 }
 
-// IsCredential reports whether credentials seem to stand under a key, or in a
+// IsCredential reports whether credentials seem to be under a key, or in a
 // variable, flag or header of that name. What names a Secret, or a file, has none.
 // Of the key of a label or an annotation, the part behind the domain counts.
 func IsCredential(key string) bool {
@@ -59,8 +59,8 @@ func IsCredential(key string) bool {
 	return slices.Contains(parts, last)
 }
 
-// lastPart is what stands in a key behind the last separator or the last change
-// from small to large letters, in lower case.
+// lastPart is the part of a key after the last separator or the last change from
+// small to large letters, in lower case.
 func lastPart(key string) string {
 	start := strings.LastIndexAny(key, "-_./ ") + 1
 	for i := len(key) - 1; i > start; i-- {
@@ -72,8 +72,8 @@ func lastPart(key string) string {
 	return strings.ToLower(key[start:])
 }
 
-// hides reports whether what stands under key is hidden, in a map that is the
-// value, or an element of the list, of parent. It needs nothing but names.
+// hides reports whether the value of key is hidden, in a map that is the value, or
+// an element of the list, of parent. It needs nothing but names.
 func hides(parent, key string) bool {
 	switch {
 	case IsCredential(key):

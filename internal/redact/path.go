@@ -7,7 +7,7 @@ import (
 
 // Field returns a field of an object of a kind, as clusterapi.Compare writes it,
 // without credentials: its path, which an element of a list may bring some into,
-// and its value. A nil value is none, and stays.
+// and its value. A nil value has no credentials, and stays.
 func (r *Redactor) Field(group, kind, path string, value any) (string, any) {
 	shown, hidden, last := r.path(path)
 	top, _, _ := strings.Cut(path, ".")
@@ -34,7 +34,7 @@ func (r *Redactor) Path(path string) (shown string, hidden bool) {
 	return shown, hidden
 }
 
-// path also returns the name that what stands below the path has as its parent.
+// path also returns the name of the parent for values below the path.
 func (r *Redactor) path(path string) (shown string, hidden bool, last string) {
 	var out strings.Builder
 	named := false // the element is of a variable that holds a credential
@@ -42,7 +42,7 @@ func (r *Redactor) path(path string) (shown string, hidden bool, last string) {
 	for i, step := range steps {
 		inner, bracket := strings.CutPrefix(step, "[")
 		if name := Name(step); name != "" {
-			// What names the Secret, of a volume for instance, is none.
+			// The name of a Secret, in a volume for instance, is not a credential.
 			refers := i < len(steps)-1 && (name == "secret" || i == len(steps)-2 && isReference(Name(steps[i+1])))
 			hidden = hidden || hides(last, name) && !refers || named && name == "value"
 			last, named = name, false
@@ -62,8 +62,8 @@ func (r *Redactor) path(path string) (shown string, hidden bool, last string) {
 	return out.String(), hidden, last
 }
 
-// namesCredential reports an element whose keys, as they stand in a path, look
-// like the name of a credential.
+// namesCredential reports an element whose keys, as a path has them, look like the
+// name of a credential.
 func namesCredential(inner string) bool {
 	for part := range strings.SplitSeq(strings.TrimSuffix(inner, "]"), ",") {
 		_, value, ok := strings.Cut(part, "=")
@@ -82,8 +82,8 @@ func unquoted(s string) string {
 	return s
 }
 
-// Split cuts a path into its steps, which together are the path: a name, with
-// the dot before it, and what stands in brackets, with these.
+// Split cuts a path into its steps, which together are the path: a name, with the
+// dot before it, and what is in brackets, with the brackets.
 func Split(path string) []string {
 	var steps []string
 	for len(path) > 0 {

@@ -82,7 +82,7 @@ func (r *Redactor) Echo(s string) string {
 	return s
 }
 
-// prose hides what can be told in any text.
+// prose hides what is recognisable in any text.
 func (w walker) prose(s string) string {
 	s = w.r.Echo(s)
 	if holdsPullSecret(s) {
@@ -112,8 +112,8 @@ func (w walker) prose(s string) string {
 	return w.assigned(s, false)
 }
 
-// text hides what a value of an object may have besides: it may be a
-// document, a command line, or encoded.
+// text hides what else a value of an object may have: it may be a document, a
+// command line, or encoded.
 func (w walker) text(s string) string {
 	switch {
 	case s == "":
@@ -326,10 +326,10 @@ func valueLength(s string, line bool) int {
 	return len(s)
 }
 
-// isFile reports the path of a file, which tells where a credential is.
+// isFile reports the path of a file, which says only where a credential is.
 func isFile(s string) bool { return file.MatchString(s) }
 
-// plainValue reports a value that tells nothing.
+// plainValue reports a value that reveals nothing.
 func plainValue(s string) bool {
 	switch strings.TrimRight(strings.TrimSpace(s), ",}]") {
 	case "", "null", "true", "false", "~", `""`, "''":

@@ -108,8 +108,8 @@ func (w walker) hideEach(v any) any {
 	return w.hidden(v)
 }
 
-// under returns what stands under a key of a map. parent is the name of the map,
-// or of the list that it is in.
+// under returns the value of a key of a map. parent is the name of the map, or of
+// the list that it is in.
 func (w walker) under(parent, key string, in map[string]any, v any) any {
 	switch {
 	case key == "value" && namedHides(in):
@@ -120,8 +120,8 @@ func (w walker) under(parent, key string, in map[string]any, v any) any {
 	return w.hidden(v)
 }
 
-// refers reports what stands under a credential's key and only tells where it is:
-// the Secret of a volume, or a reference.
+// refers reports a value that is under a credential's key and only says where the
+// credential is: the Secret of a volume, or a reference.
 func refers(key string, v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok || len(m) == 0 {
@@ -188,7 +188,8 @@ func (w walker) hidden(value any) any {
 }
 
 // SchemaField returns a field of a schema without credentials: its path, and its
-// value. That a property may hold one is none; its default and its example are.
+// value. That a property may hold a credential is not one itself; its default and
+// its example are.
 func (r *Redactor) SchemaField(path string, value any) (string, any) {
 	shown, credential := r.Path(path)
 	steps := Split(path)

@@ -1,6 +1,6 @@
 // Package simtest runs deterministic simulation tests: the same run under many
-// seeds, each with faults of its own. A seed that fails is shrunk to the faults
-// that it takes, and the failure reports how to play it again.
+// seeds, each with its own faults. A seed that fails is shrunk to the faults that
+// it takes, and the failure reports how to play it again.
 package simtest
 
 import (

@@ -5,7 +5,7 @@ import (
 	"testing/fstest"
 )
 
-// Release is a release payload of a version with manifests, each in a file of its own:
+// Release is a release payload of a version with manifests, each in its own file:
 // 0000_50_x_00.yaml, 0000_50_x_01.yaml and so on.
 func Release(version string, manifests ...string) fstest.MapFS {
 	out := fstest.MapFS{

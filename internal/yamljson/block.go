@@ -37,7 +37,7 @@ func (d *Decoder) block(indent, depth int) (int32, bool) {
 	return d.plain(indent)
 }
 
-// inline reads a node that stands on the line of its key.
+// inline reads a node on the line of its key.
 func (d *Decoder) inline(indent, depth int) (int32, bool) {
 	switch d.s[d.pos] {
 	case '"', '\'':
@@ -127,15 +127,15 @@ func (d *Decoder) mappingValue(col, depth int) (int32, bool) {
 		return d.add(node{kind: kindNull}), true
 	case d.col > col:
 		return d.block(col, depth)
-	case d.s[d.pos] == '-' && blankOrEnd(d.s[d.pos+1]): // a sequence may stand at the column of its key
+	case d.s[d.pos] == '-' && blankOrEnd(d.s[d.pos+1]): // a sequence may be at the column of its key
 		return d.sequence(col, depth, true)
 	}
 	return d.add(node{kind: kindNull}), true
 }
 
 // sequence reads a block sequence at column col; pos is at its first dash.
-// inMapping reports that it stands at the column of the mapping around it, whose
-// next key ends it.
+// inMapping reports that it is at the column of the mapping around it, whose next
+// key ends it.
 func (d *Decoder) sequence(col, depth int, inMapping bool) (int32, bool) {
 	if d.tooDeep(depth) {
 		return 0, false
@@ -193,8 +193,8 @@ func (d *Decoder) toColon() bool {
 	return true
 }
 
-// key reads a plain scalar on its line, if it is a key, up to its colon. If it
-// is none, pos stays. ok is false for what must be refused: also keys that are
+// key reads a plain scalar on its line, if it is a key, up to its colon. If it is
+// not a key, pos stays. ok is false for what must be refused: also keys that are
 // not strings.
 func (d *Decoder) key() (key string, isKey, ok bool) {
 	if !plainStart(d.s[d.pos], d.s[d.pos+1]) {

@@ -19,8 +19,8 @@ var class = func() (table [256]byte) {
 	return table
 }()
 
-// plainInJSON are the bytes that encoding/json writes as they are, where they
-// stand alone.
+// plainInJSON are the bytes that encoding/json writes as they are, where they are
+// alone.
 var plainInJSON = func() (table [256]bool) {
 	for c := byte(' '); c < utf8.RuneSelf; c++ {
 		table[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'

@@ -170,8 +170,8 @@ func (p *part) UnmarshalYAML(decode func(any) error) error {
 // "~", which count as null.
 func (p *part) UnmarshalText([]byte) error { return nil }
 
-// meter adds up what the parts of a document come to, each time that an alias
-// stands for them.
+// meter adds up the sizes of the parts of a document, and adds them again for each
+// alias that stands for them.
 type meter struct {
 	Size
 	most int64 // bytes

@@ -2,8 +2,8 @@ package yamljson
 
 import "iter"
 
-// Node is a value of the document that a [Decoder] read last. The zero Node is
-// no value. Its texts are parts of the document: who keeps one clones it, so as
+// Node is a value of the document that a [Decoder] read last. The zero Node stands
+// for no value. Its texts are parts of the document: who keeps one clones it, so as
 // not to keep all of the document in memory.
 type Node struct {
 	d *Decoder

@@ -3,9 +3,9 @@ package yamljson
 import "strconv"
 
 // Object returns the generic object of a JSON text that a [Decoder] made: what
-// apimachinery reads from it, with int64 for numbers that are whole and fit,
-// else float64. Strings of the object are parts of text where they can be. ok
-// is false for a text that is no JSON map.
+// apimachinery reads from it, with int64 for numbers that are whole and fit, else
+// float64. Strings of the object are parts of text where they can be. ok is false
+// for a text that is not a JSON map.
 func Object(text string) (object map[string]any, ok bool) {
 	const perValue = 24 // bytes of text, in definitions
 	d := Decoder{MaxDepth: len(text), s: text, nodes: make([]node, 1, len(text)/perValue+8)}
@@ -20,7 +20,7 @@ func Object(text string) (object map[string]any, ok bool) {
 // generic makes values of nodes.
 type generic struct {
 	nodes []node
-	boxes [64]any // strings that came lately, as values: see box
+	boxes [64]any // strings seen lately, as values: see box
 }
 
 func (g *generic) value(i int32) any {

@@ -112,8 +112,8 @@ func decimal(s string) (int64, bool) {
 	return n, true
 }
 
-// inNumbers reports whether c can stand in a number: decimal, octal,
-// hexadecimal, binary or a fraction.
+// inNumbers reports whether c can be part of a number: decimal, octal, hexadecimal,
+// binary or a fraction.
 func inNumbers(c byte) bool {
 	switch {
 	case c >= '0' && c <= '9', c >= 'a' && c <= 'f', c >= 'A' && c <= 'F':

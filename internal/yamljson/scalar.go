@@ -18,10 +18,10 @@ func plainStart(c, next byte) bool {
 	return true
 }
 
-// plainLine returns the end of the part of a plain scalar that stands on one
-// line and begins at i, without blanks at its end, and what ends it: ':' for a
-// key's colon, '#' for a comment, '\n', in flow context also one of its
-// indicators, or 0 if it must be refused.
+// plainLine returns the end of the part of a plain scalar that is on one line and
+// begins at i, without blanks at its end, and what ends it: ':' for a key's colon,
+// '#' for a comment, '\n', in flow context also one of its indicators, or 0 if it
+// must be refused.
 func (d *Decoder) plainLine(i int, flow bool) (end int, stop byte) {
 	s := d.s
 	start := i
@@ -206,13 +206,13 @@ func (d *Decoder) quoted() (string, bool) {
 	return "", false
 }
 
-// documentEnd reports whether a mark that ends documents stands at i, where
-// quoted scalars must not have it.
+// documentEnd reports whether a mark that ends documents is at i, where quoted
+// scalars must not have it.
 func (d *Decoder) documentEnd(i int) bool {
 	return i == d.lineStart && strings.HasPrefix(d.s[i:], "...")
 }
 
-// escapedAt reports whether an odd number of backslashes stands before s[i].
+// escapedAt reports whether an odd number of backslashes precedes s[i].
 func escapedAt(s string, start, i int) bool {
 	n := 0
 	for i-n > start && s[i-n-1] == '\\' {

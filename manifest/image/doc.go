@@ -40,13 +40,13 @@
 //
 // # What comes of it
 //
-// A file system in memory with the directories manifests and release-manifests,
-// as the layers make it together: later layers replace, and whiteouts remove, what
-// earlier ones made. Symbolic links are followed within the tree. Refused, by
-// their names, are: a name or link that leads out of the tree, a hard link to what
-// is not kept, a device among the manifests, a file below what is no directory.
-// Layers may be compressed by gzip; those of other media types, such as zstd, are
-// refused by their type.
+// A file system in memory with the directories manifests and release-manifests, as
+// the layers make it together: later layers replace, and whiteouts remove, what
+// earlier ones made. Symbolic links are followed within the tree. Refused, by their
+// names, are: a name or link that leads out of the tree, a hard link to what is not
+// kept, a device among the manifests, a file below something that is not a
+// directory. Layers may be compressed by gzip; those of other media types, such as
+// zstd, are refused by their type.
 //
 // # Limits
 //

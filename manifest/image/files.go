@@ -15,7 +15,7 @@ import (
 // verified; [Image.Files] reads its layers. It is immutable and safe for concurrent use
 // if what the source reads from is.
 type Image struct {
-	// Digest is that of the image, not of an index that has it.
+	// Digest is the image's, not the digest of an index that has it.
 	Digest string
 	// Labels are those of its configuration.
 	Labels map[string]string

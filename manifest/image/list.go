@@ -21,10 +21,10 @@ type Entry struct {
 	Index bool
 }
 
-// List returns what files hold: each index before its images. It tells which
-// releases a mirror has; names and platforms are what the mirror says. A store
-// cannot be listed: that is errors.ErrUnsupported. Other errors are those of reading,
-// and [*LimitError].
+// List returns what files hold: each index before its images. It shows which releases
+// a mirror has; names and platforms are what the mirror says. A store cannot be
+// listed: that is errors.ErrUnsupported. Other errors are those of reading, and
+// [*LimitError].
 func (s *Source) List(ctx context.Context) ([]Entry, error) {
 	layout, ok := s.store.(*oci.Layout)
 	if !ok {

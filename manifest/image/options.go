@@ -22,11 +22,11 @@ type Options struct {
 // one is an error. docs/limits.md lists them.
 type Limits = oci.Limits
 
-// Platform is what an image is made for: its fields OS (empty: linux),
-// Architecture and Variant are as in an image index, such as linux, arm64 and v8.
-// The zero value is no platform in particular. Its method Set reads os/architecture,
-// os/architecture/variant, or an architecture alone, which is one of linux, so that it is
-// a flag.Value. It is plain data: safe to copy and for concurrent use.
+// Platform is what an image is made for: its fields OS (empty: linux), Architecture and
+// Variant are as in an image index, such as linux, arm64 and v8. The zero value means no
+// particular platform. Its method Set reads os/architecture, os/architecture/variant, or
+// an architecture alone, which is one of linux, so that it is a flag.Value. It is plain
+// data: safe to copy and for concurrent use.
 type Platform = oci.Platform
 
 // The errors of a [Source], for use with errors.As. They are plain data: safe to

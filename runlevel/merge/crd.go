@@ -125,7 +125,7 @@ func keepCABundle(into, from map[string]any) {
 	}
 }
 
-// cloneMap returns a map that may be written to, empty for what is none.
+// cloneMap returns a map that may be written to, empty for any other value.
 func cloneMap(v any) map[string]any {
 	m, ok := v.(map[string]any)
 	if !ok || m == nil {

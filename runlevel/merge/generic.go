@@ -12,10 +12,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
-// generic is for all kinds without a rule of their own: a difference in what stands
-// beside the metadata has all of the manifest's top-level keys written, and its
-// labels, annotations and owners take the place of the present ones. A difference
-// in metadata alone does not count.
+// generic is for all kinds without a rule of their own: a difference outside the
+// metadata has all of the manifest's top-level keys written, and its labels,
+// annotations and owners take the place of the present ones. A difference in
+// metadata alone does not count.
 func generic(existing, required *unstructured.Unstructured) (*unstructured.Unstructured, bool, error) {
 	_, wanted, err := metadataOf(existing, required)
 	if err != nil {
@@ -129,8 +129,8 @@ func number(v any) (any, bool) {
 }
 
 // sameByType compares contents of a kind whose Go type is known, where the type
-// knows all that stands there: so empty lists and maps, and quantities, count by
-// what they mean.
+// knows all of them: so empty lists and maps, and quantities, count by what they
+// mean.
 func sameByType(u *unstructured.Unstructured, a, b map[string]any) bool {
 	t, ok := clusterapi.TypeOf(u.GroupVersionKind())
 	if !ok {

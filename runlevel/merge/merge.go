@@ -17,9 +17,9 @@ import (
 // one, with the resourceVersion of existing, and what it has in common with its
 // inputs is not shared. Neither input is written to.
 //
-// The owners of the object are to stand in required. Both must be of one group,
-// version and kind, and required's picks the rule. A field of the wrong type is an
-// error that names the object and the field, and so is a Job's manifest with a
+// The owners of the object must be in required. Both must be of one group, version
+// and kind, and required's picks the rule. A field of the wrong type is an error
+// that names the object and the field, and so is a Job's manifest with a
 // spec.selector; faults in both objects come together.
 func Merge(existing, required *unstructured.Unstructured) (merged *unstructured.Unstructured, changed bool, err error) {
 	if existing == nil || required == nil {
@@ -40,7 +40,7 @@ func Merge(existing, required *unstructured.Unstructured) (merged *unstructured.
 	return merged, changed, nil
 }
 
-// HasRule reports whether objects of a kind are merged by a rule of its own.
+// HasRule reports whether objects of a kind are merged by their own rule.
 func HasRule(kind schema.GroupVersionKind) bool {
 	_, ok := rules[kind]
 	return ok

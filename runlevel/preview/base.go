@@ -121,8 +121,8 @@ func (b *base) state(r ref) *clusterapi.Object {
 // isAbsent reports that an object does not exist, perhaps not even its kind.
 func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
-// forbidden is the error of a read that is not allowed. It says as little about
-// what there is as that of one that was not collected.
+// forbidden is the error of a read that is not allowed. It says no more about what
+// exists than the error for an object that was not collected.
 type forbidden struct{ error }
 
 func (e forbidden) Unwrap() error        { return e.error }

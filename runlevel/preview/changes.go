@@ -20,7 +20,7 @@ var (
 	operatorGroup  = schema.GroupKind{Group: "config.openshift.io", Kind: "ClusterOperator"}
 )
 
-// preview makes the result of what was noted.
+// preview makes the result from the notes.
 func (r *run) preview(ctx context.Context, tasks []*manifest.Task) (*Preview, error) {
 	p := &Preview{Mode: r.o.Mode, Time: r.o.Clock.Now()}
 	if r.o.Payload != nil {
@@ -72,7 +72,7 @@ type group struct {
 	ref       ref
 	manifests []*manifest.Manifest
 	tasks     []Task
-	verdicts  []manifest.Verdict // of those that loading has excluded; else the zero value
+	verdicts  []manifest.Verdict // for those that loading has excluded; else the zero value
 }
 
 // groups puts the manifests of each object together, in the order of the first.
@@ -115,7 +115,7 @@ func byObject(p *manifest.Payload) map[ref][]*manifest.Manifest {
 	return out
 }
 
-// change tells what became of an object.
+// change reports what became of an object.
 func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest) (*Change, error) {
 	c := &Change{Tasks: g.tasks, hider: r.hider}
 	last := g.manifests[len(g.manifests)-1]
@@ -132,7 +132,7 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 	}
 	if n.old != nil {
 		c.old = n.old.Unstructured()
-		// Some manifests of kinds without namespaces name one all the same.
+		// Some manifests of kinds without namespaces name one anyway.
 		c.Object.NamespacedName = clusterapi.KeyOf(c.old)
 		c.Seen = r.seen(refOf(c.Object.GroupVersionKind, c.Object.NamespacedName), c.old)
 	}
@@ -231,7 +231,7 @@ func statesOnce(included, running []*manifest.Manifest) bool {
 	return len(included) == 1 && len(running) == 1 && !running[0].Deletes() && !createsOnly(running)
 }
 
-// deletion tells what a deletion does.
+// deletion reports what a deletion does.
 func (r *run) deletion(c *Change, n *note) {
 	switch {
 	case c.old == nil:

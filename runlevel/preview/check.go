@@ -16,11 +16,11 @@ type Moved struct {
 	Reason string `json:"reason"`
 }
 
-// Check tells whether a preview still holds: it returns the objects of the release, and
-// of the configuration that goes into them, that are not as the preview saw them.
-// A change of status or managedFields alone does not count. Objects that are
-// excluded, not managed or were unknown do not either. Failing to read is an
-// error, except that what was not collected counts as moved.
+// Check reports whether a preview still holds: it returns the objects of the release,
+// and of the configuration that goes into them, that are not as the preview saw them. A
+// change of status or managedFields alone does not count. Objects that are excluded,
+// not managed or were unknown do not either. Failing to read is an error, except that
+// what was not collected counts as moved.
 func (p *Preview) Check(ctx context.Context, reader clusterapi.Reader) ([]Moved, error) {
 	c := checker{reader: reader, kinds: make(map[schema.GroupVersionKind]*listed)}
 	for i := range p.Changes {

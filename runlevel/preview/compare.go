@@ -88,9 +88,9 @@ func (r *run) lacks(live *unstructured.Unstructured, m *manifest.Manifest) []clu
 	return out
 }
 
-// stale finds the fields that the manifest of the running release names, that of
-// the target does not, and the result has all the same. released are the changes
-// from one to the other.
+// stale finds the fields that the manifest of the running release names, the
+// target's does not, and the result still has. released are the changes from one to
+// the other.
 func (r *run) stale(c *Change, running, target *unstructured.Unstructured, released []clusterapi.FieldChange) {
 	if !slices.ContainsFunc(released, func(f clusterapi.FieldChange) bool { return f.Old != nil }) {
 		return
@@ -137,7 +137,7 @@ func (r *run) beyond(target, state *unstructured.Unstructured) (still, other map
 	return still, other
 }
 
-// removedByOperator tells of a field that an apply leaves whether the version
+// removedByOperator reports of a field that an apply leaves whether the version
 // operator would remove it: a manifest that it cannot merge removes nothing.
 func (r *run) removedByOperator(c *Change, target *unstructured.Unstructured) func(path string) bool {
 	merged, _, err := merge.Merge(c.old, target)

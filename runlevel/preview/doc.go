@@ -1,5 +1,5 @@
-// Package preview tells what an update would do to a cluster, object by object
-// and field by field, without writing anything.
+// Package preview shows what an update would do to a cluster, object by object and
+// field by field, without writing anything.
 //
 // [Run] makes a pass over the tasks of a release as an update does, by the code
 // of [runlevel] and in its order, over a fork of the cluster in memory
@@ -42,8 +42,8 @@
 // definition's schemas are counted by version. Credentials are shown as
 // digests.
 //
-// With [Options].Running the preview tells apart what the release changes and what
-// somebody else had changed ([Change].Drift), which fields stay though the
+// With [Options].Running the preview distinguishes what the release changes from
+// what somebody else had changed ([Change].Drift), which fields stay though the
 // release gave them up ([Change].Stale), and which objects ([Preview].Left).
 //
 // # Will it go through

@@ -6,7 +6,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
-// held fills in HeldBy: which refused changes the others stand behind. A task that
+// held fills in HeldBy: which refused changes the others wait behind. A task that
 // fails stops those after it in its node, and the nodes behind that.
 func held(p *Preview, tasks []*manifest.Task) {
 	refused := make(map[int]Object)      // by the index of the task that is refused
@@ -20,7 +20,7 @@ func held(p *Preview, tasks []*manifest.Task) {
 		return
 	}
 	graph := manifest.UpdateGraph(tasks)
-	ends := make([]map[int]bool, len(graph.Nodes)) // indices of what is refused in and before a node
+	ends := make([]map[int]bool, len(graph.Nodes)) // indices of the refused objects in and before a node
 	for _, i := range inOrder(graph) {
 		node := &graph.Nodes[i]
 		now := make(map[int]bool)
@@ -45,7 +45,7 @@ func held(p *Preview, tasks []*manifest.Task) {
 	}
 }
 
-// heldBy are the refused objects that a change stands behind, in their order.
+// heldBy are the refused objects that a change waits behind, in their order.
 func heldBy(c *Change, behind map[int]map[int]bool, refused map[int]Object) []Object {
 	var all []int
 	for _, t := range c.Tasks {

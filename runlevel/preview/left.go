@@ -53,7 +53,7 @@ type Configuration struct {
 	Seen *Seen `json:"seen,omitempty"`
 }
 
-// configuration tells what was read besides the release's objects.
+// configuration reports what was read besides the release's objects.
 func (r *run) configuration(ctx context.Context, p *Preview) error {
 	for _, at := range sortedRefs(r.configs) {
 		if r.objects[at] != nil {

@@ -26,7 +26,7 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// objectJSON is the form of an Object in JSON: that of a reference.
+// objectJSON is the form of an Object in JSON, a reference.
 type objectJSON struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -39,8 +39,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return json.Marshal(objectJSON{o.GroupVersion().String(), o.Kind, o.Namespace, o.Name})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. An apiVersion that is none is an
-// error.
+// UnmarshalJSON reads what MarshalJSON writes. A malformed apiVersion is an error.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	var j objectJSON
 	if err := json.Unmarshal(data, &j); err != nil {

@@ -26,13 +26,13 @@ type Options struct {
 	// Reader is the cluster: a live one, a recording, one in memory. It is
 	// required, and nothing is ever written to it.
 	Reader clusterapi.Reader
-	// Payload is the release of the tasks. It tells what is excluded, and which
+	// Payload is the release of the tasks. It shows what is excluded, and which
 	// images there are; nil leaves both out.
 	Payload *manifest.Payload
 	// Running is the release that the cluster runs, loaded with the same filter.
-	// With it the preview tells what the release changes from what somebody else
-	// has, which fields and objects stay behind, and which images change. nil
-	// leaves these out.
+	// With it the preview distinguishes what the release changes from what somebody
+	// else has changed, which fields and objects stay behind, and which images
+	// change. nil leaves these out.
 	Running *manifest.Payload
 	// Filter holds gates, capabilities and overrides of the cluster, as in
 	// [runlevel.Options].
@@ -48,7 +48,7 @@ type Options struct {
 	// [runlevel.Options].
 	Adopt []string
 	// Server is asked too, if it is set: every write of the preview is sent to it,
-	// and [Change].Server tells where its answer is another. It must say that it
+	// and [Change].Server shows where its answer differs. It must say that it
 	// changes nothing.
 	Server Server
 	// Descriptions shows changes of descriptions in schemas of
@@ -57,14 +57,13 @@ type Options struct {
 	// Key makes the digits that stand for credentials: with one key, equal
 	// previews have equal texts. nil is a random one.
 	Key []byte
-	// Clock gives the times of what is created; nil means one that stands at the time
-	// of Reader ([clusterapi.TimeOf]), if it has one, else the real one.
+	// Clock gives the creation times of objects; nil means one that stays at the
+	// time of Reader ([clusterapi.TimeOf]), if it has one, else the real one.
 	Clock clock.WithTicker
 }
 
-// Server is an API server that carries out writes without storing anything, such
-// as that of clusterapi/kubernetes with its option DryRun. It is safe for
-// concurrent use.
+// Server is an API server that carries out writes without storing anything, such as
+// clusterapi/kubernetes with its option DryRun. It is safe for concurrent use.
 type Server interface {
 	clusterapi.Writer
 	// DryRun reports whether that is so. If it is not, Run refuses to start.
@@ -83,17 +82,17 @@ const (
 	Update Action = "Update"
 	// Delete asks for one to be gone.
 	Delete Action = "Delete"
-	// Unknown is an object that is created or changed: which one cannot be told,
+	// Unknown is an object that is created or changed: which of the two is unknown,
 	// since it was not collected.
 	Unknown Action = "Unknown"
 	// Fail is one that the API server would refuse.
 	Fail Action = "Fail"
 )
 
-// The others: Absent is a deletion of what does not exist, Keep writes nothing that is
-// new, Skip leaves an object that is only ever created, and exists, as it is. An
-// override of the ClusterVersion takes what is Unmanaged out of the update, and
-// Excluded is what does not belong on this cluster.
+// The others: Absent is a deletion of an object that does not exist, Keep writes
+// nothing that is new, Skip leaves an object that is only ever created, and exists, as
+// it is. An override of the ClusterVersion takes what is Unmanaged out of the update,
+// and Excluded is what does not belong on this cluster.
 const (
 	absent    Action = "Absent"
 	keep      Action = "Keep"
@@ -110,7 +109,7 @@ type Task struct {
 	// Index is the task's place among all tasks, from 1; 0 for a manifest that
 	// was excluded before there were tasks.
 	Index int `json:"index,omitempty"`
-	// Level and Component are told by the file name; empty if it tells none.
+	// Level and Component follow from the file name, and are empty if it has none.
 	Level     string `json:"level,omitempty"`
 	Component string `json:"component,omitempty"`
 }
@@ -137,11 +136,11 @@ type Change struct {
 	// have any more although objects may be stored in them. An API server refuses
 	// that.
 	Dropped []string `json:"dropped,omitempty"`
-	// Stale are fields that the running release's manifest names and the
-	// target's does not, and that stay all the same: they are not ours to remove,
-	// or a merge only ever adds to them.
+	// Stale are fields that the running release's manifest names and the target's
+	// does not, and that still stay: they are not ours to remove, or a merge only
+	// ever adds to them.
 	Stale []StaleField `json:"stale,omitempty"`
-	// OperatorRemoves are the paths of those Stale fields that stay with
+	// OperatorRemoves are the paths of the Stale fields that stay with
 	// [runlevel.ApplyServerSide] alone: the cluster-version operator would remove them.
 	OperatorRemoves []string `json:"operatorRemoves,omitempty"`
 	// Drift are fields that somebody else has changed and that the update
@@ -155,9 +154,9 @@ type Change struct {
 	Finalizers []string `json:"finalizers,omitempty"`
 	// Dependents count what is deleted with the object.
 	Dependents []Dependents `json:"dependents,omitempty"`
-	// HeldBy are the refused changes that this one stands behind in the order of an
-	// update: it does not happen while one of them is refused. Nil for what changes
-	// nothing, and if there are none.
+	// HeldBy are the refused changes that this one waits behind in the order of an
+	// update: it does not happen while one of them is refused. Nil for an object
+	// that does not change, and if there are none.
 	HeldBy []Object `json:"heldBy,omitempty"`
 	// Server is what [Options].Server answers that the preview did not; nil where
 	// both agree, or it was not asked.
@@ -214,8 +213,8 @@ type Preview struct {
 	// Changes are the objects of the release, one for each, in the order of their
 	// manifests; those that were excluded on loading come last.
 	Changes []Change `json:"changes"`
-	// Configuration is what was read to put it into objects, such as the
-	// cluster's proxy, and where each state stands.
+	// Configuration is what was read to put it into objects, such as the cluster's
+	// proxy, and where each state is.
 	Configuration []Configuration `json:"configuration,omitempty"`
 	// Left are objects of the running release that the target does not mention.
 	Left []Left `json:"left,omitempty"`

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-// run is a preview under way. It is what the applier of the pass writes to: a
-// fork of the cluster, and notes of what became of each object.
+// run is a preview under way. It is what the applier of the pass writes to: a fork
+// of the cluster, and notes on the outcome for each object.
 type run struct {
 	*memory.Cluster
 	o          Options
@@ -39,7 +39,7 @@ type note struct {
 	gvk     schema.GroupVersionKind
 	key     types.NamespacedName
 	old     *clusterapi.Object // before the first task about it; nil if absent
-	unknown error              // whether there was one cannot be told
+	unknown error              // whether there was one is unknown
 	fault   error              // of a task
 	refused int                // the index of that task
 	deletes []Dependents       // what went with it
@@ -145,8 +145,9 @@ func (r *run) note(ctx context.Context, gvk schema.GroupVersionKind, key types.N
 	old, err := r.GetShared(ctx, gvk, key)
 	if err != nil {
 		// The fork knows kinds as wholes: other objects of this one may be missing,
-		// and this one not. And of a kind that the release has just defined it takes
-		// it that there are none, while the cluster may have had the kind before.
+		// and this one not. And it assumes that there are no objects of a kind that
+		// the release has just defined, while the cluster may have had the kind
+		// before.
 		_, asked := r.base.GetShared(ctx, gvk, key)
 		if errors.Is(asked, clusterapi.ErrNotCollected) || isAbsent(asked) {
 			err = asked

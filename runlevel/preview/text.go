@@ -21,7 +21,7 @@ type TextOptions struct {
 	// Component and Kind restrict the objects to those of one component, by file
 	// name, or of one kind; empty means all.
 	Component, Kind string
-	// Context is how many unchanged lines stand around those that change in a
+	// Context is how many unchanged lines are written around those that change in a
 	// text of several lines: 0 means 3, which is the most; negative means none.
 	Context int
 	// Unchanged shows objects that stay as they are too, a line each.
@@ -33,11 +33,11 @@ func (o TextOptions) shows(c *Change) bool {
 	return (o.Kind == "" || o.Kind == c.Object.Kind) && (o.Component == "" || o.Component == c.Tasks[0].Component)
 }
 
-// signs stand before objects.
+// signs are written before objects.
 var signs = map[Action]string{Create: "+", Update: "~", Delete: "-", Fail: "!", Unknown: "?"}
 
 // Text writes the preview for people: what changes by runlevel, a block for each
-// object, and counts. The error is that of w.
+// object, and counts. The error is w's.
 //
 //   - created   ~ updated   - deleted   ! refused   ? not known
 func (p *Preview) Text(w io.Writer, o TextOptions) error {
@@ -76,7 +76,7 @@ func (p *Preview) Text(w io.Writer, o TextOptions) error {
 	return t.Flush()
 }
 
-// counts words the counts of what is shown.
+// counts words the counts of the objects shown.
 func (p *Preview) counts(o TextOptions) string {
 	n := make(map[Action]int)
 	for i := range p.Changes {

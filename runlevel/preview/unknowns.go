@@ -53,7 +53,7 @@ func (r *run) resource(gvk schema.GroupVersionKind) string {
 	return schema.GroupResource{Group: gvk.Group, Resource: plural}.String()
 }
 
-// assumed tells what the preview takes for granted.
+// assumed lists what the preview takes for granted.
 func (r *run) assumed(p *Preview) []string {
 	out := []string{
 		"What the update waits for comes about: workloads roll out, definitions are established, operators report their versions.",

@@ -15,9 +15,9 @@ import (
 
 // Diff writes what changes as a unified diff of YAML, an object after another, as
 // diff -u does: without status and what else only a server sets, and with
-// credentials as digests. It has objects that are created, updated and deleted.
-// A preview that was read from JSON has none of them. The error is that of w, or
-// of an object that YAML cannot hold.
+// credentials as digests. It has objects that are created, updated and deleted. A
+// preview that was read from JSON has none. The error is w's, or reports an object
+// that YAML cannot hold.
 func (p *Preview) Diff(w io.Writer, o TextOptions) error {
 	out := bufio.NewWriter(w)
 	for i := range p.Changes {

@@ -113,9 +113,9 @@ func (f fields) addObject(r *run, s *side, kind *kind, u *unstructured.Unstructu
 	f.add("", r.hide(content))
 }
 
-// settleDefinition leaves out what the controllers of definitions write when
-// they come to it: all of the status, which is compared in the end, and the
-// finalizer that waits for the objects of the kind.
+// settleDefinition leaves out what the controllers of definitions write when they
+// get to it: all of the status, which is compared in the end, and the finalizer
+// that waits for the objects of the kind.
 func settleDefinition(content map[string]any) {
 	delete(content, "status")
 	m, _ := content["metadata"].(map[string]any)

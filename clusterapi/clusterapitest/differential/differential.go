@@ -54,10 +54,10 @@ type Difference struct {
 	// or `metadata.labels["a.b/c"]`. "error" is the class of the error and "error.causes"
 	// the fields that an Invalid error names.
 	//
-	// "metadata.resourceVersion" is "new", "moved" or "same", compared with
-	// what the backend said of the object before. A field that somebody owns
-	// is a path of its own: metadata.managedFields, manager, operation and
-	// subresource in brackets, then the parts of the field:
+	// "metadata.resourceVersion" is "new", "moved" or "same", compared with what
+	// the backend said of the object before. A field that somebody owns is a
+	// separate path: metadata.managedFields, manager, operation and subresource in
+	// brackets, then the parts of the field:
 	// `metadata.managedFields[first/Update/status].f:status.f:phase`.
 	Field string
 	// A and B are the values at the two backends as JSON, "absent" if there is
@@ -84,9 +84,9 @@ type Difference struct {
 // namespace must exist before anything is created in it (see CheckNamespaces
 // there).
 //
-// Both backends may have other objects. Each sequence makes namespaces and
-// cluster-wide objects of its own, with a random part in their names that
-// stands as RUN in all that is compared and printed.
+// Both backends may have other objects. Each sequence makes its own namespaces and
+// cluster-wide objects, with a random part in their names that stands as RUN in all
+// that is compared and printed.
 //
 // Each sequence is a sub-test. One that fails is shortened for as long as it
 // fails, and printed.

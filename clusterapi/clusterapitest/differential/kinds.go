@@ -40,7 +40,7 @@ type kind struct {
 	all []choices // Fields, and those of metadata
 }
 
-// choices are what may stand at a path.
+// choices are the values that a path may have.
 type choices struct {
 	Path string `json:"path"`
 	Good []any  `json:"good"`

@@ -113,7 +113,7 @@ func (r *run) final(i int) []found {
 }
 
 // addDefinitionStatus adds the part of a definition's status that does not depend
-// on when its controllers came to it.
+// on when its controllers got to it.
 func (f fields) addDefinitionStatus(r *run, u *unstructured.Unstructured) {
 	if u.GetDeletionTimestamp() != nil {
 		return

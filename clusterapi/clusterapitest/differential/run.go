@@ -24,7 +24,7 @@ type objectKey struct {
 
 var sideNames = [2]string{"a", "b"}
 
-// run is one pass of a sequence over both backends, with names of its own.
+// run is one pass of a sequence over both backends, with its own names.
 type run struct {
 	d     *differential
 	id    string
@@ -141,7 +141,7 @@ func (r *run) step(i int, s step) []found {
 	switch s.verb {
 	case "List", "Watch":
 		if s.verb == "Watch" && s.kind.Name == "CustomResourceDefinition" {
-			return nil // its controllers write, too, when they come to it
+			return nil // its controllers write, too, when they get to it
 		}
 		if s.verb == "Watch" {
 			return r.watch(i, s)
@@ -313,7 +313,7 @@ func (r *run) settle(side *side, s step, key objectKey) error {
 	return probe.Release(r.ctx, side.api, s.kind.gvk, key.NamespacedName, isCollectors)
 }
 
-// isCollectors tells whether a finalizer is the garbage collector's to remove.
+// isCollectors reports whether a finalizer is the garbage collector's to remove.
 func isCollectors(finalizer string) bool {
 	return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
 }

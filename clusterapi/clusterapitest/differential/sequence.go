@@ -138,7 +138,7 @@ func (d *differential) sequence(i int) []step {
 
 type generator struct{ *rand.Rand }
 
-// oneIn tells true once in n times.
+// oneIn returns true once in n times.
 func (g *generator) oneIn(n int) bool { return g.IntN(n) == 0 }
 
 // oneOf draws one of some values.
@@ -287,7 +287,7 @@ func (g *generator) edit(c choices) edit {
 	return edit{path: c.path(), value: v, remove: !ok}
 }
 
-// do makes the change. What stands in the way is replaced.
+// do makes the change. Whatever is in the way is replaced.
 func (e edit) do(object map[string]any) {
 	if !e.remove {
 		put(object, e.path, runtime.DeepCopyJSONValue(e.value))

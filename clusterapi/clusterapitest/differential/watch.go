@@ -90,8 +90,8 @@ func (w *sideWatch) run(ctx context.Context, watcher clusterapi.Watcher, k *kind
 	}
 }
 
-// events ends all watches, each after an object that is created for it has
-// been reported, and compares what they told.
+// events ends all watches, each after an object that is created for it has been
+// reported, and compares what they reported.
 func (r *run) events(i int) []found {
 	var out []found
 	for n := range r.watches {

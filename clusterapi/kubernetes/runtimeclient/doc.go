@@ -1,6 +1,6 @@
 // Package runtimeclient is a [clusterapi.ClusterAPI] over the client of
 // sigs.k8s.io/controller-runtime: for programs that have one already, such as
-// operators. It is a module of its own, so that others need not have
+// operators. It is a separate module, so that others need not have
 // controller-runtime.
 //
 //	c, err := client.NewWithWatch(config, client.Options{})
@@ -12,7 +12,7 @@
 // # Which client
 //
 // The client must read from the API server. One that reads from a cache, as a
-// manager's does if it is told to cache unstructured objects, does not see at once
+// manager's does if it is set to cache unstructured objects, does not see at once
 // what it has written: updates would be decided from old objects. Use client.New or
 // client.NewWithWatch, or the manager's GetClient with
 // client.CacheOptions.Unstructured false, which is the default.

@@ -5,6 +5,6 @@
 //	p, err := manifest.Load(ctx, os.DirFS("release"), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 //	cluster, err := simulation.New(simulation.Options{Release: payload.Release(p)})
 //
-// Which workloads belong to which ClusterOperator is told by the names of the
-// payload's files: those of the same component.
+// A ClusterOperator's workloads are known from the names of the payload's files:
+// those with the same component.
 package payload

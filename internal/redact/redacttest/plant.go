@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Secrets generates credentials: no word that stands anywhere else.
+// Secrets generates credentials: no word that is anywhere else.
 var Secrets = rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9+/_~-]{12,30}[A-Za-z0-9]`)
 
 // Objects returns objects of several kinds with the secret wherever people put
-// such. number is part of what is not secret, so that objects of two numbers
+// secrets. number becomes part of the rest, so that objects with different numbers
 // differ elsewhere, too.
 func Objects(tb testing.TB, secret string, number int) []*unstructured.Unstructured {
 	tb.Helper()

@@ -1,6 +1,6 @@
 // Package registry reads release payloads and cosign signatures from image registries,
 // over the authentication and transport of github.com/google/go-containerregistry. It is
-// a module of its own, so that programs which need no registry do not depend on that.
+// a separate module, so that programs which need no registry do not depend on that.
 //
 //	src, err := registry.New(registry.Options{
 //		Keychain: authn.DefaultKeychain, // the login of docker and podman

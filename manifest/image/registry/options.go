@@ -55,9 +55,8 @@ type Options struct {
 	// PrivateRedirects allows redirects to private addresses, for registries that
 	// keep blobs on a local network.
 	PrivateRedirects bool
-	// PlainHTTP allows http, for registries on a local network that speak
-	// nothing else. What they serve is verified all the same; credentials can be
-	// read on the way.
+	// PlainHTTP allows http, for registries on a local network that speak nothing
+	// else. What they serve is still verified; credentials can be read on the way.
 	PlainHTTP bool
 }
 
@@ -87,8 +86,8 @@ func OpenSource(place string, o Options, l sigstore.Limits) (sigstore.Source, er
 	return sigstore.FromStore(s, repository, l)
 }
 
-// NewStore returns the store that [New] reads from. A mirror that is no repository, and
-// a negative option, are errors.
+// NewStore returns the store that [New] reads from. It returns an error for a mirror
+// that is not a repository, and for a negative option.
 func NewStore(o Options) (*Store, error) {
 	if err := options.NonNegative(o); err != nil {
 		return nil, err

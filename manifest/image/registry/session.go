@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxErrorBody bounds, in bytes, what is read of an answer that is none of
-	// success, and maxMessage what errors say of it.
+	// maxErrorBody bounds, in bytes, what is read of an answer other than success,
+	// and maxMessage what errors quote of it.
 	maxErrorBody = 32 << 10
 	maxMessage   = 1 << 10
 )

@@ -40,8 +40,8 @@ var (
 // maxSessions is how many repositories a store stays logged in to.
 const maxSessions = 64
 
-// StatusError is an answer of a registry that is none of success. One of status
-// 404 is recognised as [fs.ErrNotExist] by errors.Is. It is plain data: safe for
+// StatusError is an answer of a registry other than success. One of status 404 is
+// recognised as [fs.ErrNotExist] by errors.Is. It is plain data: safe for
 // concurrent use.
 type StatusError struct {
 	// Status is the code of the answer, such as 401.

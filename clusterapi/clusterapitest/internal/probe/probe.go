@@ -40,7 +40,7 @@ type Call struct {
 	Kind   schema.GroupVersionKind
 	Key    types.NamespacedName
 	Object *unstructured.Unstructured // of Create, Apply, Update and UpdateStatus
-	// Manager is the field manager of these.
+	// Manager is the probes' field manager.
 	Manager string
 	List    clusterapi.ListOptions
 	// The rest is for Delete and Evict.

@@ -1,6 +1,6 @@
-// Command apiserver is the real kube-apiserver, built from its published
-// module. It ends when its standard input does, which is when the process that
-// started it has gone, however that came about.
+// Command apiserver is the real kube-apiserver, built from its published module. It
+// ends when its standard input does, which is when the process that started it has
+// ended, for whatever reason.
 package main
 
 import (

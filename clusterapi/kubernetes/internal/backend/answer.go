@@ -26,7 +26,7 @@ func wrongAnswer(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrAnswer, fmt.Sprintf(format, args...))
 }
 
-// IsUnserved tells a 404 of the path, which the API server does not serve,
+// IsUnserved distinguishes a 404 of the path, which the API server does not serve,
 // from one of the object.
 func IsUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)

@@ -125,7 +125,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// isTransient tells whether a fault may go away by itself: one of the network or
+// isTransient reports whether a fault may go away by itself: one of the network or
 // of the server, not one of the request.
 func isTransient(err error) bool {
 	for _, final := range []error{ErrAnswer, ErrTooLarge, ErrClosed} {
@@ -227,7 +227,7 @@ func (w *watcher) change(t watch.EventType, u *unstructured.Unstructured, size i
 	var err error
 	switch {
 	case t == watch.Deleted && !ok:
-		// It came and went while the list was made.
+		// It was created and deleted while the list was made.
 	case t == watch.Deleted:
 		err = w.tell(clusterapi.Deleted, u, 0)
 	case t != watch.Added && t != watch.Modified:
@@ -255,8 +255,8 @@ func (w *watcher) reached(u *unstructured.Unstructured) {
 	}
 }
 
-// tell yields an event and keeps the object for comparison: the consumer gets
-// one of its own.
+// tell yields an event and keeps the object for comparison: the consumer gets its
+// own.
 func (w *watcher) tell(t clusterapi.WatchEventType, u *unstructured.Unstructured, size int64) error {
 	key := clusterapi.KeyOf(u)
 	w.size -= w.known[key].size

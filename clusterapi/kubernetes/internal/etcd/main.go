@@ -1,6 +1,6 @@
-// Command etcd is the store behind the API server that the tests start. It
-// ends when its standard input does, which is when the process that started it
-// has gone, however that came about.
+// Command etcd is the store behind the API server that the tests start. It ends
+// when its standard input does, which is when the process that started it has
+// ended, for whatever reason.
 package main
 
 import (

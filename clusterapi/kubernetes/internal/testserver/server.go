@@ -196,7 +196,7 @@ func (s *Server) await(ctx context.Context) error {
 	}
 }
 
-// tail returns the last lines of what the processes have said.
+// tail returns the last lines of the processes' output.
 func (s *Server) tail() string {
 	data, err := os.ReadFile(s.ca.path("log"))
 	if err != nil {

@@ -1,9 +1,8 @@
 // Command genschema writes what package memory embeds about the kinds of
-// k8s.io/api: their structured-merge-diff schema, scope and subresources. It
-// also writes the list-map keys that package clusterapi needs of k8s.io/api
-// and github.com/openshift/api. It is a module of its own, since it needs
-// client-go's list of kinds and the OpenAPI generator, which the library does
-// not.
+// k8s.io/api: their structured-merge-diff schema, scope and subresources. It also
+// writes the list-map keys that package clusterapi needs of k8s.io/api and
+// github.com/openshift/api. It is a separate module, since it needs client-go's
+// list of kinds and the OpenAPI generator, which the library does not.
 //
 // Run it by go generate in the parent package; see generate.go here.
 package main

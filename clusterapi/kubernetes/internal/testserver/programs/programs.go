@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Programs are the paths of what a test server runs.
+// Programs are the paths of the programs that a test server runs.
 type Programs struct{ APIServer, Etcd string }
 
 // source is the package beside whose folder the programs' modules are.
@@ -70,8 +70,8 @@ func build(ctx context.Context, cache, modules, name string) (string, error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	// A builder that was killed may leave a compiler behind that still
-	// writes, so each one has a folder of its own.
+	// A builder that was killed may leave a compiler behind that still writes, so
+	// each one has its own folder.
 	tmp, err := os.MkdirTemp(cache, name+"-*.new")
 	if err != nil {
 		return "", err
