@@ -196,7 +196,7 @@ func checkInsightsName(o *object, p place) error {
 	if p.name == "" || p.name == strings.ReplaceAll(o.key.Name, ":", "_") {
 		return nil
 	}
-	return fmt.Errorf("it is %s %s, and not %s, which is not known", o.gvk.Kind, keyText(o.key), bounded.Quote(p.name))
+	return fmt.Errorf("it holds %s %s, and by its name should hold %s", o.gvk.Kind, keyText(o.key), bounded.Quote(p.name))
 }
 
 // gathers is what gathers.json reports of the gatherers that ran.

@@ -69,7 +69,7 @@ func TestInsights(t *testing.T) {
 			list machineconfiguration.openshift.io/v1 MachineConfigPool: worker missing[]...
 			get machineconfiguration.openshift.io/v1 MachineConfigPool master: NotCollected
 			get rbac.authorization.k8s.io/v1 ClusterRoleBinding system:a: found`,
-			problems: `config/machineconfigpools/master.json, document 1: it is MachineConfigPool worker, and not "master", which is not known`},
+			problems: `config/machineconfigpools/master.json, document 1: it holds MachineConfigPool worker, and by its name should hold "master"`},
 		{name: "namespaced and conditional", tree: insightsFiles + `
 -- config/pdbs/a/p.json --
 {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "p", "namespace": "a"}}

@@ -67,6 +67,9 @@ func (f *FleetForecast) Verdict() Verdict {
 // once for all of them; previews are counted and not kept. Errors are those of the
 // options, and that ctx ended; a cluster that cannot be read is a row with an error.
 func Fleet(ctx context.Context, clusters []Cluster, o Options) (*FleetForecast, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
 	s := newShared(o)
 	out := &FleetForecast{To: o.To, Rows: make([]Row, len(clusters))}
 	err := reconcile.Each(ctx, runtime.GOMAXPROCS(0), len(clusters), func(ctx context.Context, i int) error {

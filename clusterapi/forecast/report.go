@@ -16,7 +16,9 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/preconditions"
@@ -120,15 +122,26 @@ type Credential struct {
 // of reading the ClusterVersion, of the options, and that ctx ended; what else cannot be
 // read or made is a finding.
 func Update(ctx context.Context, r clusterapi.Reader, o Options) (*Forecast, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
 	return newShared(o).update(ctx, r)
+}
+
+// validate returns an error unless To is a version.
+func (o *Options) validate() error {
+	if o.To == "" {
+		return errors.New("forecast: Options.To is empty")
+	}
+	if _, err := graph.ParseVersion(o.To); err != nil {
+		return fmt.Errorf("forecast: Options.To is %s, not a version such as 4.18.3: %w", bounded.Quote(o.To), err)
+	}
+	return nil
 }
 
 // update is one forecast.
 func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, error) {
 	o := s.options
-	if o.To == "" {
-		return nil, errors.New("forecast: Options.To is empty")
-	}
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
 	if err != nil {
 		return nil, fmt.Errorf("forecast: reading the ClusterVersion: %w", err)

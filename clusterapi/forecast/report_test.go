@@ -355,8 +355,21 @@ func TestFleet(t *testing.T) {
 		"3 clusters: 1 Unknown, 2 Warnings", "A mirror must hold: 4.20.3, 4.21.1\n")
 	checktest.OK(t, fleet.WriteMarkdown(&markdown))
 	checktest.Has(t, markdown.String(), "| a | 4.20.3 | 4.21.1 | Warnings |", "- 4.21.1\n")
-	empty := checktest.Get(forecast.Fleet(t.Context(), clusters[:1], forecast.Options{}))(t)
-	checktest.ErrorHas(t, "Options.To is empty", empty.Rows[0].Err)
+	short := &forecast.FleetForecast{Rows: []forecast.Row{{Name: strings.Repeat("x", 60), Forecast: &forecast.Forecast{Findings: []forecast.Finding{
+		{Finding: preconditions.Finding{Severity: preconditions.Blocking, Reason: "UpdateInProgress"}, Check: "UpdateInProgress"},
+	}}}}}
+	text.Reset()
+	checktest.OK(t, short.WriteText(&text, forecast.TextOptions{}))
+	checktest.Has(t, text.String(), " UpdateInProgress\n")
+	for to, want := range map[string]string{
+		"":        "Options.To is empty",
+		"foo":     `Options.To is "foo", not a version such as 4.18.3`,
+		"4.21":    `Options.To is "4.21", not a version such as 4.18.3`,
+		"v4.21.1": `Options.To is "v4.21.1", not a version such as 4.18.3`,
+	} {
+		checktest.ErrorHas(t, want, checktest.Err(forecast.Fleet(t.Context(), clusters[:1], forecast.Options{To: to})))
+		checktest.ErrorHas(t, want, checktest.Err(forecast.Update(t.Context(), clusters[0].Reader, forecast.Options{To: to})))
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	checktest.ErrorIs(t, context.Canceled, checktest.Err(forecast.Fleet(ctx, clusters, forecast.Options{To: "4.21.1"})))

@@ -127,7 +127,7 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 	s.images = append(s.images, renamed(s.o.To, s.to.Image))
 	s.channel = cmp.Or(cv.Spec.Channel, "rehearsal")
 	if cv.Spec.Channel == "" {
-		s.assumed.add("the cluster has no channel: the update is recommended in one named " + s.channel)
+		s.assumed.add("the cluster has no channel: it is given one named " + s.channel + ", which recommends the update")
 	}
 	updates, err := graph.DecodeBytes(s.images.Graph(s.channel), graph.DecodeOptions{})
 	s.graph = graph.Static(updates)

@@ -357,7 +357,7 @@ func (f *FleetForecast) WriteText(w io.Writer, o TextOptions) error {
 	}
 	for _, row := range f.Rows {
 		cells := row.cells(f.To)
-		cells[5] = bounded.Text(cells[5], max(p.width-rest-50, 30))
+		cells[5] = bounded.Text(cells[5], max(p.width-rest-50, 60))
 		table.Row(cells...)
 	}
 	if err := table.Flush(); err != nil {
@@ -385,7 +385,10 @@ func (r Row) cells(to string) []string {
 	}
 	if len(f.Findings) > 0 && f.Verdict() != Ready {
 		first := f.Findings[0]
-		cause = first.Check + " " + first.Reason
+		cause = first.Check
+		if first.Reason != first.Check {
+			cause += " " + first.Reason
+		}
 	}
 	return []string{printable(r.Name), f.From, f.To, string(r.Verdict()), took, cause}
 }

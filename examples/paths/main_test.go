@@ -118,7 +118,7 @@ func TestChannelsOfAService(t *testing.T) {
 			t.Errorf("%d %s", code, stderr)
 		}
 	}
-	if code, _, stderr := paths(t, "-graph", server.URL); code != 1 || !strings.Contains(stderr, "a channel is missing") {
+	if code, _, stderr := paths(t, "-graph", server.URL); code != 1 || !strings.Contains(stderr, "a folder or service needs a channel") {
 		t.Errorf("%d %s", code, stderr)
 	}
 }

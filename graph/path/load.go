@@ -157,7 +157,7 @@ func (o LoadOptions) held(dir string) []string {
 // fetch asks a source for each channel; held, if not nil, are all that it has.
 func (o LoadOptions) fetch(ctx context.Context, source graph.Source, held []string) ([]ChannelGraph, error) {
 	if len(o.Channels) == 0 {
-		return nil, errors.New("a channel is missing: which graphs to ask for")
+		return nil, errors.New("a folder or service needs a channel: set LoadOptions.Channels")
 	}
 	arch := cmp.Or(o.Arch, "amd64")
 	var graphs []ChannelGraph

@@ -133,7 +133,11 @@ func disconnected(ctx context.Context, in *preconditions.Input) ([]preconditions
 func addRetrievable(ctx context.Context, in *preconditions.Input, found *findings) error {
 	image, err := imageref.Parse(in.TargetImage)
 	if err != nil || image.Digest == "" {
-		return &preconditions.UnknownError{Reason: "TargetImageUnknown", Why: fmt.Sprintf("the image of the target is not known by its digest: %q", in.TargetImage)}
+		why := "the image of the target is not known"
+		if in.TargetImage != "" {
+			why = fmt.Sprintf("the image of the target is not known by its digest: %q", in.TargetImage)
+		}
+		return &preconditions.UnknownError{Reason: "TargetImageUnknown", Why: why}
 	}
 	kept, keptErr := anySignature(ctx, &cluster.ConfigMapStore{Reader: in.Reader}, image.Digest)
 	var outside bool

@@ -84,8 +84,10 @@ func (o *Flags) check() error {
 		return program.Usagef("-o %s: not text, json, markdown or svg", o.Format)
 	case o.Format == "svg" && (o.runs == 0 || len(o.dumps) > 1):
 		return program.Usagef("-o svg draws the rehearsal of one cluster: it needs -rehearse")
-	case o.runs < 0 || change && o.runs == 0:
-		return program.Usagef("-rehearse is missing or below 0")
+	case o.runs < 0:
+		return program.Usagef("-rehearse %d: below 0", o.runs)
+	case change && o.runs == 0:
+		return program.Usagef("-max-unavailable and -nodes change a rehearsal: they need -rehearse")
 	case plan < 0:
 		return program.Usagef("-plan %s: not full, canary or control-plane-only", o.plan)
 	}
@@ -107,8 +109,11 @@ func (o *Flags) checkLists() error {
 		name, why, _ := strings.Cut(allow, "=")
 		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
 		known := slices.ContainsFunc(rules.Default(rules.Options{}), isNamed)
-		if why == "" || !known {
+		if name == "" || why == "" {
 			return program.Usagef("-allow %s: not the name of a check, =, and why", allow)
+		}
+		if !known {
+			return program.Usagef("-allow %s: no check has the name %s", allow, name)
 		}
 		policy := &o.forecast.Preflight.Policy
 		policy.Bypasses = append(policy.Bypasses, preconditions.Bypass{Check: name, By: "-allow", Why: why})

@@ -32,7 +32,7 @@ func OpenRecording(ctx context.Context, path string, problems io.Writer, group s
 	all := recording.Problems()
 	for i, p := range all {
 		if i == maxProblems {
-			fmt.Fprintf(problems, "%s: %d more\n", path, len(all)-i)
+			fmt.Fprintf(problems, "%s: %d more problems\n", path, len(all)-i)
 			break
 		}
 		fmt.Fprintf(problems, "%s: %v\n", path, p)

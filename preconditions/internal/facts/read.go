@@ -73,10 +73,23 @@ func UnlessMissing(err error) error {
 func JoinErrors(errs ...error) error {
 	seen := map[string]bool{}
 	var out []error
-	for _, err := range errs {
-		if err != nil && !seen[err.Error()] {
+	add := func(err error) {
+		if !seen[err.Error()] {
 			seen[err.Error()] = true
 			out = append(out, err)
+		}
+	}
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+			add(err)
+			continue
+		}
+		for _, one := range joined.Unwrap() {
+			add(one)
 		}
 	}
 	return errors.Join(out...)
