@@ -123,22 +123,31 @@ func (d *intent) busy(h []configv1.UpdateHistory) string {
 }
 
 // show adds to the next status of cv what preflights found, and how far the one is that is
-// requested. What the ClusterVersion has of earlier ones stays, unless it is void.
+// requested. What the ClusterVersion has of earlier ones stays, unless it is void: of the
+// release that is being checked, until that ends.
 func (m *preflights) show(
 	s *configv1.ClusterVersionStatus, now time.Time, cv *configv1.ClusterVersion, d *intent, void bool,
 ) {
 	var found []clusterversion.Preflight
 	for _, p := range clusterversion.Preflights(&cv.Status) {
+		if p.State == clusterversion.PreflightRunning && len(p.Findings) > 0 { // by the run before
+			p.State, p.Message = endState(p.Findings), ""
+		}
 		if p.State != clusterversion.PreflightRunning && !void && !m.stale && p.Release.Image != s.Desired.Image {
 			found = append(found, p)
 		}
 	}
 	if current := m.current(d, cv.UID, s.History); current != nil {
-		to := current.Release
+		next := *current
 		found = slices.DeleteFunc(found, func(p clusterversion.Preflight) bool {
-			return p.Release.Image == to.Image || to.Version != "" && p.Release.Version == to.Version
+			to := next.Release
+			same := p.Release.Image == to.Image || to.Version != "" && p.Release.Version == to.Version
+			if same && next.State == clusterversion.PreflightRunning && p.Release.Image == to.Image {
+				next.Findings = p.Findings // which hold until the run ends
+			}
+			return same
 		})
-		found = append(found, *current)
+		found = append(found, next)
 	}
 	clusterversion.ShowPreflights(s, found, clusterversion.PreflightDisplay{
 		Before: &cv.Status, Now: metav1.NewTime(now),
@@ -286,13 +295,7 @@ func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)
 	if ask := l.process.o.PreflightPreview; ask != nil {
 		l.preview(ctx, ask, r.previous, out.payload, found)
 	}
-	p := &clusterversion.Preflight{Release: out.release, State: clusterversion.PreflightCompleted, Findings: found.all}
-	for _, f := range p.Findings {
-		if f.Name == clusterversion.PreflightIncomplete {
-			p.State = clusterversion.PreflightFailed
-		}
-	}
-	return p
+	return &clusterversion.Preflight{Release: out.release, State: endState(found.all), Findings: found.all}
 }
 
 // checkAll runs all checks on a release.
@@ -359,6 +362,15 @@ func (l *loader) preview(ctx context.Context, ask previewFunc, from, to *manifes
 // preflightFindings collects findings, each name and each message once.
 type preflightFindings struct {
 	all []clusterversion.PreflightFinding
+}
+
+// endState is the state of a preflight that has ended with findings.
+func endState(findings []clusterversion.PreflightFinding) clusterversion.PreflightState {
+	incomplete := func(f clusterversion.PreflightFinding) bool { return f.Name == clusterversion.PreflightIncomplete }
+	if slices.ContainsFunc(findings, incomplete) {
+		return clusterversion.PreflightFailed
+	}
+	return clusterversion.PreflightCompleted
 }
 
 // add adds a finding. Findings of one name become one.

@@ -286,6 +286,53 @@ func TestPreflightKilled(t *testing.T) {
 	}
 }
 
+// slowCheck finds nothing until it is told to.
+type slowCheck struct{ wait time.Duration }
+
+func (slowCheck) Name() string                          { return "Slow" }
+func (slowCheck) Applies(preconditions.Transition) bool { return true }
+func (c slowCheck) Run(ctx context.Context, _ *preconditions.Input) ([]preconditions.Finding, error) {
+	if c.wait > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(c.wait):
+			return nil, nil
+		}
+	}
+	return []preconditions.Finding{{Severity: preconditions.Blocking, Reason: "Broken", Message: "it is broken"}}, nil
+}
+
+// TestPreflightAgain: another process checks again, and until it is done what was found
+// stays, even if the request is taken back meanwhile.
+func TestPreflightAgain(t *testing.T) {
+	const broken = "SlowBrokenFor4_21_1"
+	for _, cleared := range []bool{false, true} {
+		withSample(t, func(o *clusterupdate.Options) { o.Checks = []preconditions.Check{slowCheck{}} }, func(s *sampleTest) {
+			s.complete(5)
+			s.request(s.T, configv1.Update{Version: sample.ToVersion, Mode: configv1.UpdateModePreflight})
+			for range 10 {
+				time.Sleep(max(s.sync().After, time.Second))
+			}
+			checktest.Has(s, s.preflightsOf(), broken)
+			s.restart(func(o *clusterupdate.Options) { o.Checks = []preconditions.Check{slowCheck{30 * time.Second}} })
+			ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
+			_, _ = s.u.Sync(ctx)
+			cancel()
+			checktest.Has(s, s.preflightsOf(), "Running")
+			checktest.Has(s, s.preflightsOf(), broken)
+			if cleared {
+				checktest.Get(clusterversion.Submit(s.Context(), s.Cluster, clusterversion.ClearPreflight{}))(s)
+			}
+			for range 10 {
+				time.Sleep(max(s.sync().After, time.Minute))
+			}
+			checktest.Equal(s, cleared, strings.Contains(s.preflightsOf(), broken), "found %s", s.preflightsOf())
+			checktest.Has(s, s.preflightsOf(), "Completed")
+		})
+	}
+}
+
 // TestPreflightNeverUpdates: whatever an administrator does, as long as the mode is set no
 // release is accepted, and no object of another release than the newest entry of the history
 // is written.

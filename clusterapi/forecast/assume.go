@@ -150,7 +150,8 @@ func (k known) List(
 	return list, err
 }
 
-// lenient is a check that passes where the recording does not decide it.
+// lenient is a check that passes where the recording does not decide it. What it finds
+// for certain stays.
 type lenient struct {
 	preconditions.Check
 	gaps    *gaps
@@ -174,7 +175,7 @@ func (l lenient) Run(ctx context.Context, in *preconditions.Input) ([]preconditi
 	var none *preconditions.NoSourceError
 	if errors.Is(err, clusterapi.ErrNotCollected) || errors.As(err, &none) {
 		l.assumed.add(fmt.Sprintf("the check %s passes: %s", l.Name(), strings.TrimSpace(err.Error())))
-		return nil, nil
+		return findings, nil
 	}
 	return findings, err
 }

@@ -48,6 +48,8 @@ func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
 		return fmt.Errorf("forecast: %w", err)
 	}
 	switch {
+	case f.From == f.To && underway(cv):
+		return nil // the rest of an update needs no path
 	case f.From == f.To:
 		f.noPath(x)
 		return nil
@@ -70,6 +72,12 @@ func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
 	f.follow(way, anyWay)
 	f.judgeHops(cv, x)
 	return nil
+}
+
+// underway reports whether the newest update is not complete.
+func underway(cv *configv1.ClusterVersion) bool {
+	h := cv.Status.History
+	return len(h) > 0 && h[0].State != configv1.CompletedUpdate
 }
 
 // networkOf chooses the network of the cluster's architecture; several networks of

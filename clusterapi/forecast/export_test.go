@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // Rest plays the cluster of a rehearsal without a request, and returns the nodes, pools
@@ -39,6 +40,39 @@ func Rest(ctx context.Context, o RehearseOptions, d time.Duration) (written []st
 		}
 	}
 	return written, len(before), err
+}
+
+// Standstill plays a rehearsal in which time stands still before the update is requested.
+func Standstill(ctx context.Context, o RehearseOptions) (*Rehearsal, error) {
+	s, err := newScene(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRun(ctx, s, o.Seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	made := func(clusterapi.ClusterAPI) []reconcile.Reconciler { return []reconcile.Reconciler{restless{}} }
+	r.driver.Add(reconcile.Process{Name: "restless", New: made})
+	out, err := r.play(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.summary([]*result{out}), nil
+}
+
+// restless is a reconciler that wants to look again at once.
+type restless struct{}
+
+func (restless) Name() string { return "restless" }
+
+func (restless) Watches() []reconcile.Watch {
+	changed := func(time.Time, *clusterapi.Object, *clusterapi.Object) []reconcile.Wake { return []reconcile.Wake{{}} }
+	return []reconcile.Watch{{GVK: configv1.GroupVersion.WithKind("ClusterVersion"), Changed: changed}}
+}
+
+func (restless) Reconcile(_ context.Context, q reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{At: q.Now}, nil
 }
 
 // written are the states of nodes, pools and operators.

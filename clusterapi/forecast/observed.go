@@ -41,21 +41,31 @@ func ObservedTiming(ctx context.Context, r clusterapi.Reader) (Timing, error) {
 	if len(updates) == 0 {
 		return t, nil
 	}
-	operators, err := clusterapi.List[configv1.ClusterOperator](ctx, r, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	operators, err := whole[configv1.ClusterOperator](ctx, r)
+	if err != nil {
 		return t, err
 	}
 	t.observeOperators(updates, operators)
-	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, r, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	pools, err := whole[mcfgv1.MachineConfigPool](ctx, r)
+	if err != nil {
 		return t, err
 	}
-	nodes, err := clusterapi.List[corev1.Node](ctx, r, clusterapi.ListOptions{})
-	if err != nil && !absent(err) {
+	nodes, err := whole[corev1.Node](ctx, r)
+	if err != nil {
 		return t, err
 	}
 	t.observeNodes(updates[0], pools, nodes)
 	return t, nil
+}
+
+// whole returns all objects of a kind, and none if not all are known: times between some
+// of them show nothing.
+func whole[T any](ctx context.Context, r clusterapi.Reader) ([]T, error) {
+	all, err := clusterapi.List[T](ctx, r, clusterapi.ListOptions{})
+	if absent(err) {
+		return nil, nil
+	}
+	return all, err
 }
 
 // updatesOf returns the completed updates of a history, the newest first. The oldest
@@ -75,7 +85,8 @@ func updatesOf(history []configv1.UpdateHistory) (updates []configv1.UpdateHisto
 func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []configv1.ClusterOperator) {
 	var took []time.Duration
 	for _, u := range updates {
-		took = append(took, u.CompletionTime.Sub(u.StartedTime.Time)*documentedOperators/documentedUpdate)
+		share := float64(documentedOperators) / float64(documentedUpdate)
+		took = append(took, time.Duration(float64(u.CompletionTime.Sub(u.StartedTime.Time))*share))
 	}
 	newest := updates[0]
 	var last time.Time
@@ -100,7 +111,8 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 }
 
 // observeNodes learns how long reboots take in pools whose nodes go one at a time: from
-// one node's return to the next in the newest update.
+// one node's return to the next in the newest update. A pool that counts other nodes than
+// those that are known shows nothing.
 func (t *Timing) observeNodes(newest configv1.UpdateHistory, pools []mcfgv1.MachineConfigPool, nodes []corev1.Node) {
 	state := mcp.NewState(mcp.Objects{Pools: pools, Nodes: nodes}, mcp.Options{})
 	returned := make(map[string]time.Time, len(nodes))
@@ -112,7 +124,7 @@ func (t *Timing) observeNodes(newest configv1.UpdateHistory, pools []mcfgv1.Mach
 		}
 	}
 	for _, pool := range state.Pools() {
-		if state.Candidates(pool).MaxUnavailable != 1 {
+		if state.Candidates(pool).MaxUnavailable != 1 || len(state.Nodes(pool)) != int(state.Pool(pool).Status.MachineCount) {
 			continue
 		}
 		var at []time.Time

@@ -2,6 +2,7 @@ package forecast_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
@@ -49,6 +50,8 @@ func TestRecordings(t *testing.T) {
 			checktest.Equal(t, tt.want == forecast.Completed, len(r.Why) == 0, "why: %v", r.Why)
 			if tt.why != "" {
 				checktest.Has(t, r.Why[0].String(), tt.why)
+				// That a release is not at hand says nothing about the cluster.
+				checktest.Equal(t, strings.HasPrefix(tt.name, "without"), r.Why[0].Assumed, "%s is assumed", r.Why[0])
 			}
 		})
 	}

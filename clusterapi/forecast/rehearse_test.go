@@ -187,3 +187,14 @@ func TestAssumed(t *testing.T) {
 		t.Errorf("%s is about an operator that was not recorded", r.Why[0])
 	}
 }
+
+// A rehearsal whose time stands still before the update is requested is stuck, and shows why.
+func TestStandstill(t *testing.T) {
+	r := checktest.Get(forecast.Standstill(t.Context(), forecast.RehearseOptions{
+		Reader: recorded(t, "not-upgrading"), From: release(t, "4.17.30", "4.14.1", "4.13.9"),
+		To: release(t, "4.18.15", "4.14.2", "4.14.1", ""),
+	}))(t)
+	checktest.Equal(t, forecast.Stuck, r.Outcome, "why: %v", r.Why)
+	checktest.Has(t, r.Why[0].String(), "restless")
+	checktest.Equal(t, true, r.Why[0].Assumed, "a failure of the rehearsal is one of the cluster")
+}

@@ -275,6 +275,19 @@ func network(tb testing.TB, versions string, edges string, conditional string) *
 	return checktest.Get(path.NewNetwork(tb.Context(), path.NetworkOptions{}, channel))(tb)
 }
 
+// The rest of an update that is under way needs no path.
+func TestPathOfRest(t *testing.T) {
+	n := network(t, "4.20.2 4.20.3", "[0, 1]", "")
+	c := memory.NewOpenShift(memory.Options{})
+	load(t, c, cvtest.Requestable(func(cv *configv1.ClusterVersion) { cv.Status.History[0].State = configv1.PartialUpdate }))
+	f := checktest.Get(forecast.Update(t.Context(), c, forecast.Options{To: "4.20.3", Networks: []*path.Network{n}}))(t)
+	for _, found := range f.Findings {
+		if found.Check == "Graph" {
+			t.Errorf("found %+v", found)
+		}
+	}
+}
+
 const risky = `{"edges": [{"from": "4.20.9", "to": "4.21.7"}], "risks": [{"name": "Slow", "url": "https://example.com",
 	"message": "slow", "matchingRules": [{"type": "PromQL", "promql": {"promql": "up"}}]}]}`
 

@@ -156,6 +156,10 @@ func (r *run) play(ctx context.Context) (*result, error) {
 	if errors.As(err, &refused) {
 		return r.result(ctx, Refused, &failure{subject: "clusterversion/version", since: r.start, err: err})
 	}
+	var stands *standstill
+	if errors.As(err, &stands) {
+		return r.livelock(ctx, stands.err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +207,12 @@ func (r *run) livelock(ctx context.Context, err error) (*result, error) {
 	return r.result(ctx, Stuck, &failure{subject: "driver", since: r.driver.Now(), err: err})
 }
 
+// standstill is the error of a driver whose time stands still.
+type standstill struct{ err error }
+
+func (s *standstill) Error() string { return s.err.Error() }
+func (s *standstill) Unwrap() error { return s.err }
+
 // pass lets time pass, up to the next repair.
 func (r *run) pass(ctx context.Context, d time.Duration) error {
 	until := r.driver.Now().Add(d)
@@ -246,7 +256,7 @@ func (r *run) request(ctx context.Context) error {
 			break
 		}
 		if err := r.pass(ctx, time.Minute); err != nil {
-			return err
+			return &standstill{err}
 		}
 	}
 	r.start = r.driver.Now()

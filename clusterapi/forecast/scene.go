@@ -115,7 +115,7 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 		s.underway = desired.Version == s.o.To.Version()
 		if !s.underway && s.o.Desired == nil {
 			s.refused = &Cause{Chain: versionChain(cv.Status.Conditions, "the update to "+desired.Version+
-				" is under way, and RehearseOptions.Desired does not have its release")}
+				" is under way, and RehearseOptions.Desired does not have its release"), Assumed: true}
 			return nil
 		}
 		if s.underway {

@@ -5,6 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -30,4 +34,41 @@ func TestObservedTiming(t *testing.T) {
 			t.Errorf("pool %s reboots in %s, and took 3m", name, d.Median)
 		}
 	}
+}
+
+// cutReader lacks all objects of a kind but the first, and says so with err.
+type cutReader struct {
+	clusterapi.Reader
+	kind string
+	err  error
+}
+
+func (r cutReader) List(
+	ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions,
+) (*unstructured.UnstructuredList, error) {
+	list, err := r.Reader.List(ctx, gvk, o)
+	if err == nil && gvk.Kind == r.kind {
+		list.Items, err = list.Items[:1], r.err
+	}
+	return list, err
+}
+
+// Times between some of the nodes, or of the operators, are not observed.
+func TestObservedTimingOfSome(t *testing.T) {
+	o := newOriginal(t, nil)
+	defer o.driver.Close()
+	o.pass(t, 3*time.Hour)
+	full := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster))(t)
+	for _, err := range []error{nil, clusterapi.ErrNotCollected} {
+		some := checktest.Get(forecast.ObservedTiming(t.Context(), cutReader{o.Cluster, "Node", err}))(t)
+		checktest.Equal(t, 0, len(some.Reboots), "pools, with %v", err)
+		checktest.Same(t, full.Operator, some.Operator)
+	}
+	some := checktest.Get(forecast.ObservedTiming(t.Context(), cutReader{o.Cluster, "ClusterOperator", clusterapi.ErrNotCollected}))(t)
+	// The documentation divides the update, of which the operators are 60 of 75 minutes.
+	cv := o.completed(t)
+	if cv.IsZero() || some.Operator.Median < full.Operator.Median {
+		t.Errorf("an operator takes %s, and %s if one of them is known", full.Operator.Median, some.Operator.Median)
+	}
+	checktest.Same(t, full.Reboots, some.Reboots)
 }
