@@ -219,5 +219,5 @@ const (
 	ManagerOLM     = "clusterupdate-olm"     // subscriptions and their results
 )
 
-// AnnotationPrefix begins every annotation and label of this module.
+// AnnotationPrefix starts every annotation and label of this module.
 const AnnotationPrefix = "clusterupdate.github.io/"

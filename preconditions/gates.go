@@ -16,8 +16,8 @@ type Gate struct {
 	// Key is the entry's key, such as ack-4.18-kube-1.32-api-removals-in-4.19.
 	// An acknowledgement has the same key.
 	Key string
-	// Text says what there is to consider; URL is the first https link in it, else
-	// the link to the OpenShift documentation.
+	// Text describes what there is to consider; URL is the first https link in it,
+	// else the link to the OpenShift documentation.
 	Text, URL string
 	// From is the minor version, like 4.18, that a cluster cannot leave before the
 	// gate is acknowledged; empty where Problem explains why it is not known.

@@ -49,18 +49,18 @@ func (f *Forecast) check(
 	for _, kind := range decision.Assumed {
 		f.Assumed = append(f.Assumed, "All objects of "+kind+" were recorded.")
 	}
-	reads := map[string][]schema.GroupVersionKind{}
+	rule := map[string]preconditions.Rule{}
 	for _, c := range run.Checks {
 		if described, ok := c.(preconditions.Described); ok {
-			reads[c.Name()] = described.Rule().Reads
+			rule[c.Name()] = described.Rule()
 		}
 	}
 	var repeated []Finding // what another check's finding says
 	missing := sets.New[schema.GroupVersionKind]()
 	for _, result := range decision.Results {
-		repeated = append(repeated, f.take(result)...)
+		repeated = append(repeated, f.take(result, rule[result.Check])...)
 		if errors.Is(result.Err, clusterapi.ErrNotCollected) && result.State != preconditions.Bypassed {
-			missing.Insert(reads[result.Check]...)
+			missing.Insert(rule[result.Check].Reads...)
 		}
 	}
 	for _, found := range repeated {
@@ -71,8 +71,9 @@ func (f *Forecast) check(
 }
 
 // take takes over the result of a check. It returns those findings whose cause another check
-// reports.
-func (f *Forecast) take(result preconditions.Result) (repeated []Finding) {
+// reports. A check that can block, and that a gap of the recording left undecided, blocks
+// as far as is known.
+func (f *Forecast) take(result preconditions.Result, rule preconditions.Rule) (repeated []Finding) {
 	switch result.State {
 	case preconditions.Passed:
 		f.addCheck(result.State, result.Check)
@@ -83,6 +84,10 @@ func (f *Forecast) take(result preconditions.Result) (repeated []Finding) {
 	for i, found := range result.Findings {
 		unknown := result.Err != nil && i == len(result.Findings)-1
 		f.adviseChannel(&found)
+		gap := unknown && errors.Is(result.Err, clusterapi.ErrNotCollected)
+		if gap && slices.Contains(rule.Severities, preconditions.Blocking) {
+			found.Severity = preconditions.Blocking
+		}
 		next := Finding{Part: partOf(result.Check), Check: result.Check, Unknown: unknown, Finding: found}
 		if found.ToldBy != "" || unknown {
 			repeated = append(repeated, next)

@@ -14,7 +14,8 @@ type Verdict string
 const (
 	// Blocked: something stops the update, for certain.
 	Blocked Verdict = "Blocked"
-	// Unknown: what would stop the update could not be decided.
+	// Unknown: a check that can stop the update could not be decided, such as for want of an
+	// object that a recording lacks.
 	Unknown Verdict = "Unknown"
 	// Warnings: the update can start, and there is something to know before.
 	Warnings Verdict = "Warnings"

@@ -88,8 +88,16 @@ func TestRecorded(t *testing.T) {
 		args = append(args, "-allow", check+"=a test")
 	}
 	code, out, _ = run(t, args...)
-	checktest.Equal(t, 0, code, "all set aside: exit")
+	checktest.Equal(t, 3, code, "all that is known set aside: exit")
 	checktest.Has(t, out, "Bypassed: ClusterVersionUpgradeable, ")
+	for _, check := range []string{
+		"AdminAcks", "UnsupportedOverrides", "FeatureSet", "DeprecatedAPIs", "OperatorCompatibility", "KernelModules",
+		"Runc", "DisruptionBudgets", "CloudCredentials", "CredentialsRequests", "VSphere",
+	} {
+		args = append(args, "-allow", check+"=not collected")
+	}
+	code, _, _ = run(t, args...)
+	checktest.Equal(t, 0, code, "the gaps set aside as well: exit")
 
 	_, out, _ = run(t, "-dump", dir, "-to", "4.15.0", "-o", "json")
 	var f struct{ Verdict, From, To string }
@@ -103,7 +111,7 @@ func TestRecorded(t *testing.T) {
 	other := filepath.Join(data, "clusters", "not-upgrading")
 	code, out, _ = run(t, "-dump", dir, "-dump", other, "-to", "4.15.0", "-graph", graph, "-o", "markdown")
 	checktest.Equal(t, 1, code, "fleet: exit")
-	checktest.Has(t, out, "# Update of 2 clusters to 4.15.0\n", " | 4.14.1 | 4.15.0 | Blocked | ", " | Warnings | ",
+	checktest.Has(t, out, "# Update of 2 clusters to 4.15.0\n", " | 4.14.1 | 4.15.0 | Blocked | ", " | Unknown | ",
 		"- 4.15.0\n")
 }
 

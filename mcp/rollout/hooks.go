@@ -220,8 +220,8 @@ func (x *drainer) afterUpdate(n *corev1.Node) error {
 	return err
 }
 
-// oweLast changes the record of a node that is uncordoned: what stays says that its
-// last hook is to be run.
+// oweLast changes the record of a node that is uncordoned: what stays reports that
+// its last hook is to be run.
 func (x *drainer) oweLast(n *corev1.Node, config string) {
 	delete(n.Annotations, annotationHooks)
 	if x.o.Hooks.PostUpgrade != nil {

@@ -220,7 +220,7 @@ func (r *drainReport) addBlocked(p *mcp.PodDrain, note func(drainSubject, string
 		note(terminating, p.Text)
 	case machine != "":
 		switch migratable, known := r.migratable(clusterapi.Key(p.Pod.Namespace, machine)); {
-		case !known: // machinesErr says why
+		case !known: // machinesErr explains why
 		case migratable:
 			note(migrates, "virtual machine "+machine)
 		default:

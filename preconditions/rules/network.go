@@ -98,8 +98,8 @@ func gatewayAPI(ctx context.Context, in *preconditions.Input) ([]preconditions.F
 	return found, err
 }
 
-// oddGateway says how a definition differs from the target's; empty: it is one of
-// them.
+// oddGateway describes how a definition differs from the target's; empty: it is one
+// of them.
 func oddGateway(name string, annotations map[string]string) string {
 	plural, standard := strings.CutSuffix(name, "."+gatewayGroup)
 	if !standard || !slices.Contains([]string{"gatewayclasses", "gateways", "grpcroutes", "httproutes", "referencegrants"}, plural) {

@@ -267,7 +267,7 @@ func inHand(s mcp.NodeState) bool {
 	return s.CurrentConfig != s.DesiredConfig || !s.ImageDone() || s.DesiredDrain != s.LastAppliedDrain
 }
 
-// unavailableNode says why a node is unavailable.
+// unavailableNode explains why a node is unavailable.
 func unavailableNode(n *corev1.Node, state mcp.NodeState) preconditions.Object {
 	switch {
 	case state.Ready():

@@ -7,7 +7,7 @@
 // each node before, drains it too if it is a compute node, and takes one after the other.
 //
 // What drives the machines is [Machines]. Package vsphere has one for vCenter. Without any,
-// a person does it: the plan's step waits for that with a text that says what to do, and
+// a person does it: the plan's step waits for that with a text that reports what to do, and
 // continues when the person has confirmed it by [hosts.Confirm] and the node has been
 // started again.
 //
