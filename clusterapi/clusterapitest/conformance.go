@@ -203,7 +203,7 @@ func (s *suite) discard(t *testing.T, gvk schema.GroupVersionKind, namespace, na
 	}
 }
 
-// gone reports whether Get reports that there is no such object.
+// gone reports whether Get answers that the object does not exist.
 func (s *suite) gone(t *testing.T, u *unstructured.Unstructured) bool {
 	t.Helper()
 	_, err := s.api.Get(s.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))

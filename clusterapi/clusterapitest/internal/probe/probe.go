@@ -183,7 +183,7 @@ func Established(ctx context.Context, api clusterapi.Reader, name string) error 
 func Release(ctx context.Context, api clusterapi.ClusterAPI, kind schema.GroupVersionKind, key types.NamespacedName, drop func(finalizer string) bool) error {
 	for range 5 { // a garbage collector may write at the same time
 		u, err := Get(ctx, api, kind, key)
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if clusterapi.IsMissing(err) {
 			return nil
 		}
 		if err != nil {
