@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -53,6 +54,21 @@ func TestSeed(t *testing.T) {
 	checktest.Same(t, first, play(1))
 	if first == play(2) {
 		t.Error("seed 2 gives the same times as seed 1")
+	}
+}
+
+// undated is a recording of which the time is not known.
+type undated struct{ clusterapi.Reader }
+
+func (undated) Time() time.Time { return time.Time{} }
+
+// A recording without any time is rehearsed from now on, not from the year 1.
+func TestUndated(t *testing.T) {
+	o := well(t)
+	o.Reader = undated{o.Reader}
+	r := checktest.Get(forecast.Rehearse(t.Context(), o))(t)
+	if r.Outcome != forecast.Completed || time.Since(r.Start) > time.Hour {
+		t.Errorf("%s, from %s on: %v", r.Outcome, r.Start, r.Why)
 	}
 }
 

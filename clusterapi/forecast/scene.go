@@ -64,10 +64,11 @@ type broken struct {
 	fault simulation.Fault
 }
 
-// startOf is when a rehearsal starts.
+// startOf is when a rehearsal starts: the time of a recording, the present if that is not
+// known.
 func startOf(r clusterapi.Reader) time.Time {
-	if recorded, ok := r.(interface{ Time() time.Time }); ok {
-		return recorded.Time().UTC()
+	if at := clusterapi.TimeOf(r); !at.IsZero() {
+		return at.UTC()
 	}
 	return clock.RealClock{}.Now().UTC().Truncate(time.Second)
 }
