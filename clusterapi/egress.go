@@ -12,7 +12,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/internal/httpclient"
@@ -71,7 +70,7 @@ func readEgress[T any](ctx context.Context, r Reader, namespace, name string) (o
 	ctx, cancel := context.WithTimeout(ctx, egressRead)
 	defer cancel()
 	object, err = Get[T](ctx, r, Key(namespace, name))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if IsMissing(err) {
 		return new(T), "none", nil
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package clusterapi
 import (
 	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/internal/limit"
@@ -19,4 +21,10 @@ type LimitError = limit.LimitError
 // TooMany is the error of a List of gvk that finds more than limit objects.
 func TooMany(gvk schema.GroupVersionKind, limit int) *LimitError {
 	return &LimitError{Where: "list of " + gvk.Kind, Limit: "ListOptions.Limit", Max: int64(limit), What: "objects"}
+}
+
+// IsMissing reports whether an error says that an object, or its kind, does not exist in the
+// cluster. What a recording did not collect is not known: see [ErrNotCollected].
+func IsMissing(err error) bool {
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }

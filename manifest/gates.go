@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -24,7 +22,7 @@ func ReadGates(
 ) (featureSet string, gates sets.Set[string], err error) {
 	gates = sets.New[string]()
 	fg, err := clusterapi.Read[configv1.FeatureGate](ctx, r, clusterapi.Key("", "cluster"))
-	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return "", gates, nil
 	}
 	if err != nil {

@@ -451,7 +451,7 @@ func (o RiskOptions) operators(ctx context.Context) ([]Risk, error) {
 		return unknownRisk(sourceOperators, fmt.Errorf("Failed to parse cluster version to check Upgradeable conditions: %w", err), facts.Docs)
 	}
 	operators, err := clusterapi.ReadAll[configv1.ClusterOperator](ctx, o.Reader, clusterapi.ListOptions{})
-	if facts.IsMissing(err) {
+	if clusterapi.IsMissing(err) {
 		return nil, nil
 	}
 	url := docsURL(own, conditionDocs)

@@ -101,11 +101,11 @@ func (a *applier) definition(ctx context.Context, kind schema.GroupVersionKind) 
 	if err == nil && apiserver.Kind(found.Unstructured().Object) == kind.GroupKind() {
 		return found.Unstructured(), nil
 	}
-	if err != nil && !isAbsent(err) {
+	if err != nil && !clusterapi.IsMissing(err) {
 		return nil, err
 	}
 	all, err := clusterapi.ListShared(ctx, a.api, crdKind, clusterapi.ListOptions{})
-	if err != nil && !isAbsent(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+	if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
 		return nil, err
 	}
 	for _, o := range all {
@@ -133,7 +133,7 @@ func (a *applier) applyFields(ctx context.Context, t *manifest.Task, obj *unstru
 		return apply(known)
 	}
 	stored, err := apply(obj)
-	if err == nil || ctx.Err() != nil || isAbsent(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) {
+	if err == nil || ctx.Err() != nil || clusterapi.IsMissing(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) {
 		return stored, err
 	}
 	known, failed := a.definedInCluster(ctx, t, obj)

@@ -32,7 +32,7 @@ func (a *applier) delete(ctx context.Context, t *manifest.Task, state State) err
 	}
 
 	existing, err := a.api.Get(ctx, m.GVK(), clusterapi.KeyOf(m.Object()))
-	if isAbsent(err) { // with its kind, perhaps
+	if clusterapi.IsMissing(err) { // with its kind, perhaps
 		a.tracker.setDeletion(key, deletion{requested: true, verified: true})
 		return nil
 	}

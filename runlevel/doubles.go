@@ -149,7 +149,7 @@ func (a *applier) read(
 	ctx context.Context, t *manifest.Task, obj *unstructured.Unstructured,
 ) (*clusterapi.Object, error) {
 	live, err := clusterapi.GetShared(ctx, a.api, obj.GroupVersionKind(), clusterapi.KeyOf(obj))
-	absent := isAbsent(err) || a.mode == ApplyServerSide && errors.Is(err, clusterapi.ErrNotCollected)
+	absent := clusterapi.IsMissing(err) || a.mode == ApplyServerSide && errors.Is(err, clusterapi.ErrNotCollected)
 	if absent && !isClusterOperator(t.Manifest) {
 		return nil, nil
 	}

@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 )
 
@@ -52,12 +51,6 @@ func (a *applier) inject(ctx context.Context, obj *unstructured.Unstructured) (*
 	return obj, nil
 }
 
-// isAbsent reports that a configuration does not exist, or, early in an
-// installation, not even its kind.
-func isAbsent(err error) bool {
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
-}
-
 // envVar is a variable to set in a container.
 type envVar struct{ name, value string }
 
@@ -65,7 +58,7 @@ type envVar struct{ name, value string }
 // containers, if it has one.
 func (a *applier) injectProxy(ctx context.Context, obj *unstructured.Unstructured, names []string) error {
 	proxy, err := configuration[configv1.Proxy](ctx, a)
-	if isAbsent(err) {
+	if clusterapi.IsMissing(err) {
 		return nil
 	}
 	if err != nil {
@@ -92,7 +85,7 @@ func (a *applier) injectProxy(ctx context.Context, obj *unstructured.Unstructure
 // by the internal load balancer: the cluster's network may not be up yet.
 func (a *applier) injectInternalLoadBalancer(ctx context.Context, obj *unstructured.Unstructured) error {
 	infra, err := configuration[configv1.Infrastructure](ctx, a)
-	if isAbsent(err) {
+	if clusterapi.IsMissing(err) {
 		return nil
 	}
 	if err != nil || infra.Status.APIServerInternalURL == "" {

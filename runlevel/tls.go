@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	configv1 "github.com/openshift/api/config/v1"
 	"go.yaml.in/yaml/v3" // its nodes keep the order and the comments of unchanged nodes
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,7 +40,7 @@ func (a *applier) injectTLS(ctx context.Context, obj *unstructured.Unstructured)
 // object. Without a profile OpenShift uses Intermediate.
 func (a *applier) tlsSettings(ctx context.Context) (minVersion string, ciphers []string, err error) {
 	server, err := configuration[configv1.APIServer](ctx, a)
-	if isAbsent(err) {
+	if clusterapi.IsMissing(err) {
 		return "", nil, nil
 	}
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -23,7 +21,7 @@ var ErrHostedControlPlane = errors.New("the control plane of this cluster is hos
 func RefuseHosted(ctx context.Context, r clusterapi.Reader) error {
 	i, err := clusterapi.Read[configv1.Infrastructure](ctx, r, clusterapi.Key("", "cluster"))
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected):
+	case clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected):
 		return nil
 	case err != nil:
 		return fmt.Errorf("infrastructure: %w", err)

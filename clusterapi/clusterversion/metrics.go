@@ -10,7 +10,6 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -111,7 +110,7 @@ func ReadMetrics(ctx context.Context, r clusterapi.Reader, in MetricsInput) ([]c
 // readIfThere reads an object, nil if absent.
 func readIfThere[T any](ctx context.Context, r clusterapi.Reader, key types.NamespacedName) (*T, error) {
 	object, err := clusterapi.Read[T](ctx, r, key)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return nil, nil
 	}
 	return object, err

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
@@ -128,7 +126,7 @@ func SubmitIf(ctx context.Context, api clusterapi.ReadWriter, r Request, allow f
 		return Answer{Err: out.Err}, checked.error
 	case refused:
 		return out, err
-	case !decided && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)):
+	case !decided && (clusterapi.IsMissing(err)):
 		return r.Edit(nil)
 	case err != nil && decided:
 		return Answer{Err: out.Err}, fmt.Errorf("%s: %w", r.failed(), err)

@@ -10,8 +10,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,7 +45,7 @@ func (a *assumptions) list() []string {
 
 // absent reports whether an object or its kind does not exist, or is not known.
 func absent(err error) bool {
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
+	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
 // gaps is a cluster as a fork reads it: what was not collected is not there, and

@@ -11,7 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,7 +56,7 @@ func (s *settlement) assume(format string, args ...any) {
 
 // absent reports whether an object, or its kind, does not exist or is not known.
 func absent(err error) bool {
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
+	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
 func (s *settlement) readConfigs(ctx context.Context, _ []Release) (err error) {

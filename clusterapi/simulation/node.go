@@ -10,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -351,7 +349,7 @@ func (d *daemon) update(step *nodeStep, from, desired string) error {
 // config reads a rendered config, nil if absent.
 func (d *daemon) config(name string) (*unstructured.Unstructured, error) {
 	o, err := clusterapi.GetShared(d.ctx, d.p.api, kindMachineConfig, clusterapi.Key("", name))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return nil, nil
 	}
 	return o.Unstructured(), err

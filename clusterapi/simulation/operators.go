@@ -7,8 +7,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -168,7 +166,7 @@ func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, 
 	// The workloads do not tell them apart.
 	cv, err := clusterapi.GetShared(ctx, o.p.api, kindClusterVersion, clusterapi.Key("", "version"))
 	if err != nil {
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if clusterapi.IsMissing(err) {
 			return matched[0], nil
 		}
 		return nil, err
@@ -185,7 +183,7 @@ func (o *operatorBehaviour) target(ctx context.Context, name string) (*release, 
 // isMet reports whether a workload is stored in the wanted form.
 func (o *operatorBehaviour) isMet(ctx context.Context, w *expectation) (bool, error) {
 	stored, err := clusterapi.GetShared(ctx, o.p.api, w.gvk, w.key)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return false, nil
 	}
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -102,7 +101,7 @@ func recordedName(pool *mcfgv1.MachineConfigPool, rendered *unstructured.Unstruc
 
 func (p *process) renderPool(ctx context.Context, name string, now time.Time) error {
 	cc, err := clusterapi.GetShared(ctx, p.api, kindControllerConfig, clusterapi.Key("", mcp.ControllerConfigName))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return nil // the operator has not described its release yet
 	}
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +18,7 @@ import (
 // absent, or if it is being deleted.
 func read[T any](ctx context.Context, p *process, gvk schema.GroupVersionKind, key types.NamespacedName) (*clusterapi.Object, *T, error) {
 	o, err := clusterapi.GetShared(ctx, p.api, gvk, key)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return nil, nil, nil
 	}
 	if err != nil || o.Unstructured().GetDeletionTimestamp() != nil {

@@ -76,7 +76,7 @@ func (s *statusReader) read(ctx context.Context) (*Objects, error) {
 	s.objects.Missing = nil
 	cv, err := clusterapi.Read[configv1.ClusterVersion](ctx, s.reader, clusterapi.Key("", "version"))
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case clusterapi.IsMissing(err):
 		cv = nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the ClusterVersion: %w", err)

@@ -11,8 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -162,7 +160,7 @@ func (v *view) clusterVersion() (_ *configv1.ClusterVersion, err error) {
 
 // absent reports that an object, or its kind, is not there.
 func absent(err error) bool {
-	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || errors.Is(err, clusterapi.ErrNotCollected)
+	return clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected)
 }
 
 // release is the version that a rendered config was made for; "" if that is not

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
@@ -30,7 +29,7 @@ type errDefinition struct{ error }
 // only with the new operator, and has to convert them.
 func checkDefinition(ctx context.Context, r clusterapi.Reader, u *unstructured.Unstructured) (warning, err error) {
 	stored, err := r.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return nil, nil
 	}
 	if err != nil {

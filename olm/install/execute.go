@@ -174,7 +174,7 @@ func (x *execution) checkStored(ctx context.Context, s *olmapi.Step, u *unstruct
 		return err
 	case kindCSV, kindSubscription:
 		stored, err := x.as.Get(ctx, u.GroupVersionKind(), clusterapi.KeyOf(u))
-		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		if clusterapi.IsMissing(err) {
 			return nil
 		}
 		if err != nil {

@@ -12,8 +12,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1 "github.com/openshift/api/machine/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -166,7 +164,7 @@ func (a ControlPlaneArm64) bootImage(ctx context.Context, r clusterapi.Reader, r
 		return a.AMI, nil
 	}
 	cm, err := clusterapi.Read[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-machine-config-operator", "coreos-bootimages"))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return "", nil
 	}
 	if err != nil {

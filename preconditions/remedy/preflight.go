@@ -210,7 +210,7 @@ func (p Preflight) create(ctx context.Context, api clusterapi.ClusterAPI, gvk sc
 func (p Preflight) byKernel(ctx context.Context, r clusterapi.Reader) (bool, error) {
 	crd, err := r.Get(ctx, crdKind, clusterapi.Key("", "preflightvalidationsocp."+operators.KMMGroup))
 	switch {
-	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+	case clusterapi.IsMissing(err):
 		return p.Image == "", nil
 	case err != nil:
 		return false, fmt.Errorf("preflight validation: %w", err)

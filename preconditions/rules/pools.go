@@ -403,7 +403,7 @@ func osImageStream(ctx context.Context, in *preconditions.Input, p *mcfgv1.Machi
 	}
 	for _, gvk := range osImageStreamKinds() {
 		o, err := clusterapi.GetShared(ctx, in.Reader, gvk, clusterapi.Key("", "cluster"))
-		if facts.IsMissing(err) {
+		if clusterapi.IsMissing(err) {
 			continue
 		}
 		if err != nil {

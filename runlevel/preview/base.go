@@ -81,7 +81,7 @@ func (b *base) GetShared(ctx context.Context, gvk schema.GroupVersionKind, key t
 	switch {
 	case apierrors.IsForbidden(err):
 		err = forbidden{err}
-	case err != nil && !errors.Is(err, clusterapi.ErrNotCollected) && !isAbsent(err):
+	case err != nil && !errors.Is(err, clusterapi.ErrNotCollected) && !clusterapi.IsMissing(err):
 		b.fail(ctx, fmt.Errorf("reading %s %s: %w", gvk.Kind, key.Name, err))
 	}
 	return o, err
@@ -117,9 +117,6 @@ func (b *base) state(r ref) *clusterapi.Object {
 	defer b.mu.Unlock()
 	return b.states[r]
 }
-
-// isAbsent reports that an object does not exist, perhaps not even its kind.
-func isAbsent(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
 
 // forbidden is the error of a read that is not allowed. It says no more about what
 // exists than the error for an object that was not collected.

@@ -88,7 +88,7 @@ type dependentsOf struct {
 func (d *dependentsOf) count(ctx context.Context, gvk schema.GroupVersionKind, o clusterapi.ListOptions, counts func(*clusterapi.Object) bool) (uids []types.UID) {
 	list, err := clusterapi.ListShared(ctx, d.run.Cluster, gvk, o)
 	unknown := errors.Is(err, clusterapi.ErrNotCollected)
-	if err != nil && !unknown && !isAbsent(err) {
+	if err != nil && !unknown && !clusterapi.IsMissing(err) {
 		d.err = errors.Join(d.err, err)
 	}
 	for _, obj := range list {

@@ -25,7 +25,7 @@ func (r *run) implicit(ctx context.Context, p *Preview) error {
 		for _, name := range cv.Status.Capabilities.EnabledCapabilities {
 			enabled.Insert(string(name))
 		}
-	case isAbsent(err) || errors.Is(err, clusterapi.ErrNotCollected):
+	case clusterapi.IsMissing(err) || errors.Is(err, clusterapi.ErrNotCollected):
 		return nil // what is enabled now is not known
 	default:
 		return errorf("ClusterVersion: %w", err)

@@ -33,11 +33,11 @@ func (r *run) left(ctx context.Context, p *Preview) error {
 		}
 		mentioned[at] = true
 		_, err := clusterapi.GetShared(ctx, r.Cluster, object.GroupVersionKind, object.NamespacedName)
-		if err != nil && !isAbsent(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+		if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
 			return errorf("%s: %w", object, err)
 		}
 		left := Left{Object: object, Task: taskOf(m, i+1)}
-		if exists := err == nil; exists || isAbsent(err) {
+		if exists := err == nil; exists || clusterapi.IsMissing(err) {
 			left.Exists = &exists
 		}
 		p.Left = append(p.Left, left)
@@ -64,7 +64,7 @@ func (r *run) configuration(ctx context.Context, p *Preview) error {
 		switch {
 		case err == nil:
 			c.Seen = r.seen(at, live.Unstructured())
-		case !isAbsent(err) && !errors.Is(err, clusterapi.ErrNotCollected):
+		case !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected):
 			return errorf("%s: %w", c.Object, err)
 		}
 		p.Configuration = append(p.Configuration, c)

@@ -28,7 +28,7 @@ type RemovedAPI struct {
 // server has counted.
 func (r *run) removedAPIs(ctx context.Context, p *Preview) error {
 	counts, err := clusterapi.ReadAll[apiserverv1.APIRequestCount](ctx, r.base, clusterapi.ListOptions{})
-	if err != nil && !isAbsent(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
+	if err != nil && !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected) {
 		return errorf("APIRequestCounts: %w", err)
 	}
 	from, to := uint64(0), kubernetesMinor(p.Release.Version)

@@ -61,7 +61,7 @@ func (r *run) rolls(ctx context.Context, c *Change) error {
 	pods, err := clusterapi.ReadAll[corev1.Pod](ctx, r.base, o)
 	if errors.Is(err, clusterapi.ErrNotCollected) {
 		c.Rolls.Unknown = err.Error()
-	} else if err != nil && !isAbsent(err) {
+	} else if err != nil && !clusterapi.IsMissing(err) {
 		return errorf("pods of %s: %w", c.Object, err)
 	}
 	for _, p := range pods {

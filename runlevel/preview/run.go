@@ -149,14 +149,14 @@ func (r *run) note(ctx context.Context, gvk schema.GroupVersionKind, key types.N
 		// the release has just defined, while the cluster may have had the kind
 		// before.
 		_, asked := r.base.GetShared(ctx, gvk, key)
-		if errors.Is(asked, clusterapi.ErrNotCollected) || isAbsent(asked) {
+		if errors.Is(asked, clusterapi.ErrNotCollected) || clusterapi.IsMissing(asked) {
 			err = asked
 		}
 	}
 	switch {
 	case err == nil:
 		n.old = old
-	case !isAbsent(err):
+	case !clusterapi.IsMissing(err):
 		n.unknown = err
 	}
 	return n

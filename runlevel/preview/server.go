@@ -40,7 +40,7 @@ func (r *run) ask(ctx context.Context, sent, stored *unstructured.Unstructured, 
 	got, asked := write(r.o.Server)
 	switch {
 	case n.unknown != nil && apierrors.IsAlreadyExists(asked): // it was created as if it were new
-	case asked != nil && isAbsent(asked) && err == nil:
+	case asked != nil && clusterapi.IsMissing(asked) && err == nil:
 		n.answer = &Answer{NeedsOther: true, Error: redact.Text(asked.Error())}
 	case asked != nil && err == nil:
 		n.answer = &Answer{Error: redact.Text(asked.Error())}

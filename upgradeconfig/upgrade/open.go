@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -182,7 +180,7 @@ func (c *Controller) closeLeft(ctx context.Context, cv *configv1.ClusterVersion,
 // closeWithout is the pass of a cluster that has no UpgradeConfig.
 func (c *Controller) closeWithout(ctx context.Context) (Progress, error) {
 	cv, err := clusterversion.Get(ctx, c.o.API)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return Progress{After: lookAgain, Reason: noConfig}, nil
 	}
 	if err == nil {

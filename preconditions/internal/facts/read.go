@@ -8,9 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 )
 
@@ -58,12 +55,9 @@ func ReadOrNil[T any](ctx context.Context, r clusterapi.Reader, namespace, name 
 	return o, UnlessMissing(err)
 }
 
-// IsMissing reports whether an object, or its kind, is not there.
-func IsMissing(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }
-
 // UnlessMissing is the error unless an object, or its kind, is not there.
 func UnlessMissing(err error) error {
-	if IsMissing(err) {
+	if clusterapi.IsMissing(err) {
 		return nil
 	}
 	return err

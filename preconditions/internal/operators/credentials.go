@@ -9,7 +9,6 @@ import (
 	operatorv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,7 +28,7 @@ func ManualCredentials(ctx context.Context, r clusterapi.Reader, c *operatorv1.C
 		return c.Spec.CredentialsMode == operatorv1.CloudCredentialsModeManual, nil
 	}
 	legacy, err := clusterapi.Read[corev1.ConfigMap](ctx, r, clusterapi.Key("openshift-cloud-credential-operator", "cloud-credential-operator-config"))
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if clusterapi.IsMissing(err) {
 		return false, nil
 	}
 	if err != nil {
