@@ -48,7 +48,8 @@ type Call struct {
 	Attempt, Times int
 	// Cordoned reports that the plan holds the step's node cordoned. The action must
 	// do nothing to the node while somebody has uncordoned it: the plan cordons it
-	// again, drains it again if it has drained it before, and calls the action again.
+	// again, drains it again if it has drained it before and it is up, and calls the
+	// action again.
 	Cordoned bool
 	// API is the cluster.
 	API clusterapi.ClusterAPI

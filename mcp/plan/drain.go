@@ -22,19 +22,24 @@ type drainState struct {
 	attempt *rollout.Drain // nil: the next one starts at next
 	next    time.Time
 	why     string // pods are left
+	empty   bool   // no pod was left on the cordoned node
 }
 
-// lookAtDrain empties a node, which it cordons if need be. It is done only when the node is
-// cordoned after no pod was left.
+// lookAtDrain empties a node, which it cordons if need be.
 func (x *pass) lookAtDrain(i int, s *Step, sp StepProgress) (look, error) {
 	if sp.State != stepRunning {
 		return look{change: recordFirst}, nil
 	}
-	node := s.Args.Node
-	l, n, err := x.lookAtCordon(i, node)
+	l, n, err := x.lookAtCordon(i, s.Args.Node)
 	if err != nil || !l.done || n == nil {
 		return l, err // without a node its pods are gone too
 	}
+	return x.lookAtPods(i, s, n)
+}
+
+// lookAtPods evicts the pods of a node that is cordoned, for a step that drains it or
+// needs it empty. It is done only when the node is cordoned after no pod was left.
+func (x *pass) lookAtPods(i int, s *Step, n *corev1.Node) (look, error) {
 	if mcp.NodeStateOf(n).Topology == mcp.TopologySingleReplica {
 		return look{done: true}, nil // there is nowhere to go
 	}
@@ -47,26 +52,27 @@ func (x *pass) lookAtDrain(i int, s *Step, sp StepProgress) (look, error) {
 		return look{why: d.why, at: d.next}, nil
 	}
 	if d.attempt == nil {
-		d.attempt = &rollout.Drain{Node: node}
+		d.attempt = &rollout.Drain{Node: n.Name}
 	}
 	d.attempt.Blocked = func(pod types.NamespacedName, text string, err *rollout.DrainError) {
-		x.warnOnce(EventDrainBlocked, s, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", node, pod, text), err)
+		x.warnOnce(EventDrainBlocked, s, fmt.Sprintf("node %s: pod %s may not be evicted now: %s", n.Name, pod, text), err)
 	}
 	at, done, err := d.attempt.Advance(x.ctx, x.api, x.now)
 	switch {
 	case err != nil && x.ctx.Err() != nil:
 		return look{}, err
 	case err != nil:
-		x.warnOnce(EventError, s, fmt.Sprintf("node %s: drain failed, trying again: %v", node, err), err)
+		x.warnOnce(EventError, s, fmt.Sprintf("node %s: drain failed, trying again: %v", n.Name, err), err)
 		d.attempt = nil
 		d.next = x.now.Add(drainRetry)
 		return look{why: d.why, at: d.next}, nil
 	case !done:
-		d.why = fmt.Sprintf("node %s: %d pods are to leave", node, d.attempt.Left())
-		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(node, x.key)}}, nil
+		d.why = fmt.Sprintf("node %s: %d pods are to leave", n.Name, d.attempt.Left())
+		return look{why: d.why, at: at, more: []reconcile.Watch{rollout.PodsOf(n.Name, x.key)}}, nil
 	}
 	x.v = x.newView(x.ctx) // it may have been uncordoned meanwhile
-	l, _, err = x.lookAtCordon(i, node)
+	l, _, err := x.lookAtCordon(i, n.Name)
+	d.empty = l.done
 	return l, err
 }
 
@@ -194,10 +200,9 @@ func (v *view) full(n *corev1.Node) (pool, why string, err error) {
 }
 
 // cordoned reports whether the plan holds the node of a step cordoned: an earlier step
-// cordons or drains it, and none between them uncordons it. drain is the index of the one
-// that drains it; -1: none does.
-func (p *Plan) cordoned(step *Step) (cordoned bool, drain int) {
-	drain = -1
+// cordons or drains it, and none between them uncordons it. drained reports whether one
+// drains it.
+func (p *Plan) cordoned(step *Step) (cordoned, drained bool) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		if s == step {
@@ -211,34 +216,40 @@ func (p *Plan) cordoned(step *Step) (cordoned bool, drain int) {
 			cordoned = true
 		case Drain:
 			cordoned = true
-			drain = i
+			drained = true
 		case Uncordon:
 			cordoned = false
-			drain = -1
+			drained = false
 		}
 	}
-	return cordoned, drain
+	return cordoned, drained
 }
 
 // keepCordoned finds out whether the node of a step that does something to it is still
-// cordoned, as far as earlier steps have cordoned it. If somebody has uncordoned it, it is
-// cordoned again and, unless it is down already, drained again before the step continues.
+// cordoned and empty, as far as earlier steps have made it so. A node that somebody has
+// uncordoned is cordoned again. Pods can have come to it before; they are evicted before
+// the step continues, unless the node is down: what the step does may have to bring it up.
+// A runner that has just begun does not know, and looks.
 func (x *pass) keepCordoned(i int, s *Step) (look, error) {
 	kept := look{done: true}
 	if s.Kind != Hook && s.Kind != Manual || s.Args.Node == "" || x.rec.confirmed[s.ID] {
 		return kept, nil
 	}
-	held, drain := x.plan.cordoned(s)
+	held, drained := x.plan.cordoned(s)
 	if !held {
 		return kept, nil
 	}
 	l, n, err := x.lookAtCordon(i, s.Args.Node)
-	if err != nil || l.done || drain < 0 || mcp.NodeStateOf(n).Problem != "" {
+	if err != nil {
 		return l, err
 	}
-	id := x.plan.Steps[drain].ID
-	sp := x.rec.Progress.Steps[id]
-	sp.State = stepPending
-	x.rec.Progress.Steps[id] = sp
-	return look{restart: true}, x.store()
+	if !l.done {
+		delete(x.drains, s.ID)
+		return l, nil
+	}
+	d := x.drains[s.ID]
+	if !drained || n == nil || mcp.NodeStateOf(n).Problem != "" || d != nil && d.empty {
+		return l, nil
+	}
+	return x.lookAtPods(i, s, n)
 }

@@ -259,15 +259,16 @@ func TestCordonKeepsMaxUnavailable(t *testing.T) {
 }
 
 // Somebody uncordons a node while an action is under way: it is cordoned again, and
-// drained again unless it is down, before the action is called again.
+// drained again before the action is called again, if it is down once it is up.
 func TestUncordonedDuringAction(t *testing.T) {
 	for name, tt := range map[string]struct {
-		drains, down bool
-		left         int32
+		drains, down, up bool
+		left             int
 	}{
-		"drained":  {drains: true},
-		"down":     {drains: true, down: true, left: 1},
-		"cordoned": {left: 1},
+		"drained":     {drains: true},
+		"down":        {drains: true, down: true, left: 1},
+		"down and up": {drains: true, down: true, up: true},
+		"cordoned":    {left: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node, pool := mcptest.Worker("w0"), resting("worker")
@@ -282,22 +283,29 @@ func TestUncordonedDuringAction(t *testing.T) {
 				return plan.Outcome{Done: c.Now.Sub(c.Started) > 3*time.Minute, After: time.Second}, nil
 			}
 			r := w.start("runner", plan.Options{Plan: held("w0", tt.drains), Actions: map[string]plan.Action{"act": plan.ActionFunc(act)}})
-			w.pass(t, time.Minute)
-			if tt.down {
+			ready := func(s corev1.ConditionStatus) {
 				checktest.Get(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{Status: true},
 					func(n *corev1.Node) error {
-						mcptest.Condition(corev1.NodeReady, corev1.ConditionUnknown)(n)
+						mcptest.Condition(corev1.NodeReady, s)(n)
 						return nil
 					}))(t)
+			}
+			w.pass(t, time.Minute)
+			if tt.down {
+				ready(corev1.ConditionUnknown)
 			}
 			checktest.Get(clusterapi.Modify(w.context(), w.memory, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{},
 				func(n *corev1.Node) error { n.Spec.Unschedulable = false; return nil }))(t)
 			checktest.OK(t, w.memory.Load(checktest.Get(clusterapi.ToUnstructured(pod("back", "")))(t)))
-			w.pass(t, 10*time.Minute)
+			w.pass(t, time.Minute)
+			if tt.up {
+				ready(corev1.ConditionTrue)
+			}
+			w.pass(t, 9*time.Minute)
 			checktest.Equal(t, plan.StateFinished, r.Progress().State, "%s", w.log)
 			checktest.Same(t, []string(nil), wrong)
 			pods := checktest.Get(clusterapi.List[corev1.Pod](w.context(), w.memory, clusterapi.ListOptions{}))(t)
-			checktest.Equal(t, int(tt.left), len(pods), "pods")
+			checktest.Equal(t, tt.left, len(pods), "pods")
 			n := checktest.Get(clusterapi.Get[corev1.Node](w.context(), w.memory, clusterapi.Key("", "w0")))(t)
 			checktest.Equal(t, false, n.Spec.Unschedulable, "unschedulable in the end")
 		})

@@ -104,9 +104,6 @@ type look struct {
 	writes bool
 	// skipped is why the step is left out; empty if it is not.
 	skipped string
-	// restart reports that an earlier step is to be done again before this one
-	// continues.
-	restart bool
 	// wait names the pools whose standstill ends the step.
 	wait []string
 }
@@ -131,9 +128,6 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	}
 	if err == nil {
 		l, err = x.keepCordoned(i, s)
-	}
-	if err == nil && l.restart {
-		return false, reconcile.Result{At: x.now.Add(pace)}, nil
 	}
 	if err == nil && l.done {
 		l, err = x.look(i, s, sp)
