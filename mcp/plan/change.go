@@ -110,11 +110,8 @@ func (x *pass) create(i int, u *unstructured.Unstructured) error {
 
 // remove deletes an object as it was read.
 func (x *pass) remove(u *unstructured.Unstructured) error {
-	err := x.api.Delete(x.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	asRead := clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}
+	return unlessAbsent(x.api.Delete(x.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), asRead))
 }
 
 // fieldsOf are the objects that a step changes, by name, and how.

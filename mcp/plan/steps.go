@@ -38,15 +38,8 @@ func (x *pass) proceed() (reconcile.Result, error) {
 	if x.over {
 		return reconcile.Result{}, nil
 	}
-	switch x.rec.Progress.State {
-	case StateFreezing:
-		return reconcile.Result{}, x.freeze()
-	case StateRestoring:
-		return x.restore()
-	case StateHeld:
-		return reconcile.Result{}, x.held(StateHeld)
-	case StateEnding:
-		return x.ending()
+	if x.rec.Progress.State.end() != "" {
+		return x.bringToEnd()
 	}
 	for i := range x.plan.Steps {
 		s := &x.plan.Steps[i]
@@ -63,17 +56,7 @@ func (x *pass) proceed() (reconcile.Result, error) {
 	if err := x.store(); err != nil || x.over {
 		return reconcile.Result{}, err
 	}
-	return x.ending()
-}
-
-// ending removes the marks of a plan whose steps are done. From then on it can be
-// stopped no more.
-func (x *pass) ending() (reconcile.Result, error) {
-	at, err := x.unmarkAll()
-	if err != nil || !at.IsZero() {
-		return reconcile.Result{At: at}, err
-	}
-	return reconcile.Result{}, x.endPlan(StateFinished, nil)
+	return x.bringToEnd()
 }
 
 // endPlan records the end of a plan.
