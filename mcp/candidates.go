@@ -153,10 +153,6 @@ func (s *State) selectorError(pool string) error {
 	return nil
 }
 
-// TextSelectingAll is the controller's text about a pool whose selector selects
-// every node.
-const TextSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
-
 // arbiterWaits explains why the arbiter must not be updated now; "" if it may. The
 // arbiter goes after the masters, and never while one of them is down.
 func (s *State) arbiterWaits() string {

@@ -61,7 +61,7 @@ const (
 // DrainKind names what blocks a pod, or what to know about it.
 type DrainKind string
 
-// The kinds that block.
+// The kinds of what blocks a pod, and of notes.
 const (
 	// DrainNeverAllows: the budget allows no disruption even with all of its pods
 	// healthy.
@@ -78,13 +78,10 @@ const (
 	DrainDaemonSetUnknown DrainKind = "DaemonSetUnknown"
 	// DrainTerminating: the pod should have ended more than 90 s ago.
 	DrainTerminating DrainKind = "Terminating"
-)
 
-// The kinds of notes.
-const (
-	// DrainNowhereToGo: what replaces the pod fits no other node, beside what replaces
-	// the other pods that leave. This is advice only: affinity between pods, spreading
-	// and volumes are not looked at.
+	// DrainNowhereToGo, the first kind of notes: what replaces the pod fits no other node
+	// with what replaces the other pods that leave. This is advice only: it does not know
+	// affinity between pods, spreading and volumes.
 	DrainNowhereToGo DrainKind = "NowhereToGo"
 	// DrainSlow: the pod may take longer to end than an attempt to drain lasts.
 	DrainSlow DrainKind = "Slow"

@@ -410,4 +410,3 @@ func (x *pass) report(t clusterapi.EventType, items []Item) {
 		x.emit(t, EventData{Warning: t == EventLeft}, text+" "+i.Text, nil)
 	}
 }
-
