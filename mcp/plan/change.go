@@ -17,13 +17,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// marked reads an object and the mark of this plan on it. u is nil if there is no
-// such object; it is shared. Another plan's mark is a failure, unless that plan has
-// ended.
+// marked reads an object that has no namespace, and its mark.
 func (x *pass) marked(gvk schema.GroupVersionKind, name string) (u *unstructured.Unstructured, m mark, err error) {
 	return x.markedAt(gvk, types.NamespacedName{Name: name})
 }
 
+// markedAt reads an object and the mark of this plan on it. u is nil if the object does not
+// exist; it is shared. Another plan's mark is a failure, unless that plan has ended.
 func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (u *unstructured.Unstructured, m mark, err error) {
 	o, err := clusterapi.GetShared(x.ctx, x.api, gvk, key)
 	if apierrors.IsNotFound(err) {
@@ -41,7 +41,7 @@ func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (
 		}
 		return u, m, err
 	case id == "":
-		return u, x.remembered(u), nil
+		return u, x.remembered()[objectName(u)], nil
 	}
 	over, err := finished(x.ctx, x.api, x.run.o.Namespace, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	if !over {
 		return nil, m, failf("%s: %w: plan %s", objectName(u), ErrPlanConflict, id)
 	}
-	return u, mark{Version: markFormat}, nil
+	return u, mark{}, nil
 }
 
 // update makes fields of an object true: what they were is recorded first, then
@@ -98,7 +98,7 @@ func (x *pass) recordBefore(i int, u *unstructured.Unstructured, fields []field)
 
 // create makes an object, with our mark.
 func (x *pass) create(i int, u *unstructured.Unstructured) error {
-	if err := (mark{Version: markFormat, Created: true, Step: i}).put(u, x.plan.ID); err != nil {
+	if err := (mark{Created: true, Step: i}).put(u, x.plan.ID); err != nil {
 		return &failure{err: err}
 	}
 	_, err := x.api.Create(x.ctx, u, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerRollout})

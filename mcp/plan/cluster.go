@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -188,6 +190,20 @@ func (b *builder) idle() string {
 		b.add("%s", why)
 	}
 	return desiredVersion(b.c.Version)
+}
+
+// leadsTo requires that the cluster is not being updated, and is not at a version yet.
+func (b *builder) leadsTo(to string) {
+	version(&b.faults, to)
+	if now := b.idle(); now == to && now != "" {
+		b.add("the cluster is at %s already", now)
+	}
+}
+
+// verify adds a step that asks checks, which must hold within minutes.
+func (b *builder) verify(id string, checks ...Check) {
+	soon := metav1.Duration{Duration: 5 * time.Minute}
+	b.step(Step{ID: id, Kind: CheckAll, Timeout: soon, Args: Args{Checks: checks}})
 }
 
 // others names the pools that are not in the plan: those that were paused before

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
@@ -233,6 +230,5 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 			b.step(Step{ID: "wait-" + pool, Kind: WaitPools, Args: Args{Pools: []string{pool}}})
 		}
 	}
-	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-		Args: Args{Checks: []Check{{Kind: clusterAt, Version: target}, {Kind: poolsUpdated, Pools: everything}}}})
+	b.verify("verify", Check{Kind: clusterAt, Version: target}, Check{Kind: poolsUpdated, Pools: everything})
 }

@@ -294,7 +294,7 @@ func (x *pass) putBack(t touched, r *Report) (change func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	left := mark{Version: markFormat, Fields: map[string]markField{}}
+	left := mark{Fields: map[string]markField{}}
 	for _, p := range ours {
 		f := t.Fields[p]
 		if why == "" || !strings.HasPrefix(p, prefix) {
@@ -370,6 +370,7 @@ func (t touched) fields() (ours, others []string) {
 // scan finds all objects with our mark, those that were changed last first.
 func (x *pass) scan() ([]touched, error) {
 	var out []touched
+	lost := x.remembered()
 	err := eachChanged(x.ctx, x.api, x.plan.Steps, func(o *clusterapi.Object) error {
 		u := o.Unstructured()
 		switch u.GetAnnotations()[annotationPlan] {
@@ -378,7 +379,7 @@ func (x *pass) scan() ([]touched, error) {
 			out = append(out, touched{u: u, mark: m})
 			return err
 		case "":
-			if m := x.remembered(u); len(m.Fields) > 0 {
+			if m := lost[objectName(u)]; len(m.Fields) > 0 {
 				out = append(out, touched{u: u, mark: m, lost: true})
 			}
 		}
