@@ -172,24 +172,30 @@ func (x *pass) lookAtFields(i int, s *Step) (look, error) {
 			}
 		}
 		noted, ours := m.Fields[pointer(f.path)]
-		wanted := []field{f}
+		wanted := f
 		if s.undoes() && !ours {
 			continue // somebody else did it
 		}
 		if s.undoes() && same(noted.Before, f.value) {
-			wanted[0].value = noted.Before
+			wanted.value = noted.Before
 		}
-		if len(due(u, wanted)) == 0 {
-			l.ours = l.ours || ours && same(noted.Set, f.value)
-			continue
-		}
-		l.done = false
-		if l.change != nil {
-			continue
-		}
-		l.change = func() error { return x.update(i, u, m, wanted) }
+		x.want(&l, i, u, m, []field{wanted}, ours && same(noted.Set, f.value))
 	}
 	return l, nil
+}
+
+// want adds to a look at a step that an object is to have fields; ours reports whether a
+// mark of ours is on them if it has them. A look makes the first of its changes.
+func (x *pass) want(l *look, i int, u *unstructured.Unstructured, m mark, fields []field, ours bool) {
+	wrong := due(u, fields)
+	if len(wrong) == 0 {
+		l.ours = l.ours || ours
+		return
+	}
+	l.done = false
+	if l.change == nil {
+		l.change = func() error { return x.update(i, u, m, wrong) }
+	}
 }
 
 // labelsAtOnce is how many nodes one look labels.
@@ -205,28 +211,22 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 	for _, k := range s.Args.Remove {
 		fields = append(fields, field{labelPath(k), nil})
 	}
-	nodes, err := x.v.allNodes()
-	if err != nil {
-		return l, err
-	}
 	member, err := x.v.membership()
 	if err != nil {
 		return l, err
 	}
-	byName := make(map[string]*corev1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Name] = n
-	}
 	var moved []*corev1.Node
 	var late []string
 	for _, name := range s.Args.Nodes {
-		n := byName[name]
+		n, err := x.v.node(name)
 		switch {
+		case err != nil:
+			return l, err
 		case n == nil:
 			x.leaveOut(s, name, fmt.Sprintf("node %s does not exist", name))
 		case s.elsewhere(n.Labels, member) != "":
 			x.leaveOut(s, name, fmt.Sprintf("node %s is in pool %s by now", name, s.elsewhere(n.Labels, member)))
-		case hasLabels(n, s):
+		case maps.Equal(s.Args.relabel(n.Labels), n.Labels):
 			moved = append(moved, n)
 			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
 		default:
@@ -275,12 +275,7 @@ func (x *pass) leaveOut(s *Step, node, text string) {
 // node there since the plan was made: with the labels of the step the node would be in two
 // custom pools, or in that one. It is empty if absent.
 func (s *Step) elsewhere(labels map[string]string, member *mcp.Membership) string {
-	moved := maps.Clone(labels)
-	maps.Copy(moved, s.Args.Add)
-	for _, k := range s.Args.Remove {
-		delete(moved, k)
-	}
-	now, then := member.Of(labels), member.Of(moved)
+	now, then := member.Of(labels), member.Of(s.Args.relabel(labels))
 	custom := now.Primary != mcp.PoolWorker && now.Primary != mcp.PoolMaster
 	stays := then.Err != nil || then.Primary == now.Primary
 	if now.Err != nil || now.Primary == s.Args.Pool || !custom || !stays { // the step may end such an error
@@ -289,18 +284,15 @@ func (s *Step) elsewhere(labels map[string]string, member *mcp.Membership) strin
 	return now.Primary
 }
 
-func hasLabels(n *corev1.Node, s *Step) bool {
-	for k, v := range s.Args.Add {
-		if has, ok := n.Labels[k]; !ok || has != v {
-			return false
-		}
+// relabel returns labels as the step leaves them.
+func (a *Args) relabel(labels map[string]string) map[string]string {
+	out := make(map[string]string, len(labels)+len(a.Add))
+	maps.Copy(out, labels)
+	maps.Copy(out, a.Add)
+	for _, k := range a.Remove {
+		delete(out, k)
 	}
-	for _, k := range s.Args.Remove {
-		if _, ok := n.Labels[k]; ok {
-			return false
-		}
-	}
-	return true
+	return out
 }
 
 // arrived explains why nodes are not in a pool yet, or the pool not updated.
@@ -376,21 +368,17 @@ func objectOf(s *Step) *unstructured.Unstructured {
 
 // lookAtObject makes the fields true that a plan's object names.
 func (x *pass) lookAtObject(i int, s *Step) (look, error) {
-	l := look{writes: true}
+	l := look{writes: true, done: true}
 	want := objectOf(s)
 	u, m, err := x.markedAt(want.GroupVersionKind(), clusterapi.KeyOf(want))
 	if err != nil {
 		return l, err
 	}
 	if u == nil {
+		l.done = false
 		l.change = func() error { return x.create(i, want.DeepCopy()) }
 		return l, nil
 	}
-	fields := due(u, leaves(s.Args.Object))
-	if len(fields) == 0 {
-		l.done, l.ours = true, m.Created || len(m.Fields) > 0
-		return l, nil
-	}
-	l.change = func() error { return x.update(i, u, m, fields) }
+	x.want(&l, i, u, m, leaves(s.Args.Object), m.Created || len(m.Fields) > 0)
 	return l, nil
 }

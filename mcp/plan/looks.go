@@ -130,11 +130,9 @@ func (x *pass) absent(what string, there bool) bool {
 		delete(x.missing, what)
 		return false
 	}
-	since, known := x.missing[what]
-	if !known || x.now.Before(since) {
-		x.missing[what] = x.now
-		return false
-	}
+	first := x.missing[what]
+	since := x.since(&first)
+	x.missing[what] = first
 	return x.now.Sub(since) >= time.Minute
 }
 

@@ -148,7 +148,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 		return false, res, err
 	}
 	if err != nil {
-		if f := new(failure); errors.As(err, &f) && f.sure || x.confirmsDoubt() {
+		if f := new(failure); errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.doubt)) >= again {
 			return x.stepFailed(s, err)
 		}
 		return false, reconcile.Result{At: x.doubt.Add(again)}, nil
@@ -171,13 +171,13 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	return false, res, nil
 }
 
-// confirmsDoubt reports whether a step was found to fail some seconds ago
-// already.
-func (x *pass) confirmsDoubt() bool {
-	if x.doubt.IsZero() || x.now.Before(x.doubt) {
-		x.doubt = x.now
+// since returns when what is found now was found first; first is where that is kept. If the
+// clock was set back, it is now.
+func (x *pass) since(first *time.Time) time.Time {
+	if first.IsZero() || x.now.Before(*first) {
+		*first = x.now
 	}
-	return x.now.Sub(x.doubt) >= again
+	return *first
 }
 
 // end is when the step's time is over; zero: never.

@@ -150,7 +150,7 @@ func (x *pass) bringToEnd() (res reconcile.Result, err error) {
 		p.Report = r
 		return reconcile.Result{At: x.now.Add(actionEvery)}, nil
 	}
-	if at := x.confirmsSilence(); x.now.Before(at) && p.State != StateHeld {
+	if at := x.since(&x.silent).Add(again); x.now.Before(at) && p.State != StateHeld {
 		return reconcile.Result{At: at}, nil
 	}
 	if p.State == StateEnding {
@@ -185,14 +185,6 @@ func (x *pass) make(changes []func() error, r *Report) error {
 // again is in how long a scan that found nothing is repeated, since what it read
 // may have been old.
 const again = 5 * time.Second
-
-// confirmsSilence returns when a second scan that finds nothing to do may end the plan.
-func (x *pass) confirmsSilence() time.Time {
-	if x.silent.IsZero() || x.now.Before(x.silent) {
-		x.silent = x.now
-	}
-	return x.silent.Add(again)
-}
 
 // fate returns what changes an object that the plan has changed: nil if it stays as it is,
 // for now if later is set.
