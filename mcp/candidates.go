@@ -14,7 +14,7 @@ type Selection struct {
 	Target Target
 	// Nodes are the nodes to target, in this order.
 	Nodes []string
-	// Zones are the zones of Nodes, one each; "" where a node has none.
+	// Zones are the zones of Nodes, one each; "" if a node has none.
 	Zones []string
 	// Capacity is how many nodes could be targeted now.
 	Capacity int

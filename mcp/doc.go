@@ -35,8 +35,8 @@
 // a rehearsal in virtual time shows how long it takes in this cluster. [State.Metrics] and
 // [Alerts] are the metrics and alerts that users know, as data.
 //
-// All values are plain data or change only by their own methods: safe to read from many
-// goroutines at a time, not to change while others read. docs/limits.md lists the limits.
+// All values are plain data or change only by their own methods: safe for concurrent reads.
+// docs/limits.md lists the limits.
 //
 // Sources: the OpenShift documentation on machine configuration and on performing canary
 // rollouts, https://docs.openshift.com/; and the machine-config operator,

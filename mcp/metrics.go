@@ -38,7 +38,7 @@ type MetricsInput struct {
 // Metrics returns the metrics of pools and nodes, by name and labels. Counts of pools
 // are those of their stored status, which is where the operator takes them from. The
 // label node of metrics of daemons is the one that a scrape adds. It costs
-// O(n log n), and can be called while others read the state.
+// O(n log n), and is safe to call while the state is read.
 //
 // What daemons alone know has no metric: how often a reboot or a change of the OS
 // image failed, whether the kubelet answers, and whether a config is missing. [Alerts]

@@ -25,7 +25,7 @@ type CanaryOptions struct {
 	// worker.
 	Pool string
 	// Version is the release to update the cluster to, and Image its pull spec
-	// where the action needs one. Empty: the cluster is not updated, and the
+	// if the action needs one. Empty: the cluster is not updated, and the
 	// configuration that is pending later, such as a new MachineConfig, rolls out
 	// as the groups are unpaused.
 	Version, Image string
@@ -40,7 +40,7 @@ type CanaryOptions struct {
 	Sizes []int
 	// Window is a maintenance window's length, NodeTime how long a node takes, and
 	// ClusterTime how long the update of the cluster takes before that; zero:
-	// not known, and an hour for ClusterTime. Window and NodeTime are required where
+	// not known, and an hour for ClusterTime. Window and NodeTime are required if
 	// neither Groups nor Sizes are given, and Window is never shorter than NodeTime.
 	Window, NodeTime, ClusterTime time.Duration
 	// MaxUnavailable is for the new pools; zero means 1.
@@ -72,7 +72,7 @@ type Group struct {
 
 // PlanCanary builds the documented canary rollout. Custom pools are made of the
 // pool's nodes. All but the first are paused; the first one, the canary, is updated
-// with the cluster. Then the others are unpaused one after another, each when the
+// with the cluster. Then the rest is unpaused one after another, each when the
 // one before is done and the gate lets it pass. In the end the nodes move back and
 // the pools are deleted. Nodes that are in no group stay in the pool and come last.
 //
@@ -80,8 +80,8 @@ type Group struct {
 // w = ⌊Window ÷ NodeTime⌋ × MaxUnavailable; the canary has as many as may be lost,
 // ⌊SparePercent % of the nodes⌋, at least 1 and at most w.
 //
-// Where the canary is bad, stop the plan with [Hold], cordon and drain its nodes, and
-// find out why: nodes are not rolled back. The other pools stay paused.
+// If the canary is bad, stop the plan with [Hold], cordon and drain its nodes, and
+// find out why: nodes are not rolled back. The pools that wait stay paused.
 //
 // It costs O(n log n) for n nodes. warnings are what to know before it is
 // started. The error joins all that speaks against it: what is wrong with the
@@ -203,7 +203,7 @@ func (x *canary) sizes(n int) []int {
 
 // CanarySizes cuts n nodes into groups by the rule of [PlanCanary]: 100 nodes, 10 %
 // spare, 1 at a time, windows of 4 h and 8 min a node give 10, 30, 30, 30. It fails
-// where a node takes longer than a window, or one of the times is missing.
+// if a node takes longer than a window, or one of the times is missing.
 func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Duration) (sizes []int, warnings []string, err error) {
 	switch {
 	case nodeTime <= 0, window <= 0:
@@ -440,7 +440,7 @@ func (x *canary) window(i int) {
 	}
 }
 
-// rollOut unpauses pools and waits for them and others: in a window until that is about to
+// rollOut unpauses pools and waits: in a window until that is about to
 // end, when those that are not done are paused again. The first pool was never paused.
 func (x *canary) rollOut(i int, id string, pools, wait []string) {
 	var last *metav1.Time

@@ -26,10 +26,10 @@ import (
 type Cluster struct {
 	Pools []mcfgv1.MachineConfigPool
 	Nodes []corev1.Node
-	// Version is nil where the cluster has none; plans that update it need it.
+	// Version is nil if the cluster has none; plans that update it need it.
 	Version *configv1.ClusterVersion
 	// Drains are the pods, budgets and DaemonSets from which builders predict drains:
-	// they refuse plans with drains that never end, and warn of others. Its Nodes and
+	// they refuse plans with drains that never end, and warn of those that pods block. Its Nodes and
 	// Topology are those of the cluster. The zero value predicts nothing.
 	Drains mcp.DrainObjects
 	// HealthChecks are the names of the MachineHealthChecks that would replace nodes
@@ -206,8 +206,8 @@ func (b *builder) verify(id string, checks ...Check) {
 	b.step(Step{ID: id, Kind: CheckAll, Timeout: soon, Args: Args{Checks: checks}})
 }
 
-// others names the pools that are not in the plan: those that were paused before
-// stay so, the others are updated with the cluster.
+// others warns of the pools that are not in the plan: those that were paused before
+// stay so, the rest is updated with the cluster.
 func (b *builder) others(version string, planned ...string) {
 	for _, name := range b.compute() {
 		switch {

@@ -15,7 +15,7 @@ type ControlPlaneOnlyOptions struct {
 	ID string
 	// Versions are the releases to go to, one of each minor version up to the next one
 	// with extended update support: of 4.21 and 4.22 from 4.20, of 5.0, 5.1 and 5.2 from
-	// 4.22. Required. Images are their pull specs, as many, where the action needs them;
+	// 4.22. Required. Images are their pull specs, as many, if the action needs them;
 	// nil: it does not.
 	Versions []string
 	Images   []string

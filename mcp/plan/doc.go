@@ -37,8 +37,8 @@
 // call. How long a step has been under way, and when something moved in a pool last, is in
 // the record; how often an action was called starts again.
 //
-// Values without methods of their own are plain data: safe to read from many goroutines at
-// a time, not to change while others read. docs/limits.md lists the limits.
+// Values without methods of their own are plain data: safe for concurrent reads.
+// docs/limits.md lists the limits.
 //
 // Sources: the OpenShift documentation on performing canary rollouts and on
 // control-plane-only updates, https://docs.openshift.com/; and the machine-config operator,

@@ -255,7 +255,7 @@ func (x *pass) finish(err error) error {
 	return nil
 }
 
-// finishRun ends Run; other drivers continue.
+// finishRun ends Run, but no driver of the caller.
 func (x *pass) finishRun(err error) {
 	if end := x.run.end.Load(); end != nil {
 		(*end)(err)

@@ -44,7 +44,7 @@ type markField struct {
 	Step   int `json:"step"` // the first one that wrote it
 }
 
-// markOf returns the ID of the plan that marked an object, "" where none did,
+// markOf returns the ID of the plan that marked an object, "" if none did,
 // and its mark.
 func markOf(u *unstructured.Unstructured) (string, mark, error) {
 	id := u.GetAnnotations()[annotationPlan]

@@ -159,7 +159,7 @@ type Args struct {
 	Remove []string          `json:"remove,omitempty"`
 	// Channel is for SetChannel.
 	Channel string `json:"channel,omitempty"`
-	// Version is a release's, as in 4.20.3, and Image its pull spec where the
+	// Version is a release's, as in 4.20.3, and Image its pull spec if the
 	// action needs one.
 	Version string `json:"version,omitempty"`
 	Image   string `json:"image,omitempty"`

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// failure is an error that fails a step; others are tried again. Unless it is
+// failure is an error that fails a step; the step is tried again after any different one. Unless it is
 // sure, it has to be found twice, since what was read may have been old.
 type failure struct {
 	err  error
@@ -171,7 +171,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	return false, res, nil
 }
 
-// since returns when what is found now was found first; first is where that is kept. If the
+// since returns when what is found now was found first; first keeps it. If the
 // clock was set back, it is now.
 func (x *pass) since(first *time.Time) time.Time {
 	if first.IsZero() || x.now.Before(*first) {

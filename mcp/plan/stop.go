@@ -57,7 +57,7 @@ func (m Mode) state() State {
 }
 
 // end returns the state that follows when a state which brings the plan to its end has done
-// its work; empty for other states.
+// its work; empty for the rest.
 func (s State) end() State {
 	switch s {
 	case StateHeld:

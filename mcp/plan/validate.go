@@ -41,7 +41,7 @@ var takes = map[StepKind]struct{ must, may []string }{
 	ApplyObject:           {must: []string{"object"}},
 }
 
-// asks are the fields that a kind of check must have; it may have no other.
+// asks are the fields that a kind of check must have; it has no more.
 var asks = map[string][]string{
 	poolsUpdated: {"pools"}, poolsHealthy: {"pools"}, poolsPaused: {"pools"}, poolsUnpaused: {"pools"}, poolsSameContent: {"pools"},
 	clusterAt: {"version"}, clusterIdle: nil, nodesReady: {"nodes"}, kubeletsAtLeast: {"nodes", "version"},

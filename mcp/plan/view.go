@@ -152,7 +152,7 @@ func renderedFor(pool, config string) bool {
 	return ok && hash != "" && !strings.Contains(hash, "-")
 }
 
-// clusterVersion returns nil where the cluster has none.
+// clusterVersion returns nil if the cluster has none.
 func (v *view) clusterVersion() (_ *configv1.ClusterVersion, err error) {
 	if v.cv == nil {
 		v.cv, err = clusterapi.Read[configv1.ClusterVersion](v.ctx, v.api, clusterVersionKey)

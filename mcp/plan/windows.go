@@ -19,7 +19,7 @@ type WindowsOptions struct {
 	// but those of the control plane.
 	Pools []string
 	// Version is the release to update the cluster to, in the first window, and
-	// Image its pull spec where the action needs one. Empty: the cluster is not
+	// Image its pull spec if the action needs one. Empty: the cluster is not
 	// updated.
 	Version, Image string
 	// Windows are the maintenance windows, one after another; required.

@@ -219,7 +219,7 @@ func (r *recorder) nodes(t clusterapi.EventType, pool string) []string {
 	return out
 }
 
-// newRollout fails the test where the options cannot work.
+// newRollout fails the test if the options cannot work.
 func newRollout(t testing.TB, o rollout.Options) *rollout.Rollout {
 	t.Helper()
 	return checktest.Get(rollout.New(o))(t)

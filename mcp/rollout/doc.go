@@ -34,8 +34,8 @@
 //
 // [Drain] is one attempt to empty a node, for rollouts and for the steps of a plan.
 //
-// Values without methods of their own are plain data: safe to read from many
-// goroutines at a time, not to change while others read. docs/limits.md lists the limits.
+// Values without methods of their own are plain data: safe for concurrent reads.
+// docs/limits.md lists the limits.
 //
 // Sources: the OpenShift documentation on machine configuration and on
 // performing canary rollouts, https://docs.openshift.com/; and the

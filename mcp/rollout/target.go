@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// targetNodes targets the nodes that the pool's decision selects. Where a node
+// targetNodes targets the nodes that the pool's decision selects. If a node
 // turns out to have changed since, it decides again.
 func (x *run) targetNodes(ctx context.Context, pool string) error {
 	var targeted []string
