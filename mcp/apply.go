@@ -13,7 +13,7 @@ import (
 
 // Apply takes in a change and returns the pools to look at again, sorted, as
 // the machine-config controller would queue them. That can be fewer than those
-// whose answers changed: the events of a node where no daemon has run queue
+// whose answers changed: the events of a node on which no daemon has run queue
 // none, nor do those of a node that has just lost its pool. The answers
 // themselves are always those of a new State. Changes of one object must
 // come in their order.

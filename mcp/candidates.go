@@ -14,7 +14,7 @@ type Selection struct {
 	Target Target
 	// Nodes are the nodes to target, in this order.
 	Nodes []string
-	// Zones are the zones of Nodes, one each; "" where a node has none.
+	// Zones are the zones of Nodes, one each; "" if a node has none.
 	Zones []string
 	// Capacity is how many nodes could be targeted now.
 	Capacity int
@@ -152,10 +152,6 @@ func (s *State) selectorError(pool string) error {
 	}
 	return nil
 }
-
-// TextSelectingAll is the controller's text about a pool whose selector selects
-// every node.
-const TextSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
 
 // arbiterWaits explains why the arbiter must not be updated now; "" if it may. The
 // arbiter goes after the masters, and never while one of them is down.

@@ -17,7 +17,7 @@ type Drain struct {
 	Pods []PodDrain
 	// Waves are the pods that leave, in the order that budgets permit: those of
 	// a wave may go together, and the next ones once what replaces them is
-	// Ready. Pods of one wave are by namespace and name. Where several drains
+	// Ready. Pods of one wave are by namespace and name. If several drains
 	// were predicted together, their waves are the same moments, and one of
 	// them may be empty here.
 	Waves [][]types.NamespacedName
@@ -27,7 +27,7 @@ type Drain struct {
 type PodDrain struct {
 	Pod     types.NamespacedName
 	Verdict DrainVerdict
-	// Text explains why, in the words of the drain or of the API server where these
+	// Text explains why, in the words of the drain or of the API server if these
 	// have any.
 	Text string
 	// Budgets are the names of the PodDisruptionBudgets that decide, sorted:
@@ -52,7 +52,7 @@ type DrainVerdict string
 
 // The verdicts of a drain on a pod.
 const (
-	DrainStays       DrainVerdict = "Stays"       // it is left where it is
+	DrainStays       DrainVerdict = "Stays"       // it is not evicted
 	DrainEvicts      DrainVerdict = "Evicts"      // it goes at once
 	DrainEvictsAfter DrainVerdict = "EvictsAfter" // it goes after others of its budget
 	DrainBlocked     DrainVerdict = "Blocked"     // it does not go, so the drain does not end
@@ -61,7 +61,7 @@ const (
 // DrainKind names what blocks a pod, or what to know about it.
 type DrainKind string
 
-// The kinds that block.
+// The kinds of what blocks a pod, and of notes.
 const (
 	// DrainNeverAllows: the budget allows no disruption even with all of its pods
 	// healthy.
@@ -78,13 +78,10 @@ const (
 	DrainDaemonSetUnknown DrainKind = "DaemonSetUnknown"
 	// DrainTerminating: the pod should have ended more than 90 s ago.
 	DrainTerminating DrainKind = "Terminating"
-)
 
-// The kinds of notes.
-const (
-	// DrainNowhereToGo: what replaces the pod fits no other node, beside what replaces
-	// the other pods that leave. This is advice only: affinity between pods, spreading
-	// and volumes are not looked at.
+	// DrainNowhereToGo, the first kind of notes: what replaces the pod fits no other node
+	// with what replaces the other pods that leave. This is advice only: it does not know
+	// affinity between pods, spreading and volumes.
 	DrainNowhereToGo DrainKind = "NowhereToGo"
 	// DrainSlow: the pod may take longer to end than an attempt to drain lasts.
 	DrainSlow DrainKind = "Slow"

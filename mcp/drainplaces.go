@@ -76,7 +76,7 @@ func (s *places) firstFor(w *wants, key string) int {
 	return at
 }
 
-// placing finds places for pods that leave at the same time, one after the other.
+// placing finds places for pods that leave at the same time, one by one.
 type placing struct {
 	places  *places
 	without map[string]bool // nodes that are left out

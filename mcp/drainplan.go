@@ -16,14 +16,14 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
 )
 
-// DrainPlan predicts the drain of one node, with no other drain beside it. A node
-// that is not known has no pods.
+// DrainPlan predicts the drain of one node that is drained alone. An unknown node has
+// no pods.
 func DrainPlan(node string, v DrainView) Drain {
 	return DrainPlans([]string{node}, v)[0]
 }
 
 // DrainPlans predicts the drains of several nodes at the same time, which share what
-// budgets allow and the room on the other nodes: pods of one budget go by name, whatever
+// budgets allow and the room on the nodes that stay: pods of one budget go by name, whatever
 // their nodes, and what replaces all pods is placed together, on none of the nodes. It
 // returns a Drain for each node, in the order given.
 func DrainPlans(nodes []string, v DrainView) []Drain {

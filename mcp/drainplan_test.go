@@ -339,7 +339,7 @@ func TestDrainPlacesTogether(t *testing.T) {
 		{name: "the large first", nodes: []*corev1.Node{node("b", "2"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("1")), drainedPod("q", "a", "x", asks("1")), drainedPod("r", "a", "x", asks("3"))}},
 		{name: "a budget keeps one", nodes: []*corev1.Node{node("b", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "kept", asks("2")), drainedPod("q", "a", "x", asks("2"))}, budgets: never},
 		{name: "of two nodes", nodes: []*corev1.Node{node("a", "9"), node("b", "9"), node("c", "3")}, drained: []string{"a", "b"}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "b", "x", asks("2"))}, want: "q"},
-		{name: "of two nodes, one after the other", nodes: []*corev1.Node{node("a", "9"), node("b", "9"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "b", "x", asks("2"))}},
+		{name: "of two nodes, one by one", nodes: []*corev1.Node{node("a", "9"), node("b", "9"), node("c", "3")}, pods: []*corev1.Pod{drainedPod("p", "a", "x", asks("2")), drainedPod("q", "b", "x", asks("2"))}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.drained == nil {
@@ -406,7 +406,7 @@ func TestDrainPlacesExist(t *testing.T) {
 	})
 }
 
-// packs reports whether there is a way to put all sizes where there is room.
+// packs reports whether all sizes fit into the rooms.
 func packs(sizes, free []int) bool {
 	if len(sizes) == 0 {
 		return true

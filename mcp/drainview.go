@@ -30,7 +30,7 @@ type DrainObjects struct {
 	DaemonSets    []types.NamespacedName
 	DaemonSetsErr error
 	// Scales are how many pods the controllers of pods want, by the UID of the
-	// controller that the pods name. Optional: where those of all controllers of a
+	// controller that the pods name. Optional: if those of all controllers of a
 	// budget's pods are known, they show better than the budget's status whether it
 	// can ever allow a disruption.
 	Scales map[types.UID]WorkloadScale
@@ -198,7 +198,7 @@ func (x *drainIndex) selected(b *drainBudget) []*corev1.Pod {
 }
 
 // numbers returns how many pods of a budget are expected, must be healthy and are:
-// by the scales of their controllers where all are known, else by its status.
+// by the scales of their controllers if all are known, else by its status.
 func (x *drainIndex) numbers(b *drainBudget, pods []*corev1.Pod) (expected, desired, healthy int) {
 	s := &b.Status
 	if scale, ok := x.scaleOf(pods); ok {

@@ -146,10 +146,6 @@ func (e *explainer) noCapacity() Verdict {
 	return e.full
 }
 
-// TextDeferring is the format of the controller's text about a node that waits
-// because it runs the machine-config operator; its value is the node's name.
-const TextDeferring = "Deferring update of machine config operator node %s"
-
 // capacityHolders names who has the capacity of a pool.
 func (s *State) capacityHolders(p *poolRecord, sel *Selection) []string {
 	holders := p.holderNames()

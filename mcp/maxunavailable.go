@@ -61,7 +61,7 @@ func maxUnavailable(pool *mcfgv1.MachineConfigPool, nodes int) (int, error) {
 }
 
 // percent returns the number of a percentage, or the value itself: its sign is the
-// sign of v, also where a percentage of few nodes would be rounded to zero.
+// sign of v, also if a percentage of few nodes would be rounded to zero.
 func percent(v *intstr.IntOrString) int {
 	if v.Type == intstr.Int {
 		return v.IntValue()

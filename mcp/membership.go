@@ -62,7 +62,7 @@ type Issue struct {
 const maxCachedAssignments = 10_000
 
 // NewMembership compiles the pools' node selectors. A pool whose selector is
-// invalid is reported, and matches nothing; the others are not affected.
+// invalid is reported, and matches nothing, and does not affect the rest.
 func NewMembership(pools []mcfgv1.MachineConfigPool) (*Membership, []Issue) {
 	m := &Membership{cache: map[string]Assignment{}}
 	keys := sets.New(LabelOS)

@@ -38,7 +38,7 @@ type MetricsInput struct {
 // Metrics returns the metrics of pools and nodes, by name and labels. Counts of pools
 // are those of their stored status, which is where the operator takes them from. The
 // label node of metrics of daemons is the one that a scrape adds. It costs
-// O(n log n), and can be called while others read the state.
+// O(n log n), and is safe to call while the state is read.
 //
 // What daemons alone know has no metric: how often a reboot or a change of the OS
 // image failed, whether the kubelet answers, and whether a config is missing. [Alerts]
@@ -151,47 +151,6 @@ func Alerts(minor int) []AlertingRule {
 	return all
 }
 
-// CertificateWarning reports whether pausing a pool endangers its nodes'
-// certificates.
-type CertificateWarning struct {
-	Pool string
-	// Expires is when the first of the pool's certificates does; zero: not known.
-	Expires time.Time
-	Text    string
-}
-
 // pausedCertificates is the last minor version whose daemons write a new certificate
 // authority of kubelets as a part of a config, so that it waits for paused pools.
 const pausedCertificates = 13
-
-// CertificateWarnings warns of pools that are paused and wait for something while a
-// certificate is about to expire: within the time given. Releases after 4.13 write
-// certificates outside of configs, paused or not, so there the only danger is an
-// expiry that nodes have received. minor is the minor version of the cluster.
-//
-// See the alert MachineConfigControllerPausedPoolKubeletCA of older releases.
-func (s *State) CertificateWarnings(minor int, now time.Time, within time.Duration) []CertificateWarning {
-	var out []CertificateWarning
-	for _, p := range sortedValues(s.pools) {
-		if !p.pool.Spec.Paused {
-			continue
-		}
-		w := CertificateWarning{Pool: p.name}
-		for _, c := range p.pool.Status.CertExpirys {
-			if c.Expiry != nil && (w.Expires.IsZero() || c.Expiry.Time.Before(w.Expires)) {
-				w.Expires = c.Expiry.Time
-			}
-		}
-		soon := !w.Expires.IsZero() && w.Expires.Sub(now) <= within
-		switch waits := p.goal.Config != p.pool.Status.Configuration.Name; {
-		case minor <= pausedCertificates && waits:
-			w.Text = "the pool is paused: a new certificate authority for kubelets does not reach its nodes, and oc logs, exec, debug and attach fail once the old one expires"
-		case soon:
-			w.Text = "a certificate of the pool expires at " + w.Expires.UTC().Format(time.RFC3339)
-		default:
-			continue
-		}
-		out = append(out, w)
-	}
-	return out
-}

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -84,35 +82,6 @@ KubeletHealthState: mcd_kubelet_state > 2 for 0s, warning`
 	} {
 		if diff := cmp.Diff(always+more, all(minor)); diff != "" {
 			t.Errorf("4.%d: %s", minor, diff)
-		}
-	}
-}
-
-// Certificates are a reason to warn in old releases, and where one is about to expire.
-func TestCertificateWarnings(t *testing.T) {
-	expires := func(days int) func(*mcfgv1.MachineConfigPool) {
-		return func(p *mcfgv1.MachineConfigPool) {
-			at := metav1.NewTime(mcptest.Epoch.Add(time.Duration(days) * 24 * time.Hour))
-			p.Status.CertExpirys = append(p.Status.CertExpirys, mcfgv1.CertExpiry{Expiry: &at})
-		}
-	}
-	s := mcp.NewState(mcp.Objects{Pools: mcptest.Pools(
-		mcptest.Pool("soon", "N", mcptest.Paused, expires(90), expires(2)),
-		mcptest.Pool("later", "N", mcptest.Paused, expires(90)),
-		mcptest.Pool("unknown", "N", mcptest.Paused),
-		mcptest.Pool("done", "N", mcptest.Paused, func(p *mcfgv1.MachineConfigPool) { p.Status.Configuration.Name = "N" }),
-		mcptest.Pool("rolls", "N", expires(1)),
-	)}, mcp.Options{})
-	for minor, want := range map[int]string{13: "later soon unknown", 14: "soon", 20: "soon"} {
-		var got []string
-		for _, w := range s.CertificateWarnings(minor, mcptest.Epoch, 7*24*time.Hour) {
-			got = append(got, w.Pool)
-			if minor >= 14 && w.Text != "a certificate of the pool expires at 2026-01-03T00:00:00Z" {
-				t.Error(w.Text)
-			}
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("4.%d: %v, want %s", minor, got, want)
 		}
 	}
 }

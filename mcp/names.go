@@ -1,7 +1,7 @@
 package mcp
 
 // Annotations of nodes, written by the machine-config controller (MCC) or the
-// machine-config daemon (MCD).
+// machine-config daemon (MCD), and of rendered MachineConfigs and MachineOSConfigs.
 const (
 	// AnnotationCurrentConfig (MCD) names the rendered config on disk.
 	AnnotationCurrentConfig = annotationPrefix + "currentConfig"
@@ -33,10 +33,7 @@ const (
 	// AnnotationLastSyncedControllerConfig (MCD) is the ControllerConfig whose
 	// certificates are on the node.
 	AnnotationLastSyncedControllerConfig = annotationPrefix + "lastSyncedControllerConfigResourceVersion"
-)
 
-// Annotations of rendered MachineConfigs and of MachineOSConfigs.
-const (
 	// AnnotationGeneratedByControllerVersion is the commit of the operator
 	// that rendered a MachineConfig.
 	AnnotationGeneratedByControllerVersion = annotationPrefix + "generated-by-controller-version"
@@ -52,8 +49,44 @@ const (
 
 const annotationPrefix = "machineconfiguration.openshift.io/"
 
-// Labels.
+// Values of annotations.
 const (
+	// Of [AnnotationState].
+	StateDone           = "Done"
+	StateWorking        = "Working"
+	StateDegraded       = "Degraded"
+	StateUnreconcilable = "Unreconcilable"
+
+	// Before the first "-" of [AnnotationDesiredDrain].
+	DrainVerbDrain    = "drain"
+	DrainVerbUncordon = "uncordon"
+
+	// Of [AnnotationPostConfigAction].
+	PostConfigActionRebooting = "Rebooting"
+
+	// Of [AnnotationControlPlaneTopology].
+	TopologySingleReplica          = "SingleReplica"
+	TopologyHighlyAvailableArbiter = "HighlyAvailableArbiter"
+)
+
+// Names and labels of objects.
+const (
+	// The built-in pools. They are recognised by name, never by label.
+	PoolMaster  = "master"
+	PoolWorker  = "worker"
+	PoolArbiter = "arbiter"
+
+	// ControllerConfigName is the name of the one ControllerConfig.
+	ControllerConfigName = "machine-config-controller"
+	// OperatorNamespace is where the machine-config operator, controller and
+	// daemons run.
+	OperatorNamespace = "openshift-machine-config-operator"
+
+	// LabelApp is a label of their pods, with one of the values that follow.
+	LabelApp      = "k8s-app"
+	AppOperator   = "machine-config-operator"
+	AppController = "machine-config-controller"
+
 	// LabelRole is the label of MachineConfigs that pools select by.
 	LabelRole = "machineconfiguration.openshift.io/role"
 	// LabelBuiltIn marks the pools master, worker and arbiter.
@@ -69,56 +102,16 @@ const (
 	LabelOS = "kubernetes.io/os"
 	// LabelZone orders the nodes of a pool.
 	LabelZone = "topology.kubernetes.io/zone"
+	// TaintUpdateInProgress is the taint, without value and with effect
+	// PreferNoSchedule, of nodes that wait for an update.
+	TaintUpdateInProgress = "UpdateInProgress"
 )
 
-// Names of the built-in pools: pools are recognised by name, never by label.
+// Texts of the machine-config controller.
 const (
-	PoolMaster  = "master"
-	PoolWorker  = "worker"
-	PoolArbiter = "arbiter"
-)
-
-// Values of [AnnotationState].
-const (
-	StateDone           = "Done"
-	StateWorking        = "Working"
-	StateDegraded       = "Degraded"
-	StateUnreconcilable = "Unreconcilable"
-)
-
-// Verbs before the first "-" of [AnnotationDesiredDrain].
-const (
-	DrainVerbDrain    = "drain"
-	DrainVerbUncordon = "uncordon"
-)
-
-// PostConfigActionRebooting is a value of [AnnotationPostConfigAction].
-const PostConfigActionRebooting = "Rebooting"
-
-// Values of [AnnotationControlPlaneTopology].
-const (
-	topologyHighlyAvailable        = "HighlyAvailable"
-	TopologySingleReplica          = "SingleReplica"
-	TopologyHighlyAvailableArbiter = "HighlyAvailableArbiter"
-	topologyDualReplica            = "DualReplica"
-	topologyExternal               = "External"
-)
-
-// The taint, without value and with effect PreferNoSchedule, of nodes that
-// wait for an update.
-const TaintUpdateInProgress = "UpdateInProgress"
-
-// ControllerConfigName is the name of the one ControllerConfig.
-const ControllerConfigName = "machine-config-controller"
-
-// OperatorNamespace is where the machine-config operator, controller and
-// daemons run.
-const OperatorNamespace = "openshift-machine-config-operator"
-
-// Values of the label LabelApp of the pods that matter here.
-const (
-	LabelApp      = "k8s-app"
-	AppOperator   = "machine-config-operator"
-	AppController = "machine-config-controller"
-	appDaemon     = "machine-config-daemon"
+	// TextSelectingAll is about a pool whose selector selects every node.
+	TextSelectingAll = "This machineconfigpool is selecting all nodes. A non-empty selector is required."
+	// TextDeferring is the format of a text about a node that waits because it runs the
+	// machine-config operator; its value is the node's name.
+	TextDeferring = "Deferring update of machine config operator node %s"
 )

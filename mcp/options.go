@@ -16,7 +16,7 @@ type Options struct {
 	// MachineConfigNodes, as the feature gate of that name does.
 	ImageModeStatusReporting bool
 	// PoolSynchronizers writes status.poolSynchronizersStatus, which the API
-	// of 4.18 and older does not have. It is also written where the stored
+	// of 4.18 and older does not have. It is also written if the stored
 	// status has it.
 	PoolSynchronizers bool
 }

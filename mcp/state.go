@@ -21,7 +21,7 @@ type Objects struct {
 	MachineConfigs []mcfgv1.MachineConfig
 	// ControllerConfig has the topology and the certificates.
 	ControllerConfig *mcfgv1.ControllerConfig
-	// Pods are read for the machine-config operator's one; others are ignored.
+	// Pods are read for the machine-config operator's one alone.
 	Pods []corev1.Pod
 }
 

@@ -296,7 +296,7 @@ func (w *statusWriter) set(t mcfgv1.MachineConfigPoolConditionType, is bool, rea
 }
 
 // put writes a condition as the controller does: one that is as it was stays
-// where it is; else it moves to the end, and its transition time moves only
+// in its place; else it moves to the end, and its transition time moves only
 // with its status.
 func (w *statusWriter) put(c mcfgv1.MachineConfigPoolCondition) {
 	i := slices.IndexFunc(w.st.Conditions, func(o mcfgv1.MachineConfigPoolCondition) bool { return o.Type == c.Type })

@@ -36,7 +36,7 @@
 //     recommend the target.
 //
 // [AtLoad] adds ReleasePrevious and ReleaseNewer, which look at the release
-// itself, and refuses a way back from several architectures to one.
+// itself, warns of minor versions that are skipped, and refuses a way back from several architectures to one.
 //
 // Package preconditions/rules has these and the checks that the documentation asks an
 // administrator to make: of pools and their nodes, kubelets, disruption budgets, cloud

@@ -40,11 +40,11 @@ func Operator() []Check {
 }
 
 // AtLoad returns the checks for a payload that has just been loaded: those of
-// [Operator], then ReleasePrevious and ReleaseNewer, which look at the release itself,
-// then MultiArch, without which an image could take a cluster back from several
-// architectures to one.
+// [Operator], then ReleasePrevious, SkipsMinors and ReleaseNewer, which look at the
+// release itself, then MultiArch, without which an image could take a cluster back from
+// several architectures to one.
 func AtLoad() []Check {
-	return append(Operator(), releasePreviousCheck(false), releaseNewerCheck(), multiArchCheck())
+	return append(Operator(), releasePreviousCheck(false), skipsMinorsCheck(), releaseNewerCheck(), multiArchCheck())
 }
 
 // clusterVersionObject points at a field of the ClusterVersion.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 	"github.com/clusterupdate/clusterupdate/preconditions/internal/facts"
 )
 
@@ -115,6 +116,27 @@ func releaseNewerCheck() check {
 			Severity: Warning, Reason: "SameVersionOtherImage",
 			Message: fmt.Sprintf("release %s is the version that the cluster runs, but of another image: %s instead of %s", in.targetVersion(), in.TargetImage, in.CurrentImage),
 			Remedy:  "make sure that the image is the one that you want: its version does not tell it from the current one",
+		}}, nil
+	}}
+}
+
+// skipsMinorsCheck warns of a step from 4.y to 5.0 that leaves out minor versions. The
+// cluster-version operator lets it pass from any 4.y.
+func skipsMinorsCheck() check {
+	return check{Rule{Name: "SkipsMinors", Kinds: []Kind{Major}, Severities: []Severity{Warning}}, func(_ context.Context, in *Input) ([]Finding, error) {
+		if in.Current == nil || in.Target == nil {
+			return nil, &NotApplicableError{Why: "the versions of the step are not known"}
+		}
+		from := openshift.MinorOf(in.Current)
+		to := openshift.MinorOf(in.Target)
+		steps := from.Steps(to)
+		if steps <= 1 {
+			return nil, nil
+		}
+		return []Finding{{
+			Severity: Warning, Reason: "MinorVersionsSkipped",
+			Message: fmt.Sprintf("%s is %d minor versions after %s, and updates lead from one minor version to the next", to, steps, from),
+			Remedy:  fmt.Sprintf("update to %s first", from.Next()[0]),
 		}}, nil
 	}}
 }

@@ -62,6 +62,17 @@ func TestReleasePrevious(t *testing.T) {
 	}
 }
 
+func TestSkipsMinors(t *testing.T) {
+	runCases(t, checkNamed(t, "SkipsMinors"), []checkCase{
+		{name: "the last minor version of 4", current: "4.22.5", target: "5.0.1@B", want: "Passed"},
+		{name: "beside 5.0", current: "4.23.1", target: "5.0.1@B", want: "Passed"},
+		{name: "one before", current: "4.21.5", target: "5.0.1@B", want: "Failed\nWarning MinorVersionsSkipped: 5.0 is 2 minor versions after 4.21, and updates lead from one minor version to the next"},
+		{name: "long before", current: "4.18.5", target: "5.0.0-rc.1@B", want: "Failed\nWarning MinorVersionsSkipped: 5.0 is 5 minor versions after 4.18, and updates lead from one minor version to the next"},
+		{name: "within a major version", current: "4.18.5", target: "4.20.1@B", want: "NotApplicable"},
+		{name: "back", current: "5.0.1", target: "4.18.5@B", want: "NotApplicable"},
+	})
+}
+
 func TestReleaseNewer(t *testing.T) {
 	runCases(t, checkNamed(t, "ReleaseNewer"), []checkCase{
 		{name: "another image", target: "4.18.5@B", want: "Failed\nWarning SameVersionOtherImage: release 4.18.5 is the version that the cluster runs, but of another image: B instead of A"},
@@ -81,7 +92,7 @@ func TestSets(t *testing.T) {
 		least  int
 	}{
 		"Operator": {preconditions.Operator(), "ClusterVersionRollback", "ClusterVersionRecommendedUpdate", 4},
-		"AtLoad":   {preconditions.AtLoad(), "ClusterVersionRollback", "MultiArch", 7},
+		"AtLoad":   {preconditions.AtLoad(), "ClusterVersionRollback", "MultiArch", 8},
 		"Default":  {rules.Default(rules.Options{}), "ClusterVersionRollback", "BootLoader", 39},
 	} {
 		if len(tt.checks) < tt.least || tt.checks[0].Name() != tt.first || tt.last != "" && tt.checks[len(tt.checks)-1].Name() != tt.last {

@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 		names = append(names, c.Name())
 	}
 	slices.Sort(names)
-	checktest.Equal(t, 40, len(slices.Compact(names)), "checks %v", names)
+	checktest.Equal(t, 41, len(slices.Compact(names)), "checks %v", names)
 }
 
 func TestScope(t *testing.T) {

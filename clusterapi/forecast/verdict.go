@@ -47,7 +47,7 @@ var parts = []Part{
 // partOf sorts checks into parts; a check that is not here belongs to partChecks.
 func partOf(check string) Part {
 	switch check {
-	case "ClusterVersionRollback", "ClusterVersionGiantHop", "ClusterVersionRecommendedUpdate", "Channel":
+	case "ClusterVersionRollback", "ClusterVersionGiantHop", "ClusterVersionRecommendedUpdate", "Channel", "SkipsMinors":
 		return partPath
 	case "ReleasePrevious", "ReleaseNewer", "MultiArch", "Disconnected":
 		return partRelease

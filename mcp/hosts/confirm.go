@@ -2,17 +2,13 @@ package hosts
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/mcp/hosts/internal/annotation"
+	"github.com/clusterupdate/clusterupdate/mcp/internal/annotations"
 )
 
 var modify = clusterapi.ModifyOptions{FieldManager: clusterapi.ManagerRollout}
@@ -36,26 +32,7 @@ func Confirm(ctx context.Context, api clusterapi.ReadWriter, action, node string
 // last plan has ended: their annotations of nodes. It continues if a node cannot be
 // changed; its error joins those of all.
 func Uninstall(ctx context.Context, api clusterapi.ClusterAPI) error {
-	nodes, err := clusterapi.ReadAll[corev1.Node](ctx, api, clusterapi.ListOptions{})
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, n := range nodes {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(n.Annotations)), isOurs) {
-			continue
-		}
-		_, err := clusterapi.Modify(ctx, api, clusterapi.Key("", n.Name), modify, func(n *corev1.Node) error {
-			maps.DeleteFunc(n.Annotations, func(name, _ string) bool { return isOurs(name) })
-			return nil
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("node %s: %w", n.Name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func isOurs(name string) bool {
-	return strings.HasPrefix(name, annotation.Confirmed) || strings.HasPrefix(name, annotation.Progress)
+	return annotations.Remove(ctx, api, func(name string) bool {
+		return strings.HasPrefix(name, annotation.Confirmed) || strings.HasPrefix(name, annotation.Progress)
+	})
 }

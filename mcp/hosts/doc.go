@@ -24,8 +24,7 @@
 //
 // It is a module of its own, so that the library depends neither on SSH nor on govmomi.
 //
-// Values without methods of their own are plain data: safe to read from many
-// goroutines at a time, not to change while others read.
+// Values without methods of their own are plain data: safe for concurrent reads.
 //
 // Sources: the OpenShift documentation on updating a cluster that includes RHEL
 // compute machines, on updating hardware on nodes running on vSphere, and on

@@ -25,7 +25,7 @@ import (
 //
 // An error fails the step; one that a server may not repeat, such as a
 // conflict or an overload that apierrors recognises, is tried again. A panic is an
-// error. It must be safe for concurrent use where several plans share it.
+// error. It must be safe for concurrent use if several plans share it.
 type Action interface {
 	Do(ctx context.Context, c Call) (Outcome, error)
 }

@@ -25,7 +25,7 @@ type CanaryOptions struct {
 	// worker.
 	Pool string
 	// Version is the release to update the cluster to, and Image its pull spec
-	// where the action needs one. Empty: the cluster is not updated, and the
+	// if the action needs one. Empty: the cluster is not updated, and the
 	// configuration that is pending later, such as a new MachineConfig, rolls out
 	// as the groups are unpaused.
 	Version, Image string
@@ -40,7 +40,7 @@ type CanaryOptions struct {
 	Sizes []int
 	// Window is a maintenance window's length, NodeTime how long a node takes, and
 	// ClusterTime how long the update of the cluster takes before that; zero:
-	// not known, and an hour for ClusterTime. Window and NodeTime are required where
+	// not known, and an hour for ClusterTime. Window and NodeTime are required if
 	// neither Groups nor Sizes are given, and Window is never shorter than NodeTime.
 	Window, NodeTime, ClusterTime time.Duration
 	// MaxUnavailable is for the new pools; zero means 1.
@@ -72,7 +72,7 @@ type Group struct {
 
 // PlanCanary builds the documented canary rollout. Custom pools are made of the
 // pool's nodes. All but the first are paused; the first one, the canary, is updated
-// with the cluster. Then the others are unpaused one after another, each when the
+// with the cluster. Then the rest is unpaused one after another, each when the
 // one before is done and the gate lets it pass. In the end the nodes move back and
 // the pools are deleted. Nodes that are in no group stay in the pool and come last.
 //
@@ -80,8 +80,8 @@ type Group struct {
 // w = ⌊Window ÷ NodeTime⌋ × MaxUnavailable; the canary has as many as may be lost,
 // ⌊SparePercent % of the nodes⌋, at least 1 and at most w.
 //
-// Where the canary is bad, stop the plan with [Hold], cordon and drain its nodes, and
-// find out why: nodes are not rolled back. The other pools stay paused.
+// If the canary is bad, stop the plan with [Hold], cordon and drain its nodes, and
+// find out why: nodes are not rolled back. The pools that wait stay paused.
 //
 // It costs O(n log n) for n nodes. warnings are what to know before it is
 // started. The error joins all that speaks against it: what is wrong with the
@@ -132,10 +132,7 @@ func (x *canary) validate() {
 	x.others(x.o.Version, x.o.Pool)
 	if x.o.Version != "" {
 		x.atRest(x.controlPlane()...)
-		version(&x.faults, x.o.Version)
-		if now := x.idle(); now == x.o.Version && now != "" {
-			x.add("the cluster is at %s already", now)
-		}
+		x.leadsTo(x.o.Version)
 	}
 	for _, n := range x.nodes[x.o.Pool] {
 		if v, is := openshift.PackageRHEL(n.Status.NodeInfo.OSImage); is {
@@ -206,7 +203,7 @@ func (x *canary) sizes(n int) []int {
 
 // CanarySizes cuts n nodes into groups by the rule of [PlanCanary]: 100 nodes, 10 %
 // spare, 1 at a time, windows of 4 h and 8 min a node give 10, 30, 30, 30. It fails
-// where a node takes longer than a window, or one of the times is missing.
+// if a node takes longer than a window, or one of the times is missing.
 func CanarySizes(n, sparePercent, maxUnavailable int, window, nodeTime time.Duration) (sizes []int, warnings []string, err error) {
 	switch {
 	case nodeTime <= 0, window <= 0:
@@ -358,8 +355,8 @@ func (x *canary) build(groups []Group) {
 	for _, g := range groups {
 		x.step(Step{ID: "label-" + g.Pool, Kind: LabelNodes, Args: x.labels(g, true)})
 	}
-	x.step(Step{ID: "same-content", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-		Args: Args{Checks: []Check{{Kind: poolsHealthy, Pools: append([]string{source}, pools...)}, {Kind: poolsSameContent, Pools: append([]string{source}, pools...)}}}})
+	together := append([]string{source}, pools...)
+	x.verify("same-content", Check{Kind: poolsHealthy, Pools: together}, Check{Kind: poolsSameContent, Pools: together})
 
 	waiting := slices.Clone(pools[1:])
 	if x.rest(groups) > 0 {
@@ -390,8 +387,7 @@ func (x *canary) build(groups []Group) {
 		x.rollOut(i, fmt.Sprintf("rest-%d", i+1), all, all)
 	}
 	if x.o.Starts != nil {
-		x.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-			Args: Args{Checks: []Check{{Kind: poolsUpdated, Pools: all}, {Kind: poolsUnpaused, Pools: all}}}})
+		x.verify("verify", Check{Kind: poolsUpdated, Pools: all}, Check{Kind: poolsUnpaused, Pools: all})
 	}
 	if x.o.KeepPools {
 		return
@@ -437,35 +433,27 @@ func (x *canary) labels(g Group, there bool) Args {
 // windowed reports whether a group has a window.
 func (x *canary) windowed(i int) bool { return i < len(x.o.Starts) }
 
-// window holds the plan until the window of a group opens. The cluster is not updated
-// outside of the first one.
+// window holds the plan until the window of a group opens, if it has one.
 func (x *canary) window(i int) {
-	if !x.windowed(i) {
-		return
+	if x.windowed(i) {
+		x.holdForWindow(i, Window{x.o.Starts[i], x.o.Window}, x.o.Version)
 	}
-	start := x.o.Starts[i]
-	gate := map[string]string{"from": start.UTC().Format(time.RFC3339)}
-	if i == 0 && x.o.Version != "" {
-		gate["until"] = start.Add(x.o.Window).UTC().Format(time.RFC3339)
-	}
-	x.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: actionWindow, Parameters: gate}})
 }
 
-// rollOut unpauses pools and waits for them and others: in a window until that is about to
-// end, when those that are not done are paused again.
+// rollOut unpauses pools and waits: in a window until that is about to
+// end, when those that are not done are paused again. The first pool was never paused.
 func (x *canary) rollOut(i int, id string, pools, wait []string) {
-	first := i == 0 // it was never paused
-	if !x.windowed(i) {
-		if !first {
-			x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false)}})
-		}
+	var last *metav1.Time
+	if x.windowed(i) {
+		last = Window{x.o.Starts[i], x.o.Window}.lastStart(x.o.NodeTime)
+	}
+	if i > 0 {
+		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false), Until: last}})
+	}
+	if last == nil {
 		x.step(Step{ID: "wait-" + id, Kind: WaitPools, Args: Args{Pools: wait}})
 		return
 	}
-	last := metav1.NewTime(x.o.Starts[i].Add(x.o.Window - x.o.NodeTime)) // for a node to begin
-	if !first {
-		x.step(Step{ID: "unpause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(false), Until: &last}})
-	}
-	x.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: &last}})
+	x.step(Step{ID: "wait-" + id, Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: wait, Until: last}})
 	x.step(Step{ID: "pause-" + id, Kind: SetPaused, Args: Args{Pools: pools, Paused: yes(true), Unfinished: true}})
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// marked reads an object and the mark of this plan on it. u is nil if there is no
-// such object; it is shared. Another plan's mark is a failure, unless that plan has
-// ended.
+// marked reads an object that has no namespace, and its mark.
 func (x *pass) marked(gvk schema.GroupVersionKind, name string) (u *unstructured.Unstructured, m mark, err error) {
 	return x.markedAt(gvk, types.NamespacedName{Name: name})
 }
 
+// markedAt reads an object and the mark of this plan on it. u is nil if the object does not
+// exist; it is shared. Another plan's mark is a failure, unless that plan has ended.
 func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (u *unstructured.Unstructured, m mark, err error) {
 	o, err := clusterapi.GetShared(x.ctx, x.api, gvk, key)
 	if apierrors.IsNotFound(err) {
@@ -41,7 +41,7 @@ func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (
 		}
 		return u, m, err
 	case id == "":
-		return u, x.remembered(u), nil
+		return u, x.remembered()[objectName(u)], nil
 	}
 	over, err := finished(x.ctx, x.api, x.run.o.Namespace, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func (x *pass) markedAt(gvk schema.GroupVersionKind, key types.NamespacedName) (
 	if !over {
 		return nil, m, failf("%s: %w: plan %s", objectName(u), ErrPlanConflict, id)
 	}
-	return u, mark{Version: markFormat}, nil
+	return u, mark{}, nil
 }
 
 // update makes fields of an object true: what they were is recorded first, then
@@ -98,7 +98,7 @@ func (x *pass) recordBefore(i int, u *unstructured.Unstructured, fields []field)
 
 // create makes an object, with our mark.
 func (x *pass) create(i int, u *unstructured.Unstructured) error {
-	if err := (mark{Version: markFormat, Created: true, Step: i}).put(u, x.plan.ID); err != nil {
+	if err := (mark{Created: true, Step: i}).put(u, x.plan.ID); err != nil {
 		return &failure{err: err}
 	}
 	_, err := x.api.Create(x.ctx, u, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerRollout})
@@ -110,11 +110,8 @@ func (x *pass) create(i int, u *unstructured.Unstructured) error {
 
 // remove deletes an object as it was read.
 func (x *pass) remove(u *unstructured.Unstructured) error {
-	err := x.api.Delete(x.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	asRead := clusterapi.DeleteOptions{UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}
+	return unlessAbsent(x.api.Delete(x.ctx, u.GroupVersionKind(), clusterapi.KeyOf(u), asRead))
 }
 
 // fieldsOf are the objects that a step changes, by name, and how.
@@ -175,24 +172,30 @@ func (x *pass) lookAtFields(i int, s *Step) (look, error) {
 			}
 		}
 		noted, ours := m.Fields[pointer(f.path)]
-		wanted := []field{f}
+		wanted := f
 		if s.undoes() && !ours {
 			continue // somebody else did it
 		}
 		if s.undoes() && same(noted.Before, f.value) {
-			wanted[0].value = noted.Before
+			wanted.value = noted.Before
 		}
-		if len(due(u, wanted)) == 0 {
-			l.ours = l.ours || ours && same(noted.Set, f.value)
-			continue
-		}
-		l.done = false
-		if l.change != nil {
-			continue
-		}
-		l.change = func() error { return x.update(i, u, m, wanted) }
+		x.want(&l, i, u, m, []field{wanted}, ours && same(noted.Set, f.value))
 	}
 	return l, nil
+}
+
+// want adds to a look at a step that an object is to have fields; ours reports whether a
+// mark of ours is on them if it has them. A look makes the first of its changes.
+func (x *pass) want(l *look, i int, u *unstructured.Unstructured, m mark, fields []field, ours bool) {
+	wrong := due(u, fields)
+	if len(wrong) == 0 {
+		l.ours = l.ours || ours
+		return
+	}
+	l.done = false
+	if l.change == nil {
+		l.change = func() error { return x.update(i, u, m, wrong) }
+	}
 }
 
 // labelsAtOnce is how many nodes one look labels.
@@ -208,28 +211,22 @@ func (x *pass) lookAtLabels(i int, s *Step) (look, error) {
 	for _, k := range s.Args.Remove {
 		fields = append(fields, field{labelPath(k), nil})
 	}
-	nodes, err := x.v.allNodes()
-	if err != nil {
-		return l, err
-	}
 	member, err := x.v.membership()
 	if err != nil {
 		return l, err
 	}
-	byName := make(map[string]*corev1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Name] = n
-	}
 	var moved []*corev1.Node
 	var late []string
 	for _, name := range s.Args.Nodes {
-		n := byName[name]
+		n, err := x.v.node(name)
 		switch {
+		case err != nil:
+			return l, err
 		case n == nil:
 			x.leaveOut(s, name, fmt.Sprintf("node %s does not exist", name))
 		case s.elsewhere(n.Labels, member) != "":
 			x.leaveOut(s, name, fmt.Sprintf("node %s is in pool %s by now", name, s.elsewhere(n.Labels, member)))
-		case hasLabels(n, s):
+		case maps.Equal(s.Args.relabel(n.Labels), n.Labels):
 			moved = append(moved, n)
 			l.ours = l.ours || n.Annotations[annotationPlan] == x.plan.ID
 		default:
@@ -278,12 +275,7 @@ func (x *pass) leaveOut(s *Step, node, text string) {
 // node there since the plan was made: with the labels of the step the node would be in two
 // custom pools, or in that one. It is empty if absent.
 func (s *Step) elsewhere(labels map[string]string, member *mcp.Membership) string {
-	moved := maps.Clone(labels)
-	maps.Copy(moved, s.Args.Add)
-	for _, k := range s.Args.Remove {
-		delete(moved, k)
-	}
-	now, then := member.Of(labels), member.Of(moved)
+	now, then := member.Of(labels), member.Of(s.Args.relabel(labels))
 	custom := now.Primary != mcp.PoolWorker && now.Primary != mcp.PoolMaster
 	stays := then.Err != nil || then.Primary == now.Primary
 	if now.Err != nil || now.Primary == s.Args.Pool || !custom || !stays { // the step may end such an error
@@ -292,18 +284,15 @@ func (s *Step) elsewhere(labels map[string]string, member *mcp.Membership) strin
 	return now.Primary
 }
 
-func hasLabels(n *corev1.Node, s *Step) bool {
-	for k, v := range s.Args.Add {
-		if has, ok := n.Labels[k]; !ok || has != v {
-			return false
-		}
+// relabel returns labels as the step leaves them.
+func (a *Args) relabel(labels map[string]string) map[string]string {
+	out := make(map[string]string, len(labels)+len(a.Add))
+	maps.Copy(out, labels)
+	maps.Copy(out, a.Add)
+	for _, k := range a.Remove {
+		delete(out, k)
 	}
-	for _, k := range s.Args.Remove {
-		if _, ok := n.Labels[k]; ok {
-			return false
-		}
-	}
-	return true
+	return out
 }
 
 // arrived explains why nodes are not in a pool yet, or the pool not updated.
@@ -379,21 +368,17 @@ func objectOf(s *Step) *unstructured.Unstructured {
 
 // lookAtObject makes the fields true that a plan's object names.
 func (x *pass) lookAtObject(i int, s *Step) (look, error) {
-	l := look{writes: true}
+	l := look{writes: true, done: true}
 	want := objectOf(s)
 	u, m, err := x.markedAt(want.GroupVersionKind(), clusterapi.KeyOf(want))
 	if err != nil {
 		return l, err
 	}
 	if u == nil {
+		l.done = false
 		l.change = func() error { return x.create(i, want.DeepCopy()) }
 		return l, nil
 	}
-	fields := due(u, leaves(s.Args.Object))
-	if len(fields) == 0 {
-		l.done, l.ours = true, m.Created || len(m.Fields) > 0
-		return l, nil
-	}
-	l.change = func() error { return x.update(i, u, m, fields) }
+	x.want(&l, i, u, m, leaves(s.Args.Object), m.Created || len(m.Fields) > 0)
 	return l, nil
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -24,10 +26,10 @@ import (
 type Cluster struct {
 	Pools []mcfgv1.MachineConfigPool
 	Nodes []corev1.Node
-	// Version is nil where the cluster has none; plans that update it need it.
+	// Version is nil if the cluster has none; plans that update it need it.
 	Version *configv1.ClusterVersion
 	// Drains are the pods, budgets and DaemonSets from which builders predict drains:
-	// they refuse plans with drains that never end, and warn of others. Its Nodes and
+	// they refuse plans with drains that never end, and warn of those that pods block. Its Nodes and
 	// Topology are those of the cluster. The zero value predicts nothing.
 	Drains mcp.DrainObjects
 	// HealthChecks are the names of the MachineHealthChecks that would replace nodes
@@ -190,8 +192,22 @@ func (b *builder) idle() string {
 	return desiredVersion(b.c.Version)
 }
 
-// others names the pools that are not in the plan: those that were paused before
-// stay so, the others are updated with the cluster.
+// leadsTo requires that the cluster is not being updated, and is not at a version yet.
+func (b *builder) leadsTo(to string) {
+	version(&b.faults, to)
+	if now := b.idle(); now == to && now != "" {
+		b.add("the cluster is at %s already", now)
+	}
+}
+
+// verify adds a step that asks checks, which must hold within minutes.
+func (b *builder) verify(id string, checks ...Check) {
+	soon := metav1.Duration{Duration: 5 * time.Minute}
+	b.step(Step{ID: id, Kind: CheckAll, Timeout: soon, Args: Args{Checks: checks}})
+}
+
+// others warns of the pools that are not in the plan: those that were paused before
+// stay so, the rest is updated with the cluster.
 func (b *builder) others(version string, planned ...string) {
 	for _, name := range b.compute() {
 		switch {

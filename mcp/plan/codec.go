@@ -98,7 +98,7 @@ func Decode(data []byte) (Plan, error) {
 	return p, nil
 }
 
-// unfit makes the error of a decoder one that says where it is: by line and column,
+// unfit makes the error of a decoder one that names the place: by line and column,
 // or by the names of fields, for all that does not fit.
 func unfit(data []byte, err error) error {
 	if is, offset := kjson.SyntaxErrorOffset(err); is {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
-// What is wrong with a plan is said, all of it, with where it stands.
+// Errors name all faults of a plan, each with its place.
 func TestDecodeErrors(t *testing.T) {
 	step := func(text string) string {
 		return `{"version": 1, "id": "p", "kind": "Custom", "steps": [` + text + `]}`

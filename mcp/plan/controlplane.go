@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
@@ -18,7 +15,7 @@ type ControlPlaneOnlyOptions struct {
 	ID string
 	// Versions are the releases to go to, one of each minor version up to the next one
 	// with extended update support: of 4.21 and 4.22 from 4.20, of 5.0, 5.1 and 5.2 from
-	// 4.22. Required. Images are their pull specs, as many, where the action needs them;
+	// 4.22. Required. Images are their pull specs, as many, if the action needs them;
 	// nil: it does not.
 	Versions []string
 	Images   []string
@@ -233,6 +230,5 @@ func (b *builder) buildControlPlaneOnly(o ControlPlaneOnlyOptions, pools []strin
 			b.step(Step{ID: "wait-" + pool, Kind: WaitPools, Args: Args{Pools: []string{pool}}})
 		}
 	}
-	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute},
-		Args: Args{Checks: []Check{{Kind: clusterAt, Version: target}, {Kind: poolsUpdated, Pools: everything}}}})
+	b.verify("verify", Check{Kind: clusterAt, Version: target}, Check{Kind: poolsUpdated, Pools: everything})
 }

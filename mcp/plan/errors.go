@@ -39,7 +39,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 // long.
 type StalledError struct {
 	Pools []string
-	// Node is one that is not done, in Phase; empty where none is known.
+	// Node is one that is not done, in Phase; empty if none is known.
 	Node  string
 	Phase mcp.Phase
 	Since time.Time // of the last change of a phase

@@ -44,12 +44,7 @@ func (x *pass) lookAtHealthChecks(i int, s *Step) (look, error) {
 		if !*s.Args.Paused {
 			wanted = []field{{pathHealthCheckPaused, noted.Before}, {pathHealthCheckFor, nil}}
 		}
-		if len(due(u, wanted)) == 0 {
-			l.ours = true
-			continue
-		}
-		l.done = false
-		l.change = func() error { return x.update(i, u, m, wanted) }
+		x.want(&l, i, u, m, wanted, true)
 	}
 	return l, nil
 }

@@ -134,7 +134,9 @@ func (x *pass) apply() {
 	switch {
 	case p.State == StateRestoring, p.State == StateEnding, p.State == StateFreezing && !x.run.o.Mode.stops():
 	case x.run.o.Mode.stops():
-		x.beginStop()
+		p.State = x.run.o.Mode.state()
+		p.Report = nil
+		p.AllowReboots = x.run.o.Mode == RestoreWithReboots
 	case p.State.stopped():
 		p.State, p.Report = StateRunning, nil
 	}
@@ -153,7 +155,7 @@ func (x *pass) closed() bool {
 	case !x.run.o.Mode.stops():
 		return !x.resumes()
 	}
-	return p.State == x.run.o.Mode.ended() && p.Holder == "" // an earlier stop may not have come to its end
+	return p.State == x.run.o.Mode.state().end() && p.Holder == "" // an earlier stop may not have come to its end
 }
 
 // resumes reports whether the mode Resume is still to be used.
@@ -253,7 +255,7 @@ func (x *pass) finish(err error) error {
 	return nil
 }
 
-// finishRun ends Run; other drivers continue.
+// finishRun ends Run, but no driver of the caller.
 func (x *pass) finishRun(err error) {
 	if end := x.run.end.Load(); end != nil {
 		(*end)(err)

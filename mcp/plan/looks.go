@@ -76,7 +76,7 @@ func (x *pass) lookAtChecks(s *Step, sp StepProgress) (look, error) {
 // recordFirst is the change of a step that starts when it is recorded that it does.
 func recordFirst() error { return nil }
 
-// lookAtAction calls the step's action. Where the step is an update of the cluster,
+// lookAtAction calls the step's action. If the step is an update of the cluster,
 // that is seen in the cluster, and the action only starts it.
 func (x *pass) lookAtAction(s *Step, sp StepProgress, l look) (look, error) {
 	if sp.State != stepRunning {
@@ -130,11 +130,9 @@ func (x *pass) absent(what string, there bool) bool {
 		delete(x.missing, what)
 		return false
 	}
-	since, known := x.missing[what]
-	if !known || x.now.Before(since) {
-		x.missing[what] = x.now
-		return false
-	}
+	first := x.missing[what]
+	since := x.since(&first)
+	x.missing[what] = first
 	return x.now.Sub(since) >= time.Minute
 }
 

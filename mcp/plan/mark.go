@@ -44,12 +44,12 @@ type markField struct {
 	Step   int `json:"step"` // the first one that wrote it
 }
 
-// markOf returns the ID of the plan that marked an object, "" where none did,
+// markOf returns the ID of the plan that marked an object, "" if none did,
 // and its mark.
 func markOf(u *unstructured.Unstructured) (string, mark, error) {
 	id := u.GetAnnotations()[annotationPlan]
 	if id == "" {
-		return "", mark{Version: markFormat}, nil
+		return "", mark{}, nil
 	}
 	var m mark
 	if err := utiljson.Unmarshal([]byte(u.GetAnnotations()[annotationBefore]), &m); err != nil {
@@ -65,40 +65,47 @@ func markOf(u *unstructured.Unstructured) (string, mark, error) {
 	return id, m, nil
 }
 
-// remembered is the mark of an object from which somebody has removed it, as far as the
-// record has it: for the fields of steps that are done. What a step that is not done has
-// recorded, it may not have written. Labels of nodes are not in the record.
-func (x *pass) remembered(u *unstructured.Unstructured) mark {
-	m := mark{Version: markFormat}
+// remembered returns, by the names of objects, the marks that somebody may have removed, as
+// far as the record has them: of the fields of steps that are done. What a step that is not
+// done has recorded, it may not have written. Labels of nodes are not in the record.
+func (x *pass) remembered() map[string]mark {
+	marks := map[string]mark{}
 	if x.rec == nil {
-		return m
+		return marks
 	}
-	name := objectName(u)
 	for i := range x.plan.Steps {
 		s := &x.plan.Steps[i]
 		sp := x.rec.Progress.Steps[s.ID]
 		if sp.State != stepDone {
 			continue
 		}
-		for p, before := range sp.Before[name] {
-			set, known := s.sets(p, x.plan.ID)
-			if !known {
-				continue
+		for name, before := range sp.Before {
+			for p, value := range before {
+				set, known := s.sets(p, x.plan.ID)
+				if known {
+					marks[name] = marks[name].with(p, markField{Before: integers(value), Set: set, Step: i})
+				}
 			}
-			f, ok := m.Fields[p]
-			if !ok {
-				f = markField{Before: integers(before), Step: i}
-			}
-			f.Set = set
-			if same(f.Before, set) {
-				f.Set = f.Before
-			}
-			if m.Fields == nil {
-				m.Fields = map[string]markField{}
-			}
-			m.Fields[p] = f
 		}
 	}
+	return marks
+}
+
+// with returns a mark with a field that was changed, perhaps once more: what the field was
+// before the plan stays, also to the letter if it has that again.
+func (m mark) with(pointer string, f markField) mark {
+	if noted, again := m.Fields[pointer]; again {
+		noted.Set = f.Set
+		f = noted
+	}
+	if same(f.Before, f.Set) {
+		f.Set = f.Before
+	}
+	m.Fields = maps.Clone(m.Fields)
+	if m.Fields == nil {
+		m.Fields = map[string]markField{}
+	}
+	m.Fields[pointer] = f
 	return m
 }
 
@@ -147,6 +154,7 @@ func integers(v any) any {
 
 // put writes the mark on an object.
 func (m mark) put(u *unstructured.Unstructured, id string) error {
+	m.Version = markFormat
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -272,22 +280,10 @@ func due(u *unstructured.Unstructured, fields []field) []field {
 // write lays fields onto a copy of an object, with the mark of a plan.
 func (m mark) write(u *unstructured.Unstructured, id string, step int, fields []field) (*unstructured.Unstructured, error) {
 	u = u.DeepCopy()
-	m.Fields = maps.Clone(m.Fields)
-	if m.Fields == nil {
-		m.Fields = map[string]markField{}
-	}
 	for _, f := range fields {
 		p := pointer(f.path)
-		noted, ok := m.Fields[p]
-		if !ok {
-			noted = markField{Before: deepCopy(valueAt(u, f.path)), Step: step}
-		}
-		noted.Set = f.value
-		if ok && same(noted.Before, f.value) {
-			noted.Set = noted.Before // as it was to the letter
-		}
-		m.Fields[p] = noted
-		if err := setAt(u, f.path, noted.Set); err != nil {
+		m = m.with(p, markField{Before: deepCopy(valueAt(u, f.path)), Set: f.value, Step: step})
+		if err := setAt(u, f.path, m.Fields[p].Set); err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", objectName(u), p, err)
 		}
 	}

@@ -152,12 +152,7 @@ func (x *canary) movedNodes(groups []Group) []corev1.Node {
 			if !there {
 				continue
 			}
-			labels := maps.Clone(after[i].Labels)
-			maps.Copy(labels, move.Add)
-			for _, label := range move.Remove {
-				delete(labels, label)
-			}
-			after[i].Labels = labels
+			after[i].Labels = move.relabel(after[i].Labels)
 		}
 	}
 	return after

@@ -10,7 +10,9 @@ import (
 const Format = 1
 
 // Plan is a rollout as data: steps that are run strictly one after another. It
-// may be edited by hand until it is started.
+// may be edited by hand until it is started. Steps that repeat for nodes may be written
+// once in JSON, as [Encode] writes them for more than 50: {"each": ["worker-{0-99}"],
+// "steps": [...]} has them done to one node after the other, whose name stands for {node}.
 type Plan struct {
 	// Version is the format's: [Format].
 	Version int `json:"version"`
@@ -118,8 +120,27 @@ const (
 	ApplyObject StepKind = "ApplyObject"
 )
 
-// Args are the arguments of a step. Which ones a kind takes is in the package's
-// documentation; others are refused.
+// Args are the arguments of a step. A kind takes these, the optional ones in brackets;
+// others are refused:
+//
+//	CheckAll               checks, [action, parameters]
+//	SetPaused              pools, paused, [until, unfinished]
+//	SetHealthChecksPaused  paused
+//	SetMaxUnavailable      pools, maxUnavailable
+//	CreatePool             pool, roles, [maxUnavailable]
+//	DeletePool             pool
+//	LabelNodes             pool, nodes, add or remove
+//	SetChannel             channel
+//	UpdateCluster          version, [image, action, parameters]
+//	UpdateOperators        version, [action, parameters]
+//	WaitPools              pools, [until]
+//	WaitCluster            version
+//	Gate                   action, [parameters, pools, nodes]
+//	Cordon, Drain          node
+//	Uncordon               node
+//	Hook                   action, [node, parameters]
+//	Manual                 text, [node]
+//	ApplyObject            object
 type Args struct {
 	Pool  string   `json:"pool,omitempty"`
 	Pools []string `json:"pools,omitempty"`
@@ -138,19 +159,22 @@ type Args struct {
 	Remove []string          `json:"remove,omitempty"`
 	// Channel is for SetChannel.
 	Channel string `json:"channel,omitempty"`
-	// Version is a release's, as in 4.20.3, and Image its pull spec where the
+	// Version is a release's, as in 4.20.3, and Image its pull spec if the
 	// action needs one.
 	Version string `json:"version,omitempty"`
 	Image   string `json:"image,omitempty"`
 	// Action names a function of [Options.Actions]. For UpdateCluster and
-	// UpdateOperators it may be left out: their kinds are the names then. The
-	// update of a cluster and three more are built in:
+	// UpdateOperators it may be left out: their kinds are the names then. Four are
+	// built in:
 	//
-	//	window    opens at the parameter "from" and fails after "until", both as
-	//	          RFC 3339 and each optional
-	//	approval  waits until somebody confirms the step: see [Confirm]
-	//	health    holds while a pool that the step names, or if it names none any
-	//	          pool, is Degraded, or a node of these pools or of Nodes is not Ready
+	//	window         opens at the parameter "from" and fails after "until", both as
+	//	               RFC 3339 and each optional
+	//	approval       waits until somebody confirms the step: see [Confirm]
+	//	health         holds while a pool that the step names, or if it names none any
+	//	               pool, is Degraded, or a node of these pools or of Nodes is not Ready
+	//	UpdateCluster  requests the update in the ClusterVersion, and waits while the
+	//	               cluster does not offer it yet or is not ready for one:
+	//	               [Options.Update] has what else it may request
 	Action string `json:"action,omitempty"`
 	// Parameters are for the action.
 	Parameters map[string]string `json:"parameters,omitempty"`

@@ -69,7 +69,7 @@ func TestTenThousandNodes(t *testing.T) {
 	}
 }
 
-// eachNode is a plan that takes nodes out of service one after the other, as those of hosts
+// eachNode is a plan that takes nodes out of service one by one, as those of hosts
 // do.
 func eachNode(nodes []string, drains bool) plan.Plan {
 	p := custom("p", manual("prepare"))
@@ -122,7 +122,7 @@ func TestRepeatedSteps(t *testing.T) {
 	})
 }
 
-// The record holds a plan that acts on 10,000 nodes, one after the other: its text and, as
+// The record holds a plan that acts on 10,000 nodes, one by one: its text and, as
 // a smaller plan shows, its progress.
 func TestRecordOfHosts(t *testing.T) {
 	var many []string

@@ -169,7 +169,7 @@ func (x *reconciler) Reconcile(ctx context.Context, r reconcile.Request) (reconc
 	return res, nil
 }
 
-// atLeast is t, or where the clock was set back since the last renewal a time at
+// atLeast is t, or if the clock was set back since the last renewal a time at
 // which the next one is due.
 func (x *reconciler) atLeast(t time.Time) time.Time {
 	if t.Before(x.renewed) {

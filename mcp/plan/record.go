@@ -76,7 +76,7 @@ type StepProgress struct {
 	Attempts int       `json:"attempts,omitempty"`
 	// Moved is when a phase last changed in a pool that the step waits for.
 	Moved time.Time `json:"moved,omitzero"`
-	// Before is what fields had, by object and JSON pointer: null where a field was
+	// Before is what fields had, by object and JSON pointer: null if a field was
 	// absent. For nodes' labels it is on the nodes alone.
 	Before map[string]map[string]any `json:"before,omitempty"`
 	Error  string                    `json:"error,omitempty"`
@@ -129,7 +129,7 @@ type unreadable struct{ error }
 
 func (e unreadable) Unwrap() error { return e.error }
 
-// readRecord reads a record. Errors of the API come as they are, others as
+// readRecord reads a record. Errors of the API come as they are, the rest as
 // unreadable.
 func readRecord(ctx context.Context, api clusterapi.Reader, namespace, id string) (*record, error) {
 	o, err := clusterapi.GetShared(ctx, api, configMapKind, types.NamespacedName{Namespace: namespace, Name: recordName(id)})
@@ -228,7 +228,7 @@ func (r *record) plan() (Plan, error) {
 
 // Load reads a plan and its progress from the record in a cluster; namespace ""
 // means openshift-config. Without a record the error is one that
-// apierrors.IsNotFound recognises; where the plan's text was edited since it was
+// apierrors.IsNotFound recognises; if the plan's text was edited since it was
 // started, it is [ErrPlanChanged].
 func Load(ctx context.Context, api clusterapi.Reader, namespace, id string) (Plan, Progress, error) {
 	r, err := readRecord(ctx, api, namespaceOr(namespace), id)
@@ -283,7 +283,7 @@ func decodeConfirmed(text string) (map[string]bool, error) {
 
 // Confirm reports that a person has done a step of kind [Manual], or approves what
 // a [Gate] of action "approval" asks. It may be said before the step is reached.
-// namespace "" means openshift-config. It fails where the plan has no record or no
+// namespace "" means openshift-config. It fails if the plan has no record or no
 // such step, and with the errors of the API.
 func Confirm(ctx context.Context, api clusterapi.ReadWriter, namespace, id, step string) error {
 	key := types.NamespacedName{Namespace: namespaceOr(namespace), Name: recordName(id)}

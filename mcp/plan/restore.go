@@ -4,153 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
-
-// restore puts back what was before the plan.
-func (x *pass) restore() (res reconcile.Result, err error) {
-	all, err := x.scan()
-	if err != nil {
-		return res, err
-	}
-	r := &Report{} // the last one may be read by others
-	if last := x.rec.Progress.Report; last != nil {
-		*r = Report{Restored: slices.Clone(last.Restored), Conflicts: slices.Clone(last.Conflicts), More: last.More}
-	}
-	x.rec.Progress.Report = r
-	var undos []func() error
-	waits := false
-	for _, t := range all {
-		undo, later, err := x.undo(t, r)
-		if err != nil {
-			return res, err
-		}
-		waits = waits || later
-		if undo != nil {
-			undos = append(undos, undo)
-		}
-		if len(undos) == labelsAtOnce {
-			break
-		}
-	}
-	if len(undos) == 0 && !waits {
-		done, at := x.quiet()
-		if !done {
-			return reconcile.Result{At: at}, nil
-		}
-		if err := x.reportLostLabels(r); err != nil {
-			return res, err
-		}
-		x.report(EventRestored, r.Restored)
-		x.report(EventLeft, r.Left)
-		x.report(EventLeft, r.Conflicts)
-		return res, x.endPlan(StateRestored, nil)
-	}
-	x.silent = time.Time{}
-	if len(undos) == 0 {
-		return reconcile.Result{At: x.now.Add(actionEvery)}, nil
-	}
-	if err := x.store(); err != nil || x.over { // what is reported, before the marks go
-		return res, err
-	}
-	for _, undo := range undos {
-		if err := undo(); err != nil {
-			return res, err
-		}
-	}
-	return reconcile.Result{At: x.now.Add(pace)}, nil
-}
-
-// undo decides what becomes of one object. It returns what puts it back; nil: it stays as
-// it is, for now if later is set.
-func (x *pass) undo(t touched, r *Report) (undo func() error, later bool, err error) {
-	name := objectName(t.u)
-	if t.Created {
-		if t.u.GetDeletionTimestamp() != nil {
-			return nil, false, nil
-		}
-		why, later, err := x.keeps(t.u)
-		switch {
-		case err != nil || later:
-			return nil, later, err
-		case why != "":
-			r.add(&r.Left, Item{Object: name, Text: "was created: " + why})
-			return nil, false, nil
-		}
-		r.add(&r.Restored, Item{Object: name, Text: "is gone again"})
-		return func() error { return x.remove(t.u) }, false, nil
-	}
-	ours, others := t.fields()
-	for _, p := range others {
-		f := t.Fields[p]
-		now := show(valueAt(t.u, parsePointer(p)))
-		text := fmt.Sprintf("was %s, the plan made it %s, and somebody made it %s", show(f.Before), show(f.Set), now)
-		r.add(&r.Conflicts, Item{name, p, text})
-	}
-	if t.lost && len(ours) == 0 {
-		return nil, false, nil
-	}
-	next := t.u.DeepCopy()
-	for p, f := range t.Fields {
-		path := parsePointer(p)
-		if slices.Contains(others, p) || f.Before == nil && valueAt(t.u, path) == nil {
-			continue
-		}
-		if err := setAt(next, path, f.Before); err != nil { // to the letter
-			return nil, false, err
-		}
-	}
-	left, err := x.avoidReboots(t, next, ours, r)
-	if err != nil || len(left.Fields) == len(t.Fields) {
-		return nil, false, err
-	}
-	for _, p := range ours {
-		f := t.Fields[p]
-		if _, stays := left.Fields[p]; !stays {
-			r.add(&r.Restored, Item{name, p, fmt.Sprintf("is %s again, not %s", show(f.Before), show(f.Set))})
-		}
-	}
-	unmark(next)
-	if len(left.Fields) > 0 {
-		err = left.put(next, x.plan.ID)
-	}
-	return func() error { return x.write(next) }, false, err
-}
-
-// avoidReboots takes out of next, unless reboots are allowed, what would make nodes reboot.
-// It returns the mark of the removed fields.
-func (x *pass) avoidReboots(t touched, next *unstructured.Unstructured, ours []string, r *Report) (mark, error) {
-	left := mark{Version: markFormat, Fields: map[string]markField{}}
-	if len(ours) == 0 || x.rec.Progress.AllowReboots {
-		return left, nil
-	}
-	prefix, why, err := x.reboots(t.u, next)
-	if err != nil || why == "" {
-		return left, err
-	}
-	for _, p := range ours {
-		if !strings.HasPrefix(p, prefix) {
-			continue
-		}
-		f := t.Fields[p]
-		left.Fields[p] = f
-		r.add(&r.Left, Item{objectName(t.u), p, fmt.Sprintf("is %s, was %s: %s", show(f.Set), show(f.Before), why)})
-		path := parsePointer(p)
-		if err := setAt(next, path, valueAt(t.u, path)); err != nil {
-			return left, err
-		}
-	}
-	return left, nil
-}
 
 // keeps returns why an object that the plan created stays, and whether that has to be asked
 // again later.
@@ -211,9 +72,12 @@ func (x *pass) lingers(pool string, users []*corev1.Node) bool {
 }
 
 // reboots returns why going from one state of an object to another makes nodes
-// drain and reboot, "" if it does not, and which fields do, by how their pointers
-// start.
+// drain and reboot, "" if it does not or reboots are allowed, and which fields do, by how
+// their pointers start.
 func (x *pass) reboots(now, next *unstructured.Unstructured) (fields, why string, err error) {
+	if x.rec.Progress.AllowReboots {
+		return "", "", nil
+	}
 	switch now.GroupVersionKind() {
 	case poolKind:
 		if same(valueAt(now, pathPaused), valueAt(next, pathPaused)) || same(valueAt(next, pathPaused), true) {

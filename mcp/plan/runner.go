@@ -66,9 +66,9 @@ type Options struct {
 type Claim string
 
 const (
-	// Wait waits for the other runner's end.
+	// Wait waits until that runner ends.
 	Wait Claim = "Wait"
-	// TakeOver takes the plan from the other runner at once.
+	// TakeOver takes the plan from that runner at once.
 	TakeOver Claim = "TakeOver"
 )
 

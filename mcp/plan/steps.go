@@ -14,7 +14,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// failure is an error that fails a step; others are tried again. Unless it is
+// failure is an error that fails a step; the step is tried again after any different one. Unless it is
 // sure, it has to be found twice, since what was read may have been old.
 type failure struct {
 	err  error
@@ -38,15 +38,8 @@ func (x *pass) proceed() (reconcile.Result, error) {
 	if x.over {
 		return reconcile.Result{}, nil
 	}
-	switch x.rec.Progress.State {
-	case StateFreezing:
-		return reconcile.Result{}, x.freeze()
-	case StateRestoring:
-		return x.restore()
-	case StateHeld:
-		return reconcile.Result{}, x.held(StateHeld)
-	case StateEnding:
-		return x.ending()
+	if x.rec.Progress.State.end() != "" {
+		return x.bringToEnd()
 	}
 	for i := range x.plan.Steps {
 		s := &x.plan.Steps[i]
@@ -63,17 +56,7 @@ func (x *pass) proceed() (reconcile.Result, error) {
 	if err := x.store(); err != nil || x.over {
 		return reconcile.Result{}, err
 	}
-	return x.ending()
-}
-
-// ending removes the marks of a plan whose steps are done. From then on it can be
-// stopped no more.
-func (x *pass) ending() (reconcile.Result, error) {
-	at, err := x.unmarkAll()
-	if err != nil || !at.IsZero() {
-		return reconcile.Result{At: at}, err
-	}
-	return reconcile.Result{}, x.endPlan(StateFinished, nil)
+	return x.bringToEnd()
 }
 
 // endPlan records the end of a plan.
@@ -159,7 +142,7 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 		return false, res, err
 	}
 	if err != nil {
-		if f := new(failure); errors.As(err, &f) && f.sure || x.confirmsDoubt() {
+		if f := new(failure); errors.As(err, &f) && f.sure || x.now.Sub(x.since(&x.doubt)) >= again {
 			return x.stepFailed(s, err)
 		}
 		return false, reconcile.Result{At: x.doubt.Add(again)}, nil
@@ -182,13 +165,13 @@ func (x *pass) step(i int, s *Step) (done bool, res reconcile.Result, err error)
 	return false, res, nil
 }
 
-// confirmsDoubt reports whether a step was found to fail some seconds ago
-// already.
-func (x *pass) confirmsDoubt() bool {
-	if x.doubt.IsZero() || x.now.Before(x.doubt) {
-		x.doubt = x.now
+// since returns when what is found now was found first; first keeps it. If the
+// clock was set back, it is now.
+func (x *pass) since(first *time.Time) time.Time {
+	if first.IsZero() || x.now.Before(*first) {
+		*first = x.now
 	}
-	return x.now.Sub(x.doubt) >= again
+	return *first
 }
 
 // end is when the step's time is over; zero: never.

@@ -6,12 +6,13 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 )
 
 // Mode is what becomes of a plan.
@@ -44,15 +45,31 @@ func (m Mode) stops() bool { return m != "" && m != Resume }
 // restores reports whether a runner puts back what the plan changed.
 func (m Mode) restores() bool { return m == Restore || m == RestoreWithReboots }
 
-// ended is the state that a stop leads to.
-func (m Mode) ended() State {
+// state returns the state in which a stop begins.
+func (m Mode) state() State {
 	switch m {
 	case Freeze:
-		return StateFrozen
+		return StateFreezing
 	case Restore, RestoreWithReboots:
-		return StateRestored
+		return StateRestoring
 	}
 	return StateHeld
+}
+
+// end returns the state that follows when a state which brings the plan to its end has done
+// its work; empty for the rest.
+func (s State) end() State {
+	switch s {
+	case StateHeld:
+		return StateHeld
+	case StateFreezing:
+		return StateFrozen
+	case StateRestoring:
+		return StateRestored
+	case StateEnding:
+		return StateFinished
+	}
+	return ""
 }
 
 // Report describes what a stop found. Of each list the first 100 are kept.
@@ -90,19 +107,220 @@ func (r *Report) add(list *[]Item, item Item) {
 	*list = append(*list, item)
 }
 
-// beginStop makes the record say how the plan ends.
-func (x *pass) beginStop() {
-	p := &x.rec.Progress
-	p.Report = nil
-	switch x.run.o.Mode {
-	case Hold:
-		p.State = StateHeld
-	case Freeze:
-		p.State = StateFreezing
-	default:
-		p.State = StateRestoring
-		p.AllowReboots = x.run.o.Mode == RestoreWithReboots
+// clone returns what a stop has put back and found until now; what it leaves is found by each
+// look.
+func (r *Report) clone() *Report {
+	if r == nil {
+		return &Report{}
 	}
+	return &Report{Restored: slices.Clone(r.Restored), Conflicts: slices.Clone(r.Conflicts), More: r.More}
+}
+
+// bringToEnd decides what becomes of each object that the plan changed, and makes the changes
+// that follow. If there are none left it ends the plan.
+func (x *pass) bringToEnd() (res reconcile.Result, err error) {
+	all, err := x.scan()
+	if err != nil {
+		return res, err
+	}
+	p := &x.rec.Progress
+	r := p.Report.clone() // others may read the last one
+	var changes []func() error
+	waits := false
+	for _, t := range all {
+		change, later, err := x.fate(t, r)
+		if err != nil {
+			return res, err
+		}
+		waits = waits || later
+		if change != nil {
+			changes = append(changes, change)
+		}
+		if len(changes) == labelsAtOnce {
+			break
+		}
+	}
+	if len(changes) > 0 || waits {
+		x.silent = time.Time{}
+	}
+	if len(changes) > 0 {
+		return reconcile.Result{At: x.now.Add(pace)}, x.make(changes, r)
+	}
+	if waits {
+		p.Report = r
+		return reconcile.Result{At: x.now.Add(actionEvery)}, nil
+	}
+	if at := x.since(&x.silent).Add(again); x.now.Before(at) && p.State != StateHeld {
+		return reconcile.Result{At: at}, nil
+	}
+	if p.State == StateEnding {
+		return res, x.endPlan(StateFinished, nil)
+	}
+	if err := x.reportLostLabels(r); err != nil {
+		return res, err
+	}
+	p.Report = r
+	x.report(EventRestored, r.Restored)
+	x.report(EventLeft, r.Left)
+	x.report(EventLeft, r.Conflicts)
+	return res, x.endPlan(p.State.end(), nil)
+}
+
+// make makes changes. What is reported of them is stored before the marks go.
+func (x *pass) make(changes []func() error, r *Report) error {
+	if x.rec.Progress.State != StateEnding {
+		x.rec.Progress.Report = r
+		if err := x.store(); err != nil || x.over {
+			return err
+		}
+	}
+	for _, change := range changes {
+		if err := change(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again is in how long a scan that found nothing is repeated, since what it read
+// may have been old.
+const again = 5 * time.Second
+
+// fate returns what changes an object that the plan has changed: nil if it stays as it is,
+// for now if later is set.
+func (x *pass) fate(t touched, r *Report) (change func() error, later bool, err error) {
+	switch state := x.rec.Progress.State; {
+	case state == StateEnding && t.lost:
+		return nil, false, nil
+	case state == StateEnding:
+		next := t.u.DeepCopy()
+		unmark(next)
+		return func() error { return x.write(next) }, false, nil
+	case t.Created:
+		return x.fateOfCreated(t, r)
+	case state == StateRestoring:
+		change, err = x.putBack(t, r)
+		return change, false, err
+	case state == StateFreezing:
+		change, err = x.pauseAgain(t)
+		if change != nil || err != nil {
+			return change, false, err
+		}
+	}
+	ours, _ := t.fields()
+	for _, p := range ours {
+		t.reportLeft(r, p, "")
+	}
+	return nil, false, nil
+}
+
+// fateOfCreated is the fate of an object that the plan has created.
+func (x *pass) fateOfCreated(t touched, r *Report) (change func() error, later bool, err error) {
+	text := "was created"
+	if x.rec.Progress.State == StateRestoring {
+		if t.u.GetDeletionTimestamp() != nil {
+			return nil, false, nil
+		}
+		why, later, err := x.keeps(t.u)
+		if err != nil || later {
+			return nil, later, err
+		}
+		if why == "" {
+			r.add(&r.Restored, Item{Object: objectName(t.u), Text: "is gone again"})
+			return func() error { return x.remove(t.u) }, false, nil
+		}
+		text += ": " + why
+	}
+	r.add(&r.Left, Item{Object: objectName(t.u), Text: text})
+	return nil, false, nil
+}
+
+// pauseAgain pauses a pool that the plan has unpaused and that is not updated, and makes the
+// steps that unpaused it pending.
+func (x *pass) pauseAgain(t touched) (change func() error, err error) {
+	f, ok := t.Fields[pointer(pathPaused)]
+	if t.u.GroupVersionKind() != poolKind || !ok || !same(f.Set, nil) || !same(valueAt(t.u, pathPaused), nil) {
+		return nil, nil
+	}
+	pool := t.u.GetName()
+	why, err := x.v.updated(pool)
+	if err != nil || why == "" {
+		return nil, err
+	}
+	for i := range x.plan.Steps {
+		s := &x.plan.Steps[i]
+		sp := x.rec.Progress.Steps[s.ID]
+		if s.Kind == SetPaused && !*s.Args.Paused && slices.Contains(s.Args.Pools, pool) && sp.State == stepDone {
+			sp.State = stepPending
+			x.rec.Progress.Steps[s.ID] = sp
+		}
+	}
+	next, err := t.mark.write(t.u, x.plan.ID, f.Step, []field{{pathPaused, true}})
+	return func() error { return x.write(next) }, err
+}
+
+// putBack gives fields what they had before the plan, if the plan's value still stands, and
+// removes the mark. Fields that would make nodes reboot keep both, unless reboots are allowed.
+func (x *pass) putBack(t touched, r *Report) (change func() error, err error) {
+	ours, others := t.fields()
+	for _, p := range others {
+		f := t.Fields[p]
+		now := show(valueAt(t.u, parsePointer(p)))
+		text := fmt.Sprintf("was %s, the plan made it %s, and somebody made it %s", show(f.Before), show(f.Set), now)
+		r.add(&r.Conflicts, Item{objectName(t.u), p, text})
+	}
+	if t.lost && len(ours) == 0 {
+		return nil, nil
+	}
+	next := t.u.DeepCopy()
+	for p, f := range t.Fields {
+		path := parsePointer(p)
+		if slices.Contains(others, p) || f.Before == nil && valueAt(t.u, path) == nil {
+			continue
+		}
+		if err := setAt(next, path, f.Before); err != nil { // to the letter
+			return nil, err
+		}
+	}
+	prefix, why, err := x.reboots(t.u, next)
+	if err != nil {
+		return nil, err
+	}
+	left := mark{Fields: map[string]markField{}}
+	for _, p := range ours {
+		f := t.Fields[p]
+		if why == "" || !strings.HasPrefix(p, prefix) {
+			r.add(&r.Restored, Item{objectName(t.u), p, fmt.Sprintf("is %s again, not %s", show(f.Before), show(f.Set))})
+			continue
+		}
+		t.reportLeft(r, p, ": "+why)
+		left.Fields[p] = f
+		path := parsePointer(p)
+		if err := setAt(next, path, valueAt(t.u, path)); err != nil {
+			return nil, err
+		}
+	}
+	if len(left.Fields) == len(t.Fields) {
+		return nil, nil
+	}
+	unmark(next)
+	if len(left.Fields) > 0 {
+		err = left.put(next, x.plan.ID)
+	}
+	return func() error { return x.write(next) }, err
+}
+
+// reportLeft reports a field that stays as the plan made it.
+func (t touched) reportLeft(r *Report, pointer, why string) {
+	f := t.Fields[pointer]
+	text := fmt.Sprintf("is %s, was %s%s", show(f.Set), show(f.Before), why)
+	r.add(&r.Left, Item{objectName(t.u), pointer, text})
+}
+
+// write updates an object, unless it does not exist any more.
+func (x *pass) write(u *unstructured.Unstructured) error {
+	_, err := x.api.Update(x.ctx, u, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
+	return unlessAbsent(err)
 }
 
 // touched is an object with our mark.
@@ -144,6 +362,7 @@ func (t touched) fields() (ours, others []string) {
 // scan finds all objects with our mark, those that were changed last first.
 func (x *pass) scan() ([]touched, error) {
 	var out []touched
+	lost := x.remembered()
 	err := eachChanged(x.ctx, x.api, x.plan.Steps, func(o *clusterapi.Object) error {
 		u := o.Unstructured()
 		switch u.GetAnnotations()[annotationPlan] {
@@ -152,7 +371,7 @@ func (x *pass) scan() ([]touched, error) {
 			out = append(out, touched{u: u, mark: m})
 			return err
 		case "":
-			if m := x.remembered(u); len(m.Fields) > 0 {
+			if m := lost[objectName(u)]; len(m.Fields) > 0 {
 				out = append(out, touched{u: u, mark: m, lost: true})
 			}
 		}
@@ -162,82 +381,7 @@ func (x *pass) scan() ([]touched, error) {
 	return out, err
 }
 
-// again is in how long a scan that found nothing is repeated, since what it read
-// may have been old.
-const again = 5 * time.Second
-
-// quiet reports whether two scans have found nothing, or when the second is due.
-func (x *pass) quiet() (bool, time.Time) {
-	if x.silent.IsZero() || x.now.Before(x.silent) {
-		x.silent = x.now
-	}
-	at := x.silent.Add(again)
-	return !x.now.Before(at), at
-}
-
-// unmarkAll removes our marks. at is when to continue; zero: none is left.
-func (x *pass) unmarkAll() (at time.Time, err error) {
-	all, err := x.scan()
-	if err != nil {
-		return at, err
-	}
-	all = slices.DeleteFunc(all, func(t touched) bool { return t.lost })
-	if len(all) == 0 {
-		done, at := x.quiet()
-		if done {
-			return time.Time{}, nil
-		}
-		return at, nil
-	}
-	x.silent = time.Time{}
-	for _, t := range all[:min(len(all), labelsAtOnce)] {
-		u := t.u.DeepCopy()
-		unmark(u)
-		if err := x.write(u); err != nil {
-			return at, err
-		}
-	}
-	return x.now.Add(pace), nil
-}
-
-// write updates an object, unless it does not exist any more.
-func (x *pass) write(u *unstructured.Unstructured) error {
-	_, err := x.api.Update(x.ctx, u, clusterapi.UpdateOptions{FieldManager: clusterapi.ManagerRollout})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// held is the end of Hold.
-func (x *pass) held(state State) error {
-	all, err := x.scan()
-	if err != nil {
-		return err
-	}
-	r := &Report{}
-	for _, t := range all {
-		name := objectName(t.u)
-		if t.Created {
-			r.add(&r.Left, Item{Object: name, Text: "was created"})
-			continue
-		}
-		ours, _ := t.fields()
-		for _, p := range ours {
-			if f := t.Fields[p]; !same(f.Set, f.Before) {
-				r.add(&r.Left, Item{name, p, fmt.Sprintf("is %s, was %s", show(f.Set), show(f.Before))})
-			}
-		}
-	}
-	if err := x.reportLostLabels(r); err != nil {
-		return err
-	}
-	x.rec.Progress.Report = r
-	x.report(EventLeft, r.Left)
-	return x.endPlan(state, nil)
-}
-
-// show is a field's value for people.
+// show returns the text of a field's value.
 func show(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -258,49 +402,4 @@ func (x *pass) report(t clusterapi.EventType, items []Item) {
 		}
 		x.emit(t, EventData{Warning: t == EventLeft}, text+" "+i.Text, nil)
 	}
-}
-
-// freeze pauses again what the plan unpaused too early.
-func (x *pass) freeze() error {
-	all, err := x.scan()
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		f, ok := t.Fields[pointer(pathPaused)]
-		if t.u.GroupVersionKind() != poolKind || !ok || !same(f.Set, nil) || !same(valueAt(t.u, pathPaused), nil) {
-			continue
-		}
-		why, err := x.v.updated(t.u.GetName())
-		if err != nil {
-			return err
-		}
-		if why == "" {
-			continue
-		}
-		if err := x.reopen(t.u.GetName()); err != nil || x.over {
-			return err
-		}
-		u, err := t.mark.write(t.u, x.plan.ID, f.Step, []field{{pathPaused, true}})
-		if err != nil {
-			return err
-		}
-		if err := x.write(u); err != nil {
-			return err
-		}
-	}
-	return x.held(StateFrozen)
-}
-
-// reopen makes the steps that unpaused a pool pending again.
-func (x *pass) reopen(pool string) error {
-	for i := range x.plan.Steps {
-		s := &x.plan.Steps[i]
-		sp := x.rec.Progress.Steps[s.ID]
-		if s.Kind == SetPaused && !*s.Args.Paused && slices.Contains(s.Args.Pools, pool) && sp.State == stepDone {
-			sp.State = stepPending
-			x.rec.Progress.Steps[s.ID] = sp
-		}
-	}
-	return x.store()
 }

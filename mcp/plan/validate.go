@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ var takes = map[StepKind]struct{ must, may []string }{
 	ApplyObject:           {must: []string{"object"}},
 }
 
-// asks are the fields that a kind of check must have; it may have no other.
+// asks are the fields that a kind of check must have; it has no more.
 var asks = map[string][]string{
 	poolsUpdated: {"pools"}, poolsHealthy: {"pools"}, poolsPaused: {"pools"}, poolsUnpaused: {"pools"}, poolsSameContent: {"pools"},
 	clusterAt: {"version"}, clusterIdle: nil, nodesReady: {"nodes"}, kubeletsAtLeast: {"nodes", "version"},
@@ -87,17 +88,7 @@ func (s *Step) validate(f *faults) {
 		f.add("kind %s is not known", bounded.Quote(string(s.Kind)))
 		return
 	}
-	given := s.Args.given()
-	for _, name := range t.must {
-		if !slices.Contains(given, name) {
-			f.add("args.%s is missing", name)
-		}
-	}
-	for _, name := range given {
-		if !slices.Contains(t.must, name) && !slices.Contains(t.may, name) {
-			f.add("args.%s has no meaning for %s", name, s.Kind)
-		}
-	}
+	judgeFields(f, "args.", string(s.Kind), given(s.Args), t.must, t.may)
 	s.Args.validate(f.in("args"))
 	for i, c := range s.Needs {
 		c.validate(f.in(fmt.Sprintf("needs[%d]", i)))
@@ -119,38 +110,36 @@ func (s *Step) validate(f *faults) {
 	}
 }
 
-// given are the names of the arguments that are there, sorted.
-func (a *Args) given() []string {
+// given returns the JSON names of the fields of a struct that have a value, in its order.
+func given(fields any) []string {
 	var out []string
-	for _, arg := range [...]struct {
-		name  string
-		given bool
-	}{
-		{"action", a.Action != ""},
-		{"add", len(a.Add) > 0},
-		{"channel", a.Channel != ""},
-		{"checks", len(a.Checks) > 0},
-		{"image", a.Image != ""},
-		{"maxUnavailable", a.MaxUnavailable != nil},
-		{"node", a.Node != ""},
-		{"nodes", len(a.Nodes) > 0},
-		{"object", len(a.Object) > 0},
-		{"parameters", len(a.Parameters) > 0},
-		{"paused", a.Paused != nil},
-		{"pool", a.Pool != ""},
-		{"pools", len(a.Pools) > 0},
-		{"remove", len(a.Remove) > 0},
-		{"roles", len(a.Roles) > 0},
-		{"text", a.Text != ""},
-		{"unfinished", a.Unfinished},
-		{"until", a.Until != nil},
-		{"version", a.Version != ""},
-	} {
-		if arg.given {
-			out = append(out, arg.name)
+	v := reflect.ValueOf(fields)
+	for i := range v.NumField() {
+		f := v.Field(i)
+		empty := f.IsZero()
+		if f.Kind() == reflect.Slice || f.Kind() == reflect.Map {
+			empty = f.Len() == 0
+		}
+		if !empty {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// judgeFields reports fields that must be given and are not, and given ones that may not be.
+func judgeFields(f *faults, where, kind string, given, must, may []string) {
+	for _, name := range must {
+		if !slices.Contains(given, name) {
+			f.add("%s%s is missing", where, name)
+		}
+	}
+	for _, name := range given {
+		if !slices.Contains(must, name) && !slices.Contains(may, name) {
+			f.add("%s%s has no meaning for %s", where, name, kind)
+		}
+	}
 }
 
 func (a *Args) validate(f *faults) {
@@ -215,9 +204,7 @@ func (s *Step) validateLabels(f *faults) {
 	}
 }
 
-func (c Check) isZero() bool {
-	return c.Kind == "" && len(c.Pools) == 0 && len(c.Nodes) == 0 && c.Version == ""
-}
+func (c Check) isZero() bool { return len(given(c)) == 0 }
 
 func (c Check) validate(f *faults) {
 	fields, known := asks[c.Kind]
@@ -225,14 +212,7 @@ func (c Check) validate(f *faults) {
 		f.add("kind %s is not known", bounded.Quote(string(c.Kind)))
 		return
 	}
-	given := map[string]bool{"pools": len(c.Pools) > 0, "nodes": len(c.Nodes) > 0, "version": c.Version != ""}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if want := slices.Contains(fields, name); want && !given[name] {
-			f.add("%s is missing", name)
-		} else if given[name] && !want {
-			f.add("%s has no meaning for %s", name, c.Kind)
-		}
-	}
+	judgeFields(f, "", c.Kind, slices.DeleteFunc(given(c), func(name string) bool { return name == "kind" }), fields, nil)
 	names(f, "pools", c.Pools...)
 	names(f, "nodes", c.Nodes...)
 	if c.Kind == kubeletsAtLeast {

@@ -33,6 +33,7 @@ type view struct {
 
 	pools  []*mcfgv1.MachineConfigPool
 	nodes  []*corev1.Node
+	byName map[string]*corev1.Node
 	member *mcp.Membership
 	cv     *configv1.ClusterVersion
 }
@@ -45,12 +46,16 @@ func (x *reconciler) newView(ctx context.Context) *view {
 // node returns nil if there is no such node.
 func (v *view) node(name string) (*corev1.Node, error) {
 	nodes, err := v.allNodes()
-	for _, n := range nodes {
-		if n.Name == name {
-			return n, nil
+	if err != nil {
+		return nil, err
+	}
+	if v.byName == nil {
+		v.byName = make(map[string]*corev1.Node, len(nodes))
+		for _, n := range nodes {
+			v.byName[n.Name] = n
 		}
 	}
-	return nil, err
+	return v.byName[name], nil
 }
 
 func (v *view) allPools() (_ []*mcfgv1.MachineConfigPool, err error) {
@@ -147,7 +152,7 @@ func renderedFor(pool, config string) bool {
 	return ok && hash != "" && !strings.Contains(hash, "-")
 }
 
-// clusterVersion returns nil where the cluster has none.
+// clusterVersion returns nil if the cluster has none.
 func (v *view) clusterVersion() (_ *configv1.ClusterVersion, err error) {
 	if v.cv == nil {
 		v.cv, err = clusterapi.Read[configv1.ClusterVersion](v.ctx, v.api, clusterVersionKey)
@@ -327,16 +332,11 @@ func (v *view) check(c Check) (why string, err error) {
 func sameConfig(a, b string) bool { return a == b || mcp.SameContent(a, b) }
 
 func (v *view) checkNodes(c Check) (why string, err error) {
-	nodes, err := v.allNodes()
-	if err != nil {
-		return "", err
-	}
-	byName := make(map[string]*corev1.Node, len(nodes))
-	for _, n := range nodes {
-		byName[n.Name] = n
-	}
 	for _, name := range c.Nodes {
-		n := byName[name]
+		n, err := v.node(name)
+		if err != nil {
+			return "", err
+		}
 		if n == nil {
 			return fmt.Sprintf("node %s does not exist", name), nil
 		}

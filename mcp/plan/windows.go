@@ -19,7 +19,7 @@ type WindowsOptions struct {
 	// but those of the control plane.
 	Pools []string
 	// Version is the release to update the cluster to, in the first window, and
-	// Image its pull spec where the action needs one. Empty: the cluster is not
+	// Image its pull spec if the action needs one. Empty: the cluster is not
 	// updated.
 	Version, Image string
 	// Windows are the maintenance windows, one after another; required.
@@ -81,11 +81,8 @@ func (b *builder) validateWindows(o WindowsOptions) {
 	if o.Version == "" {
 		b.exist(o.Pools...)
 	} else {
-		version(&b.faults, o.Version)
 		b.atRest(slices.Concat(b.controlPlane(), o.Pools)...)
-		if now := b.idle(); now == o.Version && now != "" {
-			b.add("the cluster is at %s already", now)
-		}
+		b.leadsTo(o.Version)
 	}
 	b.others(o.Version, o.Pools...)
 	b.certificates(o.Pools...)
@@ -160,21 +157,33 @@ func (b *builder) buildWindows(o WindowsOptions) {
 	b.step(Step{ID: "check", Kind: CheckAll, Args: Args{Checks: checks}})
 	b.step(Step{ID: "pause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
 	for i, w := range o.Windows {
-		id := func(what string) string { return fmt.Sprintf("%s-%d", what, i+1) }
-		gate := map[string]string{"from": w.Start.UTC().Format(time.RFC3339)}
-		if i == 0 && o.Version != "" {
-			gate["until"] = w.Start.Add(w.Duration).UTC().Format(time.RFC3339) // the cluster is not updated outside of it
-		}
-		b.step(Step{ID: id("window"), Kind: Gate, Args: Args{Action: actionWindow, Parameters: gate}})
+		b.holdForWindow(i, w, o.Version)
 		if i == 0 && o.Version != "" {
 			b.step(Step{ID: "update-cluster", Kind: UpdateCluster, Needs: needPaused(o.Pools), Args: Args{Version: o.Version, Image: o.Image}})
 			b.step(Step{ID: "wait-control-plane", Kind: WaitPools, Args: Args{Pools: b.controlPlane()}})
 		}
-		last := metav1.NewTime(w.Start.Add(w.Duration - o.NodeTime)) // for a node to begin
-		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false), Until: &last}})
-		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: o.Pools, Until: &last}})
+		id := func(what string) string { return fmt.Sprintf("%s-%d", what, i+1) }
+		last := w.lastStart(o.NodeTime)
+		b.step(Step{ID: id("unpause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false), Until: last}})
+		b.step(Step{ID: id("wait"), Kind: WaitPools, OnFailure: continuePlan, Args: Args{Pools: o.Pools, Until: last}})
 		b.step(Step{ID: id("pause"), Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(true)}})
 	}
-	b.step(Step{ID: "verify", Kind: CheckAll, Timeout: metav1.Duration{Duration: 5 * time.Minute}, Args: Args{Checks: []Check{{Kind: poolsUpdated, Pools: o.Pools}}}})
+	b.verify("verify", Check{Kind: poolsUpdated, Pools: o.Pools})
 	b.step(Step{ID: "unpause", Kind: SetPaused, Args: Args{Pools: o.Pools, Paused: yes(false)}})
+}
+
+// holdForWindow holds the plan until its i-th window opens. The first one fails if it has
+// closed: a cluster that the plan updates, to version, is not updated outside of it.
+func (b *builder) holdForWindow(i int, w Window, version string) {
+	gate := map[string]string{"from": w.Start.UTC().Format(time.RFC3339)}
+	if i == 0 && version != "" {
+		gate["until"] = w.Start.Add(w.Duration).UTC().Format(time.RFC3339)
+	}
+	b.step(Step{ID: fmt.Sprintf("window-%d", i+1), Kind: Gate, Args: Args{Action: actionWindow, Parameters: gate}})
+}
+
+// lastStart is when the last node of a window starts, to be done when that ends.
+func (w Window) lastStart(nodeTime time.Duration) *metav1.Time {
+	last := metav1.NewTime(w.Start.Add(w.Duration - nodeTime))
+	return &last
 }

@@ -100,10 +100,7 @@ func rollAge(t *testing.T, first, second *unstructured.Unstructured) {
 	load(t, c, config)
 	definePool(t, c, first)
 	startDaemons(ctx, t, c, &group, time.Second, 2*time.Minute)
-	var r recorder
-	roll := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe})
-	ended := make(chan error, 1)
-	go func() { ended <- roll.Run(ctx) }()
+	r := start(t, rollout.Options{API: c, Mode: rollout.Drive})
 
 	time.Sleep(5 * time.Minute)
 	definePool(t, c, second)
@@ -122,7 +119,7 @@ func rollAge(t *testing.T, first, second *unstructured.Unstructured) {
 		t.Errorf("%d statuses of pools at rest", writes-before)
 	}
 	mu.Unlock()
-	if told := errorTexts(&r); len(told) > 0 {
+	if told := errorTexts(r.recorder); len(told) > 0 {
 		t.Errorf("errors: %s", strings.Join(told, "\n"))
 	}
 	pools := checktest.Get(clusterapi.List[mcfgv1.MachineConfigPool](ctx, c, clusterapi.ListOptions{}))(t)
@@ -131,6 +128,5 @@ func rollAge(t *testing.T, first, second *unstructured.Unstructured) {
 			t.Errorf("pool %s: %+v", p.Name, p.Status)
 		}
 	}
-	cancel()
-	checktest.Good(t, <-ended)
+	r.stop()
 }

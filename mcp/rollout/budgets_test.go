@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/mcp/internal/mcptest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
@@ -49,17 +48,12 @@ func TestOrderByBudgets(t *testing.T) {
 				w1, w2, w3 := mcptest.Worker("w1"), mcptest.Worker("w2"), mcptest.Worker("w3")
 				load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2, &w3,
 					budgetOf("db", 0), ofBudget("db-0", "w1"), budgetOf("web", 1), ofBudget("web-0", "w2"), ofBudget("web-1", "w2"), ofBudget("web-2", "w3"))
-				var r recorder
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				roll := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe, OrderByBudgets: tt.byBudgets})
-				go func() { ended <- roll.Run(ctx) }()
+				r := start(t, rollout.Options{API: c, Mode: rollout.Drive, OrderByBudgets: tt.byBudgets})
 				time.Sleep(2 * time.Minute)
 				if diff := cmp.Diff(tt.want, r.nodes(rollout.EventNodeTargeted, "worker")); diff != "" || fails != 0 {
 					t.Errorf("%s, %d times not failed", diff, fails)
 				}
-				cancel()
-				checktest.Good(t, <-ended)
+				r.stop()
 			})
 		})
 	}

@@ -32,6 +32,14 @@ func load(t testing.TB, c *memory.Cluster, objs ...any) {
 	}
 }
 
+// highlyAvailable has objects, and the topology of its control plane.
+func highlyAvailable(t testing.TB, objs ...any) *memory.Cluster {
+	t.Helper()
+	c := memory.NewOpenShift(memory.Options{})
+	load(t, c, append([]any{mcptest.Topology("HighlyAvailable")}, objs...)...)
+	return c
+}
+
 // smallCluster has 3 masters, 4 workers and 2 infra nodes on config O; their
 // pools want N.
 func smallCluster(t testing.TB, o memory.Options) *memory.Cluster {
@@ -211,11 +219,38 @@ func (r *recorder) nodes(t clusterapi.EventType, pool string) []string {
 	return out
 }
 
-// newRollout fails the test where the options cannot work.
+// newRollout fails the test if the options cannot work.
 func newRollout(t testing.TB, o rollout.Options) *rollout.Rollout {
 	t.Helper()
-	r := checktest.Get(rollout.New(o))(t)
+	return checktest.Get(rollout.New(o))(t)
+}
+
+// running is a rollout that runs in the background until it is stopped or its test ends.
+type running struct {
+	*rollout.Rollout
+	*recorder
+	stop func()
+}
+
+func start(t *testing.T, o rollout.Options) running {
+	t.Helper()
+	r := running{recorder: &recorder{}}
+	o.Observe = r.observe
+	r.Rollout = newRollout(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		checktest.Good(t, <-ended)
+	})
+	t.Cleanup(r.stop)
 	return r
+}
+
+func driving(t *testing.T, api clusterapi.ClusterAPI) running {
+	t.Helper()
+	return start(t, rollout.Options{API: api, Mode: rollout.Drive})
 }
 
 // rolledOut says that every pool but those named is Updated on config.

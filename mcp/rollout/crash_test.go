@@ -81,10 +81,9 @@ func (f *faulty) Evict(ctx context.Context, pod types.NamespacedName, o clustera
 
 // tinyCluster has one master and two workers, one with a pod.
 func tinyCluster(t *testing.T) *memory.Cluster {
-	c := memory.NewOpenShift(memory.Options{})
 	m, w := mcptest.Pool("master", "N"), mcptest.Pool("worker", "N")
 	m0, w0, w1 := mcptest.Master("m0"), mcptest.Worker("w0"), mcptest.Worker("w1")
-	load(t, c, mcptest.Topology("HighlyAvailable"), &m, &w, &m0, &w0, &w1, app("web-0", "w1"))
+	c := highlyAvailable(t, &m, &w, &m0, &w0, &w1, app("web-0", "w1"))
 	return c
 }
 

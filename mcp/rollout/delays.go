@@ -7,7 +7,7 @@ import "time"
 type Delays struct {
 	PoolQueue time.Duration // from an event to the sync of its pool; default 5 s
 	Resync    time.Duration // between syncs of all pools without events; default 30 min
-	Poll      time.Duration // between lists where the API cannot watch; default 5 s
+	Poll      time.Duration // between lists if the API cannot watch; default 5 s
 	RetryMin  time.Duration // after a first error, doubled each time; default 5 ms
 	RetryMax  time.Duration // after 15 errors in a row; default 1 min
 	Stall     time.Duration // without a change of phase in a pool until it is reported; default 1 h

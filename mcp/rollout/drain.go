@@ -110,7 +110,7 @@ func (d *Drain) Advance(ctx context.Context, api clusterapi.ClusterAPI, now time
 	return at, err == nil, err
 }
 
-// begin starts the attempt's clock. Where the time was set back since, it moves the times
+// begin starts the attempt's clock. If the time was set back since, it moves the times
 // of the attempt that are further off than its limit.
 func (d *Drain) begin(now time.Time) {
 	if d.end.IsZero() {

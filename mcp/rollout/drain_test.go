@@ -50,18 +50,6 @@ func drainCluster(t *testing.T, o memory.Options, changes ...mcptest.Change) *me
 	return c
 }
 
-// runRollout runs a rollout in the background and returns what stops it.
-func runRollout(t *testing.T, c clusterapi.ClusterAPI, r *recorder) (stop func()) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	roll := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe})
-	go func() { ended <- roll.Run(ctx) }()
-	return func() {
-		cancel()
-		checktest.Good(t, <-ended)
-	}
-}
-
 func nodeState(t *testing.T, c *memory.Cluster, name string) mcp.NodeState {
 	t.Helper()
 	n := checktest.Get(clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", name)))(t)
@@ -99,15 +87,14 @@ func TestBlockedDrain(t *testing.T) {
 					return do(ctx)
 				}}, tt.changes...)
 				load(t, c, app("web-0", "w0"), budget(0))
-				var r recorder
-				stop := runRollout(t, c, &r)
+				r := driving(t, c)
 				time.Sleep(63 * time.Minute)
 				for _, e := range r.all() {
 					if e.Reason == rollout.ReasonDrainFailed {
 						failedAt = e.Time
 					}
 				}
-				stop()
+				r.stop()
 				checktest.Same(t, tt.want, attempts)
 				if got := clockText(failedAt.Sub(began)); got != tt.want[len(tt.want)-1] {
 					t.Errorf("DrainFailed at %s", got)
@@ -115,7 +102,7 @@ func TestBlockedDrain(t *testing.T) {
 				if s := nodeState(t, c, "w0"); !s.Unschedulable || s.LastAppliedDrain != "uncordon-O" {
 					t.Errorf("%+v", s)
 				}
-				checkBlockedEvents(t, &r)
+				checkBlockedEvents(t, r.recorder)
 			})
 		})
 	}
@@ -161,9 +148,7 @@ func TestDrainSucceedsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := drainCluster(t, memory.Options{})
 		load(t, c, app("web-0", "w0"), budget(0))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(4 * time.Minute)
 		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("app", "web-pdb"), clusterapi.ModifyOptions{Status: true},
 			func(b *policyv1.PodDisruptionBudget) error { b.Status = budget(1).Status; return nil }); err != nil {
@@ -203,9 +188,7 @@ func TestWhichPodsGo(t *testing.T) {
 			app("failed", "w0", phase(corev1.PodFailed)),
 			app("elsewhere", "w1"),
 		)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		driving(t, c)
 		time.Sleep(30 * time.Second)
 		pods := checktest.Get(clusterapi.List[corev1.Pod](t.Context(), c, clusterapi.ListOptions{}))(t)
 		var left []string
@@ -293,9 +276,7 @@ func TestDrainFaults(t *testing.T) {
 				load(t, c, app("web-0", "w0"), app("agent", "w0", func(p *corev1.Pod) {
 					p.OwnerReferences[0].Kind, p.OwnerReferences[0].Name = "DaemonSet", "agent"
 				}))
-				var r recorder
-				stop := runRollout(t, c, &r)
-				defer stop()
+				r := driving(t, c)
 				time.Sleep(3 * time.Second) // the node is queued for 5 s
 				f.set(tt.fault, tt.err)
 				time.Sleep(14 * time.Second)
@@ -306,7 +287,7 @@ func TestDrainFaults(t *testing.T) {
 				if tt.want != "" {
 					want = []string{tt.want}
 				}
-				checktest.Same(t, want, drainTexts(&r))
+				checktest.Same(t, want, drainTexts(r.recorder))
 				f.set(tt.fault, nil)
 				time.Sleep(5 * time.Minute)
 				if tt.name == "pod is gone" {
@@ -326,11 +307,9 @@ func TestSlowPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := drainCluster(t, memory.Options{GracefulPods: true})
 		load(t, c, app("web-0", "w0"))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(4 * time.Minute)
-		texts := drainTexts(&r)
+		texts := drainTexts(r.recorder)
 		want := `node w0: drain failed, trying again: error when waiting for pod "web-0" in namespace "app" to terminate: global timeout reached: 1m30s`
 		if !slices.Equal(texts, []string{want}) {
 			t.Errorf("%q", texts)
@@ -363,9 +342,7 @@ func TestDrainRequests(t *testing.T) {
 				c := drainCluster(t, memory.Options{}, tt.change...)
 				infra, gpu := mcptest.Pool("infra", "N"), mcptest.Pool("gpu", "N")
 				load(t, c, &infra, &gpu)
-				var r recorder
-				stop := runRollout(t, c, &r)
-				defer stop()
+				r := driving(t, c)
 				time.Sleep(20 * time.Second)
 				s := nodeState(t, c, "w0")
 				if s.Unschedulable != tt.cordoned || s.LastAppliedDrain != tt.applied {
@@ -375,7 +352,7 @@ func TestDrainRequests(t *testing.T) {
 				if tt.text != "" {
 					want = []string{tt.text}
 				}
-				checktest.Same(t, want, drainTexts(&r))
+				checktest.Same(t, want, drainTexts(r.recorder))
 			})
 		})
 	}
@@ -387,15 +364,13 @@ func TestCordonFails(t *testing.T) {
 		f := newFaults()
 		c := drainCluster(t, memory.Options{Intercept: f.intercept})
 		f.set("Update Node/w0", errors.New("boom"))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(154 * time.Second)
-		if texts := drainTexts(&r); slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "failed to cordon") }) {
+		if texts := drainTexts(r.recorder); slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "failed to cordon") }) {
 			t.Errorf("too early: %q", texts)
 		}
 		time.Sleep(5 * time.Second)
-		if texts := drainTexts(&r); !slices.Contains(texts, "node w0: failed to cordon (5 tries): boom") {
+		if texts := drainTexts(r.recorder); !slices.Contains(texts, "node w0: failed to cordon (5 tries): boom") {
 			t.Errorf("%q", texts)
 		}
 		f.set("Update Node/w0", nil)
@@ -420,9 +395,7 @@ func TestUncordonedInBetween(t *testing.T) {
 			return do(ctx)
 		}})
 		load(t, c, app("web-0", "w0"))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(20 * time.Second)
 		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "w0"), clusterapi.ModifyOptions{}, func(n *corev1.Node) error {
 			n.Spec.Unschedulable = false

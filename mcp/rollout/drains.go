@@ -127,7 +127,7 @@ func (r *drainsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (
 	r.lock(q.Now)
 	defer r.release()
 	if err != nil && (ctx.Err() != nil || apierrors.IsConflict(err)) {
-		d.dirty = d.dirty || d.attempt == nil // where it was
+		d.dirty = d.dirty || d.attempt == nil // it continues from there
 		return res, err
 	}
 	if err != nil {
@@ -253,7 +253,7 @@ func (x *drainer) beginDrain(node *corev1.Node, asked string) (at time.Time, err
 		failing = x.now.Sub(since)
 	}
 	if since.IsZero() || !node.Spec.Unschedulable {
-		// Where somebody uncordoned the node, its drain counts as new from the
+		// If somebody uncordoned the node, its drain counts as new from the
 		// attempt after this one on.
 		at, err = x.cordon(asked, func(n *corev1.Node) {
 			n.Spec.Unschedulable = true

@@ -53,9 +53,7 @@ func TestDecidesAgain(t *testing.T) {
 		}})
 		p, w1, w2 := mcptest.Pool("worker", "N"), mcptest.Worker("w1"), mcptest.Worker("w2")
 		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		driving(t, c)
 		time.Sleep(time.Minute)
 		for _, n := range []string{"w1", "w2"} {
 			if s := nodeState(t, c, n); s.DesiredConfig != "O" || !s.UpdateTaint {
@@ -130,12 +128,9 @@ func (l lagging) Watch(ctx context.Context, gvk schema.GroupVersionKind, o clust
 // A slow watch must not give one unit to two nodes.
 func TestSlowWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.NewOpenShift(memory.Options{})
 		p, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w1", mcptest.Taint, mcptest.Annotate(mcp.AnnotationControlPlaneTopology, "HighlyAvailable"))
-		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1)
-		var r recorder
-		stop := runRollout(t, lagging{c}, &r)
-		defer stop()
+		c := highlyAvailable(t, &p, &w1)
+		driving(t, lagging{c})
 		time.Sleep(4 * time.Second)
 		change1(t, c, "w1", func(n *corev1.Node) { n.Labels["beat"] = "1" }) // seen after the write
 		time.Sleep(5 * time.Second)
@@ -162,9 +157,7 @@ func TestDriveLayered(t *testing.T) {
 		in.MachineOSConfigs[0].Annotations = map[string]string{mcp.AnnotationCurrentMachineOSBuild: "gone", "other": "stays"}
 		m := mcptest.Mcn("w0")
 		load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0], &in.Nodes[0], &in.MachineOSConfigs[0], &in.MachineOSBuilds[0], &m)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(20 * time.Second)
 		if s := nodeState(t, c, "w0"); s.DesiredConfig != "N" || s.DesiredImage != "i" {
 			t.Errorf("%+v", s)
@@ -193,15 +186,12 @@ func TestDriveLayered(t *testing.T) {
 
 func TestSeveralAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.NewOpenShift(memory.Options{})
 		p := mcptest.Pool("worker", "N", mcptest.AtMost(4))
-		load(t, c, mcptest.Topology("HighlyAvailable"), &p)
+		c := highlyAvailable(t, &p)
 		for _, n := range []corev1.Node{mcptest.Worker("a", mcptest.Desired("N")), mcptest.Worker("b", mcptest.Zone("z2")), mcptest.Worker("c", mcptest.Zone("z1")), mcptest.Worker("d"), mcptest.Worker("e")} {
 			load(t, c, &n)
 		}
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(30 * time.Second)
 		got := r.texts(func(e told) bool { return e.Reason == rollout.ReasonSetDesiredConfig })
 		checktest.Same(t, []string{"Set target for 3 nodes to MachineConfig: N"}, got)
@@ -216,9 +206,7 @@ func TestSyncFailures(t *testing.T) {
 		all := mcptest.Pool("all", "N", func(p *mcfgv1.MachineConfigPool) { p.Spec.NodeSelector = &metav1.LabelSelector{} })
 		n := mcptest.Worker("w0")
 		load(t, c, &w, &all, &n)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		errs := func() []string {
 			texts := r.texts(func(e told) bool { return e.Type == rollout.EventError })
 			slices.Sort(texts)
@@ -271,9 +259,7 @@ func TestDriveBoot(t *testing.T) {
 		checktest.OK(t, err)
 		config.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: "infra", UID: infra2.UID}})
 		checktest.OK(t, c.Load(config))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		driving(t, c)
 		time.Sleep(time.Minute)
 		node := checktest.Get(clusterapi.Get[corev1.Node](t.Context(), c, clusterapi.Key("", "w0")))(t)
 		_, applied := node.Annotations[mcp.AnnotationCustomPoolLabelsApplied]
@@ -298,9 +284,7 @@ func TestDriveArbiter(t *testing.T) {
 		o := mcptest.OperatorPod("o", "m0")
 		load(t, c, mcptest.Topology(mcp.TopologyHighlyAvailableArbiter), &m, &a, &m0, &m1, &a0, &o)
 		startDaemons(ctx, t, c, &group, time.Second, time.Minute)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		for start := time.Now(); !rolledOut(ctx, t, c, "N"); time.Sleep(10 * time.Second) {
 			if time.Since(start) > time.Hour {
 				t.Fatal(describeNodes(ctx, t, c))
@@ -341,19 +325,13 @@ func (u updater) Step(ctx context.Context, node string, to mcp.Target, p mcp.Pha
 
 func TestNodeUpdater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
 		c := smallCluster(t, memory.Options{})
-		var r recorder
-		ended := make(chan error, 1)
-		go func() {
-			ended <- newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe, NodeUpdater: updater{c}}).Run(ctx)
-		}()
+		r := start(t, rollout.Options{API: c, Mode: rollout.Drive, NodeUpdater: updater{c}})
 		time.Sleep(10 * time.Minute)
-		if !rolledOut(ctx, t, c, "N") {
-			t.Error(describeNodes(ctx, t, c))
+		if !rolledOut(t.Context(), t, c, "N") {
+			t.Error(describeNodes(t.Context(), t, c))
 		}
-		cancel()
-		checktest.Good(t, <-ended)
+		r.stop()
 	})
 }
 
@@ -386,22 +364,16 @@ func TestNodeUpdaterRetargeted(t *testing.T) {
 		"paused":      {mcptest.Cordoned, true, []string{"N"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c := memory.NewOpenShift(memory.Options{})
 			p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w0")
-			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
-			var r recorder
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			roll := newRollout(t, rollout.Options{API: c, Mode: rollout.Drive, Observe: r.observe, NodeUpdater: slowUpdater{c}})
-			go func() { ended <- roll.Run(ctx) }()
+			c := highlyAvailable(t, &p, &w)
+			r := start(t, rollout.Options{API: c, Mode: rollout.Drive, NodeUpdater: slowUpdater{c}})
 			time.Sleep(30 * time.Second)
 			if tt.change != nil {
 				change1(t, c, "w0", tt.change)
 			}
 			change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name, p.Spec.Paused = "N2", tt.paused })
 			time.Sleep(10 * time.Minute)
-			cancel()
-			checktest.Good(t, <-ended)
+			r.stop()
 			var got []string
 			for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeDone }) {
 				got = append(got, strings.TrimPrefix(text, "node w0 has reached MachineConfig "))

@@ -39,7 +39,7 @@ const (
 type DrainError struct {
 	Node   string
 	Pod    string // namespace/name
-	Budget string // name of the PodDisruptionBudget, where the answer named it
+	Budget string // name of the PodDisruptionBudget, if the answer named it
 	Kind   string // Budget, Eviction, Timeout, Pods or Cordon
 	Err    error
 }

@@ -35,9 +35,7 @@ func TestTargetFails(t *testing.T) {
 		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2)
 		boom := errors.New("boom")
 		f.set("Update Node/w1", boom)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(20 * time.Second)
 		found := false
 		for _, e := range r.all() {
@@ -71,9 +69,7 @@ func TestTaintFails(t *testing.T) {
 		p, w1, w2 := mcptest.Pool("worker", "N"), mcptest.Worker("w1"), mcptest.Worker("w2")
 		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w1, &w2)
 		f.set("Update Node/w2", errors.New("boom"))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(20 * time.Second)
 		if s := nodeState(t, c, "w1"); s.DesiredConfig != "N" {
 			t.Errorf("%+v", s)
@@ -123,11 +119,9 @@ func TestWatchBreaks(t *testing.T) {
 		func(c *memory.Cluster) clusterapi.ClusterAPI { return polled{c} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx := t.Context()
 			c := smallCluster(t, memory.Options{})
-			roll := newRollout(t, rollout.Options{API: api(c), Mode: rollout.Drive})
-			ended := make(chan error, 1)
-			go func() { ended <- roll.Run(ctx) }()
+			roll := driving(t, api(c))
 			time.Sleep(30 * time.Second)
 			view := func(want ...string) {
 				t.Helper()
@@ -159,8 +153,6 @@ func TestWatchBreaks(t *testing.T) {
 			if len(targeted) == 0 {
 				t.Error("nothing goes on")
 			}
-			cancel()
-			checktest.Good(t, <-ended)
 		})
 	}
 }
@@ -170,9 +162,7 @@ func TestNodeGoesInDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := drainCluster(t, memory.Options{})
 		load(t, c, app("web-0", "w0"), budget(0))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(time.Minute)
 		gvk, _ := clusterapi.KindOf[corev1.Node]()
 		checktest.OK(t, c.Delete(t.Context(), gvk, clusterapi.Key("", "w0"), clusterapi.DeleteOptions{}))

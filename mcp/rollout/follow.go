@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -35,13 +34,13 @@ type run struct {
 	accepts clusterapi.Definitions // what the cluster accepts as the status of a pool
 	read    time.Time              // since when accepts may have read it
 
-	versions map[string]string // by node: the resourceVersion that State knows
-	pins     map[string]pin
-	verify   map[string]bool // nodes whose stored state is not known
-	failures map[string]int  // of pools
-	owing    map[string]bool // nodes whose last hook is to be run
-	halted   bool            // a hook failed: no further node is targeted
-	drains   mcp.DrainView   // while a pool's nodes are targeted by OrderByBudgets
+	seen     *reconcile.Objects // nodes, as events and calls of our own have shown them last
+	versions map[string]string  // by node: the resourceVersion that State knows
+	verify   map[string]bool    // nodes whose stored state is not known
+	failures map[string]int     // of pools
+	owing    map[string]bool    // nodes whose last hook is to be run
+	halted   bool               // a hook failed: no further node is targeted
+	drains   mcp.DrainView      // while a pool's nodes are targeted by OrderByBudgets
 
 	phases  map[string]nodePhase
 	moved   map[string]time.Time // pool → last change of a phase
@@ -62,20 +61,13 @@ type nodePhase struct{ phase, stuck mcp.Phase }
 
 type poolCounts struct{ updated, unavailable, degraded, total int }
 
-// pin remembers what was written to a node. Until its events show that, they
-// are older than the write.
-type pin struct {
-	target  mcp.Target
-	version string // resourceVersion
-}
-
 func newRun(r *Rollout, api clusterapi.ClusterAPI) *run {
 	x := &run{
 		Rollout:  r,
 		o:        r.o,
 		api:      api,
+		seen:     new(reconcile.Objects),
 		versions: map[string]string{},
-		pins:     map[string]pin{},
 		verify:   map[string]bool{},
 		failures: map[string]int{},
 		owing:    map[string]bool{},
@@ -119,7 +111,13 @@ func (x *run) sources(cached bool, changed map[string]func(now time.Time, old, n
 	}
 	// Pools first: nodes that come before them would be placed twice.
 	add(watchOf[mcfgv1.MachineConfigPool]())
-	add(watchOf[corev1.Node]())
+	nodes, _ := watchOf[corev1.Node]()
+	if cached {
+		nodes.Objects = x.seen
+		nodes.Cache = x.nodeChange
+	}
+	nodes.Changed = changed[nodes.GVK.Kind]
+	all = append(all, nodes)
 	add(watchOf[mcfgv1.ControllerConfig]())
 	add(watchOf[mcfgv1.MachineConfigNode]())
 	add(watchOf[mcfgv1.MachineOSConfig]())
@@ -176,17 +174,18 @@ func (x *run) cacheChange(now time.Time, old, new *clusterapi.Object, convert fu
 	x.apply(o, false)
 }
 
-// apply takes in an object, from an event or from a write.
-func (x *run) apply(o any, deleted bool) {
-	if n, ok := o.(*corev1.Node); ok {
-		switch {
-		case deleted:
-			x.dropNode(n.Name)
-		case !x.outdated(n):
-			x.applyNode(n)
-		}
-		return
+// nodeChange takes a change of a node into the State.
+func (x *run) nodeChange(now time.Time, old, new *clusterapi.Object) {
+	x.lock(now)
+	defer x.release()
+	if new == nil {
+		new = old
 	}
+	x.update(new.Name())
+}
+
+// apply takes in an object other than a node, from an event or from a write.
+func (x *run) apply(o any, deleted bool) {
 	x.enqueue(x.state.Apply(mcp.Change{Object: o, Deleted: deleted}))
 	switch o := o.(type) {
 	case *mcfgv1.MachineConfigPool:
@@ -198,17 +197,35 @@ func (x *run) apply(o any, deleted bool) {
 	}
 }
 
-func (x *run) applyNode(n *corev1.Node) {
-	old, _, had := x.state.Node(n.Name)
-	if had && n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
+// update takes the newest state of a node that is known into the State.
+func (x *run) update(name string) {
+	o := x.seen.Get(clusterapi.Key("", name))
+	if o == nil {
+		x.dropNode(name)
+		return
+	}
+	n, err := clusterapi.As[corev1.Node](o)
+	if err != nil {
+		x.fail("", "", err)
+		return
+	}
+	old, _, had := x.state.Node(name)
+	if had && n.ResourceVersion != "" && n.ResourceVersion == x.versions[name] {
 		return
 	}
 	x.enqueue(x.state.Apply(mcp.Change{Object: n}))
-	x.versions[n.Name] = n.ResourceVersion
+	x.versions[name] = n.ResourceVersion
 	x.noticeHooks(n)
-	if state, assign, _ := x.state.Node(n.Name); x.ready {
+	if state, assign, _ := x.state.Node(name); x.ready {
 		x.noticeNode(had, old, state, assign.Primary)
 	}
+}
+
+// learn takes in a node that a call of our own has just written or read, which events may
+// still lag behind.
+func (x *run) learn(name string) {
+	delete(x.verify, name)
+	x.update(name)
 }
 
 func (x *run) dropNode(name string) {
@@ -216,7 +233,6 @@ func (x *run) dropNode(name string) {
 	n.Name = name
 	x.enqueue(x.state.Apply(mcp.Change{Object: n, Deleted: true}))
 	delete(x.versions, name)
-	delete(x.pins, name)
 	delete(x.verify, name)
 	delete(x.phases, name)
 	delete(x.owing, name)
@@ -254,45 +270,6 @@ func (x *run) begin() {
 		n, assign, _ := x.state.Node(name)
 		x.noticeNode(false, n, n, assign.Primary)
 	}
-}
-
-// outdated reports that an event of a node may be older than what is known from a
-// write or read of our own. It is then dropped: if it is older, what shows the
-// write comes after it; if the order is not known, the node is read.
-func (x *run) outdated(n *corev1.Node) bool {
-	p, ok := x.pins[n.Name]
-	if !ok {
-		return false
-	}
-	s := mcp.NodeStateOf(n)
-	shown := s.DesiredConfig == p.target.Config && s.DesiredImage == p.target.Image
-	switch order, err := resourceversion.CompareResourceVersion(n.ResourceVersion, p.version); {
-	case err == nil && order < 0:
-		return true
-	case err != nil && !shown && n.ResourceVersion != p.version:
-		x.verify[n.Name] = true
-		x.enqueue(x.state.Pools())
-		return true
-	}
-	delete(x.pins, n.Name)
-	return false
-}
-
-// learn takes in a node that a write or a read of our own returned, which
-// events may still lag behind.
-func (x *run) learn(n *corev1.Node) {
-	delete(x.verify, n.Name)
-	if n.ResourceVersion != "" && n.ResourceVersion == x.versions[n.Name] {
-		return
-	}
-	if order, err := resourceversion.CompareResourceVersion(n.ResourceVersion, x.versions[n.Name]); err == nil && order < 0 {
-		return // events were faster
-	}
-	x.pins[n.Name] = pin{
-		target:  mcp.Target{Config: n.Annotations[mcp.AnnotationDesiredConfig], Image: n.Annotations[mcp.AnnotationDesiredImage]},
-		version: n.ResourceVersion,
-	}
-	x.applyNode(n)
 }
 
 // emit queues an event. The observer may look at the rollout, so it is called

@@ -27,7 +27,7 @@ import (
 // again. Its error halts the run: the node stays as it is, no further node is
 // started, and nodes that are under way finish. Another run, once the cause is
 // mended, runs the hook again and continues from there; nodes that are finished are
-// left alone. They must be safe for concurrent use where several nodes may be
+// left alone. They must be safe for concurrent use if several nodes may be
 // updated at a time.
 //
 // These are the hooks of RHEL compute machines in the OpenShift documentation

@@ -1,14 +1,12 @@
 package rollout_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
-	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/limittest"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 )
@@ -17,16 +15,10 @@ func TestLimits(t *testing.T) {
 	limittest.Walk(t, []limittest.Case{
 		{Limit: "text of an event", Default: 32 << 10, Bytes: 64 << 20, Run: func(t *testing.T) int64 {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				var r recorder
-				ended := make(chan error, 1)
-				go func() {
-					ended <- newRollout(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, Observe: r.observe,
-						NodeUpdater: fragileUpdater{func() { panic(strings.Repeat("x", 32<<10+1)) }}}).Run(ctx)
-				}()
+				r := start(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive,
+					NodeUpdater: fragileUpdater{func() { panic(strings.Repeat("x", 32<<10+1)) }}})
 				time.Sleep(time.Minute)
-				cancel()
-				checktest.Good(t, <-ended)
+				r.stop()
 				cut := 0
 				for _, text := range r.texts(func(e told) bool { return e.Type == rollout.EventNodeFailed }) {
 					if len(text) <= 32<<10 && strings.HasSuffix(text, " more bytes)") {

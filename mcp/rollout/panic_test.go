@@ -139,15 +139,9 @@ func TestNodeUpdaterPanics(t *testing.T) {
 	for name, goWrong := range map[string]func(){"panic": func() { panic("no way in") }, "Goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				var r recorder
-				ended := make(chan error, 1)
-				go func() {
-					ended <- newRollout(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, Observe: r.observe, NodeUpdater: fragileUpdater{goWrong}}).Run(ctx)
-				}()
+				r := start(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, NodeUpdater: fragileUpdater{goWrong}})
 				time.Sleep(5*time.Minute + 30*time.Second)
-				cancel()
-				checktest.Good(t, <-ended)
+				r.stop()
 				if failed := r.nodes(rollout.EventNodeFailed, "worker"); len(failed) < 4 {
 					t.Errorf("failed: %v", failed)
 				}

@@ -66,14 +66,14 @@ type Options struct {
 	Hooks Hooks
 	// DrainWorkers is how many drains are worked on at a time; 0 means 5. A
 	// drain that waits, for a pod to end or a budget to allow an eviction, is
-	// not worked on, so blocked drains do not hold up others.
+	// not worked on, so a blocked drain holds up only itself.
 	DrainWorkers int
 }
 
 // Rollout follows the pools and nodes of a cluster and, in mode Drive, updates
 // them: it targets nodes, fulfils their requests to be drained, and keeps taints
 // and pool status up to date. It keeps nothing of its own: stopped at any point,
-// another continues where it was. It is safe for concurrent use; Run fails while it
+// another continues from there. It is safe for concurrent use; Run fails while it
 // is running.
 type Rollout struct {
 	o Options

@@ -86,10 +86,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 	startDaemons(ctx, t, c, &group, time.Second, 2*time.Minute)
 	group.Go(func() { watchLimits(ctx, t, c, map[string]int{"master": 1, "worker": 1, "infra": 1}) })
 
-	var r recorder
-	roll := newRollout(t, rollout.Options{API: wrap(c), Mode: rollout.Drive, Observe: r.observe})
-	ended := make(chan error, 1)
-	go func() { ended <- roll.Run(ctx) }()
+	r := start(t, rollout.Options{API: wrap(c), Mode: rollout.Drive})
 
 	start := time.Now()
 	for !rolledOut(ctx, t, c, "N", "infra") {
@@ -126,7 +123,7 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 		}
 	}
 	time.Sleep(time.Minute)
-	ok := roll.View(func(s *mcp.State) {
+	ok := r.View(func(s *mcp.State) {
 		if v := s.Explain("worker", "w0"); v.Kind != "UpToDate" {
 			t.Errorf("%+v", v)
 		}
@@ -141,11 +138,10 @@ func drive(t *testing.T, wrap func(*memory.Cluster) clusterapi.ClusterAPI) {
 			t.Errorf("%+v", s)
 		}
 	}
-	checkEvents(t, &r)
+	checkEvents(t, r.recorder)
 
-	cancel()
-	checktest.Good(t, <-ended)
-	if roll.View(func(*mcp.State) {}) {
+	r.stop()
+	if r.View(func(*mcp.State) {}) {
 		t.Error("a rollout that ended has no view")
 	}
 }
@@ -184,7 +180,7 @@ func checkEvents(t *testing.T, r *recorder) {
 
 func TestObserveWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx := t.Context()
 		var mu sync.Mutex
 		var writes []string
 		c := smallCluster(t, memory.Options{Intercept: func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
@@ -203,18 +199,14 @@ func TestObserveWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		writes = nil
-		var r recorder
-		roll := newRollout(t, rollout.Options{API: c, Observe: r.observe})
-		ended := make(chan error, 1)
-		go func() { ended <- roll.Run(ctx) }()
+		r := start(t, rollout.Options{API: c})
 		time.Sleep(2 * time.Hour)
-		roll.View(func(s *mcp.State) {
+		r.View(func(s *mcp.State) {
 			if v := s.Explain("worker", "w2"); v.Kind != "NoCapacity" || !cmp.Equal(v.Holders, []string{"w0"}) {
 				t.Errorf("%+v", v)
 			}
 		})
-		cancel()
-		checktest.Good(t, <-ended)
+		r.stop()
 		if len(writes) > 0 {
 			t.Error(writes)
 		}

@@ -95,7 +95,7 @@ func (x *run) markNodes(ctx context.Context, pool string) error {
 	slices.Sort(nodes)
 	var errs []error
 	for _, name := range slices.Compact(nodes) {
-		n, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", name), modifyNode, func(n *corev1.Node) error {
+		_, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", name), modifyNode, func(n *corev1.Node) error {
 			setAnnotation(n, mcp.AnnotationControlPlaneTopology, topology)
 			setTaint(n, mcp.NodeStateOf(n).WantsTaint(goal))
 			return nil
@@ -116,7 +116,7 @@ func (x *run) markNodes(ctx context.Context, pool string) error {
 			}
 			errs = append(errs, err)
 		default:
-			x.learn(n)
+			x.learn(name)
 		}
 	}
 	return errors.Join(errs...)

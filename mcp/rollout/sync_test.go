@@ -100,10 +100,8 @@ func (w named) Watch(ctx context.Context, gvk schema.GroupVersionKind, o cluster
 func TestTargetedByAnother(t *testing.T) {
 	for _, comparable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			c := memory.NewOpenShift(memory.Options{})
 			p, w0, w1 := mcptest.Pool("worker", "N"), mcptest.Worker("w0", mcptest.Cordoned), mcptest.Worker("w1")
-			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w0, &w1)
-			ctx, cancel := context.WithCancel(t.Context())
+			c := highlyAvailable(t, &p, &w0, &w1)
 			api := clusterapi.ClusterAPI(skipping{c})
 			if !comparable {
 				api = struct {
@@ -111,9 +109,7 @@ func TestTargetedByAnother(t *testing.T) {
 					named
 				}{c, named{skipping{c}}}
 			}
-			roll := newRollout(t, rollout.Options{API: api, Mode: rollout.Drive})
-			ended := make(chan error, 1)
-			go func() { ended <- roll.Run(ctx) }()
+			roll := driving(t, api)
 			time.Sleep(6 * time.Second)
 			if !nodeState(t, c, "w1").UpdateTaint {
 				t.Fatal("nothing has been written to w1")
@@ -125,8 +121,6 @@ func TestTargetedByAnother(t *testing.T) {
 					t.Errorf("comparable %v: the other's target is not known: %+v", comparable, n)
 				}
 			})
-			cancel()
-			checktest.Good(t, <-ended)
 		})
 	}
 }
@@ -152,11 +146,9 @@ func TestMarkFails(t *testing.T) {
 			p := mcptest.Pool("worker", "N")
 			load(t, c, mcptest.Topology("HighlyAvailable"), &p, &tt.node)
 			f.set("Update Node/w", errors.New("boom"))
-			var r recorder
-			stop := runRollout(t, c, &r)
-			defer stop()
+			r := driving(t, c)
 			time.Sleep(10 * time.Second)
-			checktest.Same(t, []string{tt.want}, errorTexts(&r))
+			checktest.Same(t, []string{tt.want}, errorTexts(r.recorder))
 			f.set("Update Node/w", nil)
 			time.Sleep(2 * time.Minute)
 			if s := nodeState(t, c, "w"); s.Topology != "HighlyAvailable" || s.UpdateTaint != s.Unschedulable {
@@ -186,9 +178,7 @@ func TestNowTargeting(t *testing.T) {
 				load(t, c, &in.MachineOSConfigs[0])
 				want += " / Image i"
 			}
-			var r recorder
-			stop := runRollout(t, c, &r)
-			defer stop()
+			r := driving(t, c)
 			time.Sleep(time.Minute)
 			checktest.Same(t, []string{want}, r.texts(func(e told) bool { return e.Reason == rollout.ReasonUpdating }))
 			p, err := clusterapi.Get[mcfgv1.MachineConfigPool](t.Context(), c, clusterapi.Key("", "worker"))
@@ -204,20 +194,15 @@ func TestNowTargeting(t *testing.T) {
 func TestCompletedNamesWhatWasReached(t *testing.T) {
 	for wants, layered := range map[string]bool{"N": false, "N2": false, "N3": true} {
 		synctest.Test(t, func(t *testing.T) {
-			c := memory.NewOpenShift(memory.Options{})
 			in := mcptest.Snapshot(mcptest.Pools(mcptest.Pool("worker", "N")))
-			load(t, c, mcptest.Topology("HighlyAvailable"), &in.Pools[0])
+			c := highlyAvailable(t, &in.Pools[0])
 			if layered {
 				mcptest.Layered(&in, "i")
 				load(t, c, &in.MachineOSConfigs[0])
 			}
-			var r recorder
-			roll := newRollout(t, rollout.Options{API: polled{c}, Observe: r.observe})
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			go func() { ended <- roll.Run(ctx) }()
+			r := start(t, rollout.Options{API: polled{c}})
 			time.Sleep(time.Minute + time.Millisecond) // between two lists
-			if _, err := clusterapi.Modify(ctx, c, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+			if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "worker"), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 				p.Status.Configuration.Name = "N"
 				return nil
 			}); err != nil {
@@ -225,8 +210,7 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 			}
 			change1(t, c, "worker", func(p *mcfgv1.MachineConfigPool) { p.Spec.Configuration.Name = wants })
 			time.Sleep(time.Minute)
-			cancel()
-			checktest.Good(t, <-ended)
+			r.stop()
 			want := []string{"Pool worker has completed update to MachineConfig N"}
 			if diff := cmp.Diff(want, r.texts(func(e told) bool { return e.Reason == rollout.ReasonCompleted })); diff != "" {
 				t.Errorf("it wants %s: %s", wants, diff)
@@ -238,14 +222,9 @@ func TestCompletedNamesWhatWasReached(t *testing.T) {
 // What the controller and the rollout tell of nodes.
 func TestNodeEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.NewOpenShift(memory.Options{})
 		p, m := mcptest.Pool("master", "N"), mcptest.Updated(mcptest.Master("m0", mcptest.Annotate(mcp.AnnotationCurrentImage, "i", mcp.AnnotationDesiredImage, "i")))
-		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &m)
-		var r recorder
-		roll := newRollout(t, rollout.Options{API: c, Observe: r.observe})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- roll.Run(ctx) }()
+		c := highlyAvailable(t, &p, &m)
+		r := start(t, rollout.Options{API: c})
 		for _, f := range []mcptest.Change{
 			mcptest.Without(mcp.AnnotationCurrentImage),
 			mcptest.Annotate(mcp.AnnotationState, mcp.StateDegraded, mcp.AnnotationReason, "mode mismatch"),
@@ -259,8 +238,7 @@ func TestNodeEvents(t *testing.T) {
 			change1(t, c, "m0", f)
 		}
 		time.Sleep(time.Minute)
-		cancel()
-		checktest.Good(t, <-ended)
+		r.stop()
 		const prefix = "machineconfiguration.openshift.io/"
 		checktest.Same(t, []string{
 			"Node m0 no longer has " + prefix + "currentImage",
@@ -281,14 +259,11 @@ func TestNodeEvents(t *testing.T) {
 // A MachineConfigNode alone can tell that a node moves on.
 func TestPhaseByMachineConfigNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.NewOpenShift(memory.Options{})
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w", mcptest.Desired("N"), mcptest.State(mcp.StateWorking))
 		m := mcptest.Mcn("w")
 		m.Spec.ConfigVersion.Desired = "N"
-		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w, &m)
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		c := highlyAvailable(t, &p, &w, &m)
+		r := driving(t, c)
 		time.Sleep(time.Minute)
 		if _, err := clusterapi.Modify(t.Context(), c, clusterapi.Key("", "w"), clusterapi.ModifyOptions{Status: true}, func(m *mcfgv1.MachineConfigNode) error {
 			m.Status.Conditions = []metav1.Condition{{Type: "RebootedNode", Status: metav1.ConditionUnknown, Reason: "r", LastTransitionTime: metav1.Now()}}
@@ -311,15 +286,9 @@ func (failingUpdater) Step(context.Context, string, mcp.Target, mcp.Phase) (mcp.
 
 func TestNodeUpdaterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var r recorder
-		ended := make(chan error, 1)
-		go func() {
-			ended <- newRollout(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, Observe: r.observe, NodeUpdater: failingUpdater{}}).Run(ctx)
-		}()
+		r := start(t, rollout.Options{API: smallCluster(t, memory.Options{}), Mode: rollout.Drive, NodeUpdater: failingUpdater{}})
 		time.Sleep(5*time.Minute + 30*time.Second)
-		cancel()
-		checktest.Good(t, <-ended)
+		r.stop()
 		// Tried again each minute; the pool's next node is not touched.
 		failed := r.nodes(rollout.EventNodeFailed, "worker")
 		if len(failed) < 4 || len(failed) > 6 || len(slices.Compact(failed)) != 1 {
@@ -331,22 +300,19 @@ func TestNodeUpdaterFails(t *testing.T) {
 // An object that cannot be read as what it is does not stop the others.
 func TestUnreadableObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := memory.NewOpenShift(memory.Options{})
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
-		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
+		c := highlyAvailable(t, &p, &w)
 		odd := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "machineconfiguration.openshift.io/v1", "kind": "MachineConfigPool",
 			"metadata": map[string]any{"name": "odd"}, "spec": map[string]any{"paused": "perhaps"},
 		}}
 		checktest.OK(t, c.Load(odd))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(20 * time.Second)
 		if s := nodeState(t, c, "w"); s.DesiredConfig != "N" {
 			t.Errorf("%+v", s)
 		}
-		if texts := errorTexts(&r); len(texts) != 1 || !strings.Contains(texts[0], "paused") {
+		if texts := errorTexts(r.recorder); len(texts) != 1 || !strings.Contains(texts[0], "paused") {
 			t.Errorf("%q", texts)
 		}
 	})
@@ -360,14 +326,12 @@ func TestControllerUnknown(t *testing.T) {
 		p, w := mcptest.Pool("worker", "N"), mcptest.Worker("w")
 		load(t, c, mcptest.Topology("HighlyAvailable"), &p, &w)
 		f.set("Get Lease/machine-config-controller", errors.New("boom"))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(time.Minute)
 		if s := nodeState(t, c, "w"); s.DesiredConfig != "O" || s.UpdateTaint {
 			t.Errorf("written to: %+v", s)
 		}
-		checktest.Same(t, []string{"looking for a machine-config controller: boom"}, errorTexts(&r))
+		checktest.Same(t, []string{"looking for a machine-config controller: boom"}, errorTexts(r.recorder))
 		f.set("Get Lease/machine-config-controller", nil)
 		time.Sleep(2 * time.Minute)
 		if s := nodeState(t, c, "w"); s.DesiredConfig != "N" {
@@ -381,11 +345,9 @@ func TestUncordonFails(t *testing.T) {
 		f := newFaults()
 		c := drainCluster(t, memory.Options{Intercept: f.intercept}, mcptest.Cordoned, mcptest.Annotate(mcp.AnnotationDesiredDrain, "uncordon-N"))
 		f.set("Update Node/w0", errors.New("boom"))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(160 * time.Second)
-		if texts := drainTexts(&r); !slices.Contains(texts, "node w0: failed to uncordon (5 tries): boom") {
+		if texts := drainTexts(r.recorder); !slices.Contains(texts, "node w0: failed to uncordon (5 tries): boom") {
 			t.Errorf("%q", texts)
 		}
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "uncordon-O" {
@@ -406,9 +368,7 @@ func TestEvictConflict(t *testing.T) {
 		c := drainCluster(t, memory.Options{Intercept: f.intercept})
 		load(t, c, app("web-0", "w0"))
 		f.set("Evict Pod/web-0", apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "web-0", errors.New("uid")))
-		var r recorder
-		stop := runRollout(t, c, &r)
-		defer stop()
+		r := driving(t, c)
 		time.Sleep(20 * time.Second)
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "uncordon-O" {
 			t.Errorf("the pod is still there: %+v", s)
@@ -420,7 +380,7 @@ func TestEvictConflict(t *testing.T) {
 		if s := nodeState(t, c, "w0"); s.LastAppliedDrain != "drain-N" {
 			t.Errorf("%+v", s)
 		}
-		if texts := drainTexts(&r); len(texts) > 0 {
+		if texts := drainTexts(r.recorder); len(texts) > 0 {
 			t.Errorf("%q", texts)
 		}
 	})
@@ -449,9 +409,7 @@ func TestArbiterQueuesMaster(t *testing.T) {
 			})
 			a := mcptest.Pool("arbiter", "N")
 			load(t, c, mcptest.Topology(tt.topology), &m, &a)
-			var r recorder
-			stop := runRollout(t, c, &r)
-			defer stop()
+			r := driving(t, c)
 			syncs := func() int {
 				return len(r.texts(func(e told) bool { return e.Reason == rollout.ReasonSelectingAll }))
 			}

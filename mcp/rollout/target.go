@@ -15,7 +15,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
-// targetNodes targets the nodes that the pool's decision selects. Where a node
+// targetNodes targets the nodes that the pool's decision selects. If a node
 // turns out to have changed since, it decides again.
 func (x *run) targetNodes(ctx context.Context, pool string) error {
 	var targeted []string
@@ -85,12 +85,10 @@ func (x *run) reportTargeted(pool string, nodes []string, to mcp.Target) {
 func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (stale bool, err error) {
 	x.copyToMachineConfigNode(ctx, node, to)
 	decided := x.versions[node]
-	var fresh *corev1.Node
 	o := modifyNode
 	o.Once = true
-	written, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", node), o, func(n *corev1.Node) error {
+	_, err = clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", node), o, func(n *corev1.Node) error {
 		if n.ResourceVersion != decided {
-			fresh = n.DeepCopy()
 			return errStale
 		}
 		setAnnotation(n, mcp.AnnotationDesiredConfig, to.Config)
@@ -103,7 +101,7 @@ func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (sta
 	})
 	switch {
 	case errors.Is(err, errStale):
-		x.learn(fresh)
+		x.learn(node)
 		return true, nil
 	case apierrors.IsConflict(err):
 		x.verify[node] = true
@@ -117,7 +115,7 @@ func (x *run) target(ctx context.Context, pool, node string, to mcp.Target) (sta
 		x.verify[node] = true
 		return false, err
 	}
-	x.learn(written)
+	x.learn(node)
 	x.noticeTargeted(pool, node, to)
 	return false, nil
 }
@@ -140,7 +138,7 @@ func (x *run) copyToMachineConfigNode(ctx context.Context, node string, to mcp.T
 
 // labelBoot gives a node the labels of the pool that it booted into.
 func (x *run) labelBoot(ctx context.Context, b mcp.Boot) error {
-	n, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", b.Node), modifyNode, func(n *corev1.Node) error {
+	_, err := clusterapi.Modify(ctx, x.o.API, clusterapi.Key("", b.Node), modifyNode, func(n *corev1.Node) error {
 		if n.Labels == nil {
 			n.Labels = map[string]string{}
 		}
@@ -151,21 +149,21 @@ func (x *run) labelBoot(ctx context.Context, b mcp.Boot) error {
 	if err != nil {
 		return fmt.Errorf("labels of pool %s for node %s: %w", b.Pool, b.Node, err)
 	}
-	x.learn(n)
+	x.learn(b.Node)
 	return nil
 }
 
 // refresh reads the nodes whose stored state is in doubt.
 func (x *run) refresh(ctx context.Context) error {
 	for _, node := range slices.Sorted(maps.Keys(x.verify)) {
-		n, err := clusterapi.Get[corev1.Node](ctx, x.o.API, clusterapi.Key("", node))
+		_, err := clusterapi.Read[corev1.Node](ctx, x.o.API, clusterapi.Key("", node))
 		switch {
 		case apierrors.IsNotFound(err):
 			x.dropNode(node)
 		case err != nil:
 			return fmt.Errorf("reading node %s again: %w", node, err)
 		default:
-			x.learn(n)
+			x.learn(node)
 		}
 	}
 	return nil

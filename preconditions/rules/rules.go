@@ -32,8 +32,8 @@ type Options struct {
 	PlatformAlerts bool
 }
 
-// Default returns all checks: those of [preconditions.Operator], ReleasePrevious and
-// ReleaseNewer of [preconditions.AtLoad], then those of [Documented].
+// Default returns all checks: those of [preconditions.Operator], ReleasePrevious,
+// SkipsMinors and ReleaseNewer of [preconditions.AtLoad], then those of [Documented].
 func Default(o Options) []preconditions.Check {
 	atLoad := slices.DeleteFunc(preconditions.AtLoad(), func(c preconditions.Check) bool { return c.Name() == multiArch })
 	return append(atLoad, Documented(o)...)

@@ -23,7 +23,7 @@ const (
 )
 
 // newWorld has a master whose boot loader is to be adopted, a worker whose loader
-// can be updated, and one where it is up to date.
+// can be updated, and one that is up to date.
 func newWorld() (*actiontest.World, hosttest.Hosts) {
 	w := actiontest.New(actiontest.Node("m0", "master"), actiontest.Node("w0", "worker"), actiontest.Node("w1", "worker"),
 		actiontest.Pod("web", "w0"))

@@ -12,8 +12,7 @@
 // by one, bootupctl runs detached from the connection, and it is looked at
 // afterwards whether the update was done.
 //
-// Values without methods of their own are plain data: safe to read from many
-// goroutines at a time, not to change while others read.
+// Values without methods of their own are plain data: safe for concurrent reads.
 //
 // Sources: "Updating the bootloader on RHCOS nodes using bootupd",
 // https://docs.openshift.com/, and https://github.com/coreos/bootupd.

@@ -3,7 +3,7 @@
 // playbook upgrade.yml of openshift-ansible.
 //
 // [New] returns an action of plans that does it to one node, over [hosts.Runner]. A plan
-// ([hosts.PlanRHEL]) has it done to all, strictly one after the other, with hooks, cordon
+// ([hosts.PlanRHEL]) has it done to all, strictly one by one, with hooks, cordon
 // and drain around it. The action:
 //
 //  1. The host must have RHEL 8.6 or later; RHEL 7 has to be replaced.
@@ -20,8 +20,7 @@
 //
 // RHEL compute machines are deprecated, and gone from OpenShift 4.19 on.
 //
-// Values without methods of their own are plain data: safe to read from many
-// goroutines at a time, not to change while others read.
+// Values without methods of their own are plain data: safe for concurrent reads.
 //
 // Source: "Updating a cluster that includes RHEL compute machines",
 // https://docs.openshift.com/.

@@ -101,7 +101,7 @@ const (
 	unitName = "rhel-"
 )
 
-// Step implements [action.Action]. Its errors are permanent where a command
+// Step implements [action.Action]. Its errors are permanent if a command
 // ran and failed, or the host cannot be updated.
 func (a *updater) Step(ctx context.Context, n *corev1.Node, progress string) (action.Step, error) {
 	step, err := a.step(ctx, n, progress)

@@ -11,8 +11,7 @@
 // A connection that cannot be made, or is lost, is an error that may pass; whether
 // the command ran is not known then. Neither keys nor passwords are in errors.
 //
-// Values without methods of their own are plain data: safe to read from many
-// goroutines at a time, not to change while others read.
+// Values without methods of their own are plain data: safe for concurrent reads.
 //
 // docs/limits.md lists the limits of this package.
 package sshhost

@@ -93,7 +93,7 @@ func New(o Options) (plan.Action, error) {
 func (a *upgrader) Name() string { return name }
 
 // Needed implements [action.Checker]. It finds out what stands in the way before
-// anything is done to the node. Where a person does the work, it is always needed:
+// anything is done to the node. If a person does the work, it is always needed:
 // nothing shows whether it is.
 func (a *upgrader) Needed(ctx context.Context, n *corev1.Node) (bool, error) {
 	if a.o.Machines == nil {

@@ -221,7 +221,7 @@ func TestPlan(t *testing.T) {
 	w.Golden(t, "plan.txt")
 }
 
-// Where nobody drives the machines, a person is told what to do. That may take longer
+// Without a client for the machines, a person reads what to do. That may take longer
 // than anything may stall, and it is seen when the person confirms it and the node has
 // been started again.
 func TestPlanByHand(t *testing.T) {

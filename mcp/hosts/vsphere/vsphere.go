@@ -111,7 +111,7 @@ func (m *Machines) login(ctx context.Context) (*govmomi.Client, error) {
 	return c, nil
 }
 
-// with calls f with a client. Where the session has ended, it logs in again, once.
+// with calls f with a client. If the session has ended, it logs in again, once.
 func (m *Machines) with(ctx context.Context, f func(c *govmomi.Client) error) error {
 	for again := false; ; again = true {
 		c, err := m.login(ctx)
@@ -268,7 +268,7 @@ func upgrade(ctx context.Context, c *govmomi.Client, vm *object.VirtualMachine, 
 // Schedule lets vCenter upgrade the hardware of a node's machine by itself when its
 // guest restarts or shuts down the next time, as in the next update of the cluster:
 // the alternative to doing it now. A version of 0 means [vmhardware.MinVersion]. It
-// fails if there is no such machine, where its host is too old, and with the faults
+// fails if there is no such machine, if its host is too old, and with the faults
 // of vCenter.
 func (m *Machines) Schedule(ctx context.Context, n *corev1.Node, version int) error {
 	if version == 0 {
@@ -300,7 +300,7 @@ func (m *Machines) Schedule(ctx context.Context, n *corev1.Node, version int) er
 // UpgradeTemplate upgrades the hardware of a template, by its inventory path: it is
 // converted to a virtual machine, which is not powered on, upgraded, and converted
 // back. One that was left converted is continued with. A version of 0 means
-// [vmhardware.MinVersion]. It fails if there is no such template, where the machine
+// [vmhardware.MinVersion]. It fails if there is no such template, if the machine
 // is on, and with the faults of vCenter.
 func (m *Machines) UpgradeTemplate(ctx context.Context, path string, version int) error {
 	if version == 0 {

@@ -11,7 +11,7 @@ import (
 
 // Action is what is done to a node. It keeps nothing in memory: what it has to
 // know after a crash is in the progress that it returns, and the rest it sees by
-// looking at what it drives. It must be safe for concurrent use where several
+// looking at what it drives. It must be safe for concurrent use if several
 // nodes are acted on at a time.
 type Action interface {
 	// Name is a short word for records, such as "rhel".

@@ -195,8 +195,8 @@ func TestStepGoneOn(t *testing.T) {
 	}
 }
 
-// In a plan whose runner crashes anywhere, no action begins again on a node where it
-// is recorded that it has begun.
+// In a plan whose runner crashes anywhere, no action begins again on a node whose
+// record has its begin.
 func TestCrashes(t *testing.T) {
 	actiontest.CrashAtEachCall(t, func() (*actiontest.World, func() error) {
 		w, a, begun := newWorld(), newPatch(), false

@@ -33,7 +33,7 @@ const progressVersion = 1
 var errGoneOn = errors.New("another program has continued the action")
 
 // takeStep takes the next step of an action that is done to a node for an id, and
-// records it. Where the node does not say any more what the step was taken from, the
+// records it. If the node does not say any more what the step was taken from, the
 // step is not recorded, and the next one is due.
 func takeStep(ctx context.Context, c plan.Call, a Action, id string) (Step, error) {
 	step, err := stepNode(ctx, c, a, id)
