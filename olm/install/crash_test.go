@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // crashing is a cluster whose caller crashes at its n-th call, before or after
@@ -46,30 +47,6 @@ func (c *crashing) intercept(ctx context.Context, call memory.Call, do func(cont
 	return do(ctx)
 }
 
-// carryOn plays what carries CSVs on: what is new succeeds, and what it
-// replaces goes after that.
-func (c *crashing) carryOn() {
-	c.t.Helper()
-	ctx := context.Background()
-	csvs := list[olmapi.ClusterServiceVersion](c.managed)
-	for _, csv := range csvs {
-		if i := slices.IndexFunc(csvs, func(x olmapi.ClusterServiceVersion) bool { return x.Spec.Replaces == csv.Name }); i >= 0 {
-			if csvs[i].Status.Phase == olmapi.CSVPhaseSucceeded {
-				if err := c.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-					c.t.Fatal(err)
-				}
-			}
-			continue
-		}
-		if _, err := clusterapi.Modify(ctx, c.Cluster, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(x *olmapi.ClusterServiceVersion) error {
-			x.Status.Phase = olmapi.CSVPhaseSucceeded
-			return nil
-		}); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
 // finish makes passes of new controllers until all has settled.
 func (c *crashing) finish() {
 	c.t.Helper()
@@ -88,7 +65,9 @@ func (c *crashing) finish() {
 			quiet = 0
 		}
 		c.dead, c.off = false, true
-		c.carryOn()
+		for more := true; more; {
+			more = checktest.Get(installtest.OLM{}.Advance(context.Background(), c.Cluster, ns))(c.t)
+		}
 	}
 }
 

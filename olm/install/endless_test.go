@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // played is a namespace with a controller in virtual time, whose writes are
@@ -69,9 +70,7 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 	}))(t)
 	p.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{
 		Cluster: p.cluster, Clock: p.clock, Latency: reconcile.Latency{Watch: 10 * time.Millisecond, Job: 10 * time.Millisecond},
-	}, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{phases{api}}
-	}})
+	}, c.Process(), installtest.OLM{Install: 3 * time.Second}.Process())
 	t.Cleanup(p.Close)
 	return p
 }

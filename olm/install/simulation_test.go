@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // The operators of the simulation, as they come to be published. b comes as
@@ -32,64 +33,6 @@ var published = [][]string{
 	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "b.v1 B", "b.v2 B B2 >b.v1", "d.v1 D -A"},
 	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "a.v4 A -B2 >a.v1 @beta", "b.v1 B", "b.v2 B B2 >b.v1", "d.v1 D -A", "d.v2 D -A >d.v1"},
 	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "a.v4 A -B2 >a.v1 @beta", "a.v5 A -B2 >a.v2 ~a.v4 ~a.v1", "b.v1 B", "b.v2 B B2 >b.v1", "b.v3 B2 >b.v2", "d.v1 D -A", "d.v2 D -A >d.v1"},
-}
-
-// phases plays what carries CSVs on in a cluster: a new one is installed, and
-// what it replaces goes.
-type phases struct{ api clusterapi.ClusterAPI }
-
-func (phases) Name() string { return "phases" }
-
-func (phases) Watches() []reconcile.Watch {
-	return []reconcile.Watch{{GVK: (&olmapi.ClusterServiceVersion{}).APIKind(), Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		if new == nil {
-			return nil
-		}
-		wakes := []reconcile.Wake{{Key: reconcile.Key{Name: new.Name()}}}
-		if csv, err := clusterapi.As[olmapi.ClusterServiceVersion](new); err == nil && csv.Spec.Replaces != "" {
-			wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Name: csv.Spec.Replaces}})
-		}
-		return wakes
-	}}}
-}
-
-func (p phases) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, p.api, clusterapi.ListOptions{Namespace: ns})
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	var csv, successor *olmapi.ClusterServiceVersion
-	for _, c := range csvs {
-		if c.Name == q.Key.Name {
-			csv = c
-		}
-		if c.Spec.Replaces == q.Key.Name {
-			successor = c
-		}
-	}
-	next := ""
-	switch {
-	case csv == nil || csv.Status.Phase == olmapi.CSVPhaseSucceeded && successor == nil:
-		return reconcile.Result{}, nil
-	case successor == nil:
-		next = map[string]string{"": "Pending", "Pending": "Installing"}[csv.Status.Phase]
-		if next == "" {
-			next = olmapi.CSVPhaseSucceeded
-		}
-	case csv.Status.Phase == olmapi.CSVPhaseDeleting:
-		return reconcile.Result{}, p.api.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{UID: csv.UID})
-	case successor.Status.Phase == olmapi.CSVPhaseSucceeded:
-		next = olmapi.CSVPhaseDeleting
-	case csv.Status.Phase == olmapi.CSVPhaseReplacing:
-		return reconcile.Result{}, nil
-	default:
-		next = olmapi.CSVPhaseReplacing
-	}
-	_, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(c *olmapi.ClusterServiceVersion) error {
-		c.Status.Phase = next
-		return nil
-	})
-	return reconcile.Result{At: q.Now.Add(3 * time.Second)}, err
 }
 
 // simulated is a run of the simulation.
@@ -185,9 +128,7 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 	if seed%2 == 0 {
 		o.Order = reconcile.Random
 	}
-	s.Virtual = reconcile.NewVirtual(o, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{phases{api}}
-	}})
+	s.Virtual = reconcile.NewVirtual(o, c.Process(), installtest.OLM{Install: 3 * time.Second}.Process())
 	s.clock.AfterFunc(time.Minute, func() { world.admin(s) })
 	return s
 }
