@@ -178,7 +178,7 @@ func plannedChanges(generation int, g *Generation) []PlannedChange {
 		}
 		if slot.RequiredBy != nil {
 			c.RequiredBy = slot.RequiredBy.Bundle.Name
-			c.Subscriptions = []string{NewSubscription(g.Namespace, op).Name}
+			c.Subscriptions = []string{op.Subscription(g.Namespace).Name}
 		}
 		out = append(out, c)
 	}
@@ -193,7 +193,7 @@ func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 		if len(g.Operators) == 0 {
 			break
 		}
-		next, err := Apply(states[len(states)-1], g)
+		next, err := states[len(states)-1].Apply(g)
 		if err != nil {
 			return err
 		}
@@ -298,13 +298,15 @@ func (o *TargetOperator) findPaths(
 		highest, _, err := e.Bundle.MaxOpenShiftVersion()
 		return err == nil && (highest == nil || highest.Allows(target))
 	}
-	in, err := ReadInstalled(s.Namespace, s.Installed, nil, nil)
+	installed, _, err := readInstalled(s.Namespace, s.Installed, nil, nil)
 	if err != nil {
 		return
 	}
 	from := Origin{Name: o.Name}
-	if op := in.Operator(o.Name); op != nil {
-		from.Version = op.Bundle.Version
+	for _, b := range installed {
+		if b.Name == o.Name {
+			from.Version = b.Version
+		}
 	}
 	for i := range s.Catalogs {
 		c := &s.Catalogs[i]

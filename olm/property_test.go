@@ -390,7 +390,7 @@ func TestSequenceEnds(t *testing.T) {
 			for _, err := range validate(s, g) {
 				t.Fatalf("%v\n%s\n%s", err, g, &w)
 			}
-			if s, err = olm.Apply(s, g); err != nil {
+			if s, err = s.Apply(g); err != nil {
 				t.Fatal(err)
 			}
 			steps++

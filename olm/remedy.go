@@ -143,7 +143,7 @@ func (p *problem) changes(facts []Fact, self string) []change {
 		if name != self {
 			text, csv := "remove subscription "+name, ""
 			if w.installed != none {
-				csv = p.installed[w.installed].Bundle.Name
+				csv = p.installed[w.installed].Name
 				text += " and its operator " + csv
 			}
 			try(text, func(s *Snapshot) {

@@ -53,11 +53,11 @@ type PictureNode struct {
 
 // PictureEdge is an update.
 type PictureEdge struct {
-	From    string       `json:"from"`
-	To      string       `json:"to"`
-	Channel string       `json:"channel"`
-	Kind    olm.EdgeKind `json:"kind"`
-	OnPath  bool         `json:"onPath,omitempty"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Channel string `json:"channel"`
+	Kind    string `json:"kind"` // replaces, skips or skipRange
+	OnPath  bool   `json:"onPath,omitempty"`
 }
 
 // NewPicture chooses what to draw of a package's update graph. The error is
@@ -177,12 +177,12 @@ func (p *Picture) drawing() *text.Drawing {
 	for _, e := range p.Edges {
 		update := text.Edge{
 			From: e.From, To: e.To, Label: e.Channel, Attributes: []string{"label=" + text.QuoteDOT(e.Channel)},
-			Dotted: e.Kind != olm.EdgeReplaces, Thick: e.OnPath,
+			Dotted: e.Kind != "replaces", Thick: e.OnPath,
 		}
 		switch e.Kind {
-		case olm.EdgeSkips:
+		case "skips":
 			update.Attributes = append(update.Attributes, "style=dashed")
-		case olm.EdgeSkipRange:
+		case "skipRange":
 			update.Attributes = append(update.Attributes, "style=dotted")
 		}
 		d.Edges = append(d.Edges, update)

@@ -106,7 +106,7 @@ func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 			c.Steps = append(c.Steps, steps...)
 		}
 		if len(matches) == 0 {
-			step, err := newStep(op, olm.NewSubscription(s.Namespace, op))
+			step, err := newStep(op, op.Subscription(s.Namespace))
 			if err != nil {
 				return nil, err
 			}
