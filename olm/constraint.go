@@ -287,7 +287,7 @@ type wireRule struct {
 	Rule string `json:"rule"`
 }
 
-// constraint takes the first key of an element and notes the others.
+// constraint takes the first key of an element and notes the rest.
 func (w *wireConstraint) constraint() (Constraint, error) {
 	c := Constraint{FailureMessage: w.FailureMessage}
 	take := func(kind string, present bool) bool {

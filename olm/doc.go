@@ -2,8 +2,8 @@
 // kept, and why, from the objects and catalogs of the Operator Lifecycle Manager (OLM).
 //
 // An operator is installed as a ClusterServiceVersion (CSV). It provides APIs, of which
-// each has one provider in a namespace, and may require APIs, packages or labels of
-// others. A [Bundle] is one version of an operator in a catalog. A [Package] groups the
+// each has one provider in a namespace, and may require APIs, packages or
+// labels. A [Bundle] is one version of an operator in a catalog. A [Package] groups the
 // bundles of one operator. A [Channel] is a graph of updates between them: each [Entry]
 // names what it replaces and skips, and a range of versions that it may follow. The
 // graph alone orders versions. A Subscription asks for a package and its updates.

@@ -139,7 +139,7 @@ func gaveUp(err error) bool {
 	return ok && past.Limit == nameMaxConflicts
 }
 
-// Errors that others wrap.
+// Errors that are wrapped with details.
 var (
 	// ErrSnapshot reports a Snapshot that contradicts itself.
 	ErrSnapshot = errors.New("invalid snapshot")

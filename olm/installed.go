@@ -185,7 +185,7 @@ func (s *Snapshot) FailsForward() (bool, error) { return failsForward(s.Namespac
 const upgradeStrategyFailForward = "TechPreviewUnsafeFailForward"
 
 // failsForward reports whether the namespace's OperatorGroup lets a failed
-// update be replaced. Without any group there is no such permission.
+// update be replaced. Without a group it may not.
 func failsForward(namespace string, groups []olmapi.OperatorGroup) (bool, error) {
 	of := objects.In(namespace, groups)
 	switch len(of) {

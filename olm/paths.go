@@ -34,7 +34,7 @@ type PathStep struct {
 	Entry *Entry // of To
 }
 
-// PathError explains why there is no update path.
+// PathError explains why an update path is missing.
 type PathError struct {
 	Package, From string
 	To            string // empty if any end would do

@@ -40,7 +40,7 @@ type NamespacePlan struct {
 	Generations []*Generation
 	// Changes are those of the generations, in order.
 	Changes []PlannedChange
-	// Err is why there is no further generation: see [Sequence].
+	// Err is why the generations end early: see [Sequence].
 	Err error
 }
 
@@ -121,7 +121,7 @@ type TargetOperator struct {
 	// Path is the shortest way through its channel, the need of other operators
 	// aside; nil if absent.
 	Path []PathStep
-	// Channels are others of the package that lead to such a version, by name.
+	// Channels are further ones of the package that lead to such a version, by name.
 	Channels []string
 }
 
@@ -290,7 +290,7 @@ func successor(g *Generation, name string) string {
 }
 
 // findPaths looks in the Subscription's catalogs for versions that support the
-// target: in its channel, and in others.
+// target, in all channels.
 func (o *TargetOperator) findPaths(
 	s *Snapshot, sub *olmapi.Subscription, target OpenShiftVersion, channels map[string]bool,
 ) {

@@ -333,7 +333,7 @@ func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) er
 
 // providers returns the entries that satisfy a requirement of a bundle of a
 // catalog (none: an installed operator), in order: its own catalog, then the
-// others by preference.
+// the rest by preference.
 func (p *problem) providers(own int, r *Requirement) (entryList, error) {
 	var o entryList
 	add := func(c int) error {

@@ -69,7 +69,7 @@ func (p *problem) installedFor(sub *olmapi.Subscription) (int, error) {
 
 // findCandidates looks for the entries that a Subscription can have. A reason
 // why there can be none at all is a fact; a channel without an order is an
-// error, which leaves the candidates of other channels.
+// error, which leaves the candidates of further channels.
 func (p *problem) findCandidates(w *request) {
 	spec := &w.sub.Spec
 	starting := spec.StartingCSV

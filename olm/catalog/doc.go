@@ -22,8 +22,8 @@
 // [NewPicture] draws the update graph of a package, for Graphviz or Mermaid. Paths
 // through channels are methods of [olm.Contents].
 //
-// A catalog is immutable and safe for concurrent use. The other types are plain
-// data: safe for concurrent use while nobody changes them. docs/limits.md lists the
+// A catalog is immutable and safe for concurrent use. All else is plain data: safe
+// for concurrent use while nobody changes it. docs/limits.md lists the
 // limits of this package.
 //
 // Source: operator-framework/operator-registry, alpha/declcfg.

@@ -139,7 +139,7 @@ func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
 }
 
 // inRounds lists the entries of channels by their distance from the head, so
-// that a limit cuts all channels alike: ordered ones first, then the others.
+// that a limit cuts all channels alike: ordered ones first.
 func inRounds(channels []*olm.Channel) [][]*olm.Entry {
 	var rounds [][]*olm.Entry
 	for _, ch := range channels {
@@ -155,7 +155,7 @@ func inRounds(channels []*olm.Channel) [][]*olm.Entry {
 }
 
 // DOT draws the picture for Graphviz: updates by skips dashed, by skipRange dotted,
-// heads with a double frame, entries that are no longer installed grey.
+// heads with a double frame, entries that are never installed again grey.
 func (p *Picture) DOT() string { return p.drawing().DOT() }
 
 // Mermaid draws the picture as a Mermaid flowchart: updates by skips or

@@ -134,7 +134,7 @@ const (
 
 // Validate returns what the catalog tools say about the catalog, nil if they
 // accept it: the first problem that they refuse at once, a [*Problem], else
-// all others in one [*IndexError].
+// all in one [*IndexError].
 func (c *Catalog) Validate() error {
 	for i := range c.problems {
 		if !collected(c.problems[i].Rule) {

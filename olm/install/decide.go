@@ -82,7 +82,7 @@ type Action struct {
 //  1. bundle images to be unpacked,
 //  2. changes of InstallPlans: the one that carries out the generation is
 //     created, and approved if no Subscription asks for an approval any more;
-//     approved ones start, others are superseded,
+//     approved ones start, the rest are superseded,
 //  3. the statuses of Subscriptions, and old plans to be deleted,
 //  4. plans to be carried out, oldest first.
 //
@@ -93,8 +93,8 @@ type Action struct {
 // it is not known what is asked for, because the resolution failed or bundles are
 // being unpacked, plans neither start nor are superseded.
 //
-// The result reports the result of the resolution, and the error why there is no
-// generation or no plan for it; actions write it to the Subscriptions. Without
+// The result reports the result of the resolution, and the error why it failed or
+// lacks a plan; actions write it to the Subscriptions. Without
 // Subscriptions there is nothing to do. Decide has no side effects, and does not
 // change s; ctx ends the search of the resolution.
 func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
@@ -143,7 +143,7 @@ type decider struct {
 	res     *SyncResult
 	seen    observation
 	r       resolution
-	err     error      // why there is no generation, or no plan for it
+	err     error      // why there is neither a generation nor a plan for it
 	changes *changeSet // nil while it is not known what is asked for
 	plans   []Action
 }
@@ -210,7 +210,7 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 	return nil
 }
 
-// judgePlans finds the plan that serves, and what becomes of the others. It
+// judgePlans finds the plan that serves, and what becomes of the rest. It
 // returns those that are to be carried out.
 func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 	serving := ""

@@ -85,7 +85,7 @@ func observedStatus(sub *olmapi.Subscription, o *observation) olmapi.Subscriptio
 // resolution is the outcome of a resolution for the Subscriptions of its
 // namespace. The zero value means that it went well and changes nothing.
 type resolution struct {
-	// Err is why there is no generation.
+	// Err is why the resolution failed.
 	Err error
 	// HeldBack is why Subscriptions get nothing new, by name.
 	HeldBack map[string]heldBack
@@ -102,7 +102,7 @@ type resolution struct {
 }
 
 // resolvedStatus returns the status of a Subscription after a resolution: condition
-// ResolutionFailed on all Subscriptions if there is no generation, and if one was
+// ResolutionFailed on all Subscriptions if the resolution failed, and if one was
 // made on those alone that get nothing new though there is something; the operator
 // and the InstallPlan that it progresses to.
 func resolvedStatus(sub *olmapi.Subscription, r *resolution, now metav1.Time) olmapi.SubscriptionStatus {
@@ -338,7 +338,7 @@ type heldBack struct{ reason, text string }
 const explained = 3
 
 // heldBackBy explains the Subscriptions of a generation that get nothing new. An
-// explanation that fails does not keep the others from theirs.
+// explanation that fails leaves the rest.
 func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	out := map[string]heldBack{}
 	var held []*olm.HeldBack
@@ -389,7 +389,7 @@ func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, me
 	})
 }
 
-// one makes a condition true, and removes the others of the group. An empty typ
+// one makes a condition true, and removes the rest of the group. An empty typ
 // removes them all.
 func (w *statusWriter) one(group []string, typ, reason, message string) {
 	for _, other := range group {

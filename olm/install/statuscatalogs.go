@@ -77,7 +77,7 @@ func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, o *observation) {
 }
 
 // catalogFault names the catalog that the Subscription lacks most: its own
-// before others.
+// first.
 func catalogFault(sub *olmapi.Subscription, health []olmapi.CatalogHealth) string {
 	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
 	found, fault := target == types.NamespacedName{}, ""

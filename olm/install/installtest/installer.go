@@ -117,7 +117,7 @@ func (x *installer) awaits(csv *olmapi.ClusterServiceVersion, all []*olmapi.Clus
 // phase is what a ClusterServiceVersion comes to.
 type phase struct{ name, reason, message string }
 
-// removed is the phase of a version that is no longer there.
+// removed is the phase of a deleted version.
 var removed = phase{name: "removed"}
 
 // enter takes a version to a phase, unless somebody else took it to another.
