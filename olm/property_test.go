@@ -323,8 +323,7 @@ func TestExplanations(t *testing.T) {
 	explained := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
-		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
-		checktest.OK(t, err)
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
 		for i := range g.HeldBack {
 			e, err := whyOrExplain(g, &g.HeldBack[i])
 			if err != nil {
