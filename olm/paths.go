@@ -165,7 +165,7 @@ func (c *Contents) pathChannels(pkg, channel string) ([]*Channel, error) {
 	}
 	var channels []*Channel
 	var fault error
-	for _, ch := range p.inOrder() {
+	for _, ch := range p.SearchOrder() {
 		if ch.Err == nil {
 			channels = append(channels, ch)
 		} else if fault == nil {

@@ -193,7 +193,7 @@ func (p *problem) channelsOf(w *request) []string {
 			continue
 		}
 		if pkg := c.contents.Package(w.sub.Spec.Package); pkg != nil {
-			for _, ch := range pkg.inOrder() {
+			for _, ch := range pkg.SearchOrder() {
 				if ch.Name != w.sub.Spec.Channel && ch.Err == nil && len(ch.Ordered) > 0 {
 					out = append(out, ch.Name)
 				}

@@ -88,7 +88,7 @@ func (p *problem) findCandidates(w *request) {
 		if pkg == nil {
 			continue
 		}
-		for _, ch := range pkg.inOrder() {
+		for _, ch := range pkg.SearchOrder() {
 			if !ch.holdsEntries() {
 				continue
 			}
@@ -173,8 +173,9 @@ func (p *problem) dropUnreadable(w *request) {
 	}
 }
 
-// inOrder returns the channels of a package: the default channel, then by name.
-func (p *Package) inOrder() []*Channel {
+// SearchOrder returns the channels in the order in which a Subscription without a channel
+// looks: the default channel, then by name. The caller must not change the slice.
+func (p *Package) SearchOrder() []*Channel {
 	i := slices.IndexFunc(p.Channels, func(ch *Channel) bool { return ch.Name == p.DefaultChannel })
 	if i <= 0 {
 		return p.Channels

@@ -73,7 +73,7 @@ func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
 			return nil, fmt.Errorf("package %q has no channel %q", p.Name, name)
 		}
 	}
-	for _, ch := range searchOrder(p) {
+	for _, ch := range p.SearchOrder() {
 		if len(o.Channels) == 0 || slices.Contains(o.Channels, ch.Name) {
 			channels = append(channels, ch)
 			if ch.Err != nil {
@@ -206,20 +206,4 @@ func (n *PictureNode) label() string {
 		text += " (" + strings.Join(n.Heads, ", ") + ")"
 	}
 	return text
-}
-
-// searchOrder is the order in which a Subscription without a channel looks: the
-// default channel, then by name.
-func searchOrder(p *olm.Package) []*olm.Channel {
-	channels := slices.Clone(p.Channels)
-	slices.SortStableFunc(channels, func(a, b *olm.Channel) int {
-		switch {
-		case a.Default == b.Default:
-			return 0
-		case a.Default:
-			return -1
-		}
-		return 1
-	})
-	return channels
 }

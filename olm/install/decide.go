@@ -102,16 +102,11 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	if len(s.Snapshot.Subscriptions) == 0 {
 		return nil, d.res, nil
 	}
-	failForward, _ := s.Snapshot.FailsForward()
-	d.seen = observation{
-		Now: metav1.NewTime(s.Now), CSVs: s.Snapshot.Installed, Plans: s.Plans,
-		FailForward: failForward, Catalogs: s.Snapshot.Catalogs, Unclaimed: unclaimedCSVs(s.Snapshot),
-	}
 	observed := *s.Snapshot
 	observed.Subscriptions = slices.Clone(s.Snapshot.Subscriptions)
 	for i := range observed.Subscriptions {
 		sub := &observed.Subscriptions[i]
-		sub.Status = observedStatus(sub, &d.seen)
+		sub.Status = observedStatus(sub, s)
 		if sub.Status.State == olmapi.StateUpgradePending && sub.Status.InstallPlanRef != nil {
 			d.res.Waiting = append(d.res.Waiting, sub.Status.InstallPlanRef.Name)
 		}
@@ -141,7 +136,6 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 type decider struct {
 	state   *State
 	res     *SyncResult
-	seen    observation
 	r       resolution
 	err     error      // why there is neither a generation nor a plan for it
 	changes *changeSet // nil while it is not known what is asked for
@@ -269,7 +263,7 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
 			execute(p, begun, "these operators are there, and what belongs to them follows")
 		default:
-			d.write(p, supersededStatus(p, d.changes, d.seen.Now), "the generation no longer asks for it")
+			d.write(p, supersededStatus(p, d.changes, metav1.NewTime(d.state.Now)), "the generation no longer asks for it")
 		}
 	}
 	return executions
@@ -290,7 +284,7 @@ func (d *decider) statuses(observed []olmapi.Subscription) []Action {
 			continue
 		}
 		before := d.state.Snapshot.Subscriptions[i].Status
-		sub.Status = resolvedStatus(&sub, &d.r, d.seen.Now)
+		sub.Status = resolvedStatus(&sub, &d.r, metav1.NewTime(d.state.Now))
 		if !equalStatus(&before, &sub.Status) {
 			const reason = "its status differs from what is there"
 			out = append(out, Action{Type: actionWriteSubscription, Reason: reason, Subscription: &sub})
