@@ -32,6 +32,8 @@ type generationJSON struct {
 type optionsJSON struct {
 	AllOrNothing           bool `json:"allOrNothing,omitempty"`
 	TolerateUnusedCatalogs bool `json:"tolerateUnusedCatalogs,omitempty"`
+	// Greedy is read from older generations, and ignored: there is one engine.
+	Greedy bool `json:"greedy,omitempty"`
 }
 
 type catalogJSON struct {
