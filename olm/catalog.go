@@ -32,12 +32,8 @@ func (c *Contents) Packages() []*Package { return c.packages }
 // Package returns the package of a name, nil if absent.
 func (c *Contents) Package(name string) *Package { return c.byName[name] }
 
-// Loaded returns a catalog with these contents.
-func Loaded(c *Contents) Catalog { return loaded{c} }
-
-type loaded struct{ contents *Contents }
-
-func (l loaded) Contents(context.Context) (*Contents, error) { return l.contents, nil }
+// Contents returns c, and no error: contents are a [Catalog] that does not change.
+func (c *Contents) Contents(context.Context) (*Contents, error) { return c, nil }
 
 // Package is a package of a catalog. Its JSON is what a resolution looks at: see
 // [Generation.MarshalJSON].

@@ -12,8 +12,8 @@ import (
 func (g *Generation) check() error {
 	p := g.problem
 	var before, after memberIndex
-	for i := range p.installed {
-		if b := p.installed[i].Bundle; !p.leaving[b.Name] {
+	for _, b := range p.installed {
+		if !p.leaving[b.Name] {
 			before.add(b)
 		}
 	}

@@ -178,7 +178,7 @@ func checkTarget(release, target OpenShiftVersion, csvs []olmapi.ClusterServiceV
 }
 
 // Message lists the blocking operators as the ClusterOperator does: those that
-// cannot be read first, the others after them in reverse order. It is empty if
+// cannot be read first, the rest after them in reverse order. It is empty if
 // nothing blocks.
 func (c *Compatibility) Message() string {
 	if len(c.Blocking) == 0 {

@@ -19,7 +19,7 @@ const (
 )
 
 // factSet gives each constraint of a formula a literal that puts it into force,
-// so that those which contradict each other can be found.
+// so that contradictions can be found.
 type factSet struct {
 	rules  []rule
 	groups map[sat.Group]int // rule

@@ -65,9 +65,6 @@ type CELError struct {
 	Err    error // what Compile returned, or [ErrNoCELEvaluator]
 }
 
-// ErrNoCELEvaluator is the cause of a [*CELError] where no evaluator was given.
-var ErrNoCELEvaluator = errors.New("no evaluator for cel constraints")
-
 // Error names the bundle and the rule.
 func (e *CELError) Error() string {
 	text := fmt.Sprintf("convert olm.constraint to resolver predicate: cel rule %q: %v", e.Rule, e.Err)
@@ -240,9 +237,9 @@ func (c *Constraint) joined(separator string) string {
 // maxConstraint is the largest olm.constraint in bytes. It bounds the nesting.
 const maxConstraint = 2 << 16
 
-// ParseConstraint reads the value of a property olm.constraint. Unknown keys
+// parseConstraint reads the value of a property olm.constraint. Unknown keys
 // are errors, text after the JSON value is passed over.
-func ParseConstraint(value json.RawMessage) (Constraint, error) {
+func parseConstraint(value json.RawMessage) (Constraint, error) {
 	w, err := decodeConstraint(value)
 	if err != nil {
 		return Constraint{}, fmt.Errorf("parse %s: %w", PropertyConstraint, err)
@@ -290,7 +287,7 @@ type wireRule struct {
 	Rule string `json:"rule"`
 }
 
-// constraint takes the first key of an element and notes the others.
+// constraint takes the first key of an element and notes the rest.
 func (w *wireConstraint) constraint() (Constraint, error) {
 	c := Constraint{FailureMessage: w.FailureMessage}
 	take := func(kind string, present bool) bool {

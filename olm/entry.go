@@ -9,7 +9,7 @@ import (
 )
 
 // Property is a typed value that a bundle carries. The types that the resolver
-// knows are the Property… constants; others are kept and shown to cel
+// knows are the Property… constants; all types are kept and shown to cel
 // constraints.
 type Property struct {
 	Type  string          `json:"type"`

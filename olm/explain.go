@@ -2,17 +2,12 @@ package olm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/clusterupdate/clusterupdate/olm/internal/sat"
 )
-
-// ErrNothingToExplain is returned by [Generation.Explain] for a name that
-// nothing in the generation has.
-var ErrNothingToExplain = errors.New("no such subscription, package or operator in the generation")
 
 // Explanation explains why something is as it is, as a tree: each child is a reason
 // for its parent.

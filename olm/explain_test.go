@@ -36,8 +36,7 @@ func TestRequiredBy(t *testing.T) {
 func TestExplainLater(t *testing.T) {
 	s := snapshot(contents(t, "a.v1 -B", "b.v1 B", "b.v2 >b.v1"), installed("a.v1 -B", "b.v1 B"), sub("a", "a.v1"), sub("b", "b.v1"))
 	g := resolve(t, s, olm.Options{})
-	want, err := g.Explain(context.Background(), "b")
-	checktest.OK(t, err)
+	want := checktest.Get(g.Explain(context.Background(), "b"))(t)
 	s.Subscriptions[1].Name, s.Subscriptions[1].Status.InstalledCSV = "x", "b.v2"
 	s.Installed[0].Name, s.Installed[1].Name = "a.v2", "b.v2"
 	s.Catalogs[0].Contents, s.OperatorGroups[0].Name = nil, "x"

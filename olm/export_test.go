@@ -12,6 +12,8 @@ import (
 var (
 	Check           = (*Generation).check
 	ErrInconsistent = errInconsistent
+	ReadInstalled   = readInstalled
+	ParseConstraint = parseConstraint
 )
 
 func (c *Contents) Matching(r *Requirement, eval CELEvaluator) ([]*Entry, error) {

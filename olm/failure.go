@@ -139,5 +139,13 @@ func gaveUp(err error) bool {
 	return ok && past.Limit == nameMaxConflicts
 }
 
-// ErrSnapshot is wrapped by errors about a Snapshot that contradicts itself.
-var ErrSnapshot = errors.New("invalid snapshot")
+// Errors that are wrapped with details.
+var (
+	// ErrSnapshot reports a Snapshot that contradicts itself.
+	ErrSnapshot = errors.New("invalid snapshot")
+	// ErrNothingToExplain is returned by [Generation.Explain] for a name that nothing in
+	// the generation has.
+	ErrNothingToExplain = errors.New("no such subscription, package or operator in the generation")
+	// ErrNoCELEvaluator is the cause of a [*CELError] where no evaluator was given.
+	ErrNoCELEvaluator = errors.New("no evaluator for cel constraints")
+)

@@ -84,7 +84,7 @@ func newFormula(p *problem, facts *factSet) *formula {
 	for i := range p.installed {
 		if p.mandatory(i) {
 			f.require(f.nodes[f.installed[i]].lit, f.installed[i], func() Fact {
-				name := p.installed[i].Bundle.Name
+				name := p.installed[i].Name
 				return Fact{Kind: factFreestanding, Member: name,
 					Message: fmt.Sprintf("clusterserviceversion %s exists and is not referenced by a subscription", name)}
 			})
@@ -108,7 +108,7 @@ func (p *problem) mandatory(installed int) bool {
 func (p *problem) lenient() bool { return !p.options.AllOrNothing }
 
 func (f *formula) addInstalled(i int) {
-	b := f.p.installed[i].Bundle
+	b := f.p.installed[i]
 	n := f.add(node{catalog: none, bundle: b, installed: i})
 	f.installed = append(f.installed, n)
 	class := 0
@@ -241,7 +241,7 @@ func (f *formula) addRequest(i int) {
 		n.options.all(func(catalog int, e *Entry) bool {
 			// A shared package excludes it just as well, without a clause each.
 			shared := func(s string) bool { return slices.Contains(e.Bundle.packages(), s) }
-			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].Bundle.packages(), shared) {
+			if f.facts == nil && slices.ContainsFunc(f.p.installed[w.installed].packages(), shared) {
 				return true
 			}
 			f.exclude(f.entryNode(catalog, e), f.installed[w.installed])

@@ -152,9 +152,9 @@ type Broken struct {
 	Subject     string       // kinds API and Package: the API as KIND (GROUP/VERSION), the package
 }
 
-// NewSubscription returns the Subscription that keeps an operator which was
-// added for a requirement up to date.
-func NewSubscription(namespace string, op *Operator) *olmapi.Subscription {
+// Subscription returns the Subscription of a namespace that keeps the operator up to
+// date if it was added for a requirement.
+func (op *Operator) Subscription(namespace string) *olmapi.Subscription {
 	sub := &olmapi.Subscription{}
 	sub.APIVersion, sub.Kind = sub.APIKind().ToAPIVersionAndKind()
 	sub.Namespace = namespace

@@ -109,9 +109,7 @@ func neededPackages(p *problem) []map[*Package]bool {
 			need(i, c.Packages()[at])
 		}
 	}
-	for i := range p.installed {
-		queue = append(queue, p.installed[i].Bundle)
-	}
+	queue = append(queue, p.installed...)
 	seen := map[string]bool{}
 	for ; len(queue) > 0; queue = queue[1:] {
 		for j := range queue[0].Requires {

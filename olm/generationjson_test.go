@@ -48,8 +48,7 @@ func TestGenerationJSON(t *testing.T) {
 // what the resolution comes to.
 func TestReadGenerationRefuses(t *testing.T) {
 	g := resolve(t, snapshot(contents(t, "a.v1", "a.v2 >a.v1"), installed("a.v1"), sub("a", "a.v1")), olm.Options{})
-	text, err := json.Marshal(g)
-	checktest.OK(t, err)
+	text := checktest.Get(json.Marshal(g))(t)
 	var fields map[string]any
 	checktest.OK(t, json.Unmarshal(text, &fields))
 	fields["generation"] = "something else"

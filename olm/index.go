@@ -47,7 +47,7 @@ func namedBefore(ids []Identity, pkg string) bool {
 }
 
 // candidates returns the entries among which are all that satisfy the
-// constraint: a superset, in order, each once. exact means no others.
+// constraint: a superset, in order, each once. exact means nothing else.
 func (x *index) candidates(c *Constraint) (entries []*Entry, exact bool) {
 	switch c.Kind {
 	case constraintGVK:

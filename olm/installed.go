@@ -13,31 +13,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm/internal/objects"
 )
 
-// Installed is what runs in a namespace, as the resolver sees it.
-type Installed struct {
-	// Operators are the installed CSVs by name, copies and those that fail
-	// forward left out.
-	Operators []InstalledOperator
-	// FailedForward names the CSVs that count as gone, because their failed
-	// successor may be replaced, by name.
-	FailedForward []string
-	// InProgress are the updates that are still being carried out: the old CSV
-	// is in phase Replacing or Deleting, and a present one replaces it. By the
-	// name of the old one. All Subscriptions of the chain wait.
-	InProgress []InProgressUpdate
-}
-
-// InstalledOperator is an installed CSV.
-type InstalledOperator struct {
-	CSV *olmapi.ClusterServiceVersion
-	// Bundle holds its properties. Bundle.Err is set where a requirement
-	// cannot be read.
-	Bundle *Bundle
-	// Subscriptions names those that have it as installedCSV, by name. None
-	// means that the operator is freestanding: it stays as it is.
-	Subscriptions []string
-}
-
 // InProgressUpdate is an operator that is on its way out while its successor
 // is already there.
 type InProgressUpdate struct {
@@ -48,82 +23,44 @@ type InProgressUpdate struct {
 	Subscriptions []string
 }
 
-// Operator returns the installed operator of a name, nil if absent.
-func (i *Installed) Operator(name string) *InstalledOperator {
-	for j := range i.Operators {
-		if i.Operators[j].CSV.Name == name {
-			return &i.Operators[j]
-		}
-	}
-	return nil
-}
-
-// Of returns the installed operator of a Subscription, nil if nothing is installed:
-// the one that status.installedCSV names. Two of that name are an error.
-func (i *Installed) Of(sub *olmapi.Subscription) (*InstalledOperator, error) {
-	if sub.Status.InstalledCSV == "" {
-		return nil, nil
-	}
-	var found *InstalledOperator
-	var names []string
-	for j := range i.Operators {
-		if o := &i.Operators[j]; o.CSV.Name == sub.Status.InstalledCSV {
-			found = o
-			names = append(names, o.CSV.Name)
-		}
-	}
-	if len(names) > 1 {
-		return nil, fmt.Errorf("multiple name matches for status.installedCSV of subscription %s/%s: %s",
-			sub.Namespace, sub.Name, strings.Join(names, ", "))
-	}
-	return found, nil
-}
-
-// ReadInstalled reads the ClusterServiceVersions of one namespace: which count
-// as installed, what they provide and require, and which Subscription each
-// belongs to. Objects of other namespaces and copies are passed over; an empty
-// namespace in an object means this one. OperatorGroups say whether failed
-// updates may be replaced.
+// readInstalled reads the ClusterServiceVersions of one namespace: the bundles of those
+// that count as installed, by name, and the updates that are still being carried out,
+// by the name of the old operator. Objects of other namespaces and copies are passed
+// over, and those that fail forward: their failed successor may be replaced. An empty
+// namespace in an object means this one.
 //
-// The error is the first fault, by CSV name, that keeps the set from being known,
-// in OLM's words. A requirement that cannot be read does not count: see Bundle.Err.
-// The arguments are not changed; the result points to elements of csvs.
-func ReadInstalled(
+// The error is the first fault, by name, that keeps the set from being known, in OLM's
+// words. A requirement that cannot be read does not count: see Bundle.Err. The arguments
+// are not changed.
+func readInstalled(
 	namespace string, csvs []olmapi.ClusterServiceVersion, subs []olmapi.Subscription, groups []olmapi.OperatorGroup,
-) (*Installed, error) {
+) (bundles []*Bundle, updates []InProgressUpdate, err error) {
 	present, own := presentCSVs(namespace, csvs), objects.In(namespace, subs)
 	successors := successorsOf(present)
-	out := &Installed{}
 	failForward, err := failsForward(namespace, groups)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, csv := range present {
 		if failForward {
 			failed, err := endsInFailure(namespace, csv, successors)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if failed && csv.Status.Phase == olmapi.CSVPhaseReplacing {
-				out.FailedForward = append(out.FailedForward, csv.Name)
 				continue
 			}
 		}
-		owners := owningSubscriptions(csv.Name, own)
-		b, err := installedBundle(csv, owners)
+		b, err := installedBundle(csv, owningSubscriptions(csv.Name, own))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		o := InstalledOperator{CSV: csv, Bundle: b}
-		for _, s := range owners {
-			o.Subscriptions = append(o.Subscriptions, s.Name)
-		}
-		out.Operators = append(out.Operators, o)
+		bundles = append(bundles, b)
 		if u, ok := inProgress(csv, successors, own); ok {
-			out.InProgress = append(out.InProgress, u)
+			updates = append(updates, u)
 		}
 	}
-	return out, nil
+	return bundles, updates, nil
 }
 
 // PresentCSVs returns the ClusterServiceVersions of the snapshot's namespace
@@ -248,7 +185,7 @@ func (s *Snapshot) FailsForward() (bool, error) { return failsForward(s.Namespac
 const upgradeStrategyFailForward = "TechPreviewUnsafeFailForward"
 
 // failsForward reports whether the namespace's OperatorGroup lets a failed
-// update be replaced. Without any group there is no such permission.
+// update be replaced. Without a group it may not.
 func failsForward(namespace string, groups []olmapi.OperatorGroup) (bool, error) {
 	of := objects.In(namespace, groups)
 	switch len(of) {

@@ -14,11 +14,11 @@ func FuzzInstalledAnnotation(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, annotation string) {
 		csv := newCSV("a.v1", withAnnotation(olmapi.AnnotationProperties, annotation))
-		in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{csv}, nil, nil)
+		in, _, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{csv}, nil, nil)
 		if err != nil {
 			return
 		}
-		if len(in.Operators) != 1 || in.Operators[0].Bundle.Name != "a.v1" {
+		if len(in) != 1 || in[0].Name != "a.v1" {
 			t.Errorf("%q: %+v", annotation, in)
 		}
 		if _, _, err := olm.MaxOpenShiftVersion(&csv); err != nil && err.Error() == "" {

@@ -65,12 +65,12 @@ func TestInstalledProperties(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
-			in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{tc.csv}, tc.subs, nil)
+			in, _, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{tc.csv}, tc.subs, nil)
 			if err != nil {
 				got = "error: " + err.Error()
 			} else {
 				var texts []string
-				for _, p := range in.Operators[0].Bundle.Properties {
+				for _, p := range in[0].Properties {
 					texts = append(texts, p.Type+"="+string(p.Value))
 				}
 				got = strings.Join(texts, " ")
@@ -84,10 +84,10 @@ func TestInstalledVersion(t *testing.T) {
 	for _, tc := range []struct{ version, want string }{
 		{"", "0.0.0"}, {"1.2.3-rc.1", "1.2.3-rc.1"}, {"v1.2", "1.2.0"}, {"none", "<nil>"},
 	} {
-		in, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{newCSV("a.v1", atVersion(tc.version))}, nil, nil)
+		in, _, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{newCSV("a.v1", atVersion(tc.version))}, nil, nil)
 		checktest.OK(t, err)
 		got := "<nil>"
-		if v := in.Operators[0].Bundle.Version; v != nil {
+		if v := in[0].Version; v != nil {
 			got = v.String()
 		}
 		if got != tc.want {
@@ -102,7 +102,7 @@ func TestInstalledSet(t *testing.T) {
 	copied := func(c *olmapi.ClusterServiceVersion) { c.Status.Reason = "Copied" }
 	elsewhere := func(c *olmapi.ClusterServiceVersion) { c.Namespace = "other" }
 	nowhere := func(c *olmapi.ClusterServiceVersion) { c.Namespace = "" } // means the one that is read
-	in := checktest.Get(olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{
+	in, _, err := olm.ReadInstalled(ns, []olmapi.ClusterServiceVersion{
 		newCSV("own.v1", withAnnotation("olm.operatorNamespace", ns)),
 		newCSV("a.v1"),
 		newCSV("label.v1", labelled),
@@ -110,46 +110,16 @@ func TestInstalledSet(t *testing.T) {
 		newCSV("annotation.v1", withAnnotation("olm.operatorNamespace", "other")),
 		newCSV("nowhere.v1", withAnnotation("olm.operatorNamespace", "other"), nowhere),
 		newCSV("elsewhere.v1", elsewhere),
-	}, []olmapi.Subscription{sub("b", "a.v1"), sub("a", "a.v1"), sub("label", "label.v1")}, nil))(t)
-	got := map[string][]string{}
-	for _, o := range in.Operators {
-		got[o.CSV.Name] = o.Subscriptions
-	}
-	checktest.Same(t, map[string][]string{"a.v1": {"a", "b"}, "own.v1": nil}, got)
-	if in.Operator("a.v1") == nil || in.Operator("label.v1") != nil {
-		t.Error("Operator does not find by name")
-	}
+	}, nil, nil)
+	checktest.OK(t, err)
+	checktest.Same(t, []string{"a.v1", "own.v1"}, bundleNames(in))
 }
 
-func TestInstalledOf(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		csvs []olmapi.ClusterServiceVersion
-		sub  olmapi.Subscription
-		want string
-	}{
-		{"found", []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("b.v1")}, sub("a", "a.v1"), "a.v1"},
-		{"empty", []olmapi.ClusterServiceVersion{newCSV("a.v1")}, sub("a", ""), ""},
-		{"gone", []olmapi.ClusterServiceVersion{newCSV("b.v1")}, sub("a", "a.v1"), ""},
-		{"twice", []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v1")}, sub("a", "a.v1"),
-			"multiple name matches for status.installedCSV of subscription ops/a: a.v1, a.v1"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			in, err := olm.ReadInstalled(ns, tc.csvs, nil, nil)
-			checktest.OK(t, err)
-			o, err := in.Of(&tc.sub)
-			got := ""
-			switch {
-			case err != nil:
-				got = err.Error()
-			case o != nil:
-				got = o.CSV.Name
-			}
-			if got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
+func bundleNames(bundles []*olm.Bundle) (names []string) {
+	for _, b := range bundles {
+		names = append(names, b.Name)
 	}
+	return names
 }
 
 func TestFailForward(t *testing.T) {
@@ -177,16 +147,12 @@ func TestFailForward(t *testing.T) {
 		{"two groups", append(group(""), group("")...), nil, "found 2 operatorGroups, expected 1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			in, err := olm.ReadInstalled(ns, tc.csvs, nil, tc.groups)
+			in, _, err := olm.ReadInstalled(ns, tc.csvs, nil, tc.groups)
 			got := ""
 			if err != nil {
 				got = err.Error()
 			} else {
-				var names []string
-				for _, o := range in.Operators {
-					names = append(names, o.CSV.Name)
-				}
-				got = strings.Join(names, " ")
+				got = strings.Join(bundleNames(in), " ")
 			}
 			if got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
@@ -206,11 +172,11 @@ func TestUpdateInProgress(t *testing.T) {
 		newCSV("b.v2", withReplaces("b.v1")),
 		newCSV("c.v1", inPhase("Replacing")), // no successor
 	}
-	in, err := olm.ReadInstalled(ns, csvs, []olmapi.Subscription{sub("a", "a.v3"), sub("b", "b.v2"), sub("c", "c.v1")}, nil)
+	_, updates, err := olm.ReadInstalled(ns, csvs, []olmapi.Subscription{sub("a", "a.v3"), sub("b", "b.v2"), sub("c", "c.v1")}, nil)
 	checktest.OK(t, err)
 	want := []olm.InProgressUpdate{
 		{Old: "a.v1", New: "a.v2", Last: "a.v3", Subscriptions: []string{"a"}},
 		{Old: "a.v2", New: "a.v3", Last: "a.v3", Subscriptions: []string{"a"}},
 	}
-	checktest.Same(t, want, in.InProgress)
+	checktest.Same(t, want, updates)
 }

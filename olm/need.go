@@ -123,7 +123,7 @@ func (f *formula) newNeed(owner int, r *Requirement) *need {
 	n := &need{request: none, owner: owner, req: r, lit: o.lit, last: noLit, rest: noLit, rule: noLit,
 		budget: p.maxConflicts()}
 	for i := range p.installed {
-		b := p.installed[i].Bundle
+		b := p.installed[i]
 		if !p.leaving[b.Name] && matches(r, b, p.options.CEL) {
 			n.before = append(n.before, f.installed[i])
 		}

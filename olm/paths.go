@@ -8,28 +8,19 @@ import (
 	"github.com/blang/semver/v4"
 )
 
-// EdgeKind says by which field of an entry it replaces an operator.
-type EdgeKind string
-
-// The kinds of update edges, in the order in which one of several is named.
-const (
-	EdgeReplaces  EdgeKind = "replaces"
-	EdgeSkips     EdgeKind = "skips"
-	EdgeSkipRange EdgeKind = "skipRange"
-)
-
-// Edge returns the field by which the entry replaces an installed operator of
-// this name and version (nil: not known); empty if it does not.
-func (e *Entry) Edge(installed string, version *semver.Version) EdgeKind {
+// Edge returns the field by which the entry replaces an installed operator of this name
+// and version (nil: not known): replaces, skips or skipRange, the first of several;
+// empty if it does not.
+func (e *Entry) Edge(installed string, version *semver.Version) string {
 	switch {
 	case !e.Updates(installed, version):
 		return ""
 	case e.Replaces == installed:
-		return EdgeReplaces
+		return "replaces"
 	case slices.Contains(e.Skips, installed):
-		return EdgeSkips
+		return "skips"
 	}
-	return EdgeSkipRange
+	return "skipRange"
 }
 
 // PathStep is one update on the way of an operator through its channels.
@@ -38,12 +29,12 @@ type PathStep struct {
 	To      string // and after
 	Version string // of To, as the catalog has it
 	Channel string // the channel that To is taken from
-	Edge    EdgeKind
+	Edge    string
 
 	Entry *Entry // of To
 }
 
-// PathError explains why there is no update path.
+// PathError explains why an update path is missing.
 type PathError struct {
 	Package, From string
 	To            string // empty if any end would do
@@ -174,7 +165,7 @@ func (c *Contents) pathChannels(pkg, channel string) ([]*Channel, error) {
 	}
 	var channels []*Channel
 	var fault error
-	for _, ch := range p.inOrder() {
+	for _, ch := range p.SearchOrder() {
 		if ch.Err == nil {
 			channels = append(channels, ch)
 		} else if fault == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // In the real catalog, paths follow edges and end, and the shortest way to
-// where they end is no longer. For packages that need nothing, a plan takes the
+// where they end is as long at most. For packages that need nothing, a plan takes the
 // same steps.
 func TestRealPaths(t *testing.T) {
 	c := community(t).Contents

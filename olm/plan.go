@@ -40,7 +40,7 @@ type NamespacePlan struct {
 	Generations []*Generation
 	// Changes are those of the generations, in order.
 	Changes []PlannedChange
-	// Err is why there is no further generation: see [Sequence].
+	// Err is why the generations end early: see [Sequence].
 	Err error
 }
 
@@ -121,7 +121,7 @@ type TargetOperator struct {
 	// Path is the shortest way through its channel, the need of other operators
 	// aside; nil if absent.
 	Path []PathStep
-	// Channels are others of the package that lead to such a version, by name.
+	// Channels are further ones of the package that lead to such a version, by name.
 	Channels []string
 }
 
@@ -178,7 +178,7 @@ func plannedChanges(generation int, g *Generation) []PlannedChange {
 		}
 		if slot.RequiredBy != nil {
 			c.RequiredBy = slot.RequiredBy.Bundle.Name
-			c.Subscriptions = []string{NewSubscription(g.Namespace, op).Name}
+			c.Subscriptions = []string{op.Subscription(g.Namespace).Name}
 		}
 		out = append(out, c)
 	}
@@ -193,7 +193,7 @@ func (t *TargetPlan) add(s *Snapshot, n *NamespacePlan) error {
 		if len(g.Operators) == 0 {
 			break
 		}
-		next, err := Apply(states[len(states)-1], g)
+		next, err := states[len(states)-1].Apply(g)
 		if err != nil {
 			return err
 		}
@@ -290,7 +290,7 @@ func successor(g *Generation, name string) string {
 }
 
 // findPaths looks in the Subscription's catalogs for versions that support the
-// target: in its channel, and in others.
+// target, in all channels.
 func (o *TargetOperator) findPaths(
 	s *Snapshot, sub *olmapi.Subscription, target OpenShiftVersion, channels map[string]bool,
 ) {
@@ -298,13 +298,15 @@ func (o *TargetOperator) findPaths(
 		highest, _, err := e.Bundle.MaxOpenShiftVersion()
 		return err == nil && (highest == nil || highest.Allows(target))
 	}
-	in, err := ReadInstalled(s.Namespace, s.Installed, nil, nil)
+	installed, _, err := readInstalled(s.Namespace, s.Installed, nil, nil)
 	if err != nil {
 		return
 	}
 	from := Origin{Name: o.Name}
-	if op := in.Operator(o.Name); op != nil {
-		from.Version = op.Bundle.Version
+	for _, b := range installed {
+		if b.Name == o.Name {
+			from.Version = b.Version
+		}
 	}
 	for i := range s.Catalogs {
 		c := &s.Catalogs[i]

@@ -22,7 +22,7 @@ type problem struct {
 	options  Options
 
 	catalogs  []catalogView // readable ones, in the order in which they are searched
-	installed []InstalledOperator
+	installed []*Bundle     // by name
 	updates   []InProgressUpdate
 	leaving   map[string]bool // names of installed operators that are being replaced
 	requests  []request       // by name
@@ -93,24 +93,19 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 	p := &problem{snapshot: s, options: o}
 	if len(s.Subscriptions) == 0 {
 		// Nothing is asked for, so nothing that could fail is looked at.
-		installed, err := ReadInstalled(s.Namespace, s.Installed, nil, nil)
-		if err == nil {
-			p.installed = installed.Operators
-		}
+		p.installed, _, _ = readInstalled(s.Namespace, s.Installed, nil, nil)
 		return p, nil
 	}
 	if n := len(s.OperatorGroups); n != 1 {
 		return nil, &Prevented{[]error{fmt.Errorf("expected 1 OperatorGroup in the namespace, found %d", n)}}
 	}
 	faults := p.readCatalogs()
-	installed, err := ReadInstalled(s.Namespace, s.Installed, s.Subscriptions, s.OperatorGroups)
+	var err error
+	p.installed, p.updates, err = readInstalled(s.Namespace, s.Installed, s.Subscriptions, s.OperatorGroups)
 	if err != nil {
 		faults = append(faults, &CatalogError{s.Namespace + "/@existing", err})
-	} else {
-		p.installed, p.updates = installed.Operators, installed.InProgress
-		if err := p.checkInstalled(); err != nil {
-			return nil, &Prevented{[]error{err}}
-		}
+	} else if err := p.checkInstalled(); err != nil {
+		return nil, &Prevented{[]error{err}}
 	}
 	if len(faults) > 0 {
 		slices.SortStableFunc(faults, func(a, b *CatalogError) int { return strings.Compare(a.Catalog, b.Catalog) })
@@ -126,7 +121,7 @@ func newProblem(s Snapshot, o Options) (*problem, error) {
 			p.leaving[u.Old] = true
 		}
 	}
-	if err := p.readSubscriptions(installed); err != nil {
+	if err := p.readSubscriptions(); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -241,15 +236,15 @@ func (p *problem) subscribed(key types.NamespacedName) bool {
 // checkInstalled returns the first reason why the needs of the installed operators
 // cannot be determined.
 func (p *problem) checkInstalled() error {
-	for i := range p.installed {
-		if err := p.readable(p.installed[i].Bundle); err != nil {
+	for _, b := range p.installed {
+		if err := p.readable(b); err != nil {
 			return err
 		}
 	}
 	if p.options.AllOrNothing {
 		return p.faults(func(visit func(*Bundle, int) bool) {
-			for i := range p.installed {
-				if !visit(p.installed[i].Bundle, none) {
+			for _, b := range p.installed {
+				if !visit(b, none) {
 					return
 				}
 			}
@@ -338,7 +333,7 @@ func (p *problem) faults(start func(visit func(b *Bundle, catalog int) bool)) er
 
 // providers returns the entries that satisfy a requirement of a bundle of a
 // catalog (none: an installed operator), in order: its own catalog, then the
-// others by preference.
+// the rest by preference.
 func (p *problem) providers(own int, r *Requirement) (entryList, error) {
 	var o entryList
 	add := func(c int) error {

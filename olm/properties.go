@@ -182,7 +182,7 @@ func (r *BundleReader) property(b *Bundle, p Property) error {
 		err := json.Unmarshal(p.Value, &w)
 		b.require(p, Constraint{Kind: constraintLabel, Label: w.Label}, err)
 	case PropertyConstraint:
-		c, err := ParseConstraint(p.Value)
+		c, err := parseConstraint(p.Value)
 		b.require(p, c, err)
 	case propertyDeprecated:
 		b.Deprecated = true

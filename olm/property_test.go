@@ -323,8 +323,7 @@ func TestExplanations(t *testing.T) {
 	explained := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t, worldOptions{disorder: true, deprecated: true, starting: true, labels: true})
-		g, err := olm.Resolve(context.Background(), w.snapshot(t), olm.Options{})
-		checktest.OK(t, err)
+		g := checktest.Get(olm.Resolve(context.Background(), w.snapshot(t), olm.Options{}))(t)
 		for i := range g.HeldBack {
 			e, err := whyOrExplain(g, &g.HeldBack[i])
 			if err != nil {
@@ -390,7 +389,7 @@ func TestSequenceEnds(t *testing.T) {
 			for _, err := range validate(s, g) {
 				t.Fatalf("%v\n%s\n%s", err, g, &w)
 			}
-			if s, err = olm.Apply(s, g); err != nil {
+			if s, err = s.Apply(g); err != nil {
 				t.Fatal(err)
 			}
 			steps++

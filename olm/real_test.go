@@ -120,7 +120,7 @@ func TestCommunityMovedToNewest(t *testing.T) {
 			s.Subscriptions = append(s.Subscriptions, sub(p.Name, "", channel(ch.Name), startingCSV(e.Name)))
 		}
 		g := resolveValid(t, s, olm.Options{})
-		s, err := olm.Apply(s, g)
+		s, err := s.Apply(g)
 		checktest.OK(t, err)
 		generations := checktest.Get(olm.Sequence(context.Background(), s, olm.Options{}))(t)
 		for _, g := range generations {
@@ -128,7 +128,7 @@ func TestCommunityMovedToNewest(t *testing.T) {
 				t.Error(err)
 			}
 			moves += len(g.Operators)
-			if s, err = olm.Apply(s, g); err != nil {
+			if s, err = s.Apply(g); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,7 +151,7 @@ func BenchmarkUpdateCommunity(b *testing.B) {
 			s.Subscriptions = append(s.Subscriptions, sub(p.Name, "", channel(ch.Name), startingCSV(e.Name)))
 		}
 	}
-	s = checktest.Get(olm.Apply(s, resolve(b, s, olm.Options{})))(b)
+	s = checktest.Get(s.Apply(resolve(b, s, olm.Options{})))(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		checktest.OK(b, checktest.Err(olm.Resolve(context.Background(), s, olm.Options{})))

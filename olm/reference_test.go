@@ -281,7 +281,7 @@ func inChannel(lines []string, ch string) []string {
 }
 
 // orderedLines returns a package's channel from the head down, nothing if it
-// has no order. Chains only go down in versions here, so there are no cycles.
+// has no order. Chains only go down in versions here, so nothing is cyclic.
 func orderedLines(lines []string, pkg string) []OperatorLine {
 	byName := map[string]OperatorLine{}
 	named := map[string]bool{}

@@ -143,7 +143,7 @@ func (p *problem) changes(facts []Fact, self string) []change {
 		if name != self {
 			text, csv := "remove subscription "+name, ""
 			if w.installed != none {
-				csv = p.installed[w.installed].Bundle.Name
+				csv = p.installed[w.installed].Name
 				text += " and its operator " + csv
 			}
 			try(text, func(s *Snapshot) {
@@ -193,7 +193,7 @@ func (p *problem) channelsOf(w *request) []string {
 			continue
 		}
 		if pkg := c.contents.Package(w.sub.Spec.Package); pkg != nil {
-			for _, ch := range pkg.inOrder() {
+			for _, ch := range pkg.SearchOrder() {
 				if ch.Name != w.sub.Spec.Channel && ch.Err == nil && len(ch.Ordered) > 0 {
 					out = append(out, ch.Name)
 				}

@@ -188,7 +188,7 @@ func (s *renderer) tellRequest(r *rule) *Explanation {
 	return e
 }
 
-// rest describes what is connected to the option only through others.
+// rest describes what is connected to the option indirectly.
 func (s *renderer) rest() []*Explanation {
 	var out []*Explanation
 	for _, r := range s.rules {
@@ -229,7 +229,7 @@ func (s *renderer) name(node int) string { return s.f.nodes[node].bundle.Name }
 // shownNames is how many names a text shows.
 const shownNames = 5
 
-// names of nodes, each once, in order: the first ones, and how many others there are.
+// names returns the names of nodes, each once, in order: the first, and how many follow.
 func (s *renderer) names(nodes []int) []string {
 	var out []string
 	for _, n := range nodes {

@@ -11,7 +11,7 @@ import (
 // readSubscriptions finds what each Subscription can have. The error is a
 // *Prevented with AllOrNothing; without it, faults are reasons of single
 // Subscriptions.
-func (p *problem) readSubscriptions(installed *Installed) error {
+func (p *problem) readSubscriptions() error {
 	s := &p.snapshot
 	subs := make([]*olmapi.Subscription, len(s.Subscriptions))
 	for i := range s.Subscriptions {
@@ -23,15 +23,11 @@ func (p *problem) readSubscriptions(installed *Installed) error {
 	var errs []error
 	for i, sub := range subs {
 		w := &p.requests[i]
-		w.sub, w.installed = sub, none
-		o, err := installed.Of(sub)
-		if err != nil {
-			w.err = err
-			errs = append(errs, err)
+		w.sub = sub
+		w.installed, w.err = p.installedFor(sub)
+		if w.err != nil {
+			errs = append(errs, w.err)
 			continue
-		}
-		if o != nil {
-			w.installed = slices.IndexFunc(p.installed, func(x InstalledOperator) bool { return x.CSV == o.CSV })
 		}
 		p.findCandidates(w)
 		if p.options.AllOrNothing {
@@ -53,9 +49,27 @@ func (p *problem) readSubscriptions(installed *Installed) error {
 	return nil
 }
 
+// installedFor returns the index of the installed operator of a Subscription: the one
+// that status.installedCSV names; none if it is not there. Two of that name are an error.
+func (p *problem) installedFor(sub *olmapi.Subscription) (int, error) {
+	found := none
+	var names []string
+	for i, b := range p.installed {
+		if b.Name == sub.Status.InstalledCSV {
+			found = i
+			names = append(names, b.Name)
+		}
+	}
+	if len(names) > 1 {
+		return none, fmt.Errorf("multiple name matches for status.installedCSV of subscription %s/%s: %s",
+			sub.Namespace, sub.Name, strings.Join(names, ", "))
+	}
+	return found, nil
+}
+
 // findCandidates looks for the entries that a Subscription can have. A reason
 // why there can be none at all is a fact; a channel without an order is an
-// error, which leaves the candidates of other channels.
+// error, which leaves the candidates of further channels.
 func (p *problem) findCandidates(w *request) {
 	spec := &w.sub.Spec
 	starting := spec.StartingCSV
@@ -74,7 +88,7 @@ func (p *problem) findCandidates(w *request) {
 		if pkg == nil {
 			continue
 		}
-		for _, ch := range pkg.inOrder() {
+		for _, ch := range pkg.SearchOrder() {
 			if !ch.holdsEntries() {
 				continue
 			}
@@ -100,7 +114,7 @@ func (p *problem) findCandidates(w *request) {
 				w.candidates.add(c, ch.Ordered)
 				continue
 			}
-			b := p.installed[w.installed].Bundle
+			b := p.installed[w.installed]
 			w.candidates.add(c, ch.Updates(b.Name, b.Version))
 			if e := ch.Entry(b.Name); e != nil {
 				listed = true
@@ -142,41 +156,26 @@ func (p *problem) requestFault(w *request) error {
 
 // dropUnreadable removes the candidates whose needs are unknown.
 func (p *problem) dropUnreadable(w *request) {
-	for i := range w.candidates.segments {
-		s := &w.candidates.segments[i]
-		kept, err := p.readableEntries(s.entries)
-		if err == nil {
-			continue
-		}
+	unreadable := func(e *Entry) bool {
+		err := p.readable(e.Bundle)
 		if w.err == nil {
 			w.err = err
 		}
-		w.candidates.length -= len(s.entries) - len(kept)
-		s.entries = kept
+		return err != nil
+	}
+	for i := range w.candidates.segments {
+		s := &w.candidates.segments[i]
+		if slices.ContainsFunc(s.entries, unreadable) {
+			kept := slices.DeleteFunc(slices.Clone(s.entries), unreadable)
+			w.candidates.length -= len(s.entries) - len(kept)
+			s.entries = kept
+		}
 	}
 }
 
-// readableEntries returns the entries whose needs are known, and why those of the
-// first other one are not.
-func (p *problem) readableEntries(entries []*Entry) ([]*Entry, error) {
-	for i, e := range entries {
-		err := p.readable(e.Bundle)
-		if err == nil {
-			continue
-		}
-		kept := slices.Clone(entries[:i])
-		for _, e := range entries[i+1:] {
-			if p.readable(e.Bundle) == nil {
-				kept = append(kept, e)
-			}
-		}
-		return kept, err
-	}
-	return entries, nil
-}
-
-// inOrder returns the channels of a package: the default channel, then by name.
-func (p *Package) inOrder() []*Channel {
+// SearchOrder returns the channels in the order in which a Subscription without a channel
+// looks: the default channel, then by name. The caller must not change the slice.
+func (p *Package) SearchOrder() []*Channel {
 	i := slices.IndexFunc(p.Channels, func(ch *Channel) bool { return ch.Name == p.DefaultChannel })
 	if i <= 0 {
 		return p.Channels

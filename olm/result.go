@@ -43,7 +43,7 @@ func (p *problem) bundle(x member) *Bundle {
 	case x.entry != nil:
 		return x.entry.Bundle
 	case x.installed != none:
-		return p.installed[x.installed].Bundle
+		return p.installed[x.installed]
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (p *problem) generation(r *result) *Generation {
 	p.addHeldBack(g, r)
 	p.addBroken(g)
 	for i := range p.requests {
-		if p.requests[i].stuck && p.bundle(r.requests[i]) == p.installed[p.requests[i].installed].Bundle {
+		if p.requests[i].stuck && p.bundle(r.requests[i]) == p.installed[p.requests[i].installed] {
 			g.Stuck = append(g.Stuck, p.requests[i].sub.Name)
 		}
 	}
@@ -138,7 +138,7 @@ func (p *problem) addSlots(g *Generation, r *result) {
 				continue
 			}
 			placed[w.installed] = true
-			if b := p.installed[w.installed].Bundle; s.Previous == nil {
+			if b := p.installed[w.installed]; s.Previous == nil {
 				s.Previous, s.Outcome, s.Operator.Replaces = b, outcomeUpdated, b.Name
 			} else {
 				s.AlsoReplaced = append(s.AlsoReplaced, b)
@@ -147,7 +147,7 @@ func (p *problem) addSlots(g *Generation, r *result) {
 		}
 		s := Slot{Subscriptions: []string{w.sub.Name}, Current: p.bundle(x)}
 		if w.installed != none {
-			s.Previous = p.installed[w.installed].Bundle
+			s.Previous = p.installed[w.installed]
 			placed[w.installed] = true
 		}
 		switch {
@@ -167,7 +167,7 @@ func (p *problem) addSlots(g *Generation, r *result) {
 	}
 	for i := range p.installed {
 		if !placed[i] {
-			b := p.installed[i].Bundle
+			b := p.installed[i]
 			g.Slots = append(g.Slots, Slot{Outcome: outcomeKept, Previous: b, Current: b})
 		}
 	}
@@ -176,7 +176,7 @@ func (p *problem) addSlots(g *Generation, r *result) {
 		op := p.operator(a.member)
 		g.Slots = append(g.Slots, Slot{Outcome: addedForRequirement, Current: a.entry.Bundle, Operator: op,
 			RequiredBy: &a.by})
-		g.NewSubscriptions = append(g.NewSubscriptions, *NewSubscription(p.snapshot.Namespace, op))
+		g.NewSubscriptions = append(g.NewSubscriptions, *op.Subscription(p.snapshot.Namespace))
 	}
 	for i := range g.Slots {
 		if op := g.Slots[i].Operator; op != nil {
@@ -246,8 +246,7 @@ func (p *problem) addBroken(g *Generation) {
 			members.add(b)
 		}
 	}
-	for i := range p.installed {
-		b := p.installed[i].Bundle
+	for _, b := range p.installed {
 		if !stays[b] || p.leaving[b.Name] {
 			continue
 		}
@@ -262,8 +261,8 @@ func (p *problem) addBroken(g *Generation) {
 		}
 	}
 	byTrait := map[trait][]string{}
-	for i := range p.installed {
-		if b := p.installed[i].Bundle; stays[b] && !p.leaving[b.Name] {
+	for _, b := range p.installed {
+		if stays[b] && !p.leaving[b.Name] {
 			for _, t := range b.traits() {
 				byTrait[t] = append(byTrait[t], b.Name)
 			}

@@ -150,8 +150,7 @@ func TestFacts(t *testing.T) {
 		text := `{"schema":"olm.package","name":"a","defaultChannel":"stable"}
 {"schema":"olm.channel","package":"a","name":"stable","entries":[{"name":"a.v2","skips":["a.v1"]},{"name":"a.v1"}]}
 {"schema":"olm.bundle","package":"a","name":"a.v1","image":"registry.example/a:1","properties":[{"type":"olm.package","value":{"packageName":"a","version":"1.0.0"}}]}`
-		c, err := catalog.Read(context.Background(), strings.NewReader(text), "catalog.json", catalog.Options{})
-		checktest.OK(t, err)
+		c := checktest.Get(catalog.Read(context.Background(), strings.NewReader(text), "catalog.json", catalog.Options{}))(t)
 		s.Catalogs[0].Contents = c.Contents
 	}
 	empty := func(s *olm.Snapshot) { s.Catalogs[0].Contents = contents(t) }

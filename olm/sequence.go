@@ -62,7 +62,7 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 		if len(g.Operators) == 0 {
 			return out, nil
 		}
-		s, err = Apply(s, g)
+		s, err = s.Apply(g)
 		if err != nil {
 			return out, err
 		}
@@ -73,7 +73,7 @@ func Sequence(ctx context.Context, s Snapshot, o Options) ([]*Generation, error)
 // operators replaced and added, Subscriptions at what they got, and new
 // Subscriptions created. The snapshot is not changed; its catalogs are shared.
 // The error is about properties of a bundle that cannot be written as JSON.
-func Apply(s Snapshot, g *Generation) (Snapshot, error) {
+func (s Snapshot) Apply(g *Generation) (Snapshot, error) {
 	gone := map[string]bool{}
 	gets := map[string]string{} // by Subscription
 	var added []olmapi.ClusterServiceVersion

@@ -25,10 +25,8 @@
 //   - The controllers of Deployments, ReplicaSets, DaemonSets, StatefulSets and
 //     Jobs, the scheduler, and the disruption controller, so that evictions
 //     succeed or are refused as on a real cluster.
-//   - Of OLM what package olm leaves to the cluster: a ClusterServiceVersion goes
-//     through its phases to Succeeded, once the definitions that it names are
-//     there, and the one that it replaces is deleted; a CatalogSource becomes
-//     READY.
+//
+// Package olm/install/installtest plays the half of OLM that a cluster is left with.
 //
 // Each behaviour is a [reconcile.Reconciler]: objects wake it, some with a delay,
 // and it has no goroutine or clock. None knows another: they read and write

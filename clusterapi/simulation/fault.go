@@ -71,15 +71,8 @@ func (f *Fault) message() string { return cmp.Or(f.Message, "a simulated fault: 
 func (f *Fault) is(kind FaultKind) bool { return f != nil && f.Kind == kind }
 
 // SetOperatorFault makes an operator faulty whatever release it is at, or with nil
-// ends its fault, including one that its release brought. A name of the form
-// namespace/name names a ClusterServiceVersion: its installation fails, or with
-// FaultStuck does not end.
+// ends its fault, including one that its release brought.
 func (c *Cluster) SetOperatorFault(name string, f *Fault) {
-	if namespace, csv, ok := csvOf(name); ok {
-		c.faults.set(csvPart(namespace, csv), f)
-		c.notify(partInstallations, reconcile.Key{Namespace: namespace, Name: csv})
-		return
-	}
 	c.faults.set("operator/"+name, f)
 	c.notify(partOperators, reconcile.Key{Name: name})
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/openshift"
-	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
 // Annotations that the simulation writes for itself: what a real host or
@@ -49,8 +48,6 @@ var (
 	kindCronJob           = schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}
 	kindBudget            = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}
 	kindDefinition        = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-	kindCatalogSource     = (*olmapi.CatalogSource)(nil).APIKind()
-	kindCSV               = (*olmapi.ClusterServiceVersion)(nil).APIKind()
 	kindClusterVersion    = configv1.GroupVersion.WithKind("ClusterVersion")
 	kindClusterOperator   = configv1.GroupVersion.WithKind("ClusterOperator")
 	kindMachineConfig     = schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"}

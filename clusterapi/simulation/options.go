@@ -186,8 +186,6 @@ type Workload struct {
 type Timing struct {
 	// Operator is how long an operator works on a new version; 2 min.
 	Operator time.Duration
-	// Install is how long an operator of OLM takes to install; 1 min.
-	Install time.Duration
 	// Workload is how long a rollout takes of a workload without pods; 20 s.
 	Workload time.Duration
 	// Job is how long a Job runs; 30 s.
@@ -227,7 +225,6 @@ func (t Timing) withDefaults() Timing {
 		value time.Duration
 	}{
 		{&t.Operator, 2 * time.Minute},
-		{&t.Install, time.Minute},
 		{&t.Workload, 20 * time.Second},
 		{&t.Job, 30 * time.Second},
 		{&t.PodStart, 10 * time.Second},

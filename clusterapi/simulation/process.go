@@ -24,7 +24,7 @@ func (c *Cluster) Process() reconcile.Process {
 		var out []reconcile.Reconciler
 		for _, b := range []*behaviour{
 			p.operators(), p.rendering(), p.daemons(), p.deployments(), p.replicaSets(), p.daemonSets(),
-			p.statefulSets(), p.jobs(), p.scheduler(), p.kubelets(), p.budgets(), p.catalogs(), p.installations(),
+			p.statefulSets(), p.jobs(), p.scheduler(), p.kubelets(), p.budgets(),
 		} {
 			out = append(out, b)
 		}
@@ -87,17 +87,16 @@ type behaviour struct {
 
 // The names of the behaviours that the program can tell something.
 const (
-	partOperators     = "operators"
-	partNodes         = "nodes"
-	partPods          = "pods"
-	partInstallations = "installations"
+	partOperators = "operators"
+	partNodes     = "nodes"
+	partPods      = "pods"
 )
 
 func (b *behaviour) Name() string { return b.name }
 
 func (b *behaviour) Watches() []reconcile.Watch {
 	switch b.name {
-	case partOperators, partNodes, partPods, partInstallations:
+	case partOperators, partNodes, partPods:
 		return append(slices.Clone(b.watches), b.watchNotices())
 	}
 	return b.watches

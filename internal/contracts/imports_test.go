@@ -49,6 +49,7 @@ var rooms = map[string][]string{
 	"olm/api":                       nil,
 	"olm/catalog":                   {"olm"},
 	"olm/install":                   {"olm", "olm/api", "olm/catalog"},
+	"olm/install/installtest":       {"olm/api"},
 	"runlevel":                      {"runlevel/merge"},
 	"runlevel/merge":                nil,
 	"runlevel/preview":              {"runlevel", "runlevel/merge"},
@@ -148,7 +149,7 @@ func importFault(from, imported string) string {
 var simulationImports = map[string][]string{
 	"clusterapi/dump":               {"clusterapi"},
 	"clusterapi/view":               {"clusterapi"},
-	"clusterapi/simulation":         {"mcp", "olm/api"},
+	"clusterapi/simulation":         {"mcp"},
 	"clusterapi/simulation/payload": {"manifest"},
 }
 

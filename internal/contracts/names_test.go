@@ -81,13 +81,11 @@ var keptNames = map[string]string{
 
 	// The decision without the loop around it.
 	"mcp/Candidates":                        "the decision without the loop around it",
-	"olm/Apply":                             "the decision without the loop around it",
 	"olm/install/Decide":                    "the decision without the loop around it",
 	"olm/install/ReadSnapshot":              "the decision without the loop around it",
 	"olm/install/ReadSnapshots":             "the decision without the loop around it",
 	"olm/install/ReadCompatibility":         "the decision without the loop around it",
 	"olm/Prevented":                         "the decision without the loop around it",
-	"olm/ReadInstalled":                     "the decision without the loop around it",
 	"olm/ReadGeneration":                    "the decision without the loop around it",
 	"upgradeconfig/Select":                  "the decision without the loop around it",
 	"upgradeconfig/upgrade/NewNotification": "the decision without the loop around it",

@@ -210,6 +210,8 @@ type ClusterServiceVersionStatus struct {
 	Phase   string `json:"phase,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// LastTransitionTime is when the phase began; nil if it is not recorded.
+	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 
 // CatalogSource is a catalog of operators in the cluster. The fields are those
@@ -248,6 +250,8 @@ type CatalogConnectionState struct {
 	Address string `json:"address,omitempty"`
 	// LastObservedState is READY when the catalog answers.
 	LastObservedState string `json:"lastObservedState"`
+	// LastConnect is when the connection was last attempted; nil if it is not recorded.
+	LastConnect *metav1.Time `json:"lastConnect,omitempty"`
 }
 
 // OperatorGroup determines which namespaces the operators of its own serve. The

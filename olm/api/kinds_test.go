@@ -19,8 +19,7 @@ import (
 func wire[T any](t *testing.T, text string) *T {
 	t.Helper()
 	var u unstructured.Unstructured
-	data, err := yaml.YAMLToJSON([]byte(text))
-	checktest.OK(t, err)
+	data := checktest.Get(yaml.YAMLToJSON([]byte(text)))(t)
 	checktest.OK(t, u.UnmarshalJSON(data))
 	typed := checktest.Get(clusterapi.FromUnstructured[T](&u))(t)
 	back := checktest.Get(clusterapi.ToUnstructured(typed))(t)

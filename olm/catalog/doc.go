@@ -16,57 +16,15 @@
 // problems. A fault hides nothing else: [Catalog.Problems] are what the catalog
 // tools refuse, in their words and with file, document and line; [Catalog.Warnings]
 // are what only a resolution stumbles over; and [Catalog.Validate] is the answer of
-// "opm validate". [Options.Strict] makes the first problem the error.
+// "opm validate". [Options.Strict] makes the first problem the error. A [Problem]
+// names the rule that is broken.
 //
-//	c, err := catalog.Load(ctx, os.DirFS("catalog"), catalog.Options{})
-//	snapshot.Catalogs = []olm.SnapshotCatalog{{Key: key, Contents: c.Contents}}
-//
-// [NewPicture] draws the update graph of a package, for Graphviz or Mermaid. Ways
+// [NewPicture] draws the update graph of a package, for Graphviz or Mermaid. Paths
 // through channels are methods of [olm.Contents].
 //
-// # Rules
-//
-// A [Problem] names the rule that is broken. Each of the first group makes the
-// catalog tools refuse a catalog at once, and they collect those of the second into
-// one message; only [Catalog.Warnings] have those of the third:
-//
-//	Syntax              no JSON or YAML object, or a field of the wrong type
-//	Schema              object without a schema
-//	Keys                keys that differ by case only
-//	PackageName         none, twice, or no DNS label
-//	ChannelName         none, twice, or of an unknown package
-//	EntryName           none or twice in a channel
-//	BundleName          twice, or of no or an unknown package
-//	Properties          malformed, or not exactly one olm.package that fits
-//	Image               no image reference
-//	Version             no strict semantic version, or a bad release
-//	UnusedBundle        in no channel
-//	MissingBundle       entries without a bundle
-//	Deprecation         malformed, or of something that does not exist
-//
-//	DefaultChannel      none, or one that does not exist
-//	NoChannel           package without a channel
-//	NoEntry             channel without an entry
-//	Heads               not exactly one head
-//	Cycle               in the chain of replacements
-//	Stranded            entries that the chain does not reach
-//	Skips               an empty one
-//	SkipRange           no range of versions
-//	NoImage             neither an image nor objects
-//	Release             name or version do not fit the release
-//	SameVersion         several bundles of one version
-//	DeprecationMessage  deprecation without one
-//
-//	Requirement         cannot be read: who reaches the bundle is stuck
-//	IgnoredKeys         a constraint's element has several keys; one counts
-//	Number              olm.maxOpenShiftVersion is a number: 4.10 becomes 4.1
-//
-// # Concurrent use
-//
-// A catalog is immutable and safe for concurrent use. The other types are plain
-// data: safe for concurrent use while nobody changes them.
-//
-// docs/limits.md lists the limits of this package.
+// A catalog is immutable and safe for concurrent use. All else is plain data: safe
+// for concurrent use while nobody changes it. docs/limits.md lists the
+// limits of this package.
 //
 // Source: operator-framework/operator-registry, alpha/declcfg.
 package catalog

@@ -53,11 +53,11 @@ type PictureNode struct {
 
 // PictureEdge is an update.
 type PictureEdge struct {
-	From    string       `json:"from"`
-	To      string       `json:"to"`
-	Channel string       `json:"channel"`
-	Kind    olm.EdgeKind `json:"kind"`
-	OnPath  bool         `json:"onPath,omitempty"`
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Channel string `json:"channel"`
+	Kind    string `json:"kind"` // replaces, skips or skipRange
+	OnPath  bool   `json:"onPath,omitempty"`
 }
 
 // NewPicture chooses what to draw of a package's update graph. The error is
@@ -73,7 +73,7 @@ func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
 			return nil, fmt.Errorf("package %q has no channel %q", p.Name, name)
 		}
 	}
-	for _, ch := range searchOrder(p) {
+	for _, ch := range p.SearchOrder() {
 		if len(o.Channels) == 0 || slices.Contains(o.Channels, ch.Name) {
 			channels = append(channels, ch)
 			if ch.Err != nil {
@@ -139,7 +139,7 @@ func NewPicture(p *olm.Package, o PictureOptions) (*Picture, error) {
 }
 
 // inRounds lists the entries of channels by their distance from the head, so
-// that a limit cuts all channels alike: ordered ones first, then the others.
+// that a limit cuts all channels alike: ordered ones first.
 func inRounds(channels []*olm.Channel) [][]*olm.Entry {
 	var rounds [][]*olm.Entry
 	for _, ch := range channels {
@@ -155,7 +155,7 @@ func inRounds(channels []*olm.Channel) [][]*olm.Entry {
 }
 
 // DOT draws the picture for Graphviz: updates by skips dashed, by skipRange dotted,
-// heads with a double frame, entries that are no longer installed grey.
+// heads with a double frame, entries that are never installed again grey.
 func (p *Picture) DOT() string { return p.drawing().DOT() }
 
 // Mermaid draws the picture as a Mermaid flowchart: updates by skips or
@@ -177,12 +177,12 @@ func (p *Picture) drawing() *text.Drawing {
 	for _, e := range p.Edges {
 		update := text.Edge{
 			From: e.From, To: e.To, Label: e.Channel, Attributes: []string{"label=" + text.QuoteDOT(e.Channel)},
-			Dotted: e.Kind != olm.EdgeReplaces, Thick: e.OnPath,
+			Dotted: e.Kind != "replaces", Thick: e.OnPath,
 		}
 		switch e.Kind {
-		case olm.EdgeSkips:
+		case "skips":
 			update.Attributes = append(update.Attributes, "style=dashed")
-		case olm.EdgeSkipRange:
+		case "skipRange":
 			update.Attributes = append(update.Attributes, "style=dotted")
 		}
 		d.Edges = append(d.Edges, update)
@@ -206,20 +206,4 @@ func (n *PictureNode) label() string {
 		text += " (" + strings.Join(n.Heads, ", ") + ")"
 	}
 	return text
-}
-
-// searchOrder is the order in which a Subscription without a channel looks: the
-// default channel, then by name.
-func searchOrder(p *olm.Package) []*olm.Channel {
-	channels := slices.Clone(p.Channels)
-	slices.SortStableFunc(channels, func(a, b *olm.Channel) int {
-		switch {
-		case a.Default == b.Default:
-			return 0
-		case a.Default:
-			return -1
-		}
-		return 1
-	})
-	return channels
 }

@@ -12,8 +12,7 @@ import (
 
 func TestPicture(t *testing.T) {
 	c := contents(t, "a.v1", "a.v2 >a.v1", "a.v3 >a.v2 ~a.v1.5 range=<3.0.0", "a.v1.5", "a.v3 @beta")
-	path, err := c.Path("a", "stable", olm.Origin{Name: "a.v2"})
-	checktest.OK(t, err)
+	path := checktest.Get(c.Path("a", "stable", olm.Origin{Name: "a.v2"}))(t)
 	p := checktest.Get(catalog.NewPicture(c.Package("a"), catalog.PictureOptions{Path: path}))(t)
 	const dot = `digraph "a" {
   rankdir=LR;

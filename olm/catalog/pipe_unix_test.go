@@ -17,9 +17,7 @@ import (
 func TestLoadPipe(t *testing.T) {
 	for name, want := range map[string]string{"catalog.json": "", ".indexignore": ".indexignore is not a regular file"} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(`{"schema":"olm.package","name":"a","defaultChannel":"c"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		checktest.OK(t, os.WriteFile(filepath.Join(dir, "a.json"), []byte(`{"schema":"olm.package","name":"a","defaultChannel":"c"}`), 0o600))
 		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Skipf("needs a file system with named pipes: %v", err)
 		}

@@ -16,42 +16,55 @@ type Problem struct {
 	Package  string // what it concerns; each may be empty
 	Channel  string
 	Bundle   string
-	Rule     string // that it breaks, such as Syntax: the documentation of the package lists them
 	Message  string // in the words of the catalog tools
+
+	// Rule is the rule that is broken. The catalog tools refuse a catalog at once for
+	// Syntax, Schema, Keys, PackageName, ChannelName, EntryName, BundleName, Properties,
+	// Image, Version, UnusedBundle, MissingBundle and Deprecation. They collect
+	// DefaultChannel, NoChannel, NoEntry, Heads, Cycle, Stranded, Skips, SkipRange, NoImage,
+	// Release, SameVersion and DeprecationMessage. Warnings are Requirement, IgnoredKeys and
+	// Number.
+	Rule string
 }
 
-// The rules: see the documentation of the package.
+// The rules for which the catalog tools refuse a catalog at once.
 const (
-	ruleSyntax        = "Syntax"
-	ruleSchema        = "Schema"
-	ruleKeys          = "Keys"
-	rulePackageName   = "PackageName"
-	ruleChannelName   = "ChannelName"
-	ruleEntryName     = "EntryName"
-	ruleBundleName    = "BundleName"
-	ruleProperties    = "Properties"
-	ruleImage         = "Image"
-	ruleVersion       = "Version"
-	ruleUnusedBundle  = "UnusedBundle"
-	ruleMissingBundle = "MissingBundle"
-	ruleDeprecation   = "Deprecation"
+	ruleSyntax        = "Syntax"        // no JSON or YAML object, or a field of the wrong type
+	ruleSchema        = "Schema"        // object without a schema
+	ruleKeys          = "Keys"          // keys that differ by case only
+	rulePackageName   = "PackageName"   // none, twice, or no DNS label
+	ruleChannelName   = "ChannelName"   // none, twice, or of an unknown package
+	ruleEntryName     = "EntryName"     // none or twice in a channel
+	ruleBundleName    = "BundleName"    // twice, or of no or an unknown package
+	ruleProperties    = "Properties"    // malformed, or not exactly one olm.package that fits
+	ruleImage         = "Image"         // no image reference
+	ruleVersion       = "Version"       // no strict semantic version, or a bad release
+	ruleUnusedBundle  = "UnusedBundle"  // in no channel
+	ruleMissingBundle = "MissingBundle" // entries without a bundle
+	ruleDeprecation   = "Deprecation"   // malformed, or of something that does not exist
+)
 
-	ruleDefaultChannel     = "DefaultChannel"
-	ruleNoChannel          = "NoChannel"
-	ruleNoEntry            = "NoEntry"
-	ruleHeads              = "Heads"
-	ruleCycle              = "Cycle"
-	ruleStranded           = "Stranded"
-	ruleSkips              = "Skips"
-	ruleSkipRange          = "SkipRange"
-	ruleNoImage            = "NoImage"
-	ruleRelease            = "Release"
-	ruleSameVersion        = "SameVersion"
-	ruleDeprecationMessage = "DeprecationMessage"
+// The rules whose problems the catalog tools collect into one message.
+const (
+	ruleDefaultChannel     = "DefaultChannel"     // none, or one that does not exist
+	ruleNoChannel          = "NoChannel"          // package without a channel
+	ruleNoEntry            = "NoEntry"            // channel without an entry
+	ruleHeads              = "Heads"              // not exactly one head
+	ruleCycle              = "Cycle"              // in the chain of replacements
+	ruleStranded           = "Stranded"           // entries that the chain does not reach
+	ruleSkips              = "Skips"              // an empty one
+	ruleSkipRange          = "SkipRange"          // no range of versions
+	ruleNoImage            = "NoImage"            // neither an image nor objects
+	ruleRelease            = "Release"            // name or version do not fit the release
+	ruleSameVersion        = "SameVersion"        // several bundles of one version
+	ruleDeprecationMessage = "DeprecationMessage" // deprecation without one
+)
 
-	ruleRequirement = "Requirement"
-	ruleIgnoredKeys = "IgnoredKeys"
-	ruleNumber      = "Number"
+// The rules of warnings.
+const (
+	ruleRequirement = "Requirement" // cannot be read: who reaches the bundle is stuck
+	ruleIgnoredKeys = "IgnoredKeys" // a constraint's element has several keys; one counts
+	ruleNumber      = "Number"      // olm.maxOpenShiftVersion is a number: 4.10 becomes 4.1
 )
 
 // collected reports whether the catalog tools collect problems of this rule.
@@ -121,7 +134,7 @@ const (
 
 // Validate returns what the catalog tools say about the catalog, nil if they
 // accept it: the first problem that they refuse at once, a [*Problem], else
-// all others in one [*IndexError].
+// all in one [*IndexError].
 func (c *Catalog) Validate() error {
 	for i := range c.problems {
 		if !collected(c.problems[i].Rule) {

@@ -20,13 +20,15 @@ func ExampleEvaluator() {
 		fmt.Println(err)
 		return
 	}
-	constraint, err := olm.ParseConstraint([]byte(`{
-		"failureMessage": "require a certified operator",
-		"cel": {"rule": "properties.exists(p, p.type == 'certified' && p.value == true)"}}`))
+	requirer, err := olm.NewBundle("shop", "shop.v1", "1.0.0", []olm.Property{{
+		Type: olm.PropertyConstraint, Value: []byte(`{
+			"failureMessage": "require a certified operator",
+			"cel": {"rule": "properties.exists(p, p.type == 'certified' && p.value == true)"}}`),
+	}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(constraint.Matches(operator, evaluator))
+	fmt.Println(requirer.Requires[0].Matches(operator, evaluator))
 	// Output: true <nil>
 }

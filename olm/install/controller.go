@@ -134,8 +134,8 @@ func New(o Options) (*Controller, error) {
 // SyncResult is the result of a pass over a namespace.
 type SyncResult struct {
 	Namespace string
-	// Generation is the result of the resolution; nil if it failed, or if there
-	// are no Subscriptions.
+	// Generation is the result of the resolution; nil if it failed, or without
+	// Subscriptions.
 	Generation *olm.Generation
 	// Waiting names the InstallPlans that Subscriptions wait for: to be
 	// approved, or to be carried out. By name.

@@ -49,7 +49,7 @@ func ExampleController() {
 	controller, err := install.New(install.Options{
 		API: cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{
-			clusterapi.Key("openshift-marketplace", "community"): olm.Loaded(contents.Contents),
+			clusterapi.Key("openshift-marketplace", "community"): contents.Contents,
 		}},
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
@@ -74,46 +76,44 @@ func manageWith(t testing.TB, intercept func(context.Context, memory.Call, func(
 	w := &managed{t: t, clock: clocktesting.NewFakeClock(statusNow.Time)}
 	w.Cluster = memory.NewOpenShift(memory.Options{Clock: w.clock, Intercept: intercept})
 	w.catalogs = map[types.NamespacedName]olm.Catalog{catalogKey: fixed{c: c}}
-	w.put(&olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}})
-	w.put(&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
+	w.put(surroundings()...)
 	w.put(objects...)
 	w.options = install.Options{Clock: w.clock, Observe: func(e clusterapi.Event) { w.events = append(w.events, e) }}
 	return w
 }
 
-// put stores objects as they are, with their status.
-func (w *managed) put(objects ...any) {
-	w.t.Helper()
-	for _, o := range objects {
-		u, err := clusterapi.ToUnstructured(o)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if err := w.Load(u); err != nil {
-			w.t.Fatal(err)
-		}
+// surroundings are what a namespace needs: a group of operators, and a catalog.
+func surroundings() []any {
+	return []any{
+		&olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
+		&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
 	}
 }
+
+// put stores objects as they are, with their status.
+func put(c *memory.Cluster, objects ...any) {
+	for _, o := range objects {
+		u, err := clusterapi.ToUnstructured(o)
+		must(err)
+		must(c.Load(u))
+	}
+}
+
+func (w *managed) put(objects ...any) { put(w.Cluster, objects...) }
 
 func (w *managed) controller() *install.Controller {
 	w.t.Helper()
 	o := w.options
 	o.API = w.Cluster
 	o.SnapshotOptions = install.SnapshotOptions{Catalogs: w.catalogs, GlobalNamespace: "olm"}
-	c, err := install.New(o)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := checktest.Get(install.New(o))(w.t)
 	return c
 }
 
 // sync makes one pass.
 func (w *managed) sync() *install.SyncResult {
 	w.t.Helper()
-	r, err := w.controller().Sync(context.Background(), ns)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := checktest.Get(w.controller().Sync(context.Background(), ns))(w.t)
 	return r
 }
 
@@ -136,20 +136,21 @@ func (w *managed) subscription(name string) *olmapi.Subscription {
 
 func get[T any](w *managed, name string) *T {
 	w.t.Helper()
-	o, err := clusterapi.Get[T](context.Background(), w.Cluster, clusterapi.Key(ns, name))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	o := checktest.Get(clusterapi.Get[T](context.Background(), w.Cluster, clusterapi.Key(ns, name)))(w.t)
 	return o
 }
 
-func list[T any](w *managed) []T {
-	w.t.Helper()
-	out, err := clusterapi.List[T](context.Background(), w.Cluster, clusterapi.ListOptions{Namespace: ns})
+// list returns the objects of the namespace.
+func list[T any](api clusterapi.Reader) []T {
+	all, err := clusterapi.List[T](context.Background(), api, clusterapi.ListOptions{Namespace: ns})
+	must(err)
+	return all
+}
+
+func must(err error) {
 	if err != nil {
-		w.t.Fatal(err)
+		panic(err)
 	}
-	return out
 }
 
 // plans lists InstallPlans by generation: CSVs, approval and phase.
@@ -178,16 +179,28 @@ func (w *managed) states() []string {
 	return out
 }
 
+// inStatus changes the status of an object.
+var inStatus = clusterapi.ModifyOptions{Status: true}
+
+// change changes an object of the namespace, or one named NAMESPACE/NAME.
+func change[T any](api clusterapi.ReadWriter, name string, set func(*T), o ...clusterapi.ModifyOptions) error {
+	key := clusterapi.Key(ns, name)
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		key = clusterapi.Key(namespace, rest)
+	}
+	_, err := clusterapi.Modify(context.Background(), api, key, append(o, clusterapi.ModifyOptions{})[0], func(x *T) error {
+		set(x)
+		return nil
+	})
+	return err
+}
+
+func approve(p *olmapi.InstallPlan) { p.Spec.Approved = true }
+
 // approve approves an InstallPlan.
 func (w *managed) approve(name string) {
 	w.t.Helper()
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
-		p.Spec.Approved = true
-		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	checktest.OK(w.t, change(w.Cluster, name, approve))
 }
 
 // install plays the OLM that carries out a plan: its operators appear, what
@@ -199,8 +212,8 @@ func (w *managed) install(csvs ...string) {
 		w.put(&c)
 		if c.Spec.Replaces != "" {
 			err := w.Delete(context.Background(), c.APIKind(), clusterapi.Key(ns, c.Spec.Replaces), clusterapi.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				w.t.Fatal(err)
+			if !apierrors.IsNotFound(err) {
+				must(err)
 			}
 		}
 	}
@@ -208,12 +221,8 @@ func (w *managed) install(csvs ...string) {
 		if p.Status.Phase != olmapi.PlanPhaseInstalling {
 			continue
 		}
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
+		checktest.OK(w.t, change(w.Cluster, p.Name, func(p *olmapi.InstallPlan) {
 			p.Status.Phase = olmapi.PlanPhaseComplete
-			return nil
-		})
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		}, inStatus))
 	}
 }

@@ -123,9 +123,7 @@ func TestControllerManualApproval(t *testing.T) {
 	// Deleting the plan makes another.
 	for _, p := range list[olmapi.InstallPlan](w) {
 		if p.Spec.Generation == 2 {
-			if err := w.Delete(context.Background(), p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, w.Delete(context.Background(), p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}))
 		}
 	}
 	w.settle()
@@ -141,11 +139,9 @@ func TestControllerApprovalChanges(t *testing.T) {
 	w.settle()
 	for _, name := range []string{"a", "b"} {
 		expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1 b.v1]"})
-		_, err := clusterapi.Modify(t.Context(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
+		checktest.OK(t, change(w.Cluster, name, func(s *olmapi.Subscription) {
 			s.Spec.InstallPlanApproval = olmapi.ApprovalAutomatic
-			return nil
-		})
-		checktest.OK(t, err)
+		}))
 		w.settle()
 	}
 	expect(t, "plans", w.plans(), []string{"1 Automatic Installing [a.v1 b.v1]"})
@@ -213,11 +209,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 	expect(t, "plans", w.plans(), want)
 
 	// The channel leads nowhere: nothing is asked for of a.
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
-		s.Spec.Channel = "none"
-		return nil
-	})
-	checktest.OK(t, err)
+	checktest.OK(t, change(w.Cluster, "a", func(s *olmapi.Subscription) { s.Spec.Channel = "none" }))
 	w.settle()
 	expect(t, "plans", w.plans(), []string{want[0], "2 Manual Failed [a.v2 b.v1]", "3 Manual RequiresApproval [b.v1]"})
 	expect(t, "Subscriptions", w.states(), []string{
@@ -225,11 +217,7 @@ func TestControllerSupersedesPlans(t *testing.T) {
 		"b UpgradePending /b.v1: InstallPlanPending=True RequiresApproval"})
 
 	// And back: what was asked for before is asked for again, by another plan.
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
-		s.Spec.Channel = "stable"
-		return nil
-	})
-	checktest.OK(t, err)
+	checktest.OK(t, change(w.Cluster, "a", func(s *olmapi.Subscription) { s.Spec.Channel = "stable" }))
 	w.settle()
 	expect(t, "plans", w.plans()[2:], []string{"3 Manual Failed [b.v1]", "4 Manual RequiresApproval [a.v2 b.v1]"})
 	var superseded []string
@@ -387,8 +375,7 @@ func TestControllerSaysWhy(t *testing.T) {
 
 // A write that meets a conflict is made again on what is stored then.
 func TestControllerKeepsUnknownFields(t *testing.T) {
-	u, err := clusterapi.ToUnstructured(ptr(sub("a", "")))
-	checktest.OK(t, err)
+	u := checktest.Get(clusterapi.ToUnstructured(ptr(sub("a", ""))))(t)
 	checktest.OK(t, unstructured.SetNestedField(u.Object, "kept", "spec", "config", "x"))
 	checktest.OK(t, unstructured.SetNestedField(u.Object, "kept", "status", "y"))
 	w := manage(t, contents(t, "a.v1 X"), u)
@@ -443,8 +430,7 @@ func TestControllerExecutes(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV,
 		`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}`,
 		`{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"pc"},"value":1}`)
-	objects, err := install.BundleObjects(b)
-	checktest.OK(t, err)
+	objects := checktest.Get(install.BundleObjects(b))(t)
 	w := manage(t, contents(t, "a.v1 X -Y", "b.v1 Y"), ptr(sub("a", "")), ptr(sub("b", "b.v1")), ptr(installed("b.v1 Y")[0]))
 	u := &unpacker{err: install.ErrUnpacking}
 	w.options.Unpacker, w.options.Execute = u, true
@@ -462,11 +448,9 @@ func TestControllerExecutes(t *testing.T) {
 	expect(t, "Subscriptions", w.states(), []string{"a  /: " + failed, "b AtLatestKnown b.v1/b.v1: " + failed})
 
 	annotate := func(timeout string) {
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olmapi.OperatorGroup) error {
+		checktest.OK(t, change(w.Cluster, "og", func(g *olmapi.OperatorGroup) {
 			g.Annotations = map[string]string{"operatorframework.io/bundle-unpack-timeout": timeout}
-			return nil
-		})
-		checktest.OK(t, err)
+		}))
 	}
 	annotate("soon")
 	if _, err := w.controller().Sync(context.Background(), ns); err == nil {
@@ -796,17 +780,13 @@ func TestNewRefuses(t *testing.T) {
 // version takes its place.
 func TestControllerFailsForward(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X", "a.v2 X >a.v1"), ptr(sub("a", "a.v1")), ptr(installed("a.v1 X")[0]))
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olmapi.OperatorGroup) error {
+	checktest.OK(t, change(w.Cluster, "og", func(g *olmapi.OperatorGroup) {
 		g.Spec.UpgradeStrategy = "TechPreviewUnsafeFailForward"
-		return nil
-	})
-	checktest.OK(t, err)
+	}))
 	name := w.sync().Plan
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
+	checktest.OK(t, change(w.Cluster, name, func(p *olmapi.InstallPlan) {
 		p.Status.Phase = olmapi.PlanPhaseFailed
-		return nil
-	})
-	checktest.OK(t, err)
+	}, inStatus))
 	w.settle()
 	expect(t, "Subscriptions", w.states(), []string{"a UpgradeFailed a.v1/a.v2: InstallPlanFailed=True InstallPlanFailed"})
 	expect(t, "plans", w.plans(), []string{"1 Automatic Failed [a.v2]"})

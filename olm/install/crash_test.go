@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // crashing is a cluster whose caller crashes at its n-th call, before or after
@@ -46,30 +47,6 @@ func (c *crashing) intercept(ctx context.Context, call memory.Call, do func(cont
 	return do(ctx)
 }
 
-// carryOn plays what carries CSVs on: what is new succeeds, and what it
-// replaces goes after that.
-func (c *crashing) carryOn() {
-	c.t.Helper()
-	ctx := context.Background()
-	csvs := list[olmapi.ClusterServiceVersion](c.managed)
-	for _, csv := range csvs {
-		if i := slices.IndexFunc(csvs, func(x olmapi.ClusterServiceVersion) bool { return x.Spec.Replaces == csv.Name }); i >= 0 {
-			if csvs[i].Status.Phase == olmapi.CSVPhaseSucceeded {
-				if err := c.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-					c.t.Fatal(err)
-				}
-			}
-			continue
-		}
-		if _, err := clusterapi.Modify(ctx, c.Cluster, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(x *olmapi.ClusterServiceVersion) error {
-			x.Status.Phase = olmapi.CSVPhaseSucceeded
-			return nil
-		}); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
 // finish makes passes of new controllers until all has settled.
 func (c *crashing) finish() {
 	c.t.Helper()
@@ -88,7 +65,9 @@ func (c *crashing) finish() {
 			quiet = 0
 		}
 		c.dead, c.off = false, true
-		c.carryOn()
+		for more := true; more; {
+			more = checktest.Get(installtest.OLM{}.Advance(context.Background(), c.Cluster, ns))(c.t)
+		}
 	}
 }
 
@@ -153,10 +132,10 @@ func TestControllerSurvivesCrashesOfExecution(t *testing.T) {
 // status decided from an old state is not written.
 func TestControllerNoticesChanges(t *testing.T) {
 	var w *managed
-	var change func(call memory.Call)
+	var meanwhile func(call memory.Call)
 	w = manageWith(t, func(ctx context.Context, call memory.Call, do func(context.Context) error) error {
-		if f := change; f != nil && call.Verb == "Get" && call.GVK.Kind != "ConfigMap" {
-			change = nil
+		if f := meanwhile; f != nil && call.Verb == "Get" && call.GVK.Kind != "ConfigMap" {
+			meanwhile = nil
 			f(call)
 		}
 		return do(ctx)
@@ -164,15 +143,11 @@ func TestControllerNoticesChanges(t *testing.T) {
 	w.options.Unpacker, w.options.Execute = bundles(t, []string{"a.v1 X"}, nil), true
 	name := w.settle().Plan
 	w.approve(name)
-	change = func(call memory.Call) { // before the plan's status is written: it is about another plan now
+	meanwhile = func(call memory.Call) { // before the plan's status is written: it is about another plan now
 		if call.GVK.Kind != "InstallPlan" {
 			t.Fatalf("read %s first", call.GVK.Kind)
 		}
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
-			p.Spec.Approved = false
-			return nil
-		})
-		checktest.OK(t, err)
+		checktest.OK(t, change(w.Cluster, name, func(p *olmapi.InstallPlan) { p.Spec.Approved = false }))
 	}
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual RequiresApproval [a.v1]"})
@@ -180,13 +155,9 @@ func TestControllerNoticesChanges(t *testing.T) {
 	w.approve(name)
 	w.sync()
 	expect(t, "plans", w.plans(), []string{"1 Manual Installing [a.v1]"})
-	change = func(memory.Call) {
+	meanwhile = func(memory.Call) {
 		w.catalogs[catalogKey] = fixed{c: contents(t, "b.v1 Y")}
-		_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{Status: true}, func(p *olmapi.InstallPlan) error {
-			p.Status.Message = "seen"
-			return nil
-		})
-		checktest.OK(t, err)
+		checktest.OK(t, change(w.Cluster, name, func(p *olmapi.InstallPlan) { p.Status.Message = "seen" }, inStatus))
 	}
 	w.settle()
 	expect(t, "plans", w.plans(), []string{"1 Manual Failed [a.v1]"})
@@ -218,11 +189,9 @@ func TestControllerMakesOnePlan(t *testing.T) {
 	})
 	checktest.OK(t, err)
 	checktest.OK(t, checktest.Err(c.Sync(context.Background(), ns)))
-	_, err = clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{Status: true}, func(s *olmapi.Subscription) error {
+	checktest.OK(t, change(w.Cluster, "a", func(s *olmapi.Subscription) {
 		s.Status = olmapi.SubscriptionStatus{}
-		return nil
-	})
-	checktest.OK(t, err)
+	}, inStatus))
 	stale = true // the plan is not seen
 	if _, err := c.Sync(context.Background(), ns); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("got %v", err)
@@ -265,11 +234,7 @@ func TestControllerFinishesWhatHasBegun(t *testing.T) {
 					break
 				}
 			}
-			_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "b"), clusterapi.ModifyOptions{}, func(s *olmapi.Subscription) error {
-				s.Spec.Channel = tc.channel
-				return nil
-			})
-			checktest.OK(t, err)
+			checktest.OK(t, change(w.Cluster, "b", func(s *olmapi.Subscription) { s.Spec.Channel = tc.channel }))
 			w.settle()
 			expect(t, "plans", w.plans(), tc.want)
 			checktest.Good(t, checktest.Err(w.Get(context.Background(), configMapKind, clusterapi.Key(ns, "c"))))

@@ -82,7 +82,7 @@ type Action struct {
 //  1. bundle images to be unpacked,
 //  2. changes of InstallPlans: the one that carries out the generation is
 //     created, and approved if no Subscription asks for an approval any more;
-//     approved ones start, others are superseded,
+//     approved ones start, the rest are superseded,
 //  3. the statuses of Subscriptions, and old plans to be deleted,
 //  4. plans to be carried out, oldest first.
 //
@@ -93,8 +93,8 @@ type Action struct {
 // it is not known what is asked for, because the resolution failed or bundles are
 // being unpacked, plans neither start nor are superseded.
 //
-// The result reports the result of the resolution, and the error why there is no
-// generation or no plan for it; actions write it to the Subscriptions. Without
+// The result reports the result of the resolution, and the error why it failed or
+// lacks a plan; actions write it to the Subscriptions. Without
 // Subscriptions there is nothing to do. Decide has no side effects, and does not
 // change s; ctx ends the search of the resolution.
 func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
@@ -102,16 +102,11 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 	if len(s.Snapshot.Subscriptions) == 0 {
 		return nil, d.res, nil
 	}
-	failForward, _ := s.Snapshot.FailsForward()
-	d.seen = observation{
-		Now: metav1.NewTime(s.Now), CSVs: s.Snapshot.Installed, Plans: s.Plans,
-		FailForward: failForward, Catalogs: s.Snapshot.Catalogs, Unclaimed: unclaimedCSVs(s.Snapshot),
-	}
 	observed := *s.Snapshot
 	observed.Subscriptions = slices.Clone(s.Snapshot.Subscriptions)
 	for i := range observed.Subscriptions {
 		sub := &observed.Subscriptions[i]
-		sub.Status = observedStatus(sub, &d.seen)
+		sub.Status = observedStatus(sub, s)
 		if sub.Status.State == olmapi.StateUpgradePending && sub.Status.InstallPlanRef != nil {
 			d.res.Waiting = append(d.res.Waiting, sub.Status.InstallPlanRef.Name)
 		}
@@ -141,9 +136,8 @@ func Decide(ctx context.Context, s *State) ([]Action, *SyncResult, error) {
 type decider struct {
 	state   *State
 	res     *SyncResult
-	seen    observation
 	r       resolution
-	err     error      // why there is no generation, or no plan for it
+	err     error      // why there is neither a generation nor a plan for it
 	changes *changeSet // nil while it is not known what is asked for
 	plans   []Action
 }
@@ -210,7 +204,7 @@ func (d *decider) resolve(ctx context.Context, s *olm.Snapshot) []Action {
 	return nil
 }
 
-// judgePlans finds the plan that serves, and what becomes of the others. It
+// judgePlans finds the plan that serves, and what becomes of the rest. It
 // returns those that are to be carried out.
 func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 	serving := ""
@@ -269,7 +263,7 @@ func (d *decider) judgePlans(subs []olmapi.Subscription) []Action {
 		case installing && len(begun) > 0 && !lookupsPending(p.Status.BundleLookups) && !stepsDone(stepsOf(p, begun)):
 			execute(p, begun, "these operators are there, and what belongs to them follows")
 		default:
-			d.write(p, supersededStatus(p, d.changes, d.seen.Now), "the generation no longer asks for it")
+			d.write(p, supersededStatus(p, d.changes, metav1.NewTime(d.state.Now)), "the generation no longer asks for it")
 		}
 	}
 	return executions
@@ -290,7 +284,7 @@ func (d *decider) statuses(observed []olmapi.Subscription) []Action {
 			continue
 		}
 		before := d.state.Snapshot.Subscriptions[i].Status
-		sub.Status = resolvedStatus(&sub, &d.r, d.seen.Now)
+		sub.Status = resolvedStatus(&sub, &d.r, metav1.NewTime(d.state.Now))
 		if !equalStatus(&before, &sub.Status) {
 			const reason = "its status differs from what is there"
 			out = append(out, Action{Type: actionWriteSubscription, Reason: reason, Subscription: &sub})

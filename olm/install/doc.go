@@ -27,8 +27,8 @@
 //
 // # Concurrent use
 //
-// A [Controller] is safe for concurrent use, see there. The other types are plain
-// data: safe for concurrent use while they are not changed.
+// A [Controller] is safe for concurrent use, see there. All else is plain
+// data: safe for concurrent use while it is not changed.
 //
 // docs/limits.md lists the limits of this package.
 //

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // played is a namespace with a controller in virtual time, whose writes are
@@ -52,11 +53,8 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 		}
 		return err
 	}})
-	objects = append(objects, &olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
-		&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}})
-	for _, o := range objects {
-		p.put(o)
-	}
+	put(p.cluster, surroundings()...)
+	put(p.cluster, objects...)
 	c := checktest.Get(install.New(install.Options{
 		API:             p.cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: catalog}, GlobalNamespace: "olm"},
@@ -69,22 +67,9 @@ func play(t *testing.T, catalog olm.Catalog, unpack install.Unpacker, objects ..
 	}))(t)
 	p.Virtual = reconcile.NewVirtual(reconcile.VirtualOptions{
 		Cluster: p.cluster, Clock: p.clock, Latency: reconcile.Latency{Watch: 10 * time.Millisecond, Job: 10 * time.Millisecond},
-	}, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{phases{api}}
-	}})
+	}, c.Process(), installtest.OLM{Install: 3 * time.Second}.Process())
 	t.Cleanup(p.Close)
 	return p
-}
-
-func (p *played) put(o any) {
-	p.t.Helper()
-	u, err := clusterapi.ToUnstructured(o)
-	if err == nil {
-		err = p.cluster.Load(u)
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
 }
 
 // run plays for a time, and returns the writes and the plans made in it.
@@ -99,20 +84,14 @@ func (p *played) run(d time.Duration) (writes, plans int) {
 		if p.writes-writes > 3000 {
 			p.t.Fatalf("%d writes and %d plans in %s", p.writes-writes, p.created-plans, p.clock.Now().Sub(end.Add(-d)))
 		}
-		if _, err := p.Step(); err != nil {
-			p.t.Fatal(err)
-		}
+		checktest.OK(p.t, checktest.Err(p.Step()))
 	}
 	return p.writes - writes, p.created - plans
 }
 
 func (p *played) plans() (out []string) {
 	p.t.Helper()
-	plans, err := clusterapi.ReadAll[olmapi.InstallPlan](context.Background(), p.cluster, clusterapi.ListOptions{Namespace: ns})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, x := range plans {
+	for _, x := range list[olmapi.InstallPlan](p.cluster) {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %v %s", x.Name, x.Status.Phase, x.Spec.ClusterServiceVersionNames, x.Status.Message)))
 	}
 	return out
@@ -120,10 +99,7 @@ func (p *played) plans() (out []string) {
 
 func (p *played) subscription() string {
 	p.t.Helper()
-	s, err := clusterapi.Get[olmapi.Subscription](context.Background(), p.cluster, clusterapi.Key(ns, "a"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	s := checktest.Get(clusterapi.Get[olmapi.Subscription](context.Background(), p.cluster, clusterapi.Key(ns, "a")))(p.t)
 	return strings.TrimSpace(fmt.Sprintf("%s %s/%s %s", s.Status.State, s.Status.InstalledCSV, s.Status.CurrentCSV, conditionsText(&s.Status)))
 }
 
@@ -164,9 +140,7 @@ func TestControllerCopiedOperator(t *testing.T) {
 				t.Errorf("errors: %v", p.errs)
 			}
 
-			if err := p.cluster.Delete(context.Background(), (&olmapi.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			checktest.OK(t, p.cluster.Delete(context.Background(), (&olmapi.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}))
 			p.run(time.Minute)
 			expect(t, "plans", p.plans(), []string{"install-1 Complete [a.v1]"})
 			expect(t, "Subscription", []string{p.subscription()}, []string{"AtLatestKnown a.v1/a.v1"})
@@ -181,12 +155,8 @@ func TestControllerForeignOperator(t *testing.T) {
 	p.run(time.Minute)
 	foreign := installed("a.v1 X")[0]
 	foreign.Annotations = installed("z.v1 Z")[0].Annotations
-	p.put(&foreign)
-	_, err := clusterapi.Modify(t.Context(), p.cluster, clusterapi.Key(ns, "install-1"), clusterapi.ModifyOptions{}, func(x *olmapi.InstallPlan) error {
-		x.Spec.Approved = true
-		return nil
-	})
-	checktest.OK(t, err)
+	put(p.cluster, &foreign)
+	checktest.OK(t, change(p.cluster, "install-1", approve))
 	p.run(time.Hour)
 	expect(t, "plans", p.plans(), []string{"install-1 Failed [a.v1] superseded: the resolution no longer asks for this plan, but for nothing"})
 }
@@ -203,9 +173,8 @@ func TestControllerForeignSubscription(t *testing.T) {
 	}
 	expect(t, "plans", p.plans(), []string{"install-1 Installing [a.v1 b.v1] plan ops/install-1, step Subscription ops/b-stable-c-olm of b.v1, rule Exists: " +
 		`it is there, and asks for package "b", channel "none" of catalog olm/c`})
-	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](context.Background(), p.cluster, clusterapi.ListOptions{})
-	if err != nil || len(csvs) > 0 {
-		t.Errorf("%d CSVs, %v", len(csvs), err)
+	if csvs := list[olmapi.ClusterServiceVersion](p.cluster); len(csvs) > 0 {
+		t.Errorf("%d CSVs", len(csvs))
 	}
 }
 
@@ -289,9 +258,7 @@ func TestSyncSaysWhenAPlanIsDue(t *testing.T) {
 	w.settle()
 	w.install("a.v1 X")
 	w.settle()
-	if err := w.Delete(context.Background(), (&olmapi.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	checktest.OK(t, w.Delete(context.Background(), (&olmapi.ClusterServiceVersion{}).APIKind(), clusterapi.Key(ns, "a.v1"), clusterapi.DeleteOptions{}))
 	at := w.settle().At
 	if want := statusNow.Add(5 * time.Second); !at.Equal(want) {
 		t.Fatalf("due at %v, want %v", at, want)
@@ -321,8 +288,7 @@ func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 		if err != nil {
 			return
 		}
-		csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, p.cluster, clusterapi.ListOptions{Namespace: ns})
-		checktest.OK(t, err)
+		csvs := list[olmapi.ClusterServiceVersion](p.cluster)
 		owners := map[types.UID]bool{}
 		for _, ref := range sa.OwnerReferences {
 			owners[ref.UID] = true
@@ -335,13 +301,10 @@ func TestControllerKeepsOwnersOfAccounts(t *testing.T) {
 		both = both || len(csvs) == 2 && owners[csvs[0].UID] && owners[csvs[1].UID]
 	}
 	p.run(10 * time.Minute)
-	if _, err := clusterapi.Modify(ctx, p.cluster, clusterapi.Key(ns, "sa"), clusterapi.ModifyOptions{FieldManager: "me"}, func(sa *corev1.ServiceAccount) error {
+	checktest.OK(t, change(p.cluster, "sa", func(sa *corev1.ServiceAccount) {
 		sa.OwnerReferences = append(sa.OwnerReferences, other)
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	p.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine", UID: "mine"}})
+	}, clusterapi.ModifyOptions{FieldManager: "me"}))
+	put(p.cluster, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "mine", UID: "mine"}})
 	shelf.put(contents(t, "a.v1 X", "a.v2 X >a.v1"))
 	p.run(30 * time.Minute)
 	if got := p.subscription(); got != "AtLatestKnown a.v2/a.v2" {

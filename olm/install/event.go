@@ -8,7 +8,7 @@ import "github.com/clusterupdate/clusterupdate/clusterapi"
 // come again, or not at all.
 const (
 	// EventResolutionFailed is the warning that OLM records on the Namespace: Err
-	// is why there is no generation. With a generation it comes for each
+	// is why the resolution failed. With a generation it comes for each
 	// Subscription that gets nothing new, and for the namespace with the
 	// generation's remarks, without Err. It comes when the reason changes.
 	EventResolutionFailed clusterapi.EventType = "ResolutionFailed"

@@ -227,7 +227,7 @@ func isDone(s *olmapi.Step) bool {
 // carryOut writes the object of a step. A CSV or Subscription that exists stays
 // as it is, and one that is being deleted is waited for; other objects are brought
 // to the state of the bundle. Definitions are written with the controller's
-// rights, as OLM does: who could write them could change those of others.
+// rights, as OLM does: who may write one may change all.
 func (x *execution) carryOut(
 	ctx context.Context, s *olmapi.Step, obj *unstructured.Unstructured,
 ) (olmapi.StepStatus, error) {

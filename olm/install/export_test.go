@@ -7,10 +7,9 @@ import (
 
 // What only tests look at.
 type (
-	Changes     = changeSet
-	CurrentCSV  = currentCSV
-	Observation = observation
-	Resolution  = resolution
+	Changes    = changeSet
+	CurrentCSV = currentCSV
+	Resolution = resolution
 )
 
 var (

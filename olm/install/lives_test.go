@@ -42,30 +42,16 @@ func publish(s *simulated) {
 	s.shelf.put(s.levels[s.level])
 }
 
-func modifySubscription(name string, change func(*olmapi.Subscription)) func(*simulated) {
-	return func(s *simulated) {
-		_, err := clusterapi.Modify(context.Background(), s.cluster, clusterapi.Key(ns, name), clusterapi.ModifyOptions{}, func(x *olmapi.Subscription) error {
-			change(x)
-			return nil
-		})
-		must(err)
-	}
+func modifySubscription(name string, set func(*olmapi.Subscription)) func(*simulated) {
+	return func(s *simulated) { must(change(s.cluster, name, set)) }
 }
 
 // approveAll approves what waits.
 func approveAll(s *simulated) {
-	ctx := context.Background()
-	plans, err := clusterapi.ReadAll[olmapi.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
-	must(err)
-	for _, p := range plans {
-		if p.Status.Phase != olmapi.PlanPhaseRequiresApproval {
-			continue
+	for _, p := range list[olmapi.InstallPlan](s.cluster) {
+		if p.Status.Phase == olmapi.PlanPhaseRequiresApproval {
+			must(change(s.cluster, p.Name, approve))
 		}
-		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
-			p.Spec.Approved = true
-			return nil
-		})
-		must(err)
 	}
 }
 
@@ -90,9 +76,7 @@ func uninstall(pkg, subscription string) func(*simulated) {
 	return func(s *simulated) {
 		ctx := context.Background()
 		unsubscribe(subscription)(s)
-		csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
-		must(err)
-		for _, csv := range csvs {
+		for _, csv := range list[olmapi.ClusterServiceVersion](s.cluster) {
 			if strings.HasPrefix(csv.Name, pkg+".") {
 				must(s.cluster.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{}))
 			}
@@ -101,12 +85,6 @@ func uninstall(pkg, subscription string) func(*simulated) {
 }
 
 func wait(*simulated) {}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
 
 const sharedAccount = `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"shared"}}`
 

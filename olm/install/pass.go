@@ -51,7 +51,7 @@ func (c *Controller) unpackAll(ctx context.Context, requests []*UnpackRequest) (
 }
 
 // run makes the pass. cause is what stands in the statuses of objects already:
-// why there is no generation, or why a step failed.
+// why the resolution or a step failed.
 func (p *pass) run(
 	ctx context.Context, catalogs map[types.NamespacedName]olm.Catalog, unpack unpacking,
 ) (cause, err error) {
@@ -176,7 +176,7 @@ func (p *pass) changePlans(ctx context.Context, actions []Action) error {
 }
 
 // writeStatuses writes the statuses of Subscriptions and deletes old plans.
-// cause is why there is no generation.
+// cause is why the resolution failed.
 func (p *pass) writeStatuses(ctx context.Context, actions []Action, cause error) error {
 	var errs []error
 	failed := false

@@ -231,11 +231,7 @@ func (r *restricted) Apply(ctx context.Context, u *unstructured.Unstructured, o 
 // that supplies them its plans wait.
 func TestControllerIdentity(t *testing.T) {
 	w := manage(t, contents(t, "a.v1 X"), ptr(sub("a", "")))
-	_, err := clusterapi.Modify(context.Background(), w.Cluster, clusterapi.Key(ns, "og"), clusterapi.ModifyOptions{}, func(g *olmapi.OperatorGroup) error {
-		g.Spec.ServiceAccountName = "scoped"
-		return nil
-	})
-	checktest.OK(t, err)
+	checktest.OK(t, change(w.Cluster, "og", func(g *olmapi.OperatorGroup) { g.Spec.ServiceAccountName = "scoped" }))
 	w.options.Execute = true
 	w.options.Unpacker = bundles(t, []string{"a.v1 X"}, map[string][]string{"a.v1": {
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`, definition(crdVersion("v1", `{"type":"integer"}`, true), "")}})

@@ -19,7 +19,7 @@ type resolved struct {
 	mu       sync.Mutex
 	snapshot *olm.Snapshot // nil before the first
 	g        *olm.Generation
-	err      error // why there is no generation
+	err      error // why the resolution failed
 	heldBack map[string]heldBack
 }
 

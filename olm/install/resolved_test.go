@@ -4,9 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
@@ -52,8 +49,7 @@ func TestResolvesWhatHasChanged(t *testing.T) {
 		{"nothing", func() {}, false},
 		{"time", func() { w.clock.Step(1e12) }, false},
 		{"what a pass writes", func() {
-			status := clusterapi.ModifyOptions{Status: true}
-			modify(t, w, clusterapi.Key(ns, "a"), func(s *olmapi.Subscription) { s.Status.Conditions = nil }, status)
+			checktest.OK(t, change(w, "a", func(s *olmapi.Subscription) { s.Status.Conditions = nil }, inStatus))
 		}, false},
 		{"other contents", func() {
 			w.catalogs[catalogKey] = fixed{c: contents(t, "a.v1 A", "a.v2 A >a.v1"+needs)}
@@ -61,23 +57,14 @@ func TestResolvesWhatHasChanged(t *testing.T) {
 		{"an operator", func() { w.put(ptr(installed("b.v1 B")[0])) }, true},
 		{"a Subscription", func() { w.put(ptr(sub("b", "b.v1"))) }, true},
 		{"a group", func() {
-			modify(t, w, clusterapi.Key(ns, "og"), func(g *olmapi.OperatorGroup) { g.Annotations = map[string]string{"x": "y"} })
+			checktest.OK(t, change(w, "og", func(g *olmapi.OperatorGroup) { g.Annotations = map[string]string{"x": "y"} }))
 		}, true},
 		{"a priority", func() {
-			modify(t, w, clusterapi.Key("olm", "c"), func(c *olmapi.CatalogSource) { c.Spec.Priority = 7 })
+			checktest.OK(t, change(w, "olm/c", func(c *olmapi.CatalogSource) { c.Spec.Priority = 7 }))
 		}, true},
 	} {
 		tt.change()
 		asked := pass()
 		checktest.Equal(t, tt.asks, asked > 0, "%s: it asked %d times", tt.name, asked)
 	}
-}
-
-func modify[T any](t *testing.T, w *managed, key types.NamespacedName, change func(*T), o ...clusterapi.ModifyOptions) {
-	t.Helper()
-	_, err := clusterapi.Modify(t.Context(), w.Cluster, key, append(o, clusterapi.ModifyOptions{})[0], func(stored *T) error {
-		change(stored)
-		return nil
-	})
-	checktest.OK(t, err)
 }

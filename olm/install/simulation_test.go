@@ -2,7 +2,6 @@ package install_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -22,6 +20,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // The operators of the simulation, as they come to be published. b comes as
@@ -32,64 +31,6 @@ var published = [][]string{
 	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "b.v1 B", "b.v2 B B2 >b.v1", "d.v1 D -A"},
 	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "a.v4 A -B2 >a.v1 @beta", "b.v1 B", "b.v2 B B2 >b.v1", "d.v1 D -A", "d.v2 D -A >d.v1"},
 	{"a.v1 A @stable @beta", "a.v2 A -B >a.v1", "a.v4 A -B2 >a.v1 @beta", "a.v5 A -B2 >a.v2 ~a.v4 ~a.v1", "b.v1 B", "b.v2 B B2 >b.v1", "b.v3 B2 >b.v2", "d.v1 D -A", "d.v2 D -A >d.v1"},
-}
-
-// phases plays what carries CSVs on in a cluster: a new one is installed, and
-// what it replaces goes.
-type phases struct{ api clusterapi.ClusterAPI }
-
-func (phases) Name() string { return "phases" }
-
-func (phases) Watches() []reconcile.Watch {
-	return []reconcile.Watch{{GVK: (&olmapi.ClusterServiceVersion{}).APIKind(), Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
-		if new == nil {
-			return nil
-		}
-		wakes := []reconcile.Wake{{Key: reconcile.Key{Name: new.Name()}}}
-		if csv, err := clusterapi.As[olmapi.ClusterServiceVersion](new); err == nil && csv.Spec.Replaces != "" {
-			wakes = append(wakes, reconcile.Wake{Key: reconcile.Key{Name: csv.Spec.Replaces}})
-		}
-		return wakes
-	}}}
-}
-
-func (p phases) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
-	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, p.api, clusterapi.ListOptions{Namespace: ns})
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	var csv, successor *olmapi.ClusterServiceVersion
-	for _, c := range csvs {
-		if c.Name == q.Key.Name {
-			csv = c
-		}
-		if c.Spec.Replaces == q.Key.Name {
-			successor = c
-		}
-	}
-	next := ""
-	switch {
-	case csv == nil || csv.Status.Phase == olmapi.CSVPhaseSucceeded && successor == nil:
-		return reconcile.Result{}, nil
-	case successor == nil:
-		next = map[string]string{"": "Pending", "Pending": "Installing"}[csv.Status.Phase]
-		if next == "" {
-			next = olmapi.CSVPhaseSucceeded
-		}
-	case csv.Status.Phase == olmapi.CSVPhaseDeleting:
-		return reconcile.Result{}, p.api.Delete(ctx, csv.APIKind(), clusterapi.Key(ns, csv.Name), clusterapi.DeleteOptions{UID: csv.UID})
-	case successor.Status.Phase == olmapi.CSVPhaseSucceeded:
-		next = olmapi.CSVPhaseDeleting
-	case csv.Status.Phase == olmapi.CSVPhaseReplacing:
-		return reconcile.Result{}, nil
-	default:
-		next = olmapi.CSVPhaseReplacing
-	}
-	_, err = clusterapi.Modify(ctx, p.api, clusterapi.Key(ns, csv.Name), clusterapi.ModifyOptions{Status: true}, func(c *olmapi.ClusterServiceVersion) error {
-		c.Status.Phase = next
-		return nil
-	})
-	return reconcile.Result{At: q.Now.Add(3 * time.Second)}, err
 }
 
 // simulated is a run of the simulation.
@@ -152,22 +93,11 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 	}
 	s.shelf.put(s.levels[0])
 	s.cluster = memory.NewOpenShift(memory.Options{Clock: s.clock, CheckShared: seed%10 == 1, Intercept: s.count})
-	objects := []any{
-		&olmapi.OperatorGroup{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "og"}},
-		&olmapi.CatalogSource{ObjectMeta: metav1.ObjectMeta{Namespace: "olm", Name: "c"}},
-	}
+	objects := surroundings()
 	for i := range world.subs {
 		objects = append(objects, &world.subs[i])
 	}
-	for _, o := range objects {
-		u, err := clusterapi.ToUnstructured(o)
-		if err != nil {
-			panic(err)
-		}
-		if err := s.cluster.Load(u); err != nil {
-			panic(err)
-		}
-	}
+	put(s.cluster, objects...)
 	c, err := install.New(install.Options{
 		API:             s.cluster,
 		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{catalogKey: s.shelf}, GlobalNamespace: "olm"},
@@ -177,17 +107,13 @@ func simulate(t testing.TB, seed uint64, f reconcile.Faults, world simulatedWorl
 			s.log = append(s.log, fmt.Sprint(string(data), err))
 		},
 	})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	s.cursor = s.cluster.Follow()
 	o := reconcile.VirtualOptions{Cluster: s.cluster, Clock: s.clock, Seed: seed, Faults: f, Latency: reconcile.Latency{Watch: 500 * time.Millisecond, Job: time.Second}}
 	if seed%2 == 0 {
 		o.Order = reconcile.Random
 	}
-	s.Virtual = reconcile.NewVirtual(o, c.Process(), reconcile.Process{Name: "phases", New: func(api clusterapi.ClusterAPI) []reconcile.Reconciler {
-		return []reconcile.Reconciler{phases{api}}
-	}})
+	s.Virtual = reconcile.NewVirtual(o, c.Process(), installtest.OLM{Install: 3 * time.Second}.Process())
 	s.clock.AfterFunc(time.Minute, func() { world.admin(s) })
 	return s
 }
@@ -206,42 +132,18 @@ func (s *simulated) count(ctx context.Context, call memory.Call, do func(context
 func (s *simulated) administrate() {
 	ctx := context.Background()
 	last := s.clock.Now().Sub(statusNow.Time) > adminFor
-	subscription := func(change func(*olmapi.Subscription)) {
-		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, "a"), clusterapi.ModifyOptions{}, func(a *olmapi.Subscription) error {
-			change(a)
-			return nil
-		})
-		if err != nil {
-			panic(err)
-		}
-	}
-	plans, err := clusterapi.ReadAll[olmapi.InstallPlan](ctx, s.cluster, clusterapi.ListOptions{Namespace: ns})
-	if err != nil {
-		panic(err)
-	}
-	approve := func(p *olmapi.InstallPlan) {
-		_, err := clusterapi.Modify(ctx, s.cluster, clusterapi.Key(ns, p.Name), clusterapi.ModifyOptions{}, func(p *olmapi.InstallPlan) error {
-			p.Spec.Approved = true
-			return nil
-		})
-		if err != nil {
-			panic(err)
-		}
-	}
+	subscription := func(set func(*olmapi.Subscription)) { must(change(s.cluster, "a", set)) }
+	plans := list[olmapi.InstallPlan](s.cluster)
 	if last {
 		s.level = len(s.levels) - 1
 		s.shelf.put(s.levels[s.level])
 		subscription(func(a *olmapi.Subscription) { a.Spec.Channel = "stable" })
-		for _, p := range plans {
-			if p.Status.Phase == olmapi.PlanPhaseRequiresApproval {
-				approve(p)
-			}
-		}
+		approveAll(s)
 	} else {
 		switch s.rand.IntN(6) {
 		case 0, 1:
 			if len(plans) > 0 { // any, old ones too
-				approve(plans[s.rand.IntN(len(plans))])
+				must(change(s.cluster, plans[s.rand.IntN(len(plans))].Name, approve))
 			}
 		case 2:
 			approvals := []olmapi.Approval{olmapi.ApprovalManual, olmapi.ApprovalAutomatic}
@@ -251,9 +153,7 @@ func (s *simulated) administrate() {
 		case 4:
 			for _, p := range plans {
 				if p.Status.Phase == olmapi.PlanPhaseRequiresApproval && !p.Spec.Approved {
-					if err := s.cluster.Delete(ctx, p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}); err != nil {
-						panic(err)
-					}
+					must(s.cluster.Delete(ctx, p.APIKind(), clusterapi.Key(ns, p.Name), clusterapi.DeleteOptions{}))
 					break
 				}
 			}
@@ -296,13 +196,9 @@ func (s *simulated) look() error {
 			if !serving {
 				return fmt.Errorf("%s was created, and no plan that is being installed holds it", o.Name())
 			}
-			csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](context.Background(), s.cluster, clusterapi.ListOptions{Namespace: ns})
-			if err != nil {
-				return err
-			}
 			present := map[string]bool{}
 			replaces := ""
-			for _, csv := range csvs {
+			for _, csv := range list[olmapi.ClusterServiceVersion](s.cluster) {
 				present[csv.Name] = true
 				if csv.Name == o.Name() {
 					replaces = csv.Spec.Replaces
@@ -336,17 +232,12 @@ func (s *simulated) run(until time.Duration) error {
 
 // state is all that is there: objects with what matters of them.
 func (s *simulated) state() (lines []string) {
-	ctx := context.Background()
-	csvs, err := clusterapi.ReadAll[olmapi.ClusterServiceVersion](ctx, s.cluster, clusterapi.ListOptions{})
-	subs, err2 := clusterapi.ReadAll[olmapi.Subscription](ctx, s.cluster, clusterapi.ListOptions{})
-	maps, err3 := s.cluster.List(ctx, configMapKind, clusterapi.ListOptions{})
-	if err := errors.Join(err, err2, err3); err != nil {
-		panic(err)
-	}
-	for _, c := range csvs {
+	maps, err := s.cluster.List(context.Background(), configMapKind, clusterapi.ListOptions{})
+	must(err)
+	for _, c := range list[olmapi.ClusterServiceVersion](s.cluster) {
 		lines = append(lines, c.Namespace+"/"+c.Name+" "+c.Status.Phase)
 	}
-	for _, x := range subs {
+	for _, x := range list[olmapi.Subscription](s.cluster) {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s/%s %s", x.Name, x.Status.State, x.Status.InstalledCSV, x.Status.CurrentCSV, conditionsText(&x.Status))))
 	}
 	for _, m := range maps.Items {

@@ -18,8 +18,8 @@ import (
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 )
 
-// defaultGlobalNamespace is the namespace whose catalogs every other one sees
-// in OpenShift.
+// defaultGlobalNamespace is the namespace whose catalogs all namespaces of
+// OpenShift see.
 const defaultGlobalNamespace = "openshift-marketplace"
 
 // SnapshotOptions say where the content of catalogs comes from.

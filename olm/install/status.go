@@ -50,42 +50,27 @@ const (
 	textUnpackFailed                = "Bundle unpacking failed"
 )
 
-// observation is what is known about the surroundings of a Subscription when
-// its status is made.
-type observation struct {
-	Now metav1.Time
-	// CSVs are all of the namespace, Plans all InstallPlans of it.
-	CSVs  []olmapi.ClusterServiceVersion
-	Plans []olmapi.InstallPlan
-	// FailForward is true if failed updates may be replaced.
-	FailForward bool
-	// Catalogs are those that the namespace sees.
-	Catalogs []olm.SnapshotCatalog
-	// Unclaimed are the CSVs to stay that no Subscription speaks of.
-	Unclaimed []*olmapi.ClusterServiceVersion
-}
-
 // observedStatus returns the status of a Subscription as far as it follows from
 // what is there: its state, the operator that it has, its InstallPlan, the
 // health of catalogs, and what is deprecated. The conditions of a resolution
 // and of unpacking are left as they are: see [resolvedStatus]. Applied to its
 // own result it changes nothing, except that a change of healthy catalogs is
 // the reason of their condition once.
-func observedStatus(sub *olmapi.Subscription, o *observation) olmapi.SubscriptionStatus {
-	w := statusWriter{status: copyStatus(&sub.Status), now: o.Now}
-	w.adoptPlan(sub, o)
-	w.adoptOperator(sub, o)
-	w.plan(sub, o)
-	w.csvState(sub, o)
-	w.catalogHealth(sub, o)
-	w.deprecations(sub, o)
+func observedStatus(sub *olmapi.Subscription, s *State) olmapi.SubscriptionStatus {
+	w := statusWriter{status: copyStatus(&sub.Status), now: metav1.NewTime(s.Now)}
+	w.adoptPlan(sub, s.Plans)
+	w.adoptOperator(sub, s.Snapshot)
+	w.plan(s)
+	w.csvState(s)
+	w.catalogHealth(sub, s.Snapshot.Catalogs)
+	w.deprecations(sub, s.Snapshot.Catalogs)
 	return w.finish(&sub.Status)
 }
 
 // resolution is the outcome of a resolution for the Subscriptions of its
 // namespace. The zero value means that it went well and changes nothing.
 type resolution struct {
-	// Err is why there is no generation.
+	// Err is why the resolution failed.
 	Err error
 	// HeldBack is why Subscriptions get nothing new, by name.
 	HeldBack map[string]heldBack
@@ -102,7 +87,7 @@ type resolution struct {
 }
 
 // resolvedStatus returns the status of a Subscription after a resolution: condition
-// ResolutionFailed on all Subscriptions if there is no generation, and if one was
+// ResolutionFailed on all Subscriptions if the resolution failed, and if one was
 // made on those alone that get nothing new though there is something; the operator
 // and the InstallPlan that it progresses to.
 func resolvedStatus(sub *olmapi.Subscription, r *resolution, now metav1.Time) olmapi.SubscriptionStatus {
@@ -165,12 +150,12 @@ func (w *statusWriter) finish(before *olmapi.SubscriptionStatus) olmapi.Subscrip
 }
 
 // adoptPlan gives a Subscription that an InstallPlan created its first status.
-func (w *statusWriter) adoptPlan(sub *olmapi.Subscription, o *observation) {
+func (w *statusWriter) adoptPlan(sub *olmapi.Subscription, plans []olmapi.InstallPlan) {
 	name := sub.Annotations[annotationGeneratedBy]
 	if name == "" || w.status.InstallPlanRef != nil || w.status.InstallPlan != nil {
 		return
 	}
-	plan := findPlan(o.Plans, name)
+	plan := findPlan(plans, name)
 	if plan == nil || w.status.InstalledCSV != "" {
 		return
 	}
@@ -182,13 +167,13 @@ func (w *statusWriter) adoptPlan(sub *olmapi.Subscription, o *observation) {
 // adoptOperator gives a Subscription without a status the operator of its package
 // that is there and has no Subscription: one whose Subscription was deleted and
 // made again. Of several it takes none.
-func (w *statusWriter) adoptOperator(sub *olmapi.Subscription, o *observation) {
+func (w *statusWriter) adoptOperator(sub *olmapi.Subscription, s *olm.Snapshot) {
 	if w.status.CurrentCSV != "" || w.status.InstalledCSV != "" || w.status.InstallPlanRef != nil {
 		return
 	}
 	var found []string
-	for _, csv := range o.Unclaimed {
-		if isOfPackage(csv, sub, o.Catalogs) {
+	for _, csv := range unclaimedCSVs(s) {
+		if isOfPackage(csv, sub, s.Catalogs) {
 			found = append(found, csv.Name)
 		}
 	}
@@ -253,13 +238,13 @@ func (w *statusWriter) refer(plan *olmapi.InstallPlan) {
 // planConditions sets the conditions that speak of the InstallPlan. One that
 // is gone or superseded before it was carried out is forgotten, so that a
 // resolution makes another.
-func (w *statusWriter) plan(sub *olmapi.Subscription, o *observation) {
+func (w *statusWriter) plan(s *State) {
 	typ, reason, message := "", "", ""
 	if ref := w.status.InstallPlanRef; ref != nil {
-		plan := findPlan(o.Plans, ref.Name)
+		plan := findPlan(s.Plans, ref.Name)
 		gone := plan == nil || superseded(plan)
 		switch {
-		case gone && w.status.State == olmapi.StateUpgradePending && !isThere(sub, w.status.CurrentCSV, o):
+		case gone && w.status.State == olmapi.StateUpgradePending && !isThere(s.Snapshot, w.status.CurrentCSV):
 			w.status.InstallPlanRef, w.status.InstallPlan = nil, nil
 			w.status.CurrentCSV = ""
 			w.status.State = olmapi.StateNone
@@ -283,28 +268,30 @@ func (w *statusWriter) plan(sub *olmapi.Subscription, o *observation) {
 
 // csvState reports whether the operator that the Subscription progresses to is
 // there.
-func (w *statusWriter) csvState(sub *olmapi.Subscription, o *observation) {
+func (w *statusWriter) csvState(s *State) {
 	current := w.status.CurrentCSV
 	if current == "" {
 		return
 	}
-	if isThere(sub, current, o) {
+	if isThere(s.Snapshot, current) {
 		w.status.State = olmapi.StateAtLatestKnown
 		w.status.InstalledCSV = current
 		return
 	}
 	w.status.State = olmapi.StateUpgradePending
-	if o.FailForward && w.status.InstallPlanRef != nil {
-		plan := findPlan(o.Plans, w.status.InstallPlanRef.Name)
-		if plan != nil && plan.Status.Phase == olmapi.PlanPhaseFailed {
-			w.status.State = olmapi.StateUpgradeFailed
-		}
+	if w.status.InstallPlanRef == nil {
+		return
+	}
+	plan := findPlan(s.Plans, w.status.InstallPlanRef.Name)
+	forward, err := s.Snapshot.FailsForward()
+	if forward && err == nil && plan != nil && plan.Status.Phase == olmapi.PlanPhaseFailed {
+		w.status.State = olmapi.StateUpgradeFailed
 	}
 }
 
-func isThere(sub *olmapi.Subscription, csv string, o *observation) bool {
-	return slices.ContainsFunc(o.CSVs, func(c olmapi.ClusterServiceVersion) bool {
-		return c.Name == csv && objects.Belongs(c.Namespace, sub.Namespace) && !c.IsCopied()
+func isThere(s *olm.Snapshot, csv string) bool {
+	return slices.ContainsFunc(s.Installed, func(c olmapi.ClusterServiceVersion) bool {
+		return c.Name == csv && objects.Belongs(c.Namespace, s.Namespace) && !c.IsCopied()
 	})
 }
 
@@ -338,7 +325,7 @@ type heldBack struct{ reason, text string }
 const explained = 3
 
 // heldBackBy explains the Subscriptions of a generation that get nothing new. An
-// explanation that fails does not keep the others from theirs.
+// explanation that fails leaves the rest.
 func heldBackBy(ctx context.Context, g *olm.Generation) map[string]heldBack {
 	out := map[string]heldBack{}
 	var held []*olm.HeldBack
@@ -389,7 +376,7 @@ func (w *statusWriter) set(typ string, status corev1.ConditionStatus, reason, me
 	})
 }
 
-// one makes a condition true, and removes the others of the group. An empty typ
+// one makes a condition true, and removes the rest of the group. An empty typ
 // removes them all.
 func (w *statusWriter) one(group []string, typ, reason, message string) {
 	for _, other := range group {

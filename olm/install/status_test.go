@@ -66,6 +66,13 @@ func statusText(s *olmapi.SubscriptionStatus) string {
 	return strings.TrimSpace(fmt.Sprintf("%s current=%s installed=%s plan=%s; %s", s.State, s.CurrentCSV, s.InstalledCSV, ref, conditionsText(s)))
 }
 
+// around is a namespace with a Subscription and catalogs.
+func around(s *olmapi.Subscription, catalogs ...olm.SnapshotCatalog) *install.State {
+	return &install.State{Now: statusNow.Time, Snapshot: &olm.Snapshot{
+		Namespace: ns, Subscriptions: []olmapi.Subscription{*s}, Catalogs: catalogs,
+	}}
+}
+
 // State, plan and the conditions that speak of it.
 func TestObservedState(t *testing.T) {
 	failedWith := plan("p", 1, olmapi.PlanPhaseFailed)
@@ -116,7 +123,11 @@ func TestObservedState(t *testing.T) {
 			"current= installed= plan=-; ResolutionFailed=True Old; BundleUnpacking=True Old"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := &install.Observation{Now: statusNow, CSVs: tc.csvs, Plans: tc.plans, FailForward: tc.failForward}
+			o := around(&tc.sub)
+			o.Plans, o.Snapshot.Installed = tc.plans, tc.csvs
+			if tc.failForward {
+				o.Snapshot.OperatorGroups = []olmapi.OperatorGroup{{Spec: olmapi.OperatorGroupSpec{UpgradeStrategy: "TechPreviewUnsafeFailForward"}}}
+			}
 			got := install.ObservedStatus(&tc.sub, o)
 			checktest.Same(t, tc.want, statusText(&got))
 			if !got.LastUpdated.Equal(&statusNow) {
@@ -124,7 +135,7 @@ func TestObservedState(t *testing.T) {
 			}
 			// A second look, later, changes nothing.
 			tc.sub.Status = got
-			o.Now = metav1.NewTime(statusNow.Add(time.Hour))
+			o.Now = statusNow.Add(time.Hour)
 			checktest.Same(t, got, install.ObservedStatus(&tc.sub, o))
 		})
 	}
@@ -132,7 +143,9 @@ func TestObservedState(t *testing.T) {
 
 func TestPlanReference(t *testing.T) {
 	s := sub("a", "", generatedBy("p", "a.v1"))
-	got := install.ObservedStatus(&s, &install.Observation{Now: statusNow, Plans: []olmapi.InstallPlan{plan("p", 4, olmapi.PlanPhaseInstalling)}})
+	o := around(&s)
+	o.Plans = []olmapi.InstallPlan{plan("p", 4, olmapi.PlanPhaseInstalling)}
+	got := install.ObservedStatus(&s, o)
 	checktest.Same(t, &corev1.ObjectReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Namespace: ns, Name: "p", UID: "uid-p"}, got.InstallPlanRef)
 	checktest.Same(t, &olmapi.InstallPlanReference{APIVersion: "operators.coreos.com/v1alpha1", Kind: "InstallPlan", Name: "p", UUID: "uid-p"}, got.InstallPlan)
 	if got.InstallPlanGeneration != 4 {
@@ -168,7 +181,7 @@ func TestCatalogHealth(t *testing.T) {
 		{"no target", sub("a", "", source("", "")), catalogs("d"), "False AllCatalogSourcesHealthy all available catalogsources are healthy: d"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := &install.Observation{Now: statusNow, Catalogs: tc.catalogs}
+			o := around(&tc.sub, tc.catalogs...)
 			s := install.ObservedStatus(&tc.sub, o)
 			c := s.Conditions[0]
 			got := fmt.Sprintf("%s %s %s:", c.Status, c.Reason, c.Message)
@@ -186,7 +199,7 @@ func TestCatalogHealth(t *testing.T) {
 			}
 			// The time moves only where something changes.
 			tc.sub.Status = s
-			o.Now = metav1.NewTime(statusNow.Add(time.Hour))
+			o.Now = statusNow.Add(time.Hour)
 			checktest.Same(t, s, install.ObservedStatus(&tc.sub, o))
 		})
 	}
@@ -205,8 +218,8 @@ func TestCatalogHealth(t *testing.T) {
 		{nil, catalogs("c"), "False AllCatalogSourcesHealthy, then AllCatalogSourcesHealthy"},
 	} {
 		s := sub("a", "")
-		s.Status = install.ObservedStatus(&s, &install.Observation{Now: statusNow, Catalogs: tc.before})
-		o := &install.Observation{Now: statusNow, Catalogs: tc.after}
+		s.Status = install.ObservedStatus(&s, around(&s, tc.before...))
+		o := around(&s, tc.after...)
 		s.Status = install.ObservedStatus(&s, o)
 		first := s.Status.Conditions[0]
 		s.Status = install.ObservedStatus(&s, o)
@@ -217,7 +230,7 @@ func TestCatalogHealth(t *testing.T) {
 
 	health := func(texts ...string) []olmapi.CatalogHealth {
 		s := sub("a", "")
-		return install.ObservedStatus(&s, &install.Observation{Now: statusNow, Catalogs: catalogs(texts...)}).CatalogHealth
+		return install.ObservedStatus(&s, around(&s, catalogs(texts...)...)).CatalogHealth
 	}
 	for _, tc := range []struct {
 		before, after []olmapi.CatalogHealth
@@ -350,7 +363,9 @@ func TestDeprecationConditions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			catalog := olm.SnapshotCatalog{Key: types.NamespacedName{Namespace: "olm", Name: "c"}, Contents: c, Err: tc.err}
-			got := install.ObservedStatus(&tc.sub, &install.Observation{Now: statusNow, Catalogs: []olm.SnapshotCatalog{catalog}, CSVs: []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v2"), newCSV("x.v1")}})
+			o := around(&tc.sub, catalog)
+			o.Snapshot.Installed = []olmapi.ClusterServiceVersion{newCSV("a.v1"), newCSV("a.v2"), newCSV("x.v1")}
+			got := install.ObservedStatus(&tc.sub, o)
 			checktest.Same(t, tc.want, conditionsText(&got))
 		})
 	}

@@ -32,10 +32,10 @@ func catalogsChange(before, after []olmapi.CatalogHealth) string {
 }
 
 // catalogHealth lists the catalogs in sight, and reports whether all answer.
-func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, o *observation) {
-	health := make([]olmapi.CatalogHealth, 0, len(o.Catalogs))
-	for i := range o.Catalogs {
-		c := &o.Catalogs[i]
+func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, catalogs []olm.SnapshotCatalog) {
+	health := make([]olmapi.CatalogHealth, 0, len(catalogs))
+	for i := range catalogs {
+		c := &catalogs[i]
 		apiVersion, kind := (&olmapi.CatalogSource{}).APIKind().ToAPIVersionAndKind()
 		health = append(health, olmapi.CatalogHealth{
 			CatalogSourceRef: &corev1.ObjectReference{
@@ -77,7 +77,7 @@ func (w *statusWriter) catalogHealth(sub *olmapi.Subscription, o *observation) {
 }
 
 // catalogFault names the catalog that the Subscription lacks most: its own
-// before others.
+// first.
 func catalogFault(sub *olmapi.Subscription, health []olmapi.CatalogHealth) string {
 	target := types.NamespacedName{Namespace: sub.Spec.SourceNamespace, Name: sub.Spec.Source}
 	found, fault := target == types.NamespacedName{}, ""
@@ -109,8 +109,8 @@ func healthKey(h *olmapi.CatalogHealth) types.NamespacedName {
 // deprecations records whether the catalog calls the installed bundle, its channel
 // or its package deprecated. A catalog that cannot be read leaves the conditions as
 // they are.
-func (w *statusWriter) deprecations(sub *olmapi.Subscription, o *observation) {
-	entry, known := installedEntry(sub, w.status.InstalledCSV, o.Catalogs)
+func (w *statusWriter) deprecations(sub *olmapi.Subscription, catalogs []olm.SnapshotCatalog) {
+	entry, known := installedEntry(sub, w.status.InstalledCSV, catalogs)
 	if !known {
 		return
 	}

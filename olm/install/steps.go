@@ -106,7 +106,7 @@ func newChanges(s *olm.Snapshot, g *olm.Generation) (*changeSet, error) {
 			c.Steps = append(c.Steps, steps...)
 		}
 		if len(matches) == 0 {
-			step, err := newStep(op, olm.NewSubscription(s.Namespace, op))
+			step, err := newStep(op, op.Subscription(s.Namespace))
 			if err != nil {
 				return nil, err
 			}
@@ -280,7 +280,7 @@ func bundleSteps(namespace string, op *olm.Operator, objects []*unstructured.Uns
 }
 
 // findCSV splits the objects of a bundle into its CSV, which may lack its kind,
-// and the others. Further CSVs are left out.
+// and the rest. Further CSVs are left out.
 func findCSV(name string, objects []*unstructured.Unstructured) (
 	*unstructured.Unstructured, []*unstructured.Unstructured, error,
 ) {
@@ -346,7 +346,7 @@ func newStep(op *olm.Operator, obj any) (*olmapi.Step, error) {
 // orderSteps puts all CSVs first, then all definitions, and leaves the order
 // within each.
 func orderSteps(steps []*olmapi.Step) {
-	early := []string{kindCRD, kindCSV} // the others have index -1
+	early := []string{kindCRD, kindCSV} // the rest have index -1
 	class := func(s *olmapi.Step) int { return -slices.Index(early, s.Resource.Kind) }
 	slices.SortStableFunc(steps, func(a, b *olmapi.Step) int { return class(a) - class(b) })
 }

@@ -24,8 +24,7 @@ func FuzzBundleSteps(f *testing.F) {
 			{{Type: olm.PropertyBundleObject, Value: value}},
 			{{Type: olm.PropertyBundleObject, Value: value}, {Type: olm.PropertyBundleObject, Value: json.RawMessage(`{"data":"` + csv + `"}`)}},
 		} {
-			b, err := olm.NewBundle("a", "a.v1", "1.0.0", props)
-			checktest.OK(t, err)
+			b := checktest.Get(olm.NewBundle("a", "a.v1", "1.0.0", props))(t)
 			s := snapshot(nil, nil, sub("a", ""))
 			c, err := install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "")}})
 			if err != nil {

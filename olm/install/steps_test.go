@@ -115,13 +115,10 @@ func TestBundleSteps(t *testing.T) {
 	op := operator(b, "a.v0.9")
 	g := &olm.Generation{Namespace: ns, Operators: []olm.Operator{op}}
 	s := snapshot(nil, nil, sub("a", ""))
-	c, err := install.NewChanges(&s, g)
-	checktest.OK(t, err)
+	c := checktest.Get(install.NewChanges(&s, g))(t)
 	got := stepTexts(c.Steps)
-	zRole, err := install.RoleName("a.v1", olmapi.Permission{ServiceAccountName: "z", Rules: []rbacv1.PolicyRule{}})
-	checktest.OK(t, err)
-	defaultRole, err := install.ClusterRoleName("a.v1", olmapi.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}})
-	checktest.OK(t, err)
+	zRole := checktest.Get(install.RoleName("a.v1", olmapi.Permission{ServiceAccountName: "z", Rules: []rbacv1.PolicyRule{}}))(t)
+	defaultRole := checktest.Get(install.ClusterRoleName("a.v1", olmapi.Permission{ServiceAccountName: "default", Rules: []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}}))(t)
 	want := []string{
 		"a.v1 operators.coreos.com/v1alpha1 ClusterServiceVersion a.v1",
 		"a.v1 apiextensions.k8s.io/v1 CustomResourceDefinition xs.g",
@@ -171,8 +168,7 @@ func TestBundleSteps(t *testing.T) {
 func TestBundleStepsReplaceNothing(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
 	op := operator(b, "")
-	objects, err := install.BundleObjects(b)
-	checktest.OK(t, err)
+	objects := checktest.Get(install.BundleObjects(b))(t)
 	steps := checktest.Get(install.BundleSteps(ns, &op, objects))(t)
 	if strings.Contains(steps[0].Resource.Manifest, "replaces") {
 		t.Errorf("the CSV still replaces something: %s", steps[0].Resource.Manifest)
@@ -197,8 +193,7 @@ func TestBundleStepsOfSeveralCSVs(t *testing.T) {
 		{[]string{csv("x"), csv("y")}, "x"},
 	} {
 		b := inline(t, "a.v1", tc.objects...)
-		objects, err := install.BundleObjects(b)
-		checktest.OK(t, err)
+		objects := checktest.Get(install.BundleObjects(b))(t)
 		op := operator(b, "")
 		steps := checktest.Get(install.BundleSteps(ns, &op, objects))(t)
 		if len(steps) != 1 || steps[0].Resource.Name != tc.want {
@@ -272,8 +267,7 @@ func TestChangesMatchSubscriptions(t *testing.T) {
 // A bundle image becomes a lookup, and that its steps once unpacked.
 func TestLookup(t *testing.T) {
 	b := inline(t, "a.v1", fullCSV)
-	objects, err := install.BundleObjects(b)
-	checktest.OK(t, err)
+	objects := checktest.Get(install.BundleObjects(b))(t)
 	b.Image = "registry.example/a:1"
 	s := snapshot(nil, nil)
 	c := checktest.Get(install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "a.v0")}}))(t)
@@ -298,8 +292,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestCreatedSubscription(t *testing.T) {
-	b, err := olm.NewBundle("b", "b.v1", "1.0.0", nil)
-	checktest.OK(t, err)
+	b := checktest.Get(olm.NewBundle("b", "b.v1", "1.0.0", nil))(t)
 	b.Image = "registry.example/b:1"
 	s := snapshot(nil, nil, sub("a", ""))
 	c := checktest.Get(install.NewChanges(&s, &olm.Generation{Operators: []olm.Operator{operator(b, "")}}))(t)

@@ -87,8 +87,7 @@ func TestReadCompatibility(t *testing.T) {
 // create stores an object with its status.
 func create[T any](t testing.TB, api clusterapi.ClusterAPI, obj *T) *T {
 	t.Helper()
-	u, err := clusterapi.ToUnstructured(obj)
-	checktest.OK(t, err)
+	u := checktest.Get(clusterapi.ToUnstructured(obj))(t)
 	if m, ok := api.(*memory.Cluster); ok {
 		checktest.OK(t, m.Load(u))
 	}

@@ -73,7 +73,7 @@ func generation(g *olm.Generation) string {
 			fmt.Fprintf(&b, "  %s is installed for %s\n", s.Current.Name, subs)
 		case "AddedForRequirement":
 			fmt.Fprintf(&b, "  %s is installed for %s, which requires an operator %s; new Subscription %s\n",
-				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, olm.NewSubscription(g.Namespace, s.Operator).Name)
+				s.Current.Name, s.RequiredBy.Bundle.Name, s.RequiredBy.Requirement, s.Operator.Subscription(g.Namespace).Name)
 		case "NotInstalled":
 			fmt.Fprintf(&b, "  nothing is installed for %s\n", subs)
 		}

@@ -35,7 +35,7 @@ func Sources(ctx context.Context, texts []string, o catalog.Options) (map[types.
 		if err != nil {
 			return nil, err
 		}
-		catalogs[types.NamespacedName{Namespace: ns, Name: name}] = olm.Loaded(c.Contents)
+		catalogs[types.NamespacedName{Namespace: ns, Name: name}] = c.Contents
 	}
 	return catalogs, nil
 }

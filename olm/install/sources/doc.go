@@ -7,19 +7,7 @@
 // OLM's unpack jobs.
 //
 // Images come from an image.Source: registries, image layouts, mirrors on disk.
-//
-//	images, err := registry.New(registry.Options{Keychain: authn.DefaultKeychain})
-//	...
-//	index, err := sources.NewImage(sources.ImageOptions{Source: images, Image: "registry.example/index:v4.19"})
-//	...
-//	unpacker, err := sources.NewUnpacker(sources.UnpackerOptions{Source: images})
-//	...
-//	controller, err := install.New(install.Options{
-//		API:             cluster,
-//		SnapshotOptions: install.SnapshotOptions{Catalogs: map[types.NamespacedName]olm.Catalog{key: index}},
-//		Unpacker:        unpacker,
-//		Execute:         true,
-//	})
+// The example of the package puts all three together.
 //
 // # What is believed
 //
@@ -36,14 +24,8 @@
 // OLM has it. A file that is not called .yaml, .yml or .json and holds no object, such as a
 // README, is left out. The only ClusterServiceVersion is the one that the catalog names.
 //
-// # Limits
-//
-// Those of images are the limits of package image, those of catalogs in images the limits
-// of package catalog.
-//
-// docs/limits.md lists the limits of this package.
-//
-// # Concurrent use
+// Limits of images are those of package image, limits of catalogs in images those of
+// package catalog. docs/limits.md lists the limits of this package.
 //
 // A [Catalog] and an [Unpacker] are safe for concurrent use. Options are plain data: safe
 // for concurrent use while nobody changes them.

@@ -1,13 +1,12 @@
 package sources
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/operator-framework/operator-registry/pkg/api"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/limit"
@@ -69,20 +68,10 @@ func (l *listing) addBundle(b *api.Bundle) error {
 	}
 	l.seen[key] = true
 	l.deprecate(b.GetPackageName(), "olm.bundle", b.GetCsvName(), b.GetDeprecation())
-	legacy := olm.LegacyBundle{ProvidedAPIs: apis(b.GetProvidedApis()), RequiredAPIs: apis(b.GetRequiredApis())}
-	for _, p := range b.GetProperties() {
-		legacy.Properties = append(legacy.Properties, olm.Property{Type: p.GetType(), Value: json.RawMessage(p.GetValue())})
+	properties, err := bundleProperties(b)
+	if past := (*limit.LimitError)(nil); errors.As(err, &past) {
+		return fmt.Errorf("bundle %s: %w", bounded.Quote(b.GetCsvName()), err)
 	}
-	for _, d := range b.GetDependencies() {
-		needed := olm.Property{Type: d.GetType(), Value: json.RawMessage(d.GetValue())}
-		legacy.Dependencies = append(legacy.Dependencies, needed)
-	}
-	for _, p := range slices.Concat(legacy.Properties, legacy.Dependencies) {
-		if err := limit.JSON(p.Value, new(any)); err != nil {
-			return fmt.Errorf("bundle %s: property of type %s: %w", bounded.Quote(b.GetCsvName()), bounded.Quote(p.Type), err)
-		}
-	}
-	properties, err := legacy.AllProperties()
 	if err != nil {
 		return nil
 	}
@@ -111,22 +100,6 @@ func further(b *api.Bundle, properties []olm.Property) []olm.Property {
 	}
 	for _, object := range objects {
 		out = append(out, property(olm.PropertyBundleObject, map[string]any{"data": []byte(object)}))
-	}
-	return out
-}
-
-func property(kind string, value map[string]any) olm.Property {
-	data, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // strings and bytes are always written
-	}
-	return olm.Property{Type: kind, Value: data}
-}
-
-func apis(all []*api.GroupVersionKind) []schema.GroupVersionKind {
-	var out []schema.GroupVersionKind
-	for _, a := range all {
-		out = append(out, schema.GroupVersionKind{Group: a.GetGroup(), Version: a.GetVersion(), Kind: a.GetKind()})
 	}
 	return out
 }

@@ -191,6 +191,63 @@ func TestRegistryAnswers(t *testing.T) {
 	checktest.Has(t, strings.Join(problems, "\n"), `unknown package "b" for bundle "b.v1"`, "no olm.bundle blobs found", "multiple channel heads")
 }
 
+// The properties of a bundle are those that a file-based catalog would give it.
+func TestRegistryProperties(t *testing.T) {
+	apis := func(kind string) []*api.GroupVersionKind {
+		return []*api.GroupVersionKind{{Group: "g", Version: "v", Kind: kind}}
+	}
+	gvk := func(property, kind string) string {
+		return property + ` {"group":"g","kind":"` + kind + `","version":"v"}`
+	}
+	for name, tt := range map[string]struct {
+		bundle *api.Bundle
+		want   []string
+	}{
+		"APIs alone": {
+			bundle: &api.Bundle{ProvidedApis: apis("A"), RequiredApis: apis("B")},
+			want:   []string{gvk("olm.gvk", "A"), gvk("olm.gvk.required", "B")},
+		},
+		"dependencies": {
+			bundle: &api.Bundle{RequiredApis: apis("B"), Dependencies: []*api.Dependency{
+				{Type: "olm.gvk", Value: `{"group":"g","kind":"A","version":"v"}`},
+				{Type: "olm.package", Value: `{"packageName":"p","version":">=1.0.0"}`},
+				{Type: "olm.label", Value: `{"label":"l"}`},
+				{Type: "olm.constraint", Value: `{"all":{}}`},
+			}},
+			want: []string{
+				`olm.constraint {"all":{}}`, gvk("olm.gvk.required", "A"), `olm.label.required {"label":"l"}`,
+				`olm.package.required {"packageName":"p","versionRange":"\u003e=1.0.0"}`,
+			},
+		},
+		"properties count, and nothing comes twice": {
+			bundle: &api.Bundle{ProvidedApis: apis("A"), RequiredApis: apis("B"), Properties: []*api.Property{
+				{Type: "x", Value: "1"}, {Type: "olm.gvk.required", Value: `{ "version":"v","kind":"B","group":"g"}`},
+			}},
+			want: []string{gvk("olm.gvk.required", "B"), "x 1"},
+		},
+		"dependencies of unknown types do not count, and hide the required APIs": {
+			bundle: &api.Bundle{ProvidedApis: apis("A"), RequiredApis: apis("B"), Dependencies: []*api.Dependency{{Type: "olm.crd", Value: `{}`}}},
+			want:   []string{gvk("olm.gvk", "A")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := bundle("a", "x", "a.v1", func(b *api.Bundle) {
+				b.ProvidedApis, b.RequiredApis = tt.bundle.ProvidedApis, tt.bundle.RequiredApis
+				b.Properties, b.Dependencies = tt.bundle.Properties, tt.bundle.Dependencies
+			})
+			served := &answers{bundles: []*api.Bundle{b}, packages: map[string]*api.Package{"a": {Name: "a", DefaultChannelName: "x"}}}
+			read := checktest.Get(connect(t, sources.RegistryOptions{Address: serve(t, served)}).Read(t.Context()))(t)
+			var got []string
+			for _, line := range show(t, read.Contents)["a"] {
+				if text, ok := strings.CutPrefix(line, "property a.v1 "); ok && !strings.HasPrefix(text, "olm.package ") {
+					got = append(got, text)
+				}
+			}
+			checktest.SameIn(t, "properties", tt.want, got)
+		})
+	}
+}
+
 // Bad answers, limits, and those who do not answer are errors that say so, in time.
 func TestRegistryRefuses(t *testing.T) {
 	good := []*api.Bundle{bundle("a", "x", "a.v1"), bundle("a", "x", "a.v2")}

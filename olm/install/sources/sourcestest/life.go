@@ -18,6 +18,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/install"
+	"github.com/clusterupdate/clusterupdate/olm/install/installtest"
 )
 
 // Namespace is where the operators of a life are installed.
@@ -113,44 +114,12 @@ func (w *World) remove(t *testing.T, kind clusterapi.Kinder, name string) {
 func (w *World) settle(t *testing.T, c *install.Controller) {
 	t.Helper()
 	for range 60 {
-		r, err := c.Sync(t.Context(), Namespace)
-		checktest.OK(t, err)
-		if !w.play(t) && !r.Changed && !r.Soon {
+		r := checktest.Get(c.Sync(t.Context(), Namespace))(t)
+		if !checktest.Get(installtest.OLM{}.Advance(t.Context(), w.API, Namespace))(t) && !r.Changed && !r.Soon {
 			return
 		}
 	}
 	t.Fatalf("it does not settle: %q", w.state(t))
-}
-
-// play makes operators succeed, and deletes those that are replaced by one that does. It
-// returns whether it did something.
-func (w *World) play(t *testing.T) bool {
-	t.Helper()
-	changed := false
-	all := list[olmapi.ClusterServiceVersion](t, w.API)
-	replaced := map[string]bool{}
-	for _, csv := range all {
-		if csv.Status.Phase == olmapi.CSVPhaseSucceeded {
-			replaced[csv.Spec.Replaces] = true
-		}
-	}
-	for _, csv := range all {
-		switch {
-		case replaced[csv.Name]:
-			changed = true
-			w.remove(t, &csv, csv.Name)
-		case csv.Status.Phase != olmapi.CSVPhaseSucceeded:
-			changed = true
-			key := clusterapi.Key(Namespace, csv.Name)
-			_, err := clusterapi.Modify(t.Context(), w.API, key, clusterapi.ModifyOptions{Status: true},
-				func(csv *olmapi.ClusterServiceVersion) error {
-					csv.Status.Phase = olmapi.CSVPhaseSucceeded
-					return nil
-				})
-			checktest.OK(t, err)
-		}
-	}
-	return changed
 }
 
 func list[T any](t *testing.T, api clusterapi.ClusterAPI) []T {
