@@ -11,6 +11,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -106,7 +107,7 @@ func TestMidUpdate(t *testing.T) {
 			defer o.driver.Close()
 			o.pass(t, time.Duration(30+draw.IntN(35*60))*time.Second)
 			moment := o.driver.Now()
-			recording := record(t, o)
+			recording := record(t, o.Cluster, o.driver.Clock())
 			r := checktest.Get(forecast.Rehearse(t.Context(), forecast.RehearseOptions{
 				Reader: recording, From: o.images[0], To: o.images[1], Timing: plain, Faults: broken,
 			}))(t)
@@ -125,9 +126,9 @@ func TestMidUpdate(t *testing.T) {
 	}
 }
 
-// record records the cluster as it is.
-func record(t *testing.T, o *original) *dump.Recording {
+// record records a cluster as it is.
+func record(t *testing.T, c *simulation.Cluster, now clock.PassiveClock) *dump.Recording {
 	dir := filepath.Join(t.TempDir(), "recording")
-	checktest.OK(t, dump.Record(t.Context(), o.Cluster, dir, dump.RecordOptions{Clock: o.driver.Clock()}))
+	checktest.OK(t, dump.Record(t.Context(), c, dir, dump.RecordOptions{Clock: now}))
 	return checktest.Get(dump.Open(t.Context(), os.DirFS(dir), dump.Options{}))(t)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -353,6 +354,9 @@ func (f *Forecast) sameCause(found Finding) bool {
 	}
 	for _, cause := range f.Rehearsal.Why {
 		for _, link := range cause.Chain {
+			if found.Reason == reasonRefused && strings.HasPrefix(link.Reason, refusals) {
+				return true
+			}
 			same := func(o preconditions.Object) bool {
 				return link.Object != nil && o.GVK.Kind == link.Object.Kind && o.Name == link.Object.Name
 			}

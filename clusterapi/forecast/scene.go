@@ -32,7 +32,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-var budgetKind = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+var (
+	budgetKind    = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+)
 
 // scene is what all runs of a rehearsal start from. It is not changed once it is set.
 type scene struct {
@@ -76,7 +79,10 @@ func startOf(r clusterapi.Reader) time.Time {
 // newScene forks the cluster and brings what is made up to if it would be.
 func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
-	s.base = memory.NewOpenShift(memory.Options{Base: s.gaps, Clock: reconcile.NewClock(s.now)})
+	if _, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+		return nil, err
+	}
+	s.base = memory.NewOpenShift(s.fork(s.gaps))
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.base, clusterapi.Key("", "version"))
 	if err != nil {
 		return nil, err
@@ -92,6 +98,13 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 		}
 	}
 	return s, nil
+}
+
+// fork are the options of a fork. Where all namespaces are known, it refuses objects in
+// others, as an API server does.
+func (s *scene) fork(base clusterapi.Reader) memory.Options {
+	known := !s.gaps.lacks(namespaceKind.GroupKind())
+	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: known}
 }
 
 // name finds out under which images the cluster knows the releases.
@@ -115,7 +128,8 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 	if s.updating {
 		s.underway = desired.Version == s.o.To.Version()
 		if !s.underway && s.o.Desired == nil {
-			s.refused = &Cause{Chain: versionChain(cv.Status.Conditions, "the update to "+desired.Version+
+			progressing := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
+			s.refused = &Cause{Chain: versionChain(progressing, "the update to "+desired.Version+
 				" is under way, and RehearseOptions.Desired does not have its release"), Assumed: true}
 			return nil
 		}
