@@ -125,7 +125,7 @@ func (b *builder) namespace(name string) {
 // namespaces adds the namespaces that each cluster has, and those of the release's objects
 // that the release itself does not have: its operators create them for their operands.
 func (b *builder) namespaces() {
-	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system", "openshift"} {
+	for _, name := range []string{"kube-node-lease", "kube-public", "kube-system", "openshift"} {
 		b.namespace(name)
 	}
 	made := make(map[string]bool)
@@ -144,7 +144,7 @@ func (b *builder) namespaces() {
 // configuration adds ClusterVersion and what the version operator reads
 // beside it.
 func (b *builder) configuration() error {
-	for _, name := range []string{"openshift-config", "openshift-config-managed", mcp.OperatorNamespace} {
+	for _, name := range []string{"default", "openshift-config", "openshift-config-managed", mcp.OperatorNamespace} {
 		b.namespace(name)
 	}
 	configMap := corev1.SchemeGroupVersion.WithKind("ConfigMap")
