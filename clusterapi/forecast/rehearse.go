@@ -27,7 +27,7 @@ type RehearseOptions struct {
 	// else it is the present.
 	Reader clusterapi.Reader
 	// From is the release that the cluster has last completed an update to, To the one
-	// to update to.
+	// to update to. If they are the same, the nodes that are left are updated.
 	From, To *payload.Image
 	// Desired is the release that the cluster is being updated to, if that is not To; nil
 	// otherwise. Without it such an update is Refused.

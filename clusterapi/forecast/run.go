@@ -125,6 +125,9 @@ func newRun(ctx context.Context, s *scene, seed uint64, observe func(clusterapi.
 // of operators in the one to update to.
 func (s *scene) expected() []simulation.Release {
 	all := slices.Clone(s.releases[1:])
+	if len(all) == 0 {
+		return nil
+	}
 	to := &all[len(all)-1]
 	to.Operators = slices.Clone(to.Operators)
 	for part, f := range s.o.Faults {
@@ -332,7 +335,10 @@ func (r *run) ended(ctx context.Context) (Outcome, error) {
 		return "", nil
 	}
 	if r.control.IsZero() {
-		r.control = last.CompletionTime.Time
+		r.control = r.start
+		if last.CompletionTime.After(r.start) {
+			r.control = last.CompletionTime.Time
+		}
 		r.lines.recorder.End(versionLane, r.control)
 	}
 	left, err := r.pending(ctx)

@@ -47,13 +47,12 @@ type scene struct {
 
 	from, to configv1.Release // as the cluster names them
 	updating bool             // an update is under way
-	underway bool             // it is the one to To
+	underway bool             // it is the one to To, or nodes are left of that
 	// images are the releases at hand, named as the cluster names them; the first is
 	// From.
 	images   payload.Images
 	releases []simulation.Release // of images
 	graph    graph.Source
-	channel  string
 	broken   []broken
 	poolOf   map[string]string // by node
 	podless  bool              // no pods are known
@@ -125,6 +124,11 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 	s.to = configv1.Release{Version: s.o.To.Version(), Image: s.o.To.PullSpec}
 	s.images = payload.Images{renamed(s.o.From, own.Image)}
 	s.updating = i > 0
+	if !s.updating && own.Version == s.to.Version {
+		s.to.Image = own.Image
+		s.underway = true
+		return nil
+	}
 	if s.updating {
 		s.underway = desired.Version == s.o.To.Version()
 		if !s.underway && s.o.Desired == nil {
@@ -140,11 +144,11 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 		}
 	}
 	s.images = append(s.images, renamed(s.o.To, s.to.Image))
-	s.channel = cmp.Or(cv.Spec.Channel, "rehearsal")
+	channel := cmp.Or(cv.Spec.Channel, "rehearsal")
 	if cv.Spec.Channel == "" {
-		s.assumed.add("the cluster has no channel: it is given one named " + s.channel + ", which recommends the update")
+		s.assumed.add("the cluster has no channel: it is given one named " + channel + ", which recommends the update")
 	}
-	updates, err := graph.DecodeBytes(s.images.Graph(s.channel), graph.DecodeOptions{})
+	updates, err := graph.DecodeBytes(s.images.Graph(channel), graph.DecodeOptions{})
 	s.graph = graph.Static(updates)
 	return err
 }

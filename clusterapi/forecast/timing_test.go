@@ -10,13 +10,15 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 // A cluster that has been updated shows how long its operators and reboots take, one
 // that was only installed nothing.
 func TestObservedTiming(t *testing.T) {
-	o := newOriginal(t, nil)
+	o := newOriginal(t, simulation.Options{}, nil, reconcile.Faults{})
 	defer o.driver.Close()
 	checktest.Same(
 		t, forecast.DefaultTiming(), checktest.Get(forecast.ObservedTiming(context.Background(), o.Cluster))(t),
@@ -55,7 +57,7 @@ func (r cutReader) List(
 
 // Times between some of the nodes, or of the operators, are not observed.
 func TestObservedTimingOfSome(t *testing.T) {
-	o := newOriginal(t, nil)
+	o := newOriginal(t, simulation.Options{}, nil, reconcile.Faults{})
 	defer o.driver.Close()
 	o.pass(t, 3*time.Hour)
 	full := checktest.Get(forecast.ObservedTiming(t.Context(), o.Cluster))(t)
@@ -66,8 +68,8 @@ func TestObservedTimingOfSome(t *testing.T) {
 	}
 	some := checktest.Get(forecast.ObservedTiming(t.Context(), cutReader{o.Cluster, "ClusterOperator", clusterapi.ErrNotCollected}))(t)
 	// The documentation divides the update, of which the operators are 60 of 75 minutes.
-	cv := o.completed(t)
-	if cv.IsZero() || some.Operator.Median < full.Operator.Median {
+	control, _ := o.ends(t)
+	if control.IsZero() || some.Operator.Median < full.Operator.Median {
 		t.Errorf("an operator takes %s, and %s if one of them is known", full.Operator.Median, some.Operator.Median)
 	}
 	checktest.Same(t, full.Reboots, some.Reboots)
