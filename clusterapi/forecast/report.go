@@ -177,7 +177,7 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 	if err := f.preview(ctx, r, cv, input, gates); err != nil {
 		return nil, err
 	}
-	f.estimate(ctx, r)
+	f.estimate(ctx, r, o.Rehearse)
 	if err := f.rehearse(ctx, s, r, cv, next); err != nil {
 		return nil, err
 	}
@@ -238,16 +238,24 @@ func (f *Forecast) verify(ctx context.Context, s *shared, target configv1.Releas
 	f.addCheck(preconditions.Passed, "Signature")
 }
 
-// estimate applies the documentation's formula to the pools.
-func (f *Forecast) estimate(ctx context.Context, r clusterapi.Reader) {
+// estimate applies the documentation's formula to the pools, with the what-ifs of a
+// rehearsal.
+func (f *Forecast) estimate(ctx context.Context, r clusterapi.Reader, o *RehearseOptions) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, r, clusterapi.ListOptions{})
 	if err != nil {
 		return
 	}
+	if o == nil {
+		o = &RehearseOptions{}
+	}
 	var in mcp.EstimateInput
 	for i := range pools {
 		pool := &pools[i]
+		o.Pools[pool.Name].apply(pool)
 		nodes := int(pool.Status.MachineCount)
+		if n, ok := o.Nodes[pool.Name]; ok {
+			nodes = n
+		}
 		limit, _, err := mcp.MaxUnavailable(pool, nodes)
 		if err == nil && !pool.Spec.Paused {
 			in.Pools = append(in.Pools, mcp.EstimatePool{Nodes: nodes, MaxUnavailable: limit})
@@ -279,7 +287,7 @@ func (f *Forecast) rehearse(
 		return nil
 	}
 	if reflect.ValueOf(o.Timing).IsZero() {
-		timing, err := ObservedTiming(ctx, r)
+		timing, err := ObservedTiming(ctx, r, o.From)
 		if err != nil {
 			f.Assumed = append(f.Assumed, "Work takes its usual time: "+err.Error()+".")
 		}

@@ -132,7 +132,7 @@ func (s *scene) expected() []simulation.Release {
 	to.Operators = slices.Clone(to.Operators)
 	for part, f := range s.o.Faults {
 		if kind, name, _ := strings.Cut(part, "/"); kind == "operator" {
-			_ = to.Break(name, f) // validated before
+			_ = to.Break(name, f) // an operator that only From has does not come to To
 		}
 	}
 	return all

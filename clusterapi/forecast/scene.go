@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
@@ -90,7 +92,7 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 		return s, err
 	}
 	for _, step := range []func(context.Context, *configv1.ClusterVersion) error{
-		s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findFaulty, s.findBroken, s.findPods,
+		s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findNamed, s.findBroken, s.findPods,
 	} {
 		if err := step(ctx, cv); err != nil {
 			return nil, err
@@ -359,12 +361,7 @@ func (s *scene) changePools(ctx context.Context, _ *configv1.ClusterVersion) err
 	for _, name := range slices.Sorted(maps.Keys(s.o.Pools)) {
 		change := s.o.Pools[name]
 		_, err := clusterapi.Modify(ctx, s.base, clusterapi.Key("", name), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
-			if change.MaxUnavailable != nil {
-				p.Spec.MaxUnavailable = change.MaxUnavailable
-			}
-			if change.Paused != nil {
-				p.Spec.Paused = *change.Paused
-			}
+			change.apply(p)
 			return nil
 		})
 		if err != nil {
@@ -421,15 +418,38 @@ func (s *scene) changeNodes(ctx context.Context, _ *configv1.ClusterVersion) err
 	return nil
 }
 
-// findFaulty returns an error for a fault of a node that the cluster does not have.
-func (s *scene) findFaulty(ctx context.Context, _ *configv1.ClusterVersion) error {
-	for _, part := range slices.Sorted(maps.Keys(s.o.Faults)) {
-		name, ok := strings.CutPrefix(part, "node/")
-		if !ok {
-			continue
+// findNamed returns an error for a part in RehearseOptions.Faults or Heal that the cluster
+// does not have, with the names of those that it has.
+func (s *scene) findNamed(ctx context.Context, _ *configv1.ClusterVersion) error {
+	known := make(map[string][]string)
+	for kind, gvk := range map[string]schema.GroupVersionKind{
+		"operator": configv1.GroupVersion.WithKind("ClusterOperator"),
+		"node":     corev1.SchemeGroupVersion.WithKind("Node"),
+		"pod":      corev1.SchemeGroupVersion.WithKind("Pod"),
+	} {
+		all, err := clusterapi.ListShared(ctx, s.base, gvk, clusterapi.ListOptions{})
+		if err != nil && !absent(err) {
+			return err
 		}
-		if _, err := clusterapi.Get[corev1.Node](ctx, s.base, clusterapi.Key("", name)); err != nil {
-			return fmt.Errorf("RehearseOptions.Faults[%s]: %w", part, err)
+		for _, o := range all {
+			known[kind] = append(known[kind], strings.TrimPrefix(o.Key().String(), "/"))
+		}
+	}
+	for _, op := range s.o.To.Payload.Operators() {
+		known["operator"] = append(known["operator"], op.Name)
+	}
+	for _, field := range []struct {
+		name  string
+		parts iter.Seq[string]
+	}{{"Faults", maps.Keys(s.o.Faults)}, {"Heal", maps.Keys(s.o.Heal)}} {
+		for _, part := range slices.Sorted(field.parts) {
+			kind, name, _ := strings.Cut(part, "/")
+			if slices.Contains(known[kind], name) {
+				continue
+			}
+			slices.Sort(known[kind])
+			names := bounded.Text(strings.Join(slices.Compact(known[kind]), ", "), maxMessage)
+			return fmt.Errorf("RehearseOptions.%s[%s]: the cluster does not have it, but %s", field.name, part, cmp.Or(names, "none"))
 		}
 	}
 	return nil
