@@ -32,6 +32,8 @@ type Manifest struct {
 	meta   meta
 	decode sync.Once // makes object from Raw
 	object *unstructured.Unstructured
+	// derived is what other packages have made of the object; see [Derived].
+	derived sync.Map
 }
 
 // meta is what inclusion and ordering ask of an object again and again.
@@ -75,6 +77,20 @@ func (m *Manifest) Object() *unstructured.Unstructured {
 		}
 	})
 	return m.object
+}
+
+// Derived returns what make makes of a manifest, which it calls once for each key: all
+// passes, previews and clusters that have the manifest share the value, which must not be
+// changed. A key is of a type of the caller's own. An error of make is returned and not kept.
+func Derived[K comparable, T any](m *Manifest, key K, make func() (T, error)) (T, error) {
+	if known, ok := m.derived.Load(key); ok {
+		return known.(T), nil
+	}
+	value, err := make()
+	if err == nil {
+		m.derived.Store(key, value)
+	}
+	return value, err
 }
 
 // Identity returns which resource the manifest is.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -130,43 +130,54 @@ func (a *applier) prepare(ctx context.Context, tasks []*manifest.Task) (*unstruc
 	return a.inject(ctx, a.merge(tasks, objs))
 }
 
-// statement is what one manifest says of its object in every pass, before the
-// cluster's configuration is looked at.
+// statement is what one manifest says of its object on every cluster, before owners and
+// the cluster's configuration are looked at.
 type statement struct {
-	version string
-	owner   metav1.OwnerReference
-	defined []*manifest.Manifest       // by which definitions of the payload
 	obj     *unstructured.Unstructured // never changed
 	unknown []string                   // fields that were left out
 }
 
-// statement works out what a manifest says, once for all passes over it.
+// statementKey is what a statement depends on besides its manifest.
+type statementKey struct {
+	version string
+	defined *manifest.Manifest // the definition of the kind that the payload has, or nil
+}
+
+// statement returns what a manifest says. It must not be changed.
 func (a *applier) statement(t *manifest.Task, version string) (*unstructured.Unstructured, error) {
-	kind := t.Manifest.GVK()
-	defined := a.definitions[kind.GroupKind()]
-	s, ok := a.tracker.statement(t.Manifest)
-	owner := ptr.Deref(a.owner, metav1.OwnerReference{})
-	if !ok || s.version != version || s.owner.UID != owner.UID || s.owner.Name != owner.Name || !slices.Equal(s.defined, defined) {
-		obj := bare(t.Manifest.Object())
-		if isClusterOperator(t.Manifest) {
-			unstructured.RemoveNestedField(obj.Object, "spec") // the operator's own
-		}
-		obj.SetAPIVersion(version)
-		a.setOwners(obj)
-		removed, err := removeUnknown(obj)
-		if err == nil && len(defined) > 0 {
-			removed, err = removeUndefined(obj, merged(defined))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Manifest, err)
-		}
-		s = statement{version: version, owner: owner, defined: defined, obj: obj, unknown: removed}
-		a.tracker.keep(t.Manifest, s)
+	defined := a.definitions[t.Manifest.GVK().GroupKind()]
+	made := func() (statement, error) { return newStatement(t.Manifest, version, defined) }
+	var s statement
+	var err error
+	switch len(defined) {
+	case 0:
+		s, err = manifest.Derived(t.Manifest, statementKey{version: version}, made)
+	case 1:
+		s, err = manifest.Derived(t.Manifest, statementKey{version, defined[0]}, made)
+	default:
+		s, err = made()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Manifest, err)
 	}
 	if len(s.unknown) > 0 {
 		a.warnUnknown(t, s.unknown)
 	}
-	return s.obj, nil
+	return a.owned(s.obj), nil
+}
+
+// newStatement works out what a manifest says.
+func newStatement(m *manifest.Manifest, version string, defined []*manifest.Manifest) (statement, error) {
+	obj := bare(m.Object())
+	if isClusterOperator(m) {
+		unstructured.RemoveNestedField(obj.Object, "spec") // the operator's own
+	}
+	obj.SetAPIVersion(version)
+	removed, err := removeUnknown(obj)
+	if err == nil && len(defined) > 0 {
+		removed, err = removeUndefined(obj, merged(defined))
+	}
+	return statement{obj: obj, unknown: removed}, err
 }
 
 // warnUnknown reports which fields of a manifest are not applied.
@@ -192,29 +203,29 @@ func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return obj
 }
 
-// setOwners makes the ClusterVersion the owner, unless the manifest names
-// owners of another kind: then these alone.
-func (a *applier) setOwners(obj *unstructured.Unstructured) {
+// owned returns an object with the ClusterVersion as its owner, unless the manifest names
+// owners of another kind: then these alone. It shares all else with obj.
+func (a *applier) owned(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	if a.owner == nil {
-		return
+		return obj
 	}
-	var others []metav1.OwnerReference
-	for _, ref := range obj.GetOwnerReferences() {
-		if ref.Kind != "ClusterVersion" {
-			others = append(others, ref)
+	owners := slices.DeleteFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return ref.Kind == "ClusterVersion"
+	})
+	if len(owners) == 0 {
+		ref := metav1.OwnerReference{
+			APIVersion: "config.openshift.io/v1", Kind: "ClusterVersion",
+			Name: a.owner.Name, UID: a.owner.UID,
 		}
+		if obj.GetAnnotations()[annotationCreateOnly] != "true" {
+			controller := true
+			ref.Controller = &controller
+		}
+		owners = []metav1.OwnerReference{ref}
 	}
-	if len(others) > 0 {
-		obj.SetOwnerReferences(others)
-		return
-	}
-	ref := metav1.OwnerReference{
-		APIVersion: "config.openshift.io/v1", Kind: "ClusterVersion",
-		Name: a.owner.Name, UID: a.owner.UID,
-	}
-	if obj.GetAnnotations()[annotationCreateOnly] != "true" {
-		controller := true
-		ref.Controller = &controller
-	}
-	obj.SetOwnerReferences([]metav1.OwnerReference{ref})
+	out := &unstructured.Unstructured{Object: maps.Clone(obj.Object)}
+	metadata, _ := obj.Object["metadata"].(map[string]any)
+	out.Object["metadata"] = maps.Clone(metadata)
+	out.SetOwnerReferences(owners)
+	return out
 }

@@ -38,7 +38,7 @@ func (a *applier) clusterOperator(ctx context.Context, t *manifest.Task, state S
 	if a.skipChecks {
 		return nil
 	}
-	wanted, err := a.tracker.wanted(m)
+	wanted, err := wantedOperator(m)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m, err)
 	}
@@ -72,15 +72,14 @@ func (a *applier) precreate(ctx context.Context, t *manifest.Task) error {
 	if obj.Object["spec"] == nil {
 		obj.Object["spec"] = map[string]any{} // which the definition requires
 	}
-	a.setOwners(obj)
-	created, err := a.api.Create(ctx, obj, clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
+	created, err := a.api.Create(ctx, a.owned(obj), clusterapi.CreateOptions{FieldManager: clusterapi.ManagerPayload})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	wanted, err := a.tracker.wanted(m)
+	wanted, err := wantedOperator(m)
 	if err != nil || len(wanted.Status.RelatedObjects) == 0 {
 		return err
 	}
@@ -213,4 +212,12 @@ func condition(co *configv1.ClusterOperator, kind configv1.ClusterStatusConditio
 		}
 	}
 	return nil
+}
+
+// wantedOperator is the ClusterOperator of a manifest, which must not be changed.
+func wantedOperator(m *manifest.Manifest) (*configv1.ClusterOperator, error) {
+	type key struct{}
+	return manifest.Derived(m, key{}, func() (*configv1.ClusterOperator, error) {
+		return clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object())
+	})
 }

@@ -111,7 +111,6 @@ func NewPass(tasks []*manifest.Task, o Options) (*Pass, error) {
 		if o.API == nil {
 			return nil, errors.New("runlevel: neither an API nor an Applier to work on")
 		}
-		p.tracker.keepOnly(tasks)
 		included := func(m *manifest.Manifest) bool { return p.filter.Judge(m).Included }
 		a := &applier{
 			api: o.API, mode: o.Mode, managers: o.Adopt, owner: o.Owner, tracker: p.tracker, log: p.log,

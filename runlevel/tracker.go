@@ -10,10 +10,8 @@ import (
 	"sync"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/internal/redact"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -34,11 +32,6 @@ type Tracker struct {
 	operators map[string]time.Time
 	deletions map[deletionKey]deletion
 	warned    map[string]struct{}
-
-	// what the manifests of the last passes say: worked out again if it is missing,
-	// never saved
-	statements map[*manifest.Manifest]statement
-	operands   map[*manifest.Manifest]*configv1.ClusterOperator
 
 	ledger   ledger
 	adoption adoption                   // never saved
@@ -77,9 +70,6 @@ func NewTracker(c clock.PassiveClock) *Tracker {
 		operators: make(map[string]time.Time),
 		deletions: make(map[deletionKey]deletion),
 		warned:    make(map[string]struct{}),
-
-		statements: make(map[*manifest.Manifest]statement),
-		operands:   make(map[*manifest.Manifest]*configv1.ClusterOperator),
 	}
 }
 
@@ -188,33 +178,6 @@ func (t *Tracker) warnOnce(text string) bool {
 	return !known
 }
 
-func (t *Tracker) statement(m *manifest.Manifest) (statement, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s, ok := t.statements[m]
-	return s, ok
-}
-
-func (t *Tracker) keep(m *manifest.Manifest, s statement) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.statements[m] = s
-}
-
-// wanted is the ClusterOperator of a manifest, which must not be changed.
-func (t *Tracker) wanted(m *manifest.Manifest) (*configv1.ClusterOperator, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if co := t.operands[m]; co != nil {
-		return co, nil
-	}
-	co, err := clusterapi.FromUnstructured[configv1.ClusterOperator](m.Object())
-	if err == nil {
-		t.operands[m] = co
-	}
-	return co, err
-}
-
 // lacksFields reports whether the definition of an object in the cluster lacked
 // fields that its manifest names.
 func (t *Tracker) lacksFields(id manifest.Identity) bool {
@@ -230,21 +193,6 @@ func (t *Tracker) noteLacking(id manifest.Identity) {
 		t.lacking = make(map[manifest.Identity]bool)
 	}
 	t.lacking[id] = true
-}
-
-// keepOnly forgets what manifests say that are not those of tasks.
-func (t *Tracker) keepOnly(tasks []*manifest.Task) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.statements) == 0 && len(t.operands) == 0 {
-		return
-	}
-	wanted := make(map[*manifest.Manifest]bool, len(tasks))
-	for _, task := range tasks {
-		wanted[task.Manifest] = true
-	}
-	maps.DeleteFunc(t.statements, func(m *manifest.Manifest, _ statement) bool { return !wanted[m] })
-	maps.DeleteFunc(t.operands, func(m *manifest.Manifest, _ *configv1.ClusterOperator) bool { return !wanted[m] })
 }
 
 // trackerVersion is the version of the form in which a Tracker is saved.

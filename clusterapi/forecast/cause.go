@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -29,13 +30,14 @@ func (c Cause) String() string {
 	return c.Chain.String()
 }
 
-// versionChain is a chain about the ClusterVersion, in words of the rehearsal.
-func versionChain(conditions []configv1.ClusterOperatorStatusCondition, message string) view.Chain {
+// versionChain is a chain about the ClusterVersion, in words of the rehearsal, with the
+// state of a condition; nil leaves that out.
+func versionChain(c *configv1.ClusterOperatorStatusCondition, message string) view.Chain {
 	link := view.Link{
 		Object:  &view.Resource{Group: configv1.GroupName, Kind: "ClusterVersion", Name: "version"},
 		Message: message,
 	}
-	if c := clusterapi.FindCondition(conditions, configv1.OperatorProgressing); c != nil {
+	if c != nil {
 		link.State = fmt.Sprintf("%s=%s", c.Type, c.Status)
 		if since := c.LastTransitionTime.Time; !since.IsZero() {
 			link.Since = &since
@@ -43,6 +45,21 @@ func versionChain(conditions []configv1.ClusterOperatorStatusCondition, message 
 	}
 	return view.Chain{link}
 }
+
+// refusedChain is a chain about an object of the release that the API refuses; nil if it
+// refuses none.
+func refusedChain(conditions []configv1.ClusterOperatorStatusCondition) view.Chain {
+	c := clusterapi.FindCondition(conditions, "Failing")
+	if c == nil || c.Status != configv1.ConditionTrue || !strings.HasPrefix(c.Reason, refusals) {
+		return nil
+	}
+	chain := versionChain(c, c.Message)
+	chain[0].Reason = c.Reason
+	return chain
+}
+
+// refusals begin the reasons of the version operator for an object that it cannot apply.
+const refusals = "UpdatePayload"
 
 // last is the last link of the chain.
 func (c Cause) last() view.Link {

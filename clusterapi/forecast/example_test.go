@@ -18,7 +18,7 @@ func ExampleRehearse() {
 	cluster, _ := dump.Open(ctx, os.DirFS("must-gather"), dump.Options{})
 	from, _ := payload.Open(ctx, "4.17.30", os.DirFS("4.17.30"))
 	to, _ := payload.Open(ctx, "4.18.15", os.DirFS("4.18.15"))
-	timing, _ := forecast.ObservedTiming(ctx, cluster)
+	timing, _ := forecast.ObservedTiming(ctx, cluster, from)
 	r, err := forecast.Rehearse(ctx, forecast.RehearseOptions{Reader: cluster, From: from, To: to, Timing: timing})
 	if err != nil {
 		fmt.Println(err)

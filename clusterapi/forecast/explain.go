@@ -21,6 +21,7 @@ const (
 // Reasons of findings that forecasts make themselves, but for those of package path and
 // the outcomes of rehearsals.
 const (
+	reasonSameVersion    = "SameVersion" // as package path has it
 	reasonNotRecommended = "NotRecommended"
 	reasonRiskUnknown    = "RiskUnknown"
 	reasonNotLoaded      = "NotLoaded"
@@ -35,8 +36,16 @@ const (
 // findPath looks for the way to the version wanted: one that the policy allows, else any
 // one, which is a finding.
 func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
+	if f.From == f.To && underway(cv) {
+		return nil // the rest of an update needs no path
+	}
 	network, others := networkOf(cv, o.Networks)
 	if network == nil {
+		if f.From == f.To {
+			same := preconditions.Finding{Severity: preconditions.Blocking, Reason: reasonSameVersion}
+			same.Message = "the cluster is at " + f.To + " already"
+			f.add(partPath, checkGraph, same)
+		}
 		return nil
 	}
 	query := path.ExplainQuery{From: f.From, To: f.To, Policy: o.Way, Others: others}
@@ -48,8 +57,6 @@ func (f *Forecast) findPath(cv *configv1.ClusterVersion, o Options) error {
 		return fmt.Errorf("forecast: %w", err)
 	}
 	switch {
-	case f.From == f.To && underway(cv):
-		return nil // the rest of an update needs no path
 	case f.From == f.To:
 		f.noPath(x)
 		return nil

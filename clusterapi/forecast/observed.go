@@ -3,6 +3,7 @@ package forecast
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 )
 
@@ -26,9 +29,11 @@ const (
 const longestWork = 2 * time.Hour
 
 // ObservedTiming returns what the cluster shows of its own updates, and the defaults for
-// the rest. Each figure names its source. Errors are those of reading the cluster,
-// other than that something is absent or was not collected.
-func ObservedTiming(ctx context.Context, r clusterapi.Reader) (Timing, error) {
+// the rest. Each figure names its source. The order of the operators in running, the
+// release of the newest completed update, shows how long each of them took; without it, nil
+// or another release, only all of them together are known. Errors are those of reading the
+// cluster, other than that something is absent or was not collected.
+func ObservedTiming(ctx context.Context, r clusterapi.Reader, running *payload.Image) (Timing, error) {
 	t := DefaultTiming()
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r, clusterapi.Key("", "version"))
 	if absent(err) {
@@ -46,6 +51,9 @@ func ObservedTiming(ctx context.Context, r clusterapi.Reader) (Timing, error) {
 		return t, err
 	}
 	t.observeOperators(updates, operators)
+	if running != nil && running.Version() == updates[0].Version {
+		t.observeEach(updates[0], operators, running.Payload)
+	}
 	pools, err := whole[mcfgv1.MachineConfigPool](ctx, r)
 	if err != nil {
 		return t, err
@@ -90,16 +98,12 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 	}
 	newest := updates[0]
 	var last time.Time
-	for _, co := range operators {
-		p := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
-		if co.Name == "machine-config" || p == nil || p.Status != configv1.ConditionFalse {
-			continue // that one waits for nodes
-		}
-		if at := p.LastTransitionTime.Time; at.After(last) && !at.After(newest.CompletionTime.Time) {
+	for _, at := range finishedAt(newest, operators) {
+		if at.After(last) {
 			last = at
 		}
 	}
-	if last.After(newest.StartedTime.Time) {
+	if !last.IsZero() {
 		took[0] = last.Sub(newest.StartedTime.Time)
 	}
 	together := median(took)
@@ -108,6 +112,61 @@ func (t *Timing) observeOperators(updates []configv1.UpdateHistory, operators []
 	}
 	t.Operator = Distribution{Median: scaled(t.Operator.Median), P90: scaled(t.Operator.P90),
 		Source: fmt.Sprintf("observed: %d updates of this cluster, in which all operators took %s", len(took), together.Round(time.Second))}
+}
+
+// finishedAt are the times at which operators were done with an update, by name: those of
+// which that is known, without the one of machines, which waits for nodes.
+func finishedAt(u configv1.UpdateHistory, operators []configv1.ClusterOperator) map[string]time.Time {
+	done := make(map[string]time.Time)
+	for _, co := range operators {
+		p := clusterapi.FindCondition(co.Status.Conditions, configv1.OperatorProgressing)
+		if co.Name == "machine-config" || p == nil || p.Status != configv1.ConditionFalse {
+			continue
+		}
+		at := p.LastTransitionTime.Time
+		if at.After(u.StartedTime.Time) && !at.After(u.CompletionTime.Time) {
+			done[co.Name] = at
+		}
+	}
+	return done
+}
+
+// observeEach learns how long each operator took: from when the last one of an earlier
+// runlevel was done. One that was done after another one of a later runlevel was at work
+// again for another reason, such as a node's reboot: it shows nothing.
+func (t *Timing) observeEach(newest configv1.UpdateHistory, operators []configv1.ClusterOperator, p *manifest.Payload) {
+	done := finishedAt(newest, operators)
+	level := make(map[string]string, len(done)) // two digits
+	for _, op := range p.Operators() {
+		level[op.Name], _, _ = manifest.ParseName(op.Manifest.Filename)
+	}
+	known := maps.Clone(done)
+	maps.DeleteFunc(known, func(name string, at time.Time) bool {
+		for other, earlier := range done {
+			if level[name] < level[other] && earlier.Before(at) {
+				return true
+			}
+		}
+		return level[name] == ""
+	})
+	longer := float64(t.Operator.P90) / float64(t.Operator.Median)
+	for name, at := range known {
+		began := newest.StartedTime.Time
+		for other, earlier := range known {
+			if level[other] < level[name] && earlier.After(began) {
+				began = earlier
+			}
+		}
+		took := at.Sub(began)
+		if took <= 0 || took > longestWork {
+			continue
+		}
+		if t.Operators == nil {
+			t.Operators = make(map[string]Distribution)
+		}
+		t.Operators[name] = Distribution{Median: took, P90: time.Duration(float64(took) * longer).Round(time.Second),
+			Source: "observed: in the update to " + newest.Version + ", after the runlevels before"}
+	}
 }
 
 // observeNodes learns how long reboots take in pools whose nodes go one at a time: from

@@ -4,9 +4,17 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
+	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
+	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
 // Every recorded cluster goes on as its state implies: those that are well complete the
@@ -55,4 +63,27 @@ func TestRecordings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The preview and the rehearsal of a simulated cluster agree: live and recorded its release
+// can be applied, and without a namespace that every cluster has both refuse its objects.
+func TestNamespaces(t *testing.T) {
+	images := payload.Images{release(t, "4.17.30", "4.17.30"), release(t, "4.18.15", "4.18.15", "4.17.30")}
+	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	cluster := checktest.Get(simulation.New(simulation.Options{
+		Clock: clock, Release: payload.Release(images[0].Payload),
+		ClusterVersion: simulation.ClusterVersion{Channel: "stable-4.18"},
+	}))(t)
+	o := forecast.Options{To: "4.18.15", Releases: images, Rehearse: &forecast.RehearseOptions{}}
+	f := checktest.Get(forecast.Update(t.Context(), record(t, cluster, clock), o))(t)
+	checktest.Equal(t, forecast.Completed, f.Rehearsal.Outcome, "why: %v", f.Rehearsal.Why)
+	checktest.Equal(t, 0, f.Changes.Count(preview.Fail), "objects refused")
+
+	system := corev1.SchemeGroupVersion.WithKind("Namespace")
+	checktest.OK(t, cluster.Delete(t.Context(), system, clusterapi.Key("", "kube-system"), clusterapi.DeleteOptions{}))
+	f = checktest.Get(forecast.Update(t.Context(), cluster, o))(t)
+	checktest.Equal(t, 8, f.Changes.Count(preview.Fail), "objects refused")
+	checktest.Equal(t, forecast.Stuck, f.Rehearsal.Outcome, "why: %v", f.Rehearsal.Why)
+	checktest.Has(t, f.Rehearsal.Why[0].String(), `Could not update rolebinding "kube-system/cloud-controller-manager"`)
+	checktest.Equal(t, 1, len(f.WhyNot()), "%s", signs(t, f))
 }

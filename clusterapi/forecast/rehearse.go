@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -17,7 +18,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
 	"github.com/clusterupdate/clusterupdate/internal/options"
-	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp/plan"
 )
 
@@ -27,7 +27,7 @@ type RehearseOptions struct {
 	// else it is the present.
 	Reader clusterapi.Reader
 	// From is the release that the cluster has last completed an update to, To the one
-	// to update to.
+	// to update to. If they are the same, the nodes that are left are updated.
 	From, To *payload.Image
 	// Desired is the release that the cluster is being updated to, if that is not To; nil
 	// otherwise. Without it such an update is Refused.
@@ -69,6 +69,16 @@ type RehearseOptions struct {
 type PoolChange struct {
 	MaxUnavailable *intstr.IntOrString
 	Paused         *bool
+}
+
+// apply changes a pool.
+func (c PoolChange) apply(p *mcfgv1.MachineConfigPool) {
+	if c.MaxUnavailable != nil {
+		p.Spec.MaxUnavailable = c.MaxUnavailable
+	}
+	if c.Paused != nil {
+		p.Spec.Paused = *c.Paused
+	}
 }
 
 // Outcome is how a rehearsal ends.
@@ -160,12 +170,9 @@ func (o *RehearseOptions) check() error {
 	if err := options.NonNegative(*o); err != nil {
 		return err
 	}
-	operators := o.To.Payload.Operators()
 	for part, f := range o.Faults {
-		kind, name, _ := strings.Cut(part, "/")
-		known := slices.ContainsFunc(operators, func(op manifest.Operator) bool { return op.Name == name })
-		if f.Kind == "" || name == "" || kind != "node" && (kind != "operator" || !known) {
-			return fmt.Errorf("RehearseOptions.Faults[%s] names neither a node nor an operator of %s, or no kind of fault", part, o.To.Version())
+		if kind, name, _ := strings.Cut(part, "/"); f.Kind == "" || name == "" || kind != "node" && kind != "operator" {
+			return fmt.Errorf("RehearseOptions.Faults[%s] names neither a node nor an operator, or no kind of fault", part)
 		}
 	}
 	for part, after := range o.Heal {

@@ -164,10 +164,14 @@ func TestRehearseOptions(t *testing.T) {
 		{func(o *forecast.RehearseOptions) { o.Heal = map[string]time.Duration{"etcd": 1} }, "RehearseOptions.Heal[etcd]"},
 		{func(o *forecast.RehearseOptions) {
 			o.Faults = map[string]simulation.Fault{"operator/x": {Kind: simulation.FaultStuck}}
-		}, "RehearseOptions.Faults[operator/x]"},
+		}, "RehearseOptions.Faults[operator/x]: the cluster does not have it, but authentication, "},
 		{func(o *forecast.RehearseOptions) {
 			o.Faults = map[string]simulation.Fault{"node/x": {Kind: simulation.FaultNodeDegraded}}
-		}, "RehearseOptions.Faults[node/x]"},
+		}, "RehearseOptions.Faults[node/x]: the cluster does not have it, but ip-10-0-"},
+		{func(o *forecast.RehearseOptions) { o.Heal = map[string]time.Duration{"operator/x": 1} },
+			"RehearseOptions.Heal[operator/x]: the cluster does not have it, but authentication, "},
+		{func(o *forecast.RehearseOptions) { o.Heal = map[string]time.Duration{"pod/x/y": 1} },
+			"RehearseOptions.Heal[pod/x/y]: the cluster does not have it, but none"},
 	} {
 		o := well(t)
 		tt.change(&o)

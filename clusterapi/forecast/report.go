@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -176,7 +177,7 @@ func (s *shared) update(ctx context.Context, r clusterapi.Reader) (*Forecast, er
 	if err := f.preview(ctx, r, cv, input, gates); err != nil {
 		return nil, err
 	}
-	f.estimate(ctx, r)
+	f.estimate(ctx, r, o.Rehearse)
 	if err := f.rehearse(ctx, s, r, cv, next); err != nil {
 		return nil, err
 	}
@@ -237,16 +238,24 @@ func (f *Forecast) verify(ctx context.Context, s *shared, target configv1.Releas
 	f.addCheck(preconditions.Passed, "Signature")
 }
 
-// estimate applies the documentation's formula to the pools.
-func (f *Forecast) estimate(ctx context.Context, r clusterapi.Reader) {
+// estimate applies the documentation's formula to the pools, with the what-ifs of a
+// rehearsal.
+func (f *Forecast) estimate(ctx context.Context, r clusterapi.Reader, o *RehearseOptions) {
 	pools, err := clusterapi.List[mcfgv1.MachineConfigPool](ctx, r, clusterapi.ListOptions{})
 	if err != nil {
 		return
 	}
+	if o == nil {
+		o = &RehearseOptions{}
+	}
 	var in mcp.EstimateInput
 	for i := range pools {
 		pool := &pools[i]
+		o.Pools[pool.Name].apply(pool)
 		nodes := int(pool.Status.MachineCount)
+		if n, ok := o.Nodes[pool.Name]; ok {
+			nodes = n
+		}
 		limit, _, err := mcp.MaxUnavailable(pool, nodes)
 		if err == nil && !pool.Spec.Paused {
 			in.Pools = append(in.Pools, mcp.EstimatePool{Nodes: nodes, MaxUnavailable: limit})
@@ -278,7 +287,7 @@ func (f *Forecast) rehearse(
 		return nil
 	}
 	if reflect.ValueOf(o.Timing).IsZero() {
-		timing, err := ObservedTiming(ctx, r)
+		timing, err := ObservedTiming(ctx, r, o.From)
 		if err != nil {
 			f.Assumed = append(f.Assumed, "Work takes its usual time: "+err.Error()+".")
 		}
@@ -353,6 +362,9 @@ func (f *Forecast) sameCause(found Finding) bool {
 	}
 	for _, cause := range f.Rehearsal.Why {
 		for _, link := range cause.Chain {
+			if found.Reason == reasonRefused && strings.HasPrefix(link.Reason, refusals) {
+				return true
+			}
 			same := func(o preconditions.Object) bool {
 				return link.Object != nil && o.GVK.Kind == link.Object.Kind && o.Name == link.Object.Name
 			}

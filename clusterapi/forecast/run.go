@@ -17,7 +17,6 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
@@ -66,6 +65,8 @@ type result struct {
 func newRun(ctx context.Context, s *scene, seed uint64, observe func(clusterapi.Event)) (*run, error) {
 	r := &run{scene: s, heal: make(map[string]time.Time)}
 	clock := reconcile.NewClock(s.now)
+	fork := s.fork(s.base)
+	fork.Clock = clock
 	if observe == nil {
 		observe = func(clusterapi.Event) {}
 	}
@@ -73,7 +74,7 @@ func newRun(ctx context.Context, s *scene, seed uint64, observe func(clusterapi.
 	r.cluster, err = simulation.New(simulation.Options{
 		Clock: clock, Release: s.releases[0], Expected: s.expected(),
 		Timing: simulation.Timing{PoolLimit: patience}, Draw: s.draw(seed),
-		Memory: memory.Options{Base: s.base},
+		Memory: fork,
 	})
 	if err != nil {
 		return nil, err
@@ -124,11 +125,14 @@ func newRun(ctx context.Context, s *scene, seed uint64, observe func(clusterapi.
 // of operators in the one to update to.
 func (s *scene) expected() []simulation.Release {
 	all := slices.Clone(s.releases[1:])
+	if len(all) == 0 {
+		return nil
+	}
 	to := &all[len(all)-1]
 	to.Operators = slices.Clone(to.Operators)
 	for part, f := range s.o.Faults {
 		if kind, name, _ := strings.Cut(part, "/"); kind == "operator" {
-			_ = to.Break(name, f) // validated before
+			_ = to.Break(name, f) // an operator that only From has does not come to To
 		}
 	}
 	return all
@@ -331,7 +335,10 @@ func (r *run) ended(ctx context.Context) (Outcome, error) {
 		return "", nil
 	}
 	if r.control.IsZero() {
-		r.control = last.CompletionTime.Time
+		r.control = r.start
+		if last.CompletionTime.After(r.start) {
+			r.control = last.CompletionTime.Time
+		}
 		r.lines.recorder.End(versionLane, r.control)
 	}
 	left, err := r.pending(ctx)
@@ -429,6 +436,13 @@ func (r *run) causes(ctx context.Context, failed error) ([]Cause, error) {
 			}
 		}
 		causes = append(causes, Cause{Chain: chain})
+	}
+	cv, err := r.version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if refusal := refusedChain(cv.Status.Conditions); refusal != nil {
+		causes = append(causes, Cause{Chain: refusal})
 	}
 	for i := range causes {
 		causes[i].Assumed = causes[i].Assumed || r.scene.madeUp(ctx, causes[i].Chain)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -26,13 +27,17 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
 	"github.com/clusterupdate/clusterupdate/internal/disruption"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/mcp"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 )
 
-var budgetKind = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+var (
+	budgetKind    = policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
+	namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+)
 
 // scene is what all runs of a rehearsal start from. It is not changed once it is set.
 type scene struct {
@@ -44,13 +49,12 @@ type scene struct {
 
 	from, to configv1.Release // as the cluster names them
 	updating bool             // an update is under way
-	underway bool             // it is the one to To
+	underway bool             // it is the one to To, or nodes are left of that
 	// images are the releases at hand, named as the cluster names them; the first is
 	// From.
 	images   payload.Images
 	releases []simulation.Release // of images
 	graph    graph.Source
-	channel  string
 	broken   []broken
 	poolOf   map[string]string // by node
 	podless  bool              // no pods are known
@@ -76,7 +80,10 @@ func startOf(r clusterapi.Reader) time.Time {
 // newScene forks the cluster and brings what is made up to if it would be.
 func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 	s := &scene{o: o, now: startOf(o.Reader), assumed: &assumptions{}, gaps: newGaps(o.Reader)}
-	s.base = memory.NewOpenShift(memory.Options{Base: s.gaps, Clock: reconcile.NewClock(s.now)})
+	if _, err := s.gaps.List(ctx, namespaceKind, clusterapi.ListOptions{}); err != nil && !absent(err) {
+		return nil, err
+	}
+	s.base = memory.NewOpenShift(s.fork(s.gaps))
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, s.base, clusterapi.Key("", "version"))
 	if err != nil {
 		return nil, err
@@ -85,13 +92,20 @@ func newScene(ctx context.Context, o RehearseOptions) (*scene, error) {
 		return s, err
 	}
 	for _, step := range []func(context.Context, *configv1.ClusterVersion) error{
-		s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findFaulty, s.findBroken, s.findPods,
+		s.applyReleases, s.acknowledge, s.changePools, s.changeNodes, s.findNamed, s.findBroken, s.findPods,
 	} {
 		if err := step(ctx, cv); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// fork are the options of a fork. Where all namespaces are known, it refuses objects in
+// others, as an API server does.
+func (s *scene) fork(base clusterapi.Reader) memory.Options {
+	known := !s.gaps.lacks(namespaceKind.GroupKind())
+	return memory.Options{Base: base, Clock: reconcile.NewClock(s.now), CheckNamespaces: known}
 }
 
 // name finds out under which images the cluster knows the releases.
@@ -112,10 +126,16 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 	s.to = configv1.Release{Version: s.o.To.Version(), Image: s.o.To.PullSpec}
 	s.images = payload.Images{renamed(s.o.From, own.Image)}
 	s.updating = i > 0
+	if !s.updating && own.Version == s.to.Version {
+		s.to.Image = own.Image
+		s.underway = true
+		return nil
+	}
 	if s.updating {
 		s.underway = desired.Version == s.o.To.Version()
 		if !s.underway && s.o.Desired == nil {
-			s.refused = &Cause{Chain: versionChain(cv.Status.Conditions, "the update to "+desired.Version+
+			progressing := clusterapi.FindCondition(cv.Status.Conditions, configv1.OperatorProgressing)
+			s.refused = &Cause{Chain: versionChain(progressing, "the update to "+desired.Version+
 				" is under way, and RehearseOptions.Desired does not have its release"), Assumed: true}
 			return nil
 		}
@@ -126,11 +146,11 @@ func (s *scene) name(cv *configv1.ClusterVersion) error {
 		}
 	}
 	s.images = append(s.images, renamed(s.o.To, s.to.Image))
-	s.channel = cmp.Or(cv.Spec.Channel, "rehearsal")
+	channel := cmp.Or(cv.Spec.Channel, "rehearsal")
 	if cv.Spec.Channel == "" {
-		s.assumed.add("the cluster has no channel: it is given one named " + s.channel + ", which recommends the update")
+		s.assumed.add("the cluster has no channel: it is given one named " + channel + ", which recommends the update")
 	}
-	updates, err := graph.DecodeBytes(s.images.Graph(s.channel), graph.DecodeOptions{})
+	updates, err := graph.DecodeBytes(s.images.Graph(channel), graph.DecodeOptions{})
 	s.graph = graph.Static(updates)
 	return err
 }
@@ -341,12 +361,7 @@ func (s *scene) changePools(ctx context.Context, _ *configv1.ClusterVersion) err
 	for _, name := range slices.Sorted(maps.Keys(s.o.Pools)) {
 		change := s.o.Pools[name]
 		_, err := clusterapi.Modify(ctx, s.base, clusterapi.Key("", name), clusterapi.ModifyOptions{}, func(p *mcfgv1.MachineConfigPool) error {
-			if change.MaxUnavailable != nil {
-				p.Spec.MaxUnavailable = change.MaxUnavailable
-			}
-			if change.Paused != nil {
-				p.Spec.Paused = *change.Paused
-			}
+			change.apply(p)
 			return nil
 		})
 		if err != nil {
@@ -403,15 +418,38 @@ func (s *scene) changeNodes(ctx context.Context, _ *configv1.ClusterVersion) err
 	return nil
 }
 
-// findFaulty returns an error for a fault of a node that the cluster does not have.
-func (s *scene) findFaulty(ctx context.Context, _ *configv1.ClusterVersion) error {
-	for _, part := range slices.Sorted(maps.Keys(s.o.Faults)) {
-		name, ok := strings.CutPrefix(part, "node/")
-		if !ok {
-			continue
+// findNamed returns an error for a part in RehearseOptions.Faults or Heal that the cluster
+// does not have, with the names of those that it has.
+func (s *scene) findNamed(ctx context.Context, _ *configv1.ClusterVersion) error {
+	known := make(map[string][]string)
+	for kind, gvk := range map[string]schema.GroupVersionKind{
+		"operator": configv1.GroupVersion.WithKind("ClusterOperator"),
+		"node":     corev1.SchemeGroupVersion.WithKind("Node"),
+		"pod":      corev1.SchemeGroupVersion.WithKind("Pod"),
+	} {
+		all, err := clusterapi.ListShared(ctx, s.base, gvk, clusterapi.ListOptions{})
+		if err != nil && !absent(err) {
+			return err
 		}
-		if _, err := clusterapi.Get[corev1.Node](ctx, s.base, clusterapi.Key("", name)); err != nil {
-			return fmt.Errorf("RehearseOptions.Faults[%s]: %w", part, err)
+		for _, o := range all {
+			known[kind] = append(known[kind], strings.TrimPrefix(o.Key().String(), "/"))
+		}
+	}
+	for _, op := range s.o.To.Payload.Operators() {
+		known["operator"] = append(known["operator"], op.Name)
+	}
+	for _, field := range []struct {
+		name  string
+		parts iter.Seq[string]
+	}{{"Faults", maps.Keys(s.o.Faults)}, {"Heal", maps.Keys(s.o.Heal)}} {
+		for _, part := range slices.Sorted(field.parts) {
+			kind, name, _ := strings.Cut(part, "/")
+			if slices.Contains(known[kind], name) {
+				continue
+			}
+			slices.Sort(known[kind])
+			names := bounded.Text(strings.Join(slices.Compact(known[kind]), ", "), maxMessage)
+			return fmt.Errorf("RehearseOptions.%s[%s]: the cluster does not have it, but %s", field.name, part, cmp.Or(names, "none"))
 		}
 	}
 	return nil

@@ -57,6 +57,7 @@ func (c *Cluster) build(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+	b.namespaces()
 	// Definitions first: a strict backend refuses kinds that it has none of.
 	if err := b.storeManifests(ctx, true); err != nil {
 		return err
@@ -118,7 +119,26 @@ func object(gvk schema.GroupVersionKind, namespace, name string, content map[str
 }
 
 func (b *builder) namespace(name string) {
-	b.add(object(corev1.SchemeGroupVersion.WithKind("Namespace"), "", name, map[string]any{}))
+	b.add(object(kindNamespace, "", name, map[string]any{}))
+}
+
+// namespaces adds the namespaces that each cluster has, and those of the release's objects
+// that the release itself does not have: its operators create them for their operands.
+func (b *builder) namespaces() {
+	for _, name := range []string{"kube-node-lease", "kube-public", "kube-system", "openshift"} {
+		b.namespace(name)
+	}
+	made := make(map[string]bool)
+	for _, m := range b.manifests() {
+		if m.GroupVersionKind().GroupKind() == kindNamespace.GroupKind() {
+			made[m.GetName()] = true
+		}
+	}
+	for _, m := range b.manifests() {
+		if name := m.GetNamespace(); name != "" && !made[name] && !deletes(m) {
+			b.namespace(name)
+		}
+	}
 }
 
 // configuration adds ClusterVersion and what the version operator reads
@@ -254,13 +274,8 @@ func (b *builder) operatorAnnotations(name string) map[string]string {
 // storeManifests applies the release's own objects, as an update to it would
 // have: its definitions of kinds, or all others.
 func (b *builder) storeManifests(ctx context.Context, definitions bool) error {
-	var all []*unstructured.Unstructured
-	for _, o := range b.release.Operators {
-		all = append(all, o.Workloads...)
-	}
-	all = append(all, b.release.Manifests...)
 	done := make(map[string]bool)
-	for _, m := range all {
+	for _, m := range b.manifests() {
 		id := identity(m)
 		if (m.GetKind() == "CustomResourceDefinition") != definitions {
 			continue
@@ -274,6 +289,15 @@ func (b *builder) storeManifests(ctx context.Context, definitions bool) error {
 		}
 	}
 	return nil
+}
+
+// manifests are the release's objects; those of operators may be there twice.
+func (b *builder) manifests() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, o := range b.release.Operators {
+		all = append(all, o.Workloads...)
+	}
+	return append(all, b.release.Manifests...)
 }
 
 // deletes reports whether a manifest deletes the object that it names.

@@ -38,6 +38,7 @@ const fieldManager = "simulation"
 
 var (
 	kindNode              = corev1.SchemeGroupVersion.WithKind("Node")
+	kindNamespace         = corev1.SchemeGroupVersion.WithKind("Namespace")
 	kindConfigMap         = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	kindPod               = corev1.SchemeGroupVersion.WithKind("Pod")
 	kindDeployment        = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}

@@ -25,35 +25,35 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
-	"github.com/clusterupdate/clusterupdate/examples/internal/forecasts"
 	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 )
 
 func main() { program.Main(command()) }
 
 func command() program.Command {
-	var f forecasts.Flags
+	var o options
 	return program.Command{
 		Name:  "forecast",
 		About: "Forecast says what an update would do to a cluster, or to each of a fleet.",
 		Codes: "0: ready; 1: something blocks; 3: it could not be decided or read; with -strict 1: warnings",
-		Flags: f.Declare,
+		Flags: o.declare,
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
-			clusters, o, err := f.Read(ctx, stderr)
+			clusters, err := o.read(ctx, stderr)
 			if err != nil {
 				return program.Unread(err)
 			}
-			r, err := predict(ctx, clusters, o)
+			r, err := predict(ctx, clusters, o.forecast)
 			if err != nil {
 				return program.Unread(err)
 			}
-			if err := print(stdout, r, f.Format); err != nil {
+			if err := print(stdout, r, o.format); err != nil {
 				return err
 			}
-			return exit(r.Verdict(), f.Strict)
+			return exit(r.Verdict(), o.strict)
 		},
 	}
 }
@@ -67,9 +67,33 @@ type report interface {
 
 func predict(ctx context.Context, clusters []forecast.Cluster, o forecast.Options) (report, error) {
 	if len(clusters) > 1 {
-		return forecast.Fleet(ctx, clusters, o)
+		fleet, err := forecast.Fleet(ctx, clusters, o)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range fleet.Rows {
+			advise(row.Forecast)
+		}
+		return fleet, nil
 	}
-	return forecast.Update(ctx, clusters[0].Reader, o)
+	f, err := forecast.Update(ctx, clusters[0].Reader, o)
+	advise(f)
+	return f, err
+}
+
+// advise names the flag for what checks lack.
+func advise(f *forecast.Forecast) {
+	if f == nil {
+		return
+	}
+	for i := range f.Findings {
+		found := &f.Findings[i]
+		for source, name := range map[string]string{"TargetPayload": "-payload", "CurrentPayload": "-running"} {
+			if strings.Contains(found.Message, "no source given for "+source) {
+				found.Remedy = "give " + name
+			}
+		}
+	}
 }
 
 func print(w io.Writer, r report, format string) error {

@@ -36,24 +36,25 @@ func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"-dump x":                            "-dump needs -to",
-		"-payload x":                         "-payload and -running go with -dump",
-		"-running x":                         "-payload and -running go with -dump",
-		"-o yaml":                            "-o yaml: not text, json, markdown or svg",
-		"-o svg":                             "it needs -rehearse",
-		"-nodes worker=1":                    "-max-unavailable and -nodes change a rehearsal: they need -rehearse",
-		"-rehearse -1":                       "-rehearse -1: below 0",
-		"-rehearse 1 -nodes worker":          "-nodes worker: not as infra=2",
-		"-rehearse 1 -max-unavailable x=0":   "-max-unavailable x=0: not a pool",
-		"-plan-to x":                         "not a version such as 4.18.3",
-		"-plan none":                         "-plan none: not full, canary or control-plane-only",
-		"-allow Channel":                     "-allow Channel: not the name of a check",
-		"-allow Channel=":                    "-allow Channel=: not the name of a check",
-		"-allow Other=x":                     "-allow Other=x: no check has the name Other",
-		"-dump x -to 4.21.1 superfluous":     "superfluous",
-		"-dump x -dump y -to 4.21.1 -o svg":  "-o svg draws the rehearsal of one cluster",
-		"-dump x -to v4.21.1":                "versions of releases have no v",
-		"-rehearse 1 -max-unavailable x=9.5": "-max-unavailable x=9.5: not a pool",
+		"-dump x":                          "-dump needs -to",
+		"-payload x":                       "-payload and -running go with -dump",
+		"-running x":                       "-payload and -running go with -dump",
+		"-o yaml":                          "-o yaml: not text, json, markdown or svg",
+		"-o svg":                           "it needs -rehearse",
+		"-dump x -to 4.21.1 -channel c":    "-channel goes with -graph",
+		"-nodes worker=1":                  "-max-unavailable and -nodes change a rehearsal: they need -rehearse",
+		"-rehearse -1":                     "-rehearse -1: below 0",
+		"-rehearse 1 -nodes worker":        "-nodes worker: not as infra=2",
+		"-rehearse 1 -max-unavailable x=0": "-max-unavailable x=0: not a pool",
+		"-plan-to x":                       "not a version such as 4.18.3",
+		"-plan none":                       "-plan none: not full, canary or control-plane-only",
+		"-allow Channel":                   "-allow Channel: not the name of a check",
+		"-allow Channel=":                  "-allow Channel=: not the name of a check",
+		"-allow Other=x":                   "-allow Other=x: no check has the name Other",
+		"-dump x -to 4.21.1 superfluous":   "superfluous",
+		"-dump x -dump y -to 4.21.1 -o svg -rehearse 1": "-o svg draws the rehearsal of one cluster, not of 2",
+		"-dump x -to v4.21.1":                           "versions of releases have no v",
+		"-rehearse 1 -max-unavailable x=9.5":            "-max-unavailable x=9.5: not a pool",
 	} {
 		code, _, stderr := run(t, strings.Fields(args)...)
 		checktest.Equal(t, 2, code, "%s: exit", args)
@@ -79,7 +80,7 @@ func TestRecorded(t *testing.T) {
 	code, out, _ := run(t, "-dump", dir, "-to", "4.15.0")
 	checktest.Equal(t, 1, code, "exit")
 	checktest.Has(t, out, "\nBlocking:\n", "  operators: ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable: ",
-		"    Also found by ClusterOperators\n", "\nTo collect: oc adm inspect --all-namespaces with each of:")
+		"    Also found by ClusterOperators\n", "no source given for TargetPayload\n    To do: give -payload\n", "\nTo collect: oc adm inspect --all-namespaces with each of:")
 	args := []string{"-strict", "-dump", dir, "-to", "4.15.0"}
 	for _, check := range []string{
 		"UpdateInProgress", "ClusterVersionUpgradeable", "ClusterOperators", "ClusterVersionRecommendedUpdate",

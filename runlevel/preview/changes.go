@@ -136,11 +136,11 @@ func (r *run) change(ctx context.Context, g *group, running []*manifest.Manifest
 		c.Object.NamespacedName = clusterapi.KeyOf(c.old)
 		c.Seen = r.seen(refOf(c.Object.GroupVersionKind, c.Object.NamespacedName), c.old)
 	}
-	stored, err := r.Cluster.Get(ctx, c.Object.GroupVersionKind, c.Object.NamespacedName)
+	stored, err := r.Cluster.GetShared(ctx, c.Object.GroupVersionKind, c.Object.NamespacedName)
 	switch {
 	case err == nil:
-		c.new = stored
-		c.Object.NamespacedName = clusterapi.KeyOf(stored)
+		c.new = stored.Unstructured()
+		c.Object.NamespacedName = stored.Key()
 	case !clusterapi.IsMissing(err) && !errors.Is(err, clusterapi.ErrNotCollected):
 		return nil, fmt.Errorf("preview: %s: %w", c.Object, err)
 	}

@@ -1,5 +1,4 @@
-// Package forecasts reads what a forecast is asked for from the flags of a program.
-package forecasts
+package main
 
 import (
 	"context"
@@ -24,12 +23,11 @@ import (
 	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
-// Flags are the flags of a forecast, and the options that follow from them.
-type Flags struct {
-	// Format is text, json, markdown or svg.
-	Format string
-	// Strict makes the program exit with 1 on warnings.
-	Strict bool
+// options are the flags of the program, and the options of the forecast that follow from
+// them.
+type options struct {
+	format string
+	strict bool
 
 	dumps, places, channels, allow, limits, nodes program.List
 	to, planTo                                    program.Version
@@ -38,21 +36,21 @@ type Flags struct {
 	forecast                                      forecast.Options
 }
 
-// Read opens what the flags name: the clusters, and what to judge them by. Errors are
-// those of usage and of reading.
-func (o *Flags) Read(ctx context.Context, problems io.Writer) ([]forecast.Cluster, forecast.Options, error) {
+// read opens the clusters that the flags name, and what to judge them by. Errors are those
+// of usage and of reading.
+func (o *options) read(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
 	if err := o.check(); err != nil {
-		return nil, o.forecast, err
+		return nil, err
 	}
 	clusters, err := o.clusters(ctx, problems)
 	if err != nil {
-		return nil, o.forecast, err
+		return nil, err
 	}
-	return clusters, o.forecast, o.graphs(ctx, clusters)
+	return clusters, o.graphs(ctx, clusters)
 }
 
-// Declare declares the flags.
-func (o *Flags) Declare(f *flag.FlagSet) {
+// declare declares the flags.
+func (o *options) declare(f *flag.FlagSet) {
 	f.Var(&o.dumps, "dump",
 		"recording of a cluster: a `directory or archive`; several are a fleet (default: a simulated cluster)")
 	f.Var(&o.to, "to", "`version` to update to (default: that of -payload)")
@@ -67,12 +65,12 @@ func (o *Flags) Declare(f *flag.FlagSet) {
 	f.StringVar(&o.plan, "plan", "full", "how the pools follow: full, canary, control-plane-only")
 	f.Var(&o.planTo, "plan-to", "`version` at which the plan ends, if that is more steps away than -to")
 	f.Var(&o.allow, "allow", "set a check aside: `NAME=WHY`, may be repeated")
-	f.StringVar(&o.Format, "o", "text", "`format`: text, json, markdown or svg")
-	f.BoolVar(&o.Strict, "strict", false, "exit with 1 on warnings")
+	f.StringVar(&o.format, "o", "text", "`format`: text, json, markdown or svg")
+	f.BoolVar(&o.strict, "strict", false, "exit with 1 on warnings")
 }
 
 // check reads the flags into the options of the forecast.
-func (o *Flags) check() error {
+func (o *options) check() error {
 	plan := preconditions.Plan(slices.Index([]string{"full", "canary", "control-plane-only"}, o.plan))
 	change := len(o.limits) > 0 || len(o.nodes) > 0
 	switch {
@@ -80,10 +78,14 @@ func (o *Flags) check() error {
 		return program.Usagef("-dump needs -to or -payload, the release to update to")
 	case len(o.dumps) == 0 && (o.payload != "" || o.running != ""):
 		return program.Usagef("-payload and -running go with -dump")
-	case !slices.Contains([]string{"text", "json", "markdown", "svg"}, o.Format):
-		return program.Usagef("-o %s: not text, json, markdown or svg", o.Format)
-	case o.Format == "svg" && (o.runs == 0 || len(o.dumps) > 1):
-		return program.Usagef("-o svg draws the rehearsal of one cluster: it needs -rehearse")
+	case !slices.Contains([]string{"text", "json", "markdown", "svg"}, o.format):
+		return program.Usagef("-o %s: not text, json, markdown or svg", o.format)
+	case o.format == "svg" && o.runs == 0:
+		return program.Usagef("-o svg draws a rehearsal: it needs -rehearse")
+	case o.format == "svg" && len(o.dumps) > 1:
+		return program.Usagef("-o svg draws the rehearsal of one cluster, not of %d", len(o.dumps))
+	case len(o.channels) > 0 && len(o.places) == 0:
+		return program.Usagef("-channel goes with -graph")
 	case o.runs < 0:
 		return program.Usagef("-rehearse %d: below 0", o.runs)
 	case change && o.runs == 0:
@@ -104,7 +106,7 @@ func (o *Flags) check() error {
 }
 
 // checkLists reads the flags that are pairs.
-func (o *Flags) checkLists() error {
+func (o *options) checkLists() error {
 	for _, allow := range o.allow {
 		name, why, _ := strings.Cut(allow, "=")
 		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
@@ -142,7 +144,7 @@ func (o *Flags) checkLists() error {
 }
 
 // releases opens the releases that have a directory.
-func (o *Flags) releases(ctx context.Context) error {
+func (o *options) releases(ctx context.Context) error {
 	for _, dir := range []string{o.running, o.payload} {
 		if dir == "" {
 			continue
@@ -160,7 +162,7 @@ func (o *Flags) releases(ctx context.Context) error {
 }
 
 // clusters are the recordings, or a simulated cluster that is at rest.
-func (o *Flags) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
+func (o *options) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cluster, error) {
 	if len(o.dumps) == 0 {
 		cluster, images, err := rehearsal.AtRest(ctx)
 		if err != nil {
@@ -187,7 +189,7 @@ func (o *Flags) clusters(ctx context.Context, problems io.Writer) ([]forecast.Cl
 
 // graphs loads the update graphs: the channels that are named, else those of the
 // clusters. A file has a channel of its own.
-func (o *Flags) graphs(ctx context.Context, clusters []forecast.Cluster) error {
+func (o *options) graphs(ctx context.Context, clusters []forecast.Cluster) error {
 	if len(o.places) == 0 {
 		return nil
 	}
