@@ -213,7 +213,7 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	}
 	if from == requested && p.d.gates.acceptRisks {
 		r.accepted = p.mem.updates.acceptedOf(release.Image)
-		r.found = preflightOf(p.o.cv, release)
+		r.found = preflightOf(p.o.cv, release.Image)
 	}
 	return r
 }
