@@ -179,7 +179,6 @@ func TestPreflightRepeats(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newPreflightRun(t, toyReleases(t), false, 1)
-			defer r.Close()
 			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "budget"}}
 			checktest.Get(clusterapi.Create(t.Context(), r.testCluster, b, clusterapi.CreateOptions{}))(t)
 			r.request(t, request)
@@ -265,33 +264,24 @@ func TestPreflightAges(t *testing.T) {
 	}
 }
 
-// preflightRun is an Updater of a toy cluster in virtual time.
+// preflightRun is a toy cluster in virtual time whose preflights are counted.
 type preflightRun struct {
-	*testCluster
-	*reconcile.Virtual
-	runs int // of preflights that have begun
+	*virtualRun
+	runs int // that have begun
 }
 
 func newPreflightRun(t *testing.T, releases []*toyRelease, auto bool, seed uint64) *preflightRun {
-	clock := reconcile.NewClock(toyStart)
-	r := &preflightRun{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, nil)}
-	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-		API: r.testCluster.Cluster, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-		Interval: 3 * time.Minute, Workers: 1, Auto: auto, PreflightChecks: rules.Default(rules.Options{}),
-		Observe: func(e clusterapi.Event) {
-			if e.Type == clusterupdate.EventPreflight && strings.HasPrefix(e.Message, "checking ") {
-				r.runs++
-			}
-		},
-	}))(t)
-	o := reconcile.VirtualOptions{Cluster: r.testCluster.Cluster, Clock: clock, Seed: seed}
-	r.Virtual = reconcile.NewVirtual(o, u.Process())
+	r := &preflightRun{}
+	o := toyOptions(t, releases)
+	o.Interval, o.Workers, o.Auto, o.PreflightChecks = 3*time.Minute, 1, auto, rules.Default(rules.Options{})
+	o.Observe = func(e clusterapi.Event) {
+		if e.Type == clusterupdate.EventPreflight && strings.HasPrefix(e.Message, "checking ") {
+			r.runs++
+		}
+	}
+	c := newTestCluster(t, releases[0].payload, releases[1].payload, nil)
+	r.virtualRun = virtually(t, c, o, reconcile.VirtualOptions{Seed: seed})
 	return r
-}
-
-// after lets time pass.
-func (r *preflightRun) after(t checktest.T, d time.Duration) {
-	checktest.OK(t, r.RunUntil(r.Now().Add(d)))
 }
 
 // TestPreflightKilled ends the process at each call from the request of a preflight until it
@@ -303,27 +293,17 @@ func TestPreflightKilled(t *testing.T) {
 	}
 	for _, after := range []bool{false, true} {
 		r := newPreflightRun(t, toyReleases(t), false, 1)
-		defer r.Close()
 		r.after(t, 10*time.Minute)
-		made, at := 0, 0
-		r.fault = func(memory.Call) error {
-			if made++; made != at {
-				return nil
-			}
-			r.Crash("updater") // the answer of this call, and all that follow, do not reach it
-			if after {
-				return nil
-			}
-			return errKilled
-		}
+		k := killer{after: after, v: r.Virtual}
+		r.fault = k.call
 		n, reached := 1, true
 		for ; reached && !t.Failed(); n += step {
 			r.after(t, 11*time.Minute) // from the last preflight
 			began := r.Now()
 			r.request(t, configv1.Update{Version: "1.0.1", Mode: configv1.UpdateModePreflight})
-			made, at = 0, n
+			k.made, k.at = 0, n
 			r.after(t, 2*time.Minute)
-			reached, at = made >= n, 0
+			reached, k.at = k.made >= n, 0
 			cv := r.version(t)
 			found := clusterversion.Preflights(&cv.Status)
 			if len(found) != 1 || found[0].State != clusterversion.PreflightCompleted || found[0].Ended.Before(began) {
@@ -394,15 +374,11 @@ func TestPreflightNeverUpdates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newPreflightRun(t, releases, rapid.Bool().Draw(rt, "auto"), rapid.Uint64().Draw(rt, "seed"))
 		defer c.Close()
-		version := func() *configv1.ClusterVersion {
-			ctx := context.WithValue(context.Background(), reactionKey{}, true)
-			cv, _ := clusterapi.Read[configv1.ClusterVersion](ctx, c.testCluster.Cluster, clusterapi.Key("", "version"))
-			return cv
-		}
 		newest := ""
 		check := func() {
-			h := version().Status.History
-			if now := fmt.Sprint(h[0].Version, h[0].StartedTime); isPreflight(version()) && newest != "" && now != newest {
+			cv := c.version(rt)
+			h := cv.Status.History
+			if now := fmt.Sprint(h[0].Version, h[0].StartedTime); isPreflight(cv) && newest != "" && now != newest {
 				rt.Errorf("%s was accepted while a check was requested", now)
 			} else {
 				newest = now
@@ -412,7 +388,7 @@ func TestPreflightNeverUpdates(t *testing.T) {
 			if call.Object == nil || call.Object.GetAnnotations()[annotationRelease] == "" {
 				return
 			}
-			if v := call.Object.GetAnnotations()[annotationRelease]; v != version().Status.History[0].Version {
+			if v := call.Object.GetAnnotations()[annotationRelease]; v != c.version(rt).Status.History[0].Version {
 				rt.Errorf("%s of %s was written", call.Key.Name, v)
 			}
 		})
