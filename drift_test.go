@@ -195,37 +195,16 @@ func TestDriftRepaired(t *testing.T) {
 	}
 }
 
-// TestDriftAndCrash: whenever the process crashes, drift is repaired.
-func TestDriftAndCrash(t *testing.T) {
-	for n, over := uint64(0), false; !over; n += seeds(7, 49) {
-		r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, nil)
-		r.after(10 * time.Minute)
-		r.plant()
-		end := r.Now().Add(5 * time.Minute)
-		for range n {
-			checktest.Get(r.Step())(t)
-		}
-		over = r.Now().After(end)
-		r.Crash("updater")
-		r.after(10 * time.Minute)
-		if checkApplied(t, r.c, r.to); t.Failed() {
-			t.Fatalf("crash after %d steps", n)
-		}
-		if n > 5000 {
-			t.Fatal("steps without end")
-		}
-	}
-}
-
 // TestDriftUnderFaults: drift is repaired under faults of the API and of watches,
 // and crashes at calls.
 func TestDriftUnderFaults(t *testing.T) {
-	for seed := range seeds(6, 2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
+	for seed := range seeds(10, 3) {
+		mode := []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge}[seed%2]
+		t.Run(fmt.Sprint(seed, " ", mode), func(t *testing.T) {
+			r := newDriftRun(t, clusterupdate.Options{ApplyMode: mode}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
 				Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.3, Double: 0.2, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1, Until: 4 * time.Hour,
 			}}, nil)
-			for range 8 {
+			for range 6 {
 				r.after(9 * time.Minute)
 				r.plant()
 			}
