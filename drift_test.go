@@ -23,7 +23,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // driftRun is an update of the sample in virtual time, and what comes after.
@@ -66,8 +65,8 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 			r.calls = append(r.calls, call.Verb+" "+call.GVK.Kind+" "+call.Key.String())
 		}
 	}
-	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	o.API, o.Payloads, o.Graph, o.Verifier, o.Clock = r.c.Cluster, sampleSource(), sampleGraph(t), signature.Insecure(), clock
+	base := sampleOptions(t)
+	o.Payloads, o.Graph, o.Verifier = base.Payloads, base.Graph, base.Verifier
 	if api != nil {
 		o.API = api(r.c)
 	}
@@ -78,11 +77,8 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}
-	u := checktest.Get(clusterupdate.New(o))(t)
-	r.u = u
-	v.Cluster, v.Clock = r.c.Cluster, clock
-	r.Virtual = reconcile.NewVirtual(v, u.Process())
-	t.Cleanup(r.Close)
+	run := virtually(t, r.c, o, v)
+	r.u, r.Virtual = run.u, run.Virtual
 	checktest.OK(t, r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }))
 	return r
 }
@@ -208,7 +204,7 @@ func TestDriftUnderFaults(t *testing.T) {
 				r.after(9 * time.Minute)
 				r.plant()
 			}
-			if left := time.Date(2026, 1, 2, 7, 10, 0, 0, time.UTC).Sub(r.Now()); left > 0 {
+			if left := toyStart.Add(4*time.Hour + 6*time.Minute).Sub(r.Now()); left > 0 {
 				r.after(left)
 			}
 			r.after(20 * time.Minute)

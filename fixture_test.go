@@ -17,11 +17,15 @@ type virtualRun struct {
 	u *clusterupdate.Updater
 }
 
-// virtually starts an Updater of a cluster in virtual time.
+// virtually starts an Updater of a cluster in virtual time. It reads and writes the cluster
+// by o.API if that is set.
 func virtually(t testing.TB, c *testCluster, o clusterupdate.Options, v reconcile.VirtualOptions) *virtualRun {
 	t.Helper()
 	clock := reconcile.NewClock(toyStart)
-	o.API, o.Clock = c.Cluster, clock
+	if o.API == nil {
+		o.API = c.Cluster
+	}
+	o.Clock = clock
 	u := checktest.Get(clusterupdate.New(o))(t)
 	v.Cluster, v.Clock = c.Cluster, clock
 	r := &virtualRun{testCluster: c, Virtual: reconcile.NewVirtual(v, u.Process()), u: u}
