@@ -1,7 +1,6 @@
 package clusterupdate_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,26 +44,5 @@ func TestApplyMerge(t *testing.T) {
 	checkApplied(t, r.c, r.to)
 	if _, err := clusterupdate.New(clusterupdate.Options{API: memory.New(memory.Options{}), Payloads: sampleSource(), ApplyMode: "Sideways"}); err == nil {
 		t.Error("an unknown mode")
-	}
-}
-
-// Under faults of the API, conflicts and stale reads among them, and crashes at calls,
-// an update by merges comes to the same end.
-func TestApplyMergeUnderFaults(t *testing.T) {
-	for seed := range seeds(4, 1) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := newDriftRun(t, clusterupdate.Options{ApplyMode: runlevel.ApplyMerge}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
-				Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.3, Double: 0.2, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1, Until: 4 * time.Hour,
-			}}, nil)
-			for range 4 {
-				r.after(9 * time.Minute)
-				r.plant()
-			}
-			if left := time.Date(2026, 1, 2, 7, 10, 0, 0, time.UTC).Sub(r.Now()); left > 0 {
-				r.after(left)
-			}
-			r.after(20 * time.Minute)
-			checkApplied(t, r.c, r.to)
-		})
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -121,38 +120,5 @@ func TestCalledOffPassEndsFirst(t *testing.T) {
 				checktest.Good(t, <-ended)
 			})
 		})
-	}
-}
-
-// TestCalledOffPassVirtual: in virtual time, with slow calls and an administrator
-// who changes his mind in mid-update, nothing of the first release is applied
-// after something of the second.
-func TestCalledOffPassVirtual(t *testing.T) {
-	releases := branchedReleases(t)
-	for seed := range uint64(4) {
-		h := &hanging{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-			cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
-		})}
-		clock := reconcile.NewClock(toyStart)
-		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-			API: h, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock, Workers: 4,
-		}))(t)
-		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: h, Clock: clock, Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{Slow: 0.3, Late: 0.2}}, u.Process())
-		begun := func(version string) bool {
-			return slices.ContainsFunc(h.calls(0), func(call string) bool { return call[:len(version)] == version })
-		}
-		checktest.OK(t, v.RunWhile(time.Hour, func() bool { return !begun("1.0.1") }))
-		h.request(t, configv1.Update{Version: "1.0.2"})
-		if err := v.RunWhile(time.Hour, func() bool { return !begun("1.0.2") }); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		n := len(h.calls(0))
-		checktest.OK(t, v.RunUntil(v.Now().Add(20*time.Minute)))
-		for _, call := range h.calls(n) {
-			if call[:5] != "1.0.2" {
-				t.Errorf("seed %d: %s was applied at the same time as 1.0.2", seed, call)
-			}
-		}
-		v.Close()
 	}
 }

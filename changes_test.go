@@ -9,16 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -115,23 +111,6 @@ func TestWithdrawnUnderRun(t *testing.T) {
 		if failed := s.saw(clusterupdate.EventRetrievePayloadFailed); len(failed) > 0 {
 			s.Errorf("called a withdrawn load failed: %q", failed)
 		}
-	})
-}
-
-// TestOwn: what Options call the running release counts until one has been
-// completed.
-func TestOwn(t *testing.T) {
-	own := func(o *clusterupdate.Options) {
-		o.Own = configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}
-	}
-	withSample(t, own, func(s *sampleTest) {
-		s.sync()
-		s.request(s, configv1.Update{Version: sample.ToVersion})
-		for range 8 {
-			s.sync()
-			time.Sleep(5 * time.Minute)
-		}
-		s.wantHistory(completedHistory)
 	})
 }
 
@@ -417,43 +396,6 @@ func TestRunWithoutHistory(t *testing.T) {
 			s.Errorf("Run ended with %v", err)
 		}
 	})
-}
-
-// TestFlakyAPI: a fault of the API in the middle of a pass does not end it.
-func TestFlakyAPI(t *testing.T) {
-	withSample(t, nil, func(s *sampleTest) {
-		s.sync()
-		var reads atomic.Int64
-		s.restart(func(o *clusterupdate.Options) {
-			o.API = &failingReads{ClusterAPI: s.Cluster, fails: func() bool { return reads.Add(1)%5 == 0 }}
-		})
-		s.onCall(func(call memory.Call) {
-			if call.Verb == "Apply" {
-				time.Sleep(time.Second)
-			}
-		})
-		s.request(s, configv1.Update{Version: sample.ToVersion})
-		for range 10 {
-			if r, err := s.u.Sync(s.Context()); err == nil && r.Done {
-				break
-			}
-			time.Sleep(time.Second)
-		}
-		s.wantHistory(completedHistory)
-	})
-}
-
-// failingReads fails to read the ClusterVersion now and then.
-type failingReads struct {
-	clusterapi.ClusterAPI
-	fails func() bool
-}
-
-func (f *failingReads) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	if gvk.Kind == "ClusterVersion" && f.fails() {
-		return nil, errors.New("connection refused")
-	}
-	return f.ClusterAPI.Get(ctx, gvk, key)
 }
 
 // TestLastStatus: a Run that is stopped tells how far its pass had come.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -105,12 +104,7 @@ func (r *decider) Watches() []reconcile.Watch {
 	for _, key := range []types.NamespacedName{adminGates, adminAcks} {
 		watches = append(watches, reconcile.Watch{
 			GVK: configMapKind, Options: clusterapi.ListOptions{Namespace: key.Namespace}, Changed: named(key),
-			Trim: func(u *unstructured.Unstructured) *unstructured.Unstructured {
-				out := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
-					"namespace": u.GetNamespace(), "name": u.GetName(), "resourceVersion": u.GetResourceVersion()}}}
-				out.SetGroupVersionKind(u.GroupVersionKind())
-				return out
-			},
+			Trim: trimmed,
 		})
 	}
 	return watches
@@ -174,7 +168,7 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	m := r.memory()
 	r.d = intentOf(*o, m, set)
 	r.loader.loads.ask(r.d.target(r.d.want, r.d.origin), r.d.target(r.d.base, r.d.baseOrigin), m.work.release())
-	r.preflights.ask(r.d.preflightKey(o.cv.UID))
+	r.preflights.ask(r.d.preflightKey(o.cv.UID), o.cv)
 	m = r.memory()
 	status, actions := plan(q.Now, *o, r.d, m, set)
 	r.explainer.decided(q.Now, &r.d, actions)
@@ -204,7 +198,7 @@ func (r *decider) decide(ctx context.Context, q reconcile.Request) (reconcile.Re
 	}
 	watches := a.watches.want(a.watched(&r.cv.Status))
 	if r.d.resolution.Preflight.Image != "" {
-		watches = append(slices.Clone(watches), r.poolWatch())
+		watches = append(slices.Clone(watches), r.preflightWatches()...)
 	}
 	return reconcile.Result{At: next.at, Wake: next.wakes, Jobs: next.jobs, Watches: watches}, nil
 }

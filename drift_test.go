@@ -23,7 +23,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // driftRun is an update of the sample in virtual time, and what comes after.
@@ -66,8 +65,8 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 			r.calls = append(r.calls, call.Verb+" "+call.GVK.Kind+" "+call.Key.String())
 		}
 	}
-	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	o.API, o.Payloads, o.Graph, o.Verifier, o.Clock = r.c.Cluster, sampleSource(), sampleGraph(t), signature.Insecure(), clock
+	base := sampleOptions(t)
+	o.Payloads, o.Graph, o.Verifier = base.Payloads, base.Graph, base.Verifier
 	if api != nil {
 		o.API = api(r.c)
 	}
@@ -78,11 +77,8 @@ func newDriftRun(t testing.TB, o clusterupdate.Options, v reconcile.VirtualOptio
 			r.drifts = append(r.drifts, progressOf(p).Drift.Text())
 		}
 	}
-	u := checktest.Get(clusterupdate.New(o))(t)
-	r.u = u
-	v.Cluster, v.Clock = r.c.Cluster, clock
-	r.Virtual = reconcile.NewVirtual(v, u.Process())
-	t.Cleanup(r.Close)
+	run := virtually(t, r.c, o, v)
+	r.u, r.Virtual = run.u, run.Virtual
 	checktest.OK(t, r.RunWhile(6*time.Hour, func() bool { return historyOf(r.c.version(t)) != completedHistory }))
 	return r
 }
@@ -195,41 +191,20 @@ func TestDriftRepaired(t *testing.T) {
 	}
 }
 
-// TestDriftAndCrash: whenever the process crashes, drift is repaired.
-func TestDriftAndCrash(t *testing.T) {
-	for n, over := uint64(0), false; !over; n += seeds(7, 49) {
-		r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: 1}, nil)
-		r.after(10 * time.Minute)
-		r.plant()
-		end := r.Now().Add(5 * time.Minute)
-		for range n {
-			checktest.Get(r.Step())(t)
-		}
-		over = r.Now().After(end)
-		r.Crash("updater")
-		r.after(10 * time.Minute)
-		if checkApplied(t, r.c, r.to); t.Failed() {
-			t.Fatalf("crash after %d steps", n)
-		}
-		if n > 5000 {
-			t.Fatal("steps without end")
-		}
-	}
-}
-
 // TestDriftUnderFaults: drift is repaired under faults of the API and of watches,
 // and crashes at calls.
 func TestDriftUnderFaults(t *testing.T) {
-	for seed := range seeds(6, 2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := newDriftRun(t, clusterupdate.Options{}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
+	for seed := range seeds(10, 3) {
+		mode := []runlevel.Mode{runlevel.ApplyServerSide, runlevel.ApplyMerge}[seed%2]
+		t.Run(fmt.Sprint(seed, " ", mode), func(t *testing.T) {
+			r := newDriftRun(t, clusterupdate.Options{ApplyMode: mode}, reconcile.VirtualOptions{Seed: seed, Order: reconcile.Random, Faults: reconcile.Faults{
 				Before: 0.02, After: 0.02, Conflict: 0.05, Slow: 0.01, Stale: 0.02, Late: 0.3, Double: 0.2, Merge: 0.2, Crash: 0.002, Outage: 0.1, ClockBack: 0.1, Until: 4 * time.Hour,
 			}}, nil)
-			for range 8 {
+			for range 6 {
 				r.after(9 * time.Minute)
 				r.plant()
 			}
-			if left := time.Date(2026, 1, 2, 7, 10, 0, 0, time.UTC).Sub(r.Now()); left > 0 {
+			if left := toyStart.Add(4*time.Hour + 6*time.Minute).Sub(r.Now()); left > 0 {
 				r.after(left)
 			}
 			r.after(20 * time.Minute)

@@ -5,12 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/signature"
-
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
@@ -39,17 +36,8 @@ func TestHealsWhileWaiting(t *testing.T) {
 				}
 			})
 			c.hold[tc.waits] = tc.update
-			clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-			u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-				API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock,
-			}))(t)
-			v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: 1}, u.Process())
-			defer v.Close()
-			run := func(d time.Duration) {
-				t.Helper()
-				checktest.OK(t, v.RunUntil(v.Now().Add(d)))
-			}
-			run(10 * time.Minute)
+			v := virtually(t, c, sampleOptions(t), reconcile.VirtualOptions{Seed: 1})
+			v.after(t, 10*time.Minute)
 			if !tc.update {
 				checktest.Get(clusterapi.Modify(ctx, c.Cluster, clusterapi.Key("", tc.waits), clusterapi.ModifyOptions{Status: true}, func(co *configv1.ClusterOperator) error {
 					for i := range co.Status.Conditions {
@@ -59,11 +47,11 @@ func TestHealsWhileWaiting(t *testing.T) {
 					}
 					return nil
 				}))(t)
-				run(10 * time.Minute)
+				v.after(t, 10*time.Minute)
 			}
 			key := clusterapi.Key("openshift-etcd-operator", "etcd-operator")
 			checktest.OK(t, c.Delete(ctx, deployment, key, clusterapi.DeleteOptions{}))
-			run(20 * time.Minute)
+			v.after(t, 20*time.Minute)
 			if _, err := c.Get(ctx, deployment, key); err != nil {
 				t.Errorf("after 20 minutes: %v", err)
 			}

@@ -1,7 +1,6 @@
 package clusterupdate_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,11 +12,8 @@ import (
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
@@ -30,33 +26,9 @@ const (
 	annotationPausedFor = clusterapi.AnnotationPrefix + "paused-for"
 )
 
-// guardedCluster has MachineHealthChecks: it finds manifests of a new release that
-// are applied while one of them may act.
-type guardedCluster struct {
-	*testCluster
-	from   string // its release
-	faults []string
-}
-
-func (c *guardedCluster) Apply(ctx context.Context, u *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	updating := strings.Contains(strings.SplitN(c.history(), ",", 2)[0], "Partial")
-	if release := u.GetAnnotations()[annotationRelease]; updating && release != "" && release != c.from && c.healthChecks()["active"] == "" {
-		c.faults = append(c.faults, fmt.Sprintf("%s %s of %s is applied while a MachineHealthCheck is active", u.GetKind(), u.GetName(), release))
-	}
-	return c.testCluster.Apply(ctx, u, o)
-}
-
-func (c *guardedCluster) history() string {
-	cv, err := clusterapi.Read[configv1.ClusterVersion](context.Background(), c.testCluster.Cluster, clusterapi.Key("", "version"))
-	if err != nil {
-		return err.Error()
-	}
-	return historyOf(cv)
-}
-
 // healthChecks tells the pause and the mark of each.
-func (c *guardedCluster) healthChecks() map[string]string {
-	all, err := clusterapi.List[machinev1beta1.MachineHealthCheck](context.Background(), c.testCluster.Cluster, clusterapi.ListOptions{})
+func (c *hookedCluster) healthChecks() map[string]string {
+	all, err := clusterapi.List[machinev1beta1.MachineHealthCheck](c.ctx(), c.Cluster, clusterapi.ListOptions{})
 	if err != nil {
 		return map[string]string{"error": err.Error()}
 	}
@@ -81,9 +53,9 @@ func healthCheck(name string, condition corev1.NodeConditionType, annotations ma
 }
 
 // setPool brings a pool to be updated or not.
-func (c *guardedCluster) setPool(t testing.TB, name string, updated bool) {
+func (c *hookedCluster) setPool(t testing.TB, name string, updated bool) {
 	t.Helper()
-	checktest.Get(clusterapi.Modify(context.Background(), c.testCluster.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
+	checktest.Get(clusterapi.Modify(c.ctx(), c.Cluster, clusterapi.Key("", name), clusterapi.ModifyOptions{Status: true}, func(p *mcfgv1.MachineConfigPool) error {
 		status := map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}
 		p.Status.ObservedGeneration = p.Generation
 		p.Status.Conditions = []mcfgv1.MachineConfigPoolCondition{
@@ -95,11 +67,15 @@ func (c *guardedCluster) setPool(t testing.TB, name string, updated bool) {
 
 // guard makes a cluster with two nodes, two pools and MachineHealthChecks, and an
 // Updater that pauses these.
-func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uint64, faults reconcile.Faults) (*guardedCluster, *reconcile.Virtual) {
+func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uint64, faults reconcile.Faults) (*hookedCluster, *reconcile.Virtual) {
 	t.Helper()
-	c := &guardedCluster{from: "1.0.0", testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
-		cv.Spec.DesiredUpdate = &configv1.Update{Version: "1.0.1"}
-	})}
+	c := newHookedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
+	c.unprepared = func(string) string {
+		if c.healthChecks()["active"] == "" {
+			return "a MachineHealthCheck is active"
+		}
+		return ""
+	}
 	for _, o := range []any{
 		healthCheck("active", corev1.NodeReady, nil),
 		healthCheck("others", corev1.NodeReady, map[string]string{annotationPaused: "theirs"}),
@@ -112,25 +88,19 @@ func guard(t *testing.T, releases []*toyRelease, h remedy.HealthChecks, seed uin
 	}
 	c.setPool(t, "master", true)
 	c.setPool(t, "worker", true)
-	clock := reconcile.NewClock(toyStart)
-	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-		Hooks: []clusterversion.Hook{h}, Interval: 5 * time.Minute,
-	}))(t)
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
-	t.Cleanup(v.Close)
+	v, _ := c.play(t, releases, h, seed, faults)
 	return c, v
 }
 
 const updatedHistory = "1.0.1 Completed, 1.0.0 Completed"
 
 // until runs until something holds, and tells what happened to the checks meanwhile.
-func (c *guardedCluster) until(t *testing.T, v *reconcile.Virtual, holds func() bool) []string {
+func (c *hookedCluster) until(t *testing.T, v *reconcile.Virtual, holds func() bool) []string {
 	t.Helper()
 	return changes(t, v, holds, func() string { return fmt.Sprintf("%s: %v", historyOf(c.version(t)), c.healthChecks()) })
 }
 
-func (c *guardedCluster) resumed() bool {
+func (c *hookedCluster) resumed() bool {
 	return cmp.Equal(c.healthChecks(), map[string]string{"active": "", "others": `paused "theirs"`, "termination": ""})
 }
 
@@ -146,7 +116,7 @@ func TestPauseMachineHealthChecks(t *testing.T) {
 			updating = true
 			c.setPool(t, "worker", false)
 			// One that is made meanwhile is paused too.
-			checktest.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}))(t)
+			checktest.Get(clusterapi.Create(t.Context(), c.Cluster, healthCheck("later", corev1.NodeReady, nil), clusterapi.CreateOptions{}))(t)
 		}
 		return historyOf(c.version(t)) == updatedHistory
 	})
@@ -167,75 +137,6 @@ func TestPauseMachineHealthChecks(t *testing.T) {
 	for _, fault := range c.faults {
 		t.Error(fault)
 	}
-}
-
-// TestPauseMachineHealthChecksCrash: the process crashes at each call around the
-// checks, or the call is refused for a conflict, or fails after it took effect.
-func TestPauseMachineHealthChecksCrash(t *testing.T) {
-	releases := toyReleases(t)
-	var names []string
-	for n := range 6 {
-		for _, call := range []string{"List MachineHealthCheck", "Get MachineHealthCheck openshift-machine-api/active", "Update MachineHealthCheck openshift-machine-api/active",
-			"List MachineConfigPool", "List Node", "UpdateStatus ClusterVersion version", "Apply ConfigMap toy/first", "Apply ConfigMap toy/last"} {
-			for _, what := range []string{"crash", "fails after", "conflict", "fails before"} {
-				names = append(names, fmt.Sprintf("updater %s #%d: %s", call, n+1, what))
-			}
-		}
-	}
-	struck, least := 0, 30
-	if israce.Enabled { // every fifth
-		least = 4
-	}
-	for i, name := range names {
-		if israce.Enabled && i%5 != 0 {
-			continue
-		}
-		c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{Crash: 1, After: 1, Before: 1, Conflict: 1, Only: map[string]bool{name: true}, Until: 6 * time.Hour})
-		paused := false
-		seen := c.until(t, v, func() bool {
-			paused = paused || c.healthChecks()["active"] != ""
-			return paused && historyOf(c.version(t)) == updatedHistory && c.resumed()
-		})
-		for _, fault := range c.faults {
-			t.Errorf("%s: %s\n%s", name, fault, strings.Join(seen, "\n"))
-		}
-		struck += len(v.Faults())
-	}
-	if struck < least {
-		t.Errorf("%d faults took place", struck)
-	}
-}
-
-// TestPauseMachineHealthChecksWayOut: the update is given up for the old release while
-// it is applied; one that another process left behind is resumed.
-func TestPauseMachineHealthChecksWayOut(t *testing.T) {
-	releases := toyReleases(t)
-	for name, target := range map[string]int{"for the old release": 0, "for another one": 2} {
-		t.Run(name, func(t *testing.T) {
-			c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{})
-			c.hold["beta"] = true
-			c.until(t, v, func() bool {
-				return historyOf(c.version(t)) == "1.0.1 Partial, 1.0.0 Completed" && c.healthChecks()["active"] != ""
-			})
-			release := releases[target].payload
-			c.request(t, configv1.Update{Version: release.Release.Version, Image: release.Release.Image, Force: true})
-			c.mu.Lock()
-			c.next, c.hold["beta"] = release.Operators(), false
-			c.mu.Unlock()
-			c.from = release.Release.Version // going back is not guarded here
-			c.until(t, v, func() bool {
-				return strings.HasPrefix(historyOf(c.version(t)), release.Release.Version+" Completed, 1.0.1 Partial") && c.resumed()
-			})
-		})
-	}
-	t.Run("left behind", func(t *testing.T) {
-		c, v := guard(t, releases, remedy.HealthChecks{}, 1, reconcile.Faults{})
-		left := healthCheck("left", corev1.NodeReady, map[string]string{annotationPaused: "", annotationPausedFor: "gone"})
-		checktest.Get(clusterapi.Create(t.Context(), c.testCluster.Cluster, left, clusterapi.CreateOptions{}))(t)
-		modify(t, c.testCluster.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = nil })
-		c.setPool(t, "worker", false) // of no interest to an update that is gone
-		c.until(t, v, func() bool { return c.healthChecks()["left"] == "" })
-	})
 }
 
 // TestPauseMachineHealthChecksSeeds: whatever goes wrong, nothing is applied while a

@@ -1,7 +1,6 @@
 package clusterupdate_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,13 +70,10 @@ type adminKey struct{}
 
 // hell is a cluster with one updater whose administrator does what administrators do.
 type hell struct {
-	releases []*toyRelease
-	*reconcile.Virtual
-	cluster  *simulation.Cluster
-	rng      *rand.Rand
-	own      bool // Options.Own is set
-	problems []error
-	did      []string // by the administrator
+	*toyWorld
+	rng *rand.Rand
+	own bool     // Options.Own is set
+	did []string // by the administrator
 
 	newest   []stamped            // versions of the newest entry, with since when
 	reports  map[string][]stamped // versions that each operator reported
@@ -107,65 +103,22 @@ func lately(all []stamped, now time.Time, is func(text string) bool) bool {
 	return false
 }
 
-func (x *hell) problem(format string, args ...any) {
-	x.problems = append(x.problems, fmt.Errorf("at %s: "+format, append([]any{x.Now().Sub(toyStart)}, args...)...))
-}
-
-func newHell(releases []*toyRelease, source graph.Source, seed uint64, rng *rand.Rand, o reconcile.VirtualOptions) (*hell, error) {
-	x := &hell{releases: releases, rng: rng, own: rng.IntN(2) == 0, reports: map[string][]stamped{}, reached: map[string]bool{}}
-	o.Clock = reconcile.NewClock(toyStart)
+func newHell(releases []*toyRelease, source graph.Source, rng *rand.Rand, o reconcile.VirtualOptions) (*hell, error) {
+	x := &hell{rng: rng, own: rng.IntN(2) == 0, reports: map[string][]stamped{}, reached: map[string]bool{}}
 	var err error
-	x.cluster, err = simulation.New(simulation.Options{
-		Clock: o.Clock, Release: toySimulation(releases[0]), ControlPlane: 1, Pools: []simulation.Pool{},
-		ClusterVersion: simulation.ClusterVersion{Channel: "stable"},
-		Memory:         memory.Options{Intercept: x.intercept, Lenient: true},
-	})
-	if err != nil {
+	if x.toyWorld, err = newToyWorld(releases, memory.Options{Intercept: x.intercept, Lenient: true}, o); err != nil {
 		return nil, err
 	}
-	for _, r := range releases[1:] {
-		x.cluster.Expect(toySimulation(r))
-	}
-	o.Cluster = x.cluster
-	o.Faults.Processes = updaters
-	x.Virtual = reconcile.NewVirtual(o, x.cluster.Process())
-	options := clusterupdate.Options{
-		API: x.cluster, Payloads: payloadsOf(releases), Graph: source, Verifier: toyVerifier(releases), Clock: o.Clock, Interval: 10 * time.Minute,
-		PreflightChecks: rules.Default(rules.Options{}),
-	}
+	options := clusterupdate.Options{PreflightChecks: rules.Default(rules.Options{})}
 	if x.own {
 		options.Own = releases[0].Release
 	}
-	u, err := clusterupdate.New(options)
-	if err != nil {
+	if err := x.add(updaters[0], source, options); err != nil {
 		return nil, err
 	}
-	p := u.Process()
-	p.Name = updaters[0]
-	x.Add(p)
 	x.started = true
 	x.see()
 	return x, nil
-}
-
-// raw is the ClusterVersion; nil while there is none.
-func (x *hell) raw() *unstructured.Unstructured {
-	u, err := x.cluster.Get(context.WithValue(context.Background(), adminKey{}, true), configv1.GroupVersion.WithKind("ClusterVersion"), clusterapi.Key("", "version"))
-	if err != nil {
-		return nil
-	}
-	return u
-}
-
-func typed(u *unstructured.Unstructured) *configv1.ClusterVersion {
-	if u == nil {
-		return &configv1.ClusterVersion{}
-	}
-	cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u)
-	if err != nil {
-		panic(err)
-	}
-	return cv
 }
 
 // see takes note of the state of the cluster.
@@ -178,7 +131,7 @@ func (x *hell) see() {
 		return all
 	}
 	newest := ""
-	if h := typed(x.raw()).Status.History; len(h) > 0 {
+	if h := x.version().Status.History; len(h) > 0 {
 		newest = h[0].Version
 	}
 	x.newest = note(x.newest, newest)
@@ -189,15 +142,6 @@ func (x *hell) see() {
 			x.reached[name] = true
 		}
 	}
-}
-
-// operator is the version that a ClusterOperator reports.
-func (x *hell) operator(name string) string {
-	co, err := clusterapi.Read[configv1.ClusterOperator](context.WithValue(context.Background(), adminKey{}, true), x.cluster, clusterapi.Key("", name))
-	if err != nil || len(co.Status.Versions) == 0 {
-		return ""
-	}
-	return co.Status.Versions[0].Version
 }
 
 // intercept checks every write of the updater.
@@ -218,7 +162,7 @@ func (x *hell) intercept(ctx context.Context, call memory.Call, do func(context.
 	switch {
 	case err != nil || !mine:
 	case before != nil && call.Verb == "UpdateStatus":
-		x.judgeStatus(before, typed(x.raw()))
+		x.judgeStatus(before, x.version())
 	case call.GVK.Kind == "ClusterVersion":
 		x.problem("%s of the ClusterVersion, and nobody asked for it", call.Verb)
 	case call.Verb == "Delete":
@@ -240,7 +184,7 @@ func (x *hell) judgeApply(call memory.Call) {
 		x.problem("%s %s of %s was applied, and the newest entries of the history are %v", call.GVK.Kind, call.Key.Name, version, x.newest[max(0, len(x.newest)-3):])
 		return
 	}
-	h := typed(x.raw()).Status.History
+	h := x.version().Status.History
 	if len(h) == 0 || h[0].State == configv1.CompletedUpdate || h[0].Version != version {
 		return
 	}
@@ -505,45 +449,6 @@ func ignoreNotFound(_ any, err error) error {
 	return err
 }
 
-// run steps until a time, or done says so.
-func (x *hell) run(limit time.Duration, done func() bool) error {
-	err := x.RunWhile(limit, func() bool { return len(x.problems) == 0 && !done() })
-	return errors.Join(append(x.problems, err)...)
-}
-
-func (x *hell) until(t time.Time) error {
-	if err := x.run(12*time.Hour, func() bool { at, ok := x.Next(); return !ok || at.After(t) }); err != nil {
-		return err
-	}
-	return x.RunUntil(t)
-}
-
-func (x *hell) settled(version string) bool {
-	h := typed(x.raw()).Status.History
-	if len(h) == 0 || h[0].Version != version || h[0].State != configv1.CompletedUpdate {
-		return false
-	}
-	for name := range toyOperators {
-		if x.operator(name) != version {
-			return false
-		}
-	}
-	return true
-}
-
-func (x *hell) state() string {
-	var b bytes.Buffer
-	cv := typed(x.raw())
-	fmt.Fprintf(&b, "history: %s\nrequest: %+v\n", historyOf(cv), cv.Spec.DesiredUpdate)
-	for _, c := range cv.Status.Conditions {
-		fmt.Fprintf(&b, "%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
-	}
-	for name := range toyOperators {
-		fmt.Fprintf(&b, "%s is at %s\n", name, x.operator(name))
-	}
-	return b.String()
-}
-
 var hellFaults = reconcile.Faults{
 	Before: 0.01, After: 0.01, Conflict: 0.01, Slow: 0.005, Stale: 0.02, Late: 0.1, Double: 0.05, Merge: 0.05,
 	Crash: 0.004, ClockBack: 0.2, Until: 90 * time.Minute,
@@ -555,7 +460,7 @@ func playHell(releases []*toyRelease, source graph.Source, seed uint64, only map
 	rng := rand.New(rand.NewPCG(seed, 1))
 	o := reconcile.VirtualOptions{Seed: seed, Faults: hellFaults, Order: reconcile.Order(rng.IntN(2))}
 	o.Faults.Only = only
-	x, err := newHell(releases, source, seed, rng, o)
+	x, err := newHell(releases, source, rng, o)
 	if err != nil {
 		return nil, err
 	}
@@ -588,22 +493,13 @@ func playHell(releases []*toyRelease, source graph.Source, seed uint64, only map
 	if err := x.run(8*time.Hour, func() bool { return x.settled(last.Version) }); err != nil {
 		return fail(err)
 	}
-	if err := x.until(x.Now().Add(25 * time.Minute)); err != nil {
+	if err := x.stays(last.Version, 25*time.Minute); err != nil {
 		return fail(err)
-	}
-	if !x.settled(last.Version) {
-		return fail(fmt.Errorf("the cluster left %s", last.Version))
-	}
-	for _, name := range []string{"first", "last", "cluster-version-operator"} {
-		u, err := x.cluster.Get(context.Background(), configMapKind, clusterapi.Key("toy", name))
-		if err != nil || u.GetAnnotations()[annotationRelease] != last.Version {
-			return fail(fmt.Errorf("ConfigMap %s is not that of %s: %v", name, last.Version, err))
-		}
 	}
 	if _, err := x.cluster.Get(context.Background(), configMapKind, clusterapi.Key("toy", "relic")); err == nil {
 		return fail(errors.New("the relic is still there"))
 	}
-	if c := condition(typed(x.raw()), "Upgradeable"); strings.Contains(c, "Delet") {
+	if c := condition(x.version(), "Upgradeable"); strings.Contains(c, "Delet") {
 		return fail(fmt.Errorf("deletions are pending: %s", c))
 	}
 	return x.Faults(), nil

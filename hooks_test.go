@@ -14,7 +14,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
@@ -64,67 +63,85 @@ func mark(ctx context.Context, api clusterapi.ClusterAPI, version string) error 
 	return err
 }
 
-// markedCluster checks that manifests are applied only while the mark is there.
-type markedCluster struct {
+// hookedCluster is a cluster whose Updater has hooks. It notes what is applied of a new
+// release that the hooks have not prepared.
+type hookedCluster struct {
 	*testCluster
-	faults []string
+	unprepared func(version string) string // why; empty: it is prepared
+	faults     []string
 }
 
-// newMarkedCluster returns a cluster at the first release that is asked for update.
-func newMarkedCluster(t *testing.T, releases []*toyRelease, update *configv1.Update) *markedCluster {
+// newHookedCluster returns a cluster at the first release that is asked for update, with a
+// hook that marks it.
+func newHookedCluster(t *testing.T, releases []*toyRelease, update *configv1.Update) *hookedCluster {
 	t.Helper()
-	c := &markedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
+	c := &hookedCluster{testCluster: newTestCluster(t, releases[0].payload, releases[1].payload, func(cv *configv1.ClusterVersion) {
 		cv.Spec.DesiredUpdate = update
 	})}
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
 	checktest.Get(clusterapi.Create(t.Context(), c.Cluster, cm, clusterapi.CreateOptions{}))(t)
+	c.unprepared = func(version string) string {
+		if mark := c.markOf(); mark != version {
+			return fmt.Sprintf("the mark is for %q", mark)
+		}
+		return ""
+	}
+	c.onCall(func(call memory.Call) {
+		if call.Verb != "Apply" {
+			return
+		}
+		version := call.Object.GetAnnotations()[annotationRelease]
+		if version == "" || version == "1.0.0" || !c.partial() {
+			return
+		}
+		if why := c.unprepared(version); why != "" {
+			c.faults = append(c.faults, fmt.Sprintf("%s %s of %s was applied: %s", call.GVK.Kind, call.Key.Name, version, why))
+		}
+	})
 	return c
 }
 
-func (c *markedCluster) markOf() string {
-	u, err := c.testCluster.Get(context.Background(), configMapKind, markKey)
+func (c *hookedCluster) markOf() string {
+	u, err := c.Get(c.ctx(), configMapKind, markKey)
 	if err != nil {
 		return err.Error()
 	}
 	return u.GetAnnotations()[marked]
 }
 
-func (c *markedCluster) Apply(ctx context.Context, u *unstructured.Unstructured, o clusterapi.ApplyOptions) (*unstructured.Unstructured, error) {
-	version := u.GetAnnotations()[annotationRelease]
-	if now := c.markOf(); version != "" && version != "1.0.0" && now != version && c.partial() {
-		c.faults = append(c.faults, fmt.Sprintf("%s of %s was applied while the mark was for %q", u.GetName(), version, now))
-	}
-	return c.testCluster.Apply(ctx, u, o)
-}
-
-func (c *markedCluster) partial() bool {
-	cv, err := clusterapi.Read[configv1.ClusterVersion](context.Background(), c.testCluster, clusterapi.Key("", "version"))
+func (c *hookedCluster) partial() bool {
+	cv, err := clusterapi.Read[configv1.ClusterVersion](c.ctx(), c.Cluster, clusterapi.Key("", "version"))
 	return err == nil && cv.Status.History[0].State == configv1.PartialUpdate
 }
 
-// playMarks runs an updater with a hook until the mark is gone and the update
-// complete, and some time longer.
-func playMarks(t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults) (*markedCluster, *reconcile.Virtual, *[]clusterapi.Event) {
+// play starts an Updater with a hook.
+func (c *hookedCluster) play(
+	t *testing.T, releases []*toyRelease, h clusterversion.Hook, seed uint64, faults reconcile.Faults,
+) (*reconcile.Virtual, *[]clusterapi.Event) {
 	t.Helper()
-	c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
-	clock := reconcile.NewClock(toyStart)
 	var events []clusterapi.Event
-	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-		API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-		Hooks: []clusterversion.Hook{h}, Interval: 5 * time.Minute,
-		Observe: func(e clusterapi.Event) {
-			if strings.HasPrefix(string(e.Type), "Hook") || e.Type == clusterupdate.EventCompleted {
-				events = append(events, e)
-			}
-		},
-	}))(t)
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: seed, Faults: faults}, u.Process())
-	t.Cleanup(v.Close)
-	return c, v, &events
+	o := toyOptions(t, releases)
+	o.Hooks = []clusterversion.Hook{h}
+	o.Observe = func(e clusterapi.Event) {
+		if strings.HasPrefix(string(e.Type), "Hook") || e.Type == clusterupdate.EventCompleted {
+			events = append(events, e)
+		}
+	}
+	return virtually(t, c.testCluster, o, reconcile.VirtualOptions{Seed: seed, Faults: faults}).Virtual, &events
+}
+
+// playMarks starts an Updater that marks a new cluster.
+func playMarks(
+	t *testing.T, releases []*toyRelease, h *marking, seed uint64, faults reconcile.Faults,
+) (*hookedCluster, *reconcile.Virtual, *[]clusterapi.Event) {
+	t.Helper()
+	c := newHookedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
+	v, events := c.play(t, releases, h, seed, faults)
+	return c, v, events
 }
 
 // follow is the history and the mark of a run, each time they change.
-func (c *markedCluster) follow(t *testing.T, v *reconcile.Virtual, until func() bool) []string {
+func (c *hookedCluster) follow(t *testing.T, v *reconcile.Virtual, until func() bool) []string {
 	t.Helper()
 	return changes(t, v, until, func() string { return fmt.Sprintf("%s, marked for %q", historyOf(c.version(t)), c.markOf()) })
 }
@@ -254,9 +271,9 @@ func TestHooksCrash(t *testing.T) {
 // is taken off.
 func TestHooksWayOut(t *testing.T) {
 	releases := toyReleases(t)
-	for name, begun := range map[string]func(*markedCluster) bool{
-		"while the hook waits": func(c *markedCluster) bool { return c.partial() },
-		"in mid-update":        func(c *markedCluster) bool { return c.markOf() == "1.0.1" },
+	for name, begun := range map[string]func(*hookedCluster) bool{
+		"while the hook waits": func(c *hookedCluster) bool { return c.partial() },
+		"in mid-update":        func(c *hookedCluster) bool { return c.markOf() == "1.0.1" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &marking{before: func(now time.Time) (wait clusterversion.HookWait, err error) {
@@ -298,18 +315,15 @@ func TestHooksPanic(t *testing.T) {
 		}
 		return clusterversion.HookWait{}, nil
 	}}
-	c := newMarkedCluster(t, releases, nil)
+	c := newHookedCluster(t, releases, nil)
 	synctest.Test(t, func(t *testing.T) {
-		u, err := clusterupdate.New(clusterupdate.Options{
-			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterversion.Hook{h},
-		})
-		checktest.OK(t, err)
+		o := toyOptions(t, releases)
+		o.API, o.Hooks = c.Cluster, []clusterversion.Hook{h}
+		u := checktest.Get(clusterupdate.New(o))(t)
 		for _, done := range []bool{false, true} {
 			var r clusterupdate.Result
 			for range 5 {
-				if r, err = u.Sync(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				r = checktest.Get(u.Sync(t.Context()))(t)
 				time.Sleep(r.After)
 			}
 			if caught := new(clusterapi.PanicError); r.Done != done || !done && !errors.As(r.Failure, &caught) {
@@ -344,17 +358,17 @@ func (h *hangingHook) BeforeApply(ctx context.Context, _ clusterversion.HookRequ
 func TestHookHangs(t *testing.T) {
 	releases := toyReleases(t)
 	synctest.Test(t, func(t *testing.T) {
-		c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
-		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-			API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Hooks: []clusterversion.Hook{&hangingHook{}},
-		}))(t)
+		c := newHookedCluster(t, releases, &configv1.Update{Version: "1.0.1"})
+		o := toyOptions(t, releases)
+		o.API, o.Hooks = c.Cluster, []clusterversion.Hook{&hangingHook{}}
+		u := checktest.Get(clusterupdate.New(o))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- u.Run(ctx) }()
 		time.Sleep(30 * time.Second)
 		modify(t, c.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.Channel = "another" })
 		time.Sleep(time.Second)
-		if cv := c.testCluster.version(t); cv.Status.ObservedGeneration != cv.Generation {
+		if cv := c.version(t); cv.Status.ObservedGeneration != cv.Generation {
 			t.Error("the change of the specification was not seen")
 		}
 		if !slices.ContainsFunc(u.Explain().Actions, func(a clusterupdate.Action) bool {
@@ -363,7 +377,7 @@ func TestHookHangs(t *testing.T) {
 			t.Errorf("the plan does not name the hook: %+v", u.Explain().Actions)
 		}
 		time.Sleep(30 * time.Second)
-		cv := c.testCluster.version(t)
+		cv := c.version(t)
 		const want = "True UpdateHookFailed: hook marks failed: the job has not ended within 1m0s: context deadline exceeded"
 		if got := condition(cv, clusterversion.ConditionFailing); got != want || historyOf(cv) != "1.0.1 Partial, 1.0.0 Completed" {
 			t.Errorf("Failing is %s, history %s", got, historyOf(cv))

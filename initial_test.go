@@ -10,11 +10,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterupdate/clusterupdate"
-	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
@@ -62,38 +59,4 @@ func TestInitialRelease(t *testing.T) {
 			}
 		})
 	}
-}
-
-// lostAnswer stores the first history that is written, and then fails.
-type lostAnswer struct {
-	*memory.Cluster
-	lost bool
-}
-
-func (l *lostAnswer) UpdateStatus(ctx context.Context, u *unstructured.Unstructured, o clusterapi.UpdateOptions) (*unstructured.Unstructured, error) {
-	out, err := l.Cluster.UpdateStatus(ctx, u, o)
-	if history, _, _ := unstructured.NestedSlice(u.Object, "status", "history"); err == nil && len(history) > 0 && !l.lost {
-		l.lost = true
-		return nil, errors.New("the answer was lost")
-	}
-	return out, err
-}
-
-// TestAcceptedWithoutAnAnswer: where the write that accepts a release took effect
-// and failed, the release is loaded again, and the installation goes on.
-func TestAcceptedWithoutAnAnswer(t *testing.T) {
-	noHistory := func(cv *configv1.ClusterVersion) { cv.Status = configv1.ClusterVersionStatus{} }
-	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
-	synctest.Test(t, func(t *testing.T) {
-		c := newTestCluster(t, from, to, noHistory)
-		api := &lostAnswer{Cluster: c.Cluster}
-		u := checktest.Get(clusterupdate.New(clusterupdate.Options{API: api, Payloads: sampleSource(), Verifier: signature.Insecure(),
-			Own: configv1.Release{Version: sample.FromVersion, Image: sample.FromImage}}))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		checktest.Good(t, u.Run(ctx))
-		if got := historyOf(c.version(t)); !api.lost || got != "4.20.3 Completed" {
-			t.Errorf("lost %v; history is %s", api.lost, got)
-		}
-	})
 }

@@ -20,25 +20,18 @@ import (
 // killedRun is a driftRun whose process can be ended at a call.
 type killedRun struct {
 	*driftRun
-	at, made int // the call to end it at; 0: none
-	after    bool
-	deletes  []string
+	end     killer
+	deletes []string
 }
 
 func newKilledRun(t *testing.T, mode runlevel.Mode) *killedRun {
 	r := &killedRun{driftRun: newDriftRun(t, clusterupdate.Options{Workers: 1, ApplyMode: mode}, reconcile.VirtualOptions{Seed: 1}, nil)}
+	r.end.v = r.Virtual
 	r.c.fault = func(call memory.Call) error {
 		if call.Verb == "Delete" {
 			r.deletes = append(r.deletes, call.GVK.Kind+" "+call.Key.String())
 		}
-		if r.made++; r.made != r.at {
-			return nil
-		}
-		r.Crash("updater") // the answer of this call, and all that follow, do not reach it
-		if r.after {
-			return nil
-		}
-		return errKilled
+		return r.end.call(call)
 	}
 	return r
 }
@@ -53,9 +46,10 @@ func (r *killedRun) kill(settled, after bool, n int) (reached bool) {
 	if !settled {
 		r.Crash("updater")
 	}
-	r.made, r.at, r.after, r.deletes = 0, n, after, nil
+	r.deletes = nil
+	r.end = killer{at: n, after: after, v: r.Virtual}
 	r.driftRun.after(6 * time.Minute)
-	reached, r.at = r.made >= n, 0
+	reached, r.end.at = r.end.made >= n, 0
 	r.driftRun.after(6 * time.Minute)
 	return reached
 }

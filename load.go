@@ -213,7 +213,7 @@ func (p *planner) request(release configv1.Release, from origin) *loadRequest {
 	}
 	if from == requested && p.d.gates.acceptRisks {
 		r.accepted = p.mem.updates.acceptedOf(release.Image)
-		r.found = preflightOf(p.o.cv, release)
+		r.found = preflightOf(p.o.cv, release.Image)
 	}
 	return r
 }
@@ -249,7 +249,7 @@ func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.J
 				return nil
 			}); fault != nil {
 				l.process.log("the release could not be loaded", fault)
-				out, refusal = nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed, fault)
+				out, refusal = nil, l.failed(ctx, RetrievePayload, r.release, ReasonRetrievalFailed, fault)
 			}
 			if refusal != nil {
 				return nil, refusal
@@ -260,7 +260,7 @@ func (l *loader) job(r *loadRequest, done func(*loaded, *LoadError)) reconcile.J
 			release, _ := out.(*loaded)
 			refusal, ok := errors.AsType[*LoadError](err)
 			if err != nil && !ok {
-				refusal = l.failure(RetrievePayload, r.release, ReasonRetrievalFailed, err)
+				refusal = loadFailure(RetrievePayload, r.release, ReasonRetrievalFailed, err)
 			}
 			l.ended++
 			done(release, refusal)
@@ -281,7 +281,7 @@ func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes [
 	if r.verify {
 		note, err := l.verify(retrieval, r, out)
 		if err != nil {
-			return nil, nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+			return nil, nil, l.failed(ctx, RetrievePayload, r.release, ReasonVerificationFailed,
 				fmt.Errorf("The update cannot be verified: %w", err))
 		}
 		if note != "" {
@@ -291,7 +291,7 @@ func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes [
 	}
 	fsys, err := l.payload(retrieval, r.release)
 	if err != nil {
-		return nil, nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonRetrievalFailed,
+		return nil, nil, l.failed(ctx, RetrievePayload, r.release, ReasonRetrievalFailed,
 			fmt.Errorf("Unable to download and prepare the update: %w", err))
 	}
 
@@ -299,19 +299,19 @@ func (l *loader) open(ctx context.Context, r *loadRequest) (out *loaded, notes [
 	payload, err := l.decode(ctx, fsys, r.release, r.gates)
 	if err != nil {
 		l.discard(ctx, r.release)
-		return nil, nil, l.failed(ctx, LoadPayload, EventLoadPayloadFailed, r.release, manifestReason(err), err)
+		return nil, nil, l.failed(ctx, LoadPayload, r.release, manifestReason(err), err)
 	}
 	out.payload, out.release = payload, graph.FillRelease(payload.Release, r.release, nil)
 	if want, got := r.release.Version, payload.Release.Version; want != "" && want != got {
 		l.discard(ctx, r.release)
-		return nil, nil, l.failed(ctx, VerifyPayloadVersion, EventVerifyPayloadVersionFailed, r.release, "",
+		return nil, nil, l.failed(ctx, VerifyPayloadVersion, r.release, "",
 			fmt.Errorf("release image version %s does not match the expected upstream version %s", got, want))
 	}
 
 	note, err := l.checkVersion(r, out)
 	if err != nil {
 		l.discard(ctx, r.release)
-		return nil, nil, l.failed(ctx, RetrievePayload, EventRetrievePayloadFailed, r.release, ReasonVerificationFailed,
+		return nil, nil, l.failed(ctx, RetrievePayload, r.release, ReasonVerificationFailed,
 			fmt.Errorf("The update cannot be verified: %w", err))
 	}
 	if note != "" {
@@ -335,15 +335,15 @@ func (l *loader) load(ctx context.Context, r *loadRequest) (*loaded, *LoadError)
 		decision, err := l.precheck(ctx, r, payload)
 		switch {
 		case err != nil:
-			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, err)
+			return nil, l.failed(ctx, PreconditionChecks, out.release, ReasonPreconditionFailed, err)
 		case decision.Blocked:
 			if inapplicable(decision) {
 				l.discard(ctx, r.release)
 			}
-			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
+			return nil, l.failed(ctx, PreconditionChecks, out.release, ReasonPreconditionFailed, errors.New(decision.Summary))
 		}
 		if note := openRisks(r, out.release); note != "" && !r.force {
-			return nil, l.failed(ctx, PreconditionChecks, EventPreconditionBlock, out.release, ReasonPreconditionFailed, errors.New(note))
+			return nil, l.failed(ctx, PreconditionChecks, out.release, ReasonPreconditionFailed, errors.New(note))
 		} else if note != "" {
 			risks = append(risks, note)
 		}
@@ -492,8 +492,8 @@ func (e *LoadError) Error() string { return e.Message }
 func (e *LoadError) Unwrap() error { return e.Err }
 
 // failed words the end of a load, and reports it unless it was called off.
-func (l *loader) failed(ctx context.Context, step Step, event clusterapi.EventType, r configv1.Release, reason string, err error) *LoadError {
-	e := l.failure(step, r, reason, err)
+func (l *loader) failed(ctx context.Context, step Step, r configv1.Release, reason string, err error) *LoadError {
+	e := loadFailure(step, r, reason, err)
 	if ctx.Err() != nil {
 		return e
 	}
@@ -501,23 +501,24 @@ func (l *loader) failed(ctx context.Context, step Step, event clusterapi.EventTy
 	if step == RetrievePayload { // the event tells what the condition leaves out
 		message = fmt.Sprintf("Retrieving payload failed %s failure=%s", quoted(r), strings.ReplaceAll(signature.Chain(err), "\n", " // "))
 	}
-	l.process.emit(clusterapi.Event{Type: event, Message: message, Err: err}, EventData{Release: r})
+	l.process.emit(clusterapi.Event{Type: loadFailures[step].event, Message: message, Err: err}, EventData{Release: r})
 	return e
 }
 
-func (l *loader) failure(step Step, r configv1.Release, reason string, err error) *LoadError {
-	e := &LoadError{Step: step, Release: r, Reason: reason, Err: err}
-	switch step {
-	case RetrievePayload:
-		e.Message = fmt.Sprintf("Retrieving payload failed %s failure=%v", quoted(r), err)
-	case LoadPayload:
-		e.Message = fmt.Sprintf("Loading payload failed %s failure=%v", quoted(r), err)
-	case VerifyPayloadVersion:
-		e.Message = fmt.Sprintf("Verifying payload failed %s failure=%v", quoted(r), err)
-	default:
-		e.Message = fmt.Sprintf("Preconditions failed for payload loaded %s: %v", quoted(r), err)
-	}
-	return e
+func loadFailure(step Step, r configv1.Release, reason string, err error) *LoadError {
+	message := fmt.Sprintf(loadFailures[step].text, quoted(r), err)
+	return &LoadError{Step: step, Release: r, Reason: reason, Message: message, Err: err}
+}
+
+// loadFailures are the events and the texts of steps that fail.
+var loadFailures = map[Step]struct {
+	event clusterapi.EventType
+	text  string // of the release and the error
+}{
+	RetrievePayload:      {EventRetrievePayloadFailed, "Retrieving payload failed %s failure=%v"},
+	LoadPayload:          {EventLoadPayloadFailed, "Loading payload failed %s failure=%v"},
+	VerifyPayloadVersion: {EventVerifyPayloadVersionFailed, "Verifying payload failed %s failure=%v"},
+	PreconditionChecks:   {EventPreconditionBlock, "Preconditions failed for payload loaded %s: %v"},
 }
 
 func loadedMessage(r configv1.Release, architecture string) string {

@@ -20,7 +20,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // waitsTest is a cluster that is kept as it is, with an interval of eight minutes and
@@ -39,13 +38,11 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 	t.Helper()
 	w := &waitsTest{T: t}
 	w.c = newTestCluster(t, loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage), change)
-	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	clock := reconcile.NewClock(start)
-	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-		API: w.c.Cluster, Payloads: sampleSource(), Verifier: signature.Insecure(), Clock: clock, Workers: 1,
-		Interval:    8 * time.Minute,
-		ApplyAlways: true, Logger: logOfPasses(func() { w.began = append(w.began, w.v.Now().Sub(start)) }),
-	}))(t)
+	o := sampleOptions(t)
+	o.Graph, o.Workers, o.Interval, o.ApplyAlways = nil, 1, 8*time.Minute, true
+	o.Logger = logOfPasses(func() { w.began = append(w.began, w.v.Now().Sub(toyStart)) })
+	r := virtually(t, w.c, o, reconcile.VirtualOptions{Seed: 1})
+	w.u, w.v = r.u, r.Virtual
 	components := make(map[string]string)
 	for _, m := range loadSample(t, sample.From(), sample.FromImage).Manifests {
 		_, component, _ := manifest.ParseName(m.Filename)
@@ -56,8 +53,6 @@ func newWaitsTest(t *testing.T, change func(*configv1.ClusterVersion)) *waitsTes
 			w.first = append(w.first, component)
 		}
 	}
-	w.u, w.v = u, reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: w.c.Cluster, Clock: clock, Seed: 1}, u.Process())
-	t.Cleanup(w.v.Close)
 	return w
 }
 

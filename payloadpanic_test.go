@@ -56,7 +56,7 @@ func (f brokenFS) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestPanicsInAPayloadSource: whatever a source does, the Updater goes on with
+// TestPanicsInAPayloadSource: whatever a source and an observer do, the Updater goes on with
 // what the cluster runs, says what happened, and tries again.
 func TestPanicsInAPayloadSource(t *testing.T) {
 	lost := errors.New("the registry's client is broken")
@@ -73,7 +73,10 @@ func TestPanicsInAPayloadSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := tc.source
-			withSample(t, func(o *clusterupdate.Options) { o.Payloads = &source }, func(s *sampleTest) {
+			withSample(t, func(o *clusterupdate.Options) {
+				o.Payloads = &source
+				o.Observe = func(clusterapi.Event) { panic("out of paper") } // which changes nothing
+			}, func(s *sampleTest) {
 				s.sync()
 				s.request(s.T, configv1.Update{Version: sample.ToVersion})
 				for range 2 {

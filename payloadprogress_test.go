@@ -22,7 +22,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
-	"github.com/clusterupdate/clusterupdate/signature"
 )
 
 // payloadTasks are a ConfigMap of each name, one after another, and last a
@@ -240,13 +239,10 @@ func TestUpdaterPayloadProgress(t *testing.T) {
 		failed++
 		return errors.New("away")
 	}
-	clock := reconcile.NewClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	var p clusterversion.PayloadProgress
-	u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-		API: c.Cluster, Payloads: sampleSource(), Graph: sampleGraph(t), Verifier: signature.Insecure(), Clock: clock, Observe: p.Observe,
-	}))(t)
-	v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: 1}, u.Process())
-	t.Cleanup(v.Close)
+	o := sampleOptions(t)
+	o.Observe = p.Observe
+	v := virtually(t, c, o, reconcile.VirtualOptions{Seed: 1})
 	checktest.OK(t, v.RunWhile(6*time.Hour, func() bool { return historyOf(c.version(t)) != completedHistory }))
 	if failed != 13 {
 		t.Fatalf("%d attempts failed", failed)

@@ -11,6 +11,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,10 +36,10 @@ type preflightKey struct {
 	force          bool
 }
 
-// preflightRun is what is known of the preflights of one release.
+// preflightRun is what is known of the last preflight of a release.
 type preflightRun struct {
 	ended   time.Time
-	changed bool // what the checks look at, since then
+	changed bool // what the checks read may have, since then
 	failed  bool
 }
 
@@ -49,6 +50,7 @@ type preflights struct {
 	found    *clusterversion.Preflight // by the last run; nil: it is in the ClusterVersion
 	progress string                    // of the run under way
 	asked    preflightKey              // in the last look
+	kinds    []schema.GroupVersionKind // whose changes call for another run
 	changes  int                       // that have ended
 	stale    bool                      // what the ClusterVersion has was found at another release
 }
@@ -143,7 +145,7 @@ func (m *preflights) show(
 			to := next.Release
 			same := p.Release.Image == to.Image || to.Version != "" && p.Release.Version == to.Version
 			if same && next.State == clusterversion.PreflightRunning && p.Release.Image == to.Image {
-				next.Findings = p.Findings // which hold until the run ends
+				next.Findings, next.Ended = p.Findings, p.Ended // which hold until the run ends
 			}
 			return same
 		})
@@ -176,29 +178,65 @@ func (m *preflights) current(d *intent, uid types.UID, h []configv1.UpdateHistor
 	return running
 }
 
-// ask records the present request.
-func (p *preflights) ask(key preflightKey) {
-	if p.asked != key {
-		p.asked, p.progress = key, ""
+// ask records the present request. One that is new, to this process or after another
+// request, is run again as after a change.
+func (p *preflights) ask(key preflightKey, cv *configv1.ClusterVersion) {
+	if p.asked == key {
+		return
+	}
+	p.asked, p.progress = key, ""
+	run, ran := p.runs[key]
+	if !ran {
+		run, ran = p.published(key, cv)
+	}
+	if ran {
+		run.changed = true
+		p.note(key, run)
 	}
 }
 
-// ended records the result of a preflight.
-func (p *preflights) ended(key preflightKey, found *clusterversion.Preflight, now time.Time) {
+// published is the run whose findings the ClusterVersion has: of another process.
+func (p *preflights) published(key preflightKey, cv *configv1.ClusterVersion) (run preflightRun, ok bool) {
+	found := preflightOf(cv, key.image)
+	if found == nil || p.stale || found.Ended.IsZero() || found.State == clusterversion.PreflightRunning {
+		return preflightRun{}, false
+	}
+	isUnverified := func(f clusterversion.PreflightFinding) bool { return f.Name == notVerified }
+	if key.force || slices.ContainsFunc(found.Findings, isUnverified) {
+		return preflightRun{}, false // whether that run was forced is not known
+	}
+	return preflightRun{ended: found.Ended}, true
+}
+
+func (p *preflights) note(key preflightKey, run preflightRun) {
 	if p.runs == nil {
 		p.runs = make(map[preflightKey]preflightRun)
 	}
-	p.runs[key] = preflightRun{ended: now, failed: found.State == clusterversion.PreflightFailed}
+	p.runs[key] = run
+}
+
+// ended records the result of a preflight.
+func (p *preflights) ended(key preflightKey, out preflightResult, now time.Time) {
+	found := out.found
+	found.Ended = now
+	p.note(key, preflightRun{ended: now, failed: found.State == clusterversion.PreflightFailed})
 	p.key, p.found, p.progress = key, found, ""
+	p.kinds = out.kinds
 	p.changes++
 }
 
-// changed records that something has changed that checks look at.
+// changed records that something has changed that checks read.
 func (p *preflights) changed() {
 	for key, run := range p.runs {
 		run.changed = true
 		p.runs[key] = run
 	}
+}
+
+// preflightResult is what a preflight returns.
+type preflightResult struct {
+	found *clusterversion.Preflight
+	kinds []schema.GroupVersionKind // that the checks read, as far as they are watched
 }
 
 // preflightJob checks a release while decisions continue. done gets what was found.
@@ -214,14 +252,14 @@ func (r *decider) preflightJob(call *preflightCall) reconcile.Job {
 			return []reconcile.Wake{{Key: decideKey, After: r.process.o.StatusInterval}}
 		},
 		Done: func(out any, err error) []reconcile.Wake {
-			found, ok := out.(*clusterversion.Preflight)
+			result, ok := out.(preflightResult)
 			if !ok {
-				found = failedPreflight(call.request.release, err)
+				result.found = failedPreflight(call.request.release, err)
 			}
 			r.ended = append(r.ended, func(now time.Time, _ reconcile.Request) {
-				r.preflights.ended(call.key, found, now)
-				e := clusterapi.Event{Type: EventPreflight, Time: now, Message: preflightText(found)}
-				r.process.emit(e, EventData{Release: found.Release})
+				r.preflights.ended(call.key, result, now)
+				e := clusterapi.Event{Type: EventPreflight, Time: now, Message: preflightText(result.found)}
+				r.process.emit(e, EventData{Release: result.found.Release})
 			})
 			return []reconcile.Wake{{Key: decideKey}, {Reconciler: saverName, Key: signaturesKey}}
 		},
@@ -232,15 +270,58 @@ var poolKind = schema.GroupVersionKind{
 	Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfigPool",
 }
 
-// poolWatch watches the machine config pools, which many checks look at.
-func (r *decider) poolWatch() reconcile.Watch {
-	return reconcile.Watch{GVK: poolKind, Changed: func(_ time.Time, old, _ *clusterapi.Object) []reconcile.Wake {
+// preflightWatches are of machine config pools, and of what else checks have read of
+// OpenShift's API and of disruption budgets. Of these only a deletion and a change of what
+// is wanted count, not one of the status. Nodes and pods change all the time: what is new
+// about them, and what is created, the next run finds.
+func (r *decider) preflightWatches() []reconcile.Watch {
+	wakes := []reconcile.Wake{{Key: decideKey, After: r.process.o.StatusInterval}}
+	watches := []reconcile.Watch{{GVK: poolKind, Changed: func(_ time.Time, old, _ *clusterapi.Object) []reconcile.Wake {
 		if old == nil {
 			return nil // it is listed
 		}
 		r.preflights.changed()
-		return []reconcile.Wake{{Key: decideKey, After: r.process.o.StatusInterval}}
-	}}
+		return wakes
+	}}}
+	generation := func(o *clusterapi.Object) int64 { return o.Unstructured().GetGeneration() }
+	for _, kind := range r.preflights.kinds {
+		watches = append(watches, reconcile.Watch{
+			GVK: kind, Trim: trimmed, Changed: func(_ time.Time, old, new *clusterapi.Object) []reconcile.Wake {
+				if old == nil || new != nil && generation(old) == generation(new) {
+					return nil
+				}
+				r.preflights.changed()
+				return wakes
+			},
+		})
+	}
+	return watches
+}
+
+// trimmed is an object without what watches of the decider do not compare.
+func trimmed(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{}
+	out.SetGroupVersionKind(u.GroupVersionKind())
+	out.SetNamespace(u.GetNamespace())
+	out.SetName(u.GetName())
+	out.SetUID(u.GetUID())
+	out.SetResourceVersion(u.GetResourceVersion())
+	out.SetGeneration(u.GetGeneration())
+	return out
+}
+
+// watchedKinds are those of objects that checks have read, as far as a preflight watches
+// them because of that: see [decider.preflightWatches]. Some are watched anyway.
+func watchedKinds(seen []preconditions.Object) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, o := range seen { // in order of their kinds
+		isOpenShift := strings.HasSuffix(o.GVK.Group, ".openshift.io") || o.GVK.Group == "policy"
+		anyway := []schema.GroupVersionKind{versionKind, gateKind, operatorKind, poolKind}
+		if isOpenShift && !slices.Contains(anyway, o.GVK) && !slices.Contains(kinds, o.GVK) {
+			kinds = append(kinds, o.GVK)
+		}
+	}
+	return kinds
 }
 
 // preflightText is what an event says of a preflight that has ended.
@@ -264,7 +345,7 @@ func failedPreflight(r configv1.Release, err error) *clusterversion.Preflight {
 
 // preflight retrieves, verifies, loads and checks a release as [loader.load] does, and
 // judges it by all checks. It writes nothing. report gets how far it is.
-func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)) *clusterversion.Preflight {
+func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)) preflightResult {
 	e := clusterapi.Event{Type: EventPreflight, Message: "checking " + quoted(r.release)}
 	l.process.emit(e, EventData{Release: r.release})
 	var out *loaded
@@ -276,32 +357,39 @@ func (l *loader) preflight(ctx context.Context, r *loadRequest, report func(any)
 	})
 	switch {
 	case fault != nil:
-		return failedPreflight(r.release, fault)
+		return preflightResult{found: failedPreflight(r.release, fault)}
 	case refusal != nil:
-		return failedPreflight(r.release, refusal)
+		return preflightResult{found: failedPreflight(r.release, refusal)}
 	}
 	found := &preflightFindings{}
 	for _, note := range notes {
-		found.add("ReleaseNotVerified", note, "")
+		found.add(notVerified, note, "")
 	}
 	if _, err := l.runningPayload(ctx, r); err != nil {
 		l.process.log("the running release's payload cannot be read: it is not compared with the one to check", err)
 	}
 	checked, err := l.checkAll(ctx, r, out.payload, report)
+	var kinds []schema.GroupVersionKind
 	if err != nil {
 		found.add(clusterversion.PreflightIncomplete, err.Error(), "")
+	} else {
+		found.addResults(checked.Decide(preconditions.Policy{Bypasses: l.process.o.Bypasses}).Results)
+		kinds = watchedKinds(checked.Seen)
 	}
-	found.addResults(checked.Results)
 	if ask := l.process.o.PreflightPreview; ask != nil {
 		l.preview(ctx, ask, r.previous, out.payload, found)
 	}
-	return &clusterversion.Preflight{Release: out.release, State: endState(found.all), Findings: found.all}
+	done := &clusterversion.Preflight{Release: out.release, State: endState(found.all), Findings: found.all}
+	return preflightResult{found: done, kinds: kinds}
 }
+
+// notVerified is the name of the finding that a release was not verified.
+const notVerified = "ReleaseNotVerified"
 
 // checkAll runs all checks on a release.
 func (l *loader) checkAll(
 	ctx context.Context, r *loadRequest, payload *manifest.Payload, report func(any),
-) (preconditions.Decision, error) {
+) (*preconditions.Report, error) {
 	in := l.input(r, payload)
 	all := slices.Clone(l.process.o.PreflightChecks)
 	for _, c := range l.process.o.Checks {
@@ -322,11 +410,7 @@ func (l *loader) checkAll(
 			report(fmt.Sprintf("%d of %d checks done, %d remaining", n, total, total-n))
 		}}
 	}
-	result, err := preconditions.Run(ctx, all, in, preconditions.Options{})
-	if err != nil {
-		return preconditions.Decision{}, err
-	}
-	return result.Decide(preconditions.Policy{Bypasses: l.process.o.Bypasses}), nil
+	return preconditions.Run(ctx, all, in, preconditions.Options{})
 }
 
 // countedCheck is a check that counts when it is done.
@@ -424,10 +508,10 @@ func (p *preflightFindings) addResults(results []preconditions.Result) {
 	}
 }
 
-// preflightOf is what a preflight of a release found, nil if nothing.
-func preflightOf(cv *configv1.ClusterVersion, release configv1.Release) *clusterversion.Preflight {
+// preflightOf is the preflight of an image that the ClusterVersion has, nil if none.
+func preflightOf(cv *configv1.ClusterVersion, image string) *clusterversion.Preflight {
 	for _, p := range clusterversion.Preflights(&cv.Status) {
-		if p.Release.Image == release.Image && len(p.Findings) > 0 {
+		if p.Release.Image == image {
 			return &p
 		}
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"pgregory.net/rapid"
 
 	"github.com/clusterupdate/clusterupdate"
@@ -132,39 +134,61 @@ func TestPreflight(t *testing.T) {
 // TestPreflightRepeats: while it is requested, a preflight runs at least once an hour, and at
 // most once in ten minutes.
 func TestPreflightRepeats(t *testing.T) {
-	for name, tt := range map[string]struct {
-		busy     bool // something changes all the time
-		from, to int  // runs in three hours
-	}{"at rest": {false, 3, 4}, "busy": {true, 15, 19}} {
-		t.Run(name, func(t *testing.T) {
-			withSample(t, nil, func(s *sampleTest) {
-				ctx, cancel := context.WithTimeout(s.Context(), 3*time.Hour)
-				defer cancel()
-				s.request(s.T, configv1.Update{Version: sample.ToVersion, Mode: configv1.UpdateModePreflight})
-				var changes sync.WaitGroup
-				changes.Go(func() {
-					for n := 0; tt.busy && ctx.Err() == nil; n++ {
-						time.Sleep(time.Minute)
-						_, _ = clusterapi.Modify(ctx, s.Cluster, clusterapi.Key("", "dns"), clusterapi.ModifyOptions{Status: true},
-							func(co *configv1.ClusterOperator) error {
-								status := []configv1.ConditionStatus{configv1.ConditionTrue, configv1.ConditionFalse}[n%2]
-								co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: status}}
-								return nil
-							})
+	type minutely = func(t *testing.T, r *preflightRun, n int)
+	budget := func(change func(b *policyv1.PodDisruptionBudget, n int32), status bool) minutely {
+		return func(t *testing.T, r *preflightRun, n int) {
+			o := clusterapi.ModifyOptions{Status: status}
+			checktest.Get(clusterapi.Modify(t.Context(), r.testCluster, clusterapi.Key("toy", "budget"), o,
+				func(b *policyv1.PodDisruptionBudget) error {
+					change(b, int32(n%2))
+					return nil
+				}))(t)
+		}
+	}
+	request := configv1.Update{Version: "1.0.1", Mode: configv1.UpdateModePreflight}
+	for _, tt := range []struct {
+		name     string
+		happens  minutely
+		from, to int // runs in three hours
+	}{
+		{name: "at rest", happens: func(*testing.T, *preflightRun, int) {}, from: 3, to: 4},
+		{name: "an operator changes", from: 15, to: 19, happens: func(t *testing.T, r *preflightRun, n int) {
+			checktest.Get(clusterapi.Modify(t.Context(), r.testCluster, clusterapi.Key("", "alpha"), clusterapi.ModifyOptions{Status: true},
+				func(co *configv1.ClusterOperator) error {
+					status := []configv1.ConditionStatus{configv1.ConditionTrue, configv1.ConditionFalse}[n%2]
+					co.Status.Conditions = []configv1.ClusterOperatorStatusCondition{
+						{Type: configv1.OperatorUpgradeable, Status: status, LastTransitionTime: metav1.NewTime(r.Now())},
 					}
-				})
-				checktest.OK(s, s.u.Run(ctx))
-				changes.Wait()
-				runs := 0
-				for _, text := range s.saw(clusterupdate.EventPreflight) {
-					if strings.HasPrefix(text, "checking ") {
-						runs++
-					}
-				}
-				if runs < tt.from || runs > tt.to {
-					s.Errorf("%d runs in three hours", runs)
-				}
-			})
+					return nil
+				}))(t)
+		}},
+		{name: "what is wanted of an object that a check reads changes", from: 15, to: 19,
+			happens: budget(func(b *policyv1.PodDisruptionBudget, n int32) {
+				b.Spec.MinAvailable = new(intstr.FromInt32(n))
+			}, false)},
+		{name: "its status changes", from: 3, to: 4,
+			happens: budget(func(b *policyv1.PodDisruptionBudget, n int32) { b.Status.DisruptionsAllowed = n }, true)},
+		{name: "the process starts again", from: 15, to: 19, happens: func(_ *testing.T, r *preflightRun, _ int) { r.Crash("updater") }},
+		{name: "it is requested again", from: 15, to: 19, happens: func(t *testing.T, r *preflightRun, n int) {
+			if n%2 == 0 {
+				r.request(t, request)
+				return
+			}
+			checktest.Get(clusterversion.Submit(t.Context(), r.testCluster, clusterversion.ClearPreflight{}))(t)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newPreflightRun(t, toyReleases(t), false, 1)
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "toy", Name: "budget"}}
+			checktest.Get(clusterapi.Create(t.Context(), r.testCluster, b, clusterapi.CreateOptions{}))(t)
+			r.request(t, request)
+			for n := range 180 {
+				r.after(t, time.Minute)
+				tt.happens(t, r, n)
+			}
+			if r.runs < tt.from || r.runs > tt.to {
+				t.Errorf("%d runs in three hours", r.runs)
+			}
 		})
 	}
 }
@@ -240,47 +264,56 @@ func TestPreflightAges(t *testing.T) {
 	}
 }
 
-// TestPreflightKilled ends the process at its calls of a preflight, and lets another one
-// finish it.
-func TestPreflightKilled(t *testing.T) {
-	step := 13
-	if israce.Enabled {
-		step = 67
+// preflightRun is a toy cluster in virtual time whose preflights are counted.
+type preflightRun struct {
+	*virtualRun
+	runs int // that have begun
+}
+
+func newPreflightRun(t *testing.T, releases []*toyRelease, auto bool, seed uint64) *preflightRun {
+	r := &preflightRun{}
+	o := toyOptions(t, releases)
+	o.Interval, o.Workers, o.Auto, o.PreflightChecks = 3*time.Minute, 1, auto, rules.Default(rules.Options{})
+	o.Observe = func(e clusterapi.Event) {
+		if e.Type == clusterupdate.EventPreflight && strings.HasPrefix(e.Message, "checking ") {
+			r.runs++
+		}
 	}
-	from, to := loadSample(t, sample.From(), sample.FromImage), loadSample(t, sample.To(), sample.ToImage)
+	c := newTestCluster(t, releases[0].payload, releases[1].payload, nil)
+	r.virtualRun = virtually(t, c, o, reconcile.VirtualOptions{Seed: seed})
+	return r
+}
+
+// TestPreflightKilled ends the process at each call from the request of a preflight until it
+// has ended, before the call takes effect and after it: another process finishes it.
+func TestPreflightKilled(t *testing.T) {
+	step := 1
+	if israce.Enabled {
+		step = 7
+	}
 	for _, after := range []bool{false, true} {
-		reached, n := true, 1
-		if after {
-			n = 5
-		}
+		r := newPreflightRun(t, toyReleases(t), false, 1)
+		r.after(t, 10*time.Minute)
+		k := killer{after: after, v: r.Virtual}
+		r.fault = k.call
+		n, reached := 1, true
 		for ; reached && !t.Failed(); n += step {
-			synctest.Test(t, func(t *testing.T) {
-				s := &sampleTest{T: t, testCluster: newTestCluster(t, from, to, func(cv *configv1.ClusterVersion) {
-					cv.Spec.DesiredUpdate = &configv1.Update{Version: sample.ToVersion, Mode: configv1.UpdateModePreflight}
-				})}
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				k := &killer{api: s.Cluster, at: n, after: after, kill: cancel}
-				s.restart(func(o *clusterupdate.Options) { o.API = k })
-				for range 4 {
-					r, err := s.u.Sync(ctx)
-					if err != nil {
-						break
-					}
-					time.Sleep(r.After)
-				}
-				reached = k.dead
-				s.restart(nil)
-				for range 4 {
-					time.Sleep(s.sync().After)
-				}
-				if got := s.preflightsOf(); !strings.HasPrefix(got, "4.21.1 Completed ") || strings.Contains(got, "; ") {
-					t.Errorf("call %d, after=%v: found %q", n, after, got)
-				}
-				s.wantHistory("4.20.3 Completed")
-			})
+			r.after(t, 11*time.Minute) // from the last preflight
+			began := r.Now()
+			r.request(t, configv1.Update{Version: "1.0.1", Mode: configv1.UpdateModePreflight})
+			k.made, k.at = 0, n
+			r.after(t, 2*time.Minute)
+			reached, k.at = k.made >= n, 0
+			cv := r.version(t)
+			found := clusterversion.Preflights(&cv.Status)
+			if len(found) != 1 || found[0].State != clusterversion.PreflightCompleted || found[0].Ended.Before(began) {
+				t.Errorf("call %d, after=%v: found %+v", n, after, found)
+			}
+			checktest.Equal(t, "1.0.0 Completed", historyOf(cv), "call %d", n)
+			checktest.Get(clusterversion.Submit(t.Context(), r.testCluster.Cluster, clusterversion.ClearPreflight{}))(t)
 		}
-		if n < 150 {
+		t.Logf("%d calls", n)
+		if n < 30 {
 			t.Errorf("the preflight took only %d calls", n)
 		}
 	}
@@ -315,11 +348,11 @@ func TestPreflightAgain(t *testing.T) {
 				time.Sleep(max(s.sync().After, time.Second))
 			}
 			checktest.Has(s, s.preflightsOf(), broken)
+			time.Sleep(10 * time.Minute)
 			s.restart(func(o *clusterupdate.Options) { o.Checks = []preconditions.Check{slowCheck{30 * time.Second}} })
 			ctx, cancel := context.WithTimeout(s.Context(), 20*time.Second)
 			_, _ = s.u.Sync(ctx)
 			cancel()
-			checktest.Has(s, s.preflightsOf(), "Running")
 			checktest.Has(s, s.preflightsOf(), broken)
 			if cleared {
 				checktest.Get(clusterversion.Submit(s.Context(), s.Cluster, clusterversion.ClearPreflight{}))(s)
@@ -339,16 +372,13 @@ func TestPreflightAgain(t *testing.T) {
 func TestPreflightNeverUpdates(t *testing.T) {
 	releases := toyReleases(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		c := newTestCluster(t, releases[0].payload, releases[1].payload, nil)
-		clock := reconcile.NewClock(toyStart)
-		version := func() *configv1.ClusterVersion {
-			cv, _ := clusterapi.Read[configv1.ClusterVersion](context.WithValue(context.Background(), reactionKey{}, true), c.Cluster, clusterapi.Key("", "version"))
-			return cv
-		}
+		c := newPreflightRun(t, releases, rapid.Bool().Draw(rt, "auto"), rapid.Uint64().Draw(rt, "seed"))
+		defer c.Close()
 		newest := ""
 		check := func() {
-			h := version().Status.History
-			if now := fmt.Sprint(h[0].Version, h[0].StartedTime); isPreflight(version()) && newest != "" && now != newest {
+			cv := c.version(rt)
+			h := cv.Status.History
+			if now := fmt.Sprint(h[0].Version, h[0].StartedTime); isPreflight(cv) && newest != "" && now != newest {
 				rt.Errorf("%s was accepted while a check was requested", now)
 			} else {
 				newest = now
@@ -358,19 +388,12 @@ func TestPreflightNeverUpdates(t *testing.T) {
 			if call.Object == nil || call.Object.GetAnnotations()[annotationRelease] == "" {
 				return
 			}
-			if v := call.Object.GetAnnotations()[annotationRelease]; v != version().Status.History[0].Version {
+			if v := call.Object.GetAnnotations()[annotationRelease]; v != c.version(rt).Status.History[0].Version {
 				rt.Errorf("%s of %s was written", call.Key.Name, v)
 			}
 		})
-		u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-			API: c.Cluster, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-			Interval: 3 * time.Minute, Auto: rapid.Bool().Draw(rt, "auto"), PreflightChecks: rules.Default(rules.Options{}),
-		}))(t)
-		v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c.Cluster, Clock: clock, Seed: rapid.Uint64().Draw(rt, "seed")}, u.Process())
-		defer v.Close()
 		wait := func(longest int) {
-			d := time.Duration(rapid.IntRange(1, longest).Draw(rt, "seconds")) * time.Second
-			checktest.OK(rt, v.RunUntil(v.Now().Add(d)))
+			c.after(rt, time.Duration(rapid.IntRange(1, longest).Draw(rt, "seconds"))*time.Second)
 		}
 		wait(60)
 		for range rapid.IntRange(1, 6).Draw(rt, "actions") {
@@ -386,9 +409,9 @@ func TestPreflightNeverUpdates(t *testing.T) {
 			case 3:
 				c.request(t, configv1.Update{Version: r.Version, Image: r.Image, Force: true})
 			case 4:
-				checktest.Get(clusterversion.Submit(context.Background(), c.Cluster, clusterversion.ClearPreflight{}))(rt)
+				checktest.Get(clusterversion.Submit(context.Background(), c.testCluster.Cluster, clusterversion.ClearPreflight{}))(rt)
 			default:
-				v.Crash("updater")
+				c.Crash("updater")
 			}
 			check()
 			wait(1200)

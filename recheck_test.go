@@ -59,8 +59,7 @@ func TestChecksRunAgain(t *testing.T) {
 		{name: "and it is forced", holds: 11 * time.Minute, force: true, blocks: func(int) bool { return true }, asked: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newMarkedCluster(t, releases, &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force})
-			clock := reconcile.NewClock(toyStart)
+			c := newHookedCluster(t, releases, &configv1.Update{Version: "1.0.1", Image: releases[1].payload.Release.Image, Force: tt.force})
 			var began time.Time
 			h := &marking{before: func(now time.Time) (clusterversion.HookWait, error) {
 				if began.IsZero() {
@@ -75,17 +74,14 @@ func TestChecksRunAgain(t *testing.T) {
 				tt.blocks = func(int) bool { return false }
 			}
 			var asked, blocked []string
-			u := checktest.Get(clusterupdate.New(clusterupdate.Options{
-				API: c, Payloads: payloadsOf(releases), Graph: toyGraph(t, releases), Verifier: toyVerifier(releases), Clock: clock,
-				Hooks: []clusterversion.Hook{h}, Interval: 5 * time.Minute, Checks: []preconditions.Check{moody{tt.blocks, &asked}},
-				Observe: func(e clusterapi.Event) {
-					if e.Type == clusterupdate.EventPreconditionBlock {
-						blocked = append(blocked, e.Message)
-					}
-				},
-			}))(t)
-			v := reconcile.NewVirtual(reconcile.VirtualOptions{Cluster: c, Clock: clock, Seed: 1}, u.Process())
-			t.Cleanup(v.Close)
+			o := toyOptions(t, releases)
+			o.Hooks, o.Checks = []clusterversion.Hook{h}, []preconditions.Check{moody{tt.blocks, &asked}}
+			o.Observe = func(e clusterapi.Event) {
+				if e.Type == clusterupdate.EventPreconditionBlock {
+					blocked = append(blocked, e.Message)
+				}
+			}
+			v := virtually(t, c.testCluster, o, reconcile.VirtualOptions{Seed: 1}).Virtual
 			var said []string
 			c.follow(t, v, func() bool {
 				if text := condition(c.version(t), configv1.OperatorProgressing); strings.Contains(text, "checks block") && !slices.Contains(said, text) {

@@ -126,22 +126,150 @@ func (v toyVerifier) Verify(_ context.Context, digest string) (*signature.Verifi
 	return nil, &signature.Error{Digest: digest}
 }
 
+// toyWorld is a simulated cluster of toy releases in virtual time.
+type toyWorld struct {
+	*reconcile.Virtual
+	releases []*toyRelease
+	cluster  *simulation.Cluster
+	problems []error
+}
+
+// newToyWorld makes a cluster at the first release.
+func newToyWorld(releases []*toyRelease, m memory.Options, o reconcile.VirtualOptions) (*toyWorld, error) {
+	o.Clock = reconcile.NewClock(toyStart)
+	cluster, err := simulation.New(simulation.Options{
+		Clock: o.Clock, Release: toySimulation(releases[0]), ControlPlane: 1, Pools: []simulation.Pool{},
+		ClusterVersion: simulation.ClusterVersion{Channel: "stable"}, Memory: m,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range releases[1:] {
+		cluster.Expect(toySimulation(r))
+	}
+	o.Cluster = cluster
+	o.Faults.Processes = updaters
+	return &toyWorld{Virtual: reconcile.NewVirtual(o, cluster.Process()), releases: releases, cluster: cluster}, nil
+}
+
+// add adds an Updater.
+func (x *toyWorld) add(name string, source graph.Source, o clusterupdate.Options) error {
+	o.API, o.Payloads, o.Graph, o.Verifier = x.cluster, payloadsOf(x.releases), source, toyVerifier(x.releases)
+	o.Clock, o.Interval = x.Clock(), 10*time.Minute
+	u, err := clusterupdate.New(o)
+	if err != nil {
+		return err
+	}
+	p := u.Process()
+	p.Name = name
+	x.Add(p)
+	return nil
+}
+
+func (x *toyWorld) problem(format string, args ...any) {
+	x.problems = append(x.problems, fmt.Errorf("at %s: "+format, append([]any{x.Now().Sub(toyStart)}, args...)...))
+}
+
+// raw is the ClusterVersion; nil if there is none.
+func (x *toyWorld) raw() *unstructured.Unstructured {
+	u, err := x.cluster.Get(context.Background(), configv1.GroupVersion.WithKind("ClusterVersion"), clusterapi.Key("", "version"))
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// version is the ClusterVersion; empty if there is none.
+func (x *toyWorld) version() *configv1.ClusterVersion { return typed(x.raw()) }
+
+func typed(u *unstructured.Unstructured) *configv1.ClusterVersion {
+	if u == nil {
+		return &configv1.ClusterVersion{}
+	}
+	cv, err := clusterapi.FromUnstructured[configv1.ClusterVersion](u)
+	if err != nil {
+		panic(err)
+	}
+	return cv
+}
+
+// operator is the version that a ClusterOperator reports.
+func (x *toyWorld) operator(name string) string {
+	co, err := clusterapi.Read[configv1.ClusterOperator](context.Background(), x.cluster, clusterapi.Key("", name))
+	if err != nil || len(co.Status.Versions) == 0 {
+		return ""
+	}
+	return co.Status.Versions[0].Version
+}
+
+// run steps until a time, or until done says so.
+func (x *toyWorld) run(limit time.Duration, done func() bool) error {
+	err := x.RunWhile(limit, func() bool { return len(x.problems) == 0 && !done() })
+	return errors.Join(append(x.problems, err)...)
+}
+
+// until steps until a time.
+func (x *toyWorld) until(t time.Time) error {
+	if err := x.run(12*time.Hour, func() bool { at, ok := x.Next(); return !ok || at.After(t) }); err != nil {
+		return err
+	}
+	return x.RunUntil(t)
+}
+
+// settled reports whether the cluster is at a version, all of it.
+func (x *toyWorld) settled(version string) bool {
+	h := x.version().Status.History
+	if len(h) == 0 || h[0].Version != version || h[0].State != configv1.CompletedUpdate {
+		return false
+	}
+	for name := range toyOperators {
+		if x.operator(name) != version {
+			return false
+		}
+	}
+	return true
+}
+
+// stays runs until a cluster that is at a version has been at it for a while, and finds
+// what is not that release's.
+func (x *toyWorld) stays(version string, d time.Duration) error {
+	if err := x.until(x.Now().Add(d)); err != nil {
+		return err
+	}
+	if !x.settled(version) {
+		return fmt.Errorf("the cluster left %s", version)
+	}
+	for _, name := range []string{"first", "last", "cluster-version-operator"} {
+		u, err := x.cluster.Get(context.Background(), configMapKind, clusterapi.Key("toy", name))
+		if err != nil || u.GetAnnotations()[annotationRelease] != version {
+			return fmt.Errorf("ConfigMap %s is not that of %s: %v", name, version, err)
+		}
+	}
+	return nil
+}
+
+// state describes the cluster for failures.
+func (x *toyWorld) state() string {
+	cv := x.version()
+	out := fmt.Sprintf("history: %s\nrequest: %+v\n", historyOf(cv), cv.Spec.DesiredUpdate)
+	for _, c := range cv.Status.Conditions {
+		out += fmt.Sprintf("%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	for name := range toyOperators {
+		out += name + " is at " + x.operator(name) + "\n"
+	}
+	return out
+}
+
 // toyRun is one run of updaters on a cluster of toy releases.
 type toyRun struct {
-	releases []*toyRelease
-	*reconcile.Virtual
-	cluster   *simulation.Cluster
+	*toyWorld
 	instances int
 	hooks     []clusterversion.Hook
 
 	history   []configv1.UpdateHistory // as last seen
 	requested []string                 // versions that were asked for, and the first
 	completed map[string]int           // events, by entry of the history
-	problems  []error
-}
-
-func (x *toyRun) problem(format string, args ...any) {
-	x.problems = append(x.problems, fmt.Errorf("at %s: "+format, append([]any{x.Now().Sub(toyStart)}, args...)...))
 }
 
 var toyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -151,38 +279,19 @@ var updaters = []string{"updater", "other updater"}
 
 // newToyRun makes a cluster at 1.0.0 with one or two updaters.
 func newToyRun(releases []*toyRelease, source graph.Source, instances int, hooks []clusterversion.Hook, o reconcile.VirtualOptions) (*toyRun, error) {
-	x := &toyRun{releases: releases, instances: instances, hooks: hooks, requested: []string{releases[0].Version}, completed: map[string]int{}}
-	o.Clock = reconcile.NewClock(toyStart)
+	x := &toyRun{instances: instances, hooks: hooks, requested: []string{releases[0].Version}, completed: map[string]int{}}
 	var err error
-	x.cluster, err = simulation.New(simulation.Options{
-		Clock: o.Clock, Release: toySimulation(releases[0]), ControlPlane: 1, Pools: []simulation.Pool{},
-		ClusterVersion: simulation.ClusterVersion{Channel: "stable"},
-		Memory:         memory.Options{Intercept: x.intercept},
-	})
-	if err != nil {
+	if x.toyWorld, err = newToyWorld(releases, memory.Options{Intercept: x.intercept}, o); err != nil {
 		return nil, err
-	}
-	for _, r := range releases[1:] {
-		x.cluster.Expect(toySimulation(r))
 	}
 	marks := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: markKey.Namespace, Name: markKey.Name}}
 	if _, err := clusterapi.Create(context.Background(), x.cluster, marks, clusterapi.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	o.Cluster = x.cluster
-	o.Faults.Processes = updaters
-	x.Virtual = reconcile.NewVirtual(o, x.cluster.Process())
 	for _, name := range updaters[:instances] {
-		u, err := clusterupdate.New(clusterupdate.Options{
-			API: x.cluster, Payloads: payloadsOf(releases), Graph: source, Verifier: toyVerifier(releases), Clock: o.Clock,
-			Interval: 10 * time.Minute, Hooks: hooks, Observe: x.event,
-		})
-		if err != nil {
+		if err := x.add(name, source, clusterupdate.Options{Hooks: hooks, Observe: x.event}); err != nil {
 			return nil, err
 		}
-		p := u.Process()
-		p.Name = name
-		x.Add(p)
 	}
 	return x, nil
 }
@@ -202,7 +311,7 @@ func payloadsOf(releases []*toyRelease) manifest.PayloadSource {
 // and nothing of a runlevel before those below it are done.
 func (x *toyRun) intercept(ctx context.Context, call memory.Call, do func(context.Context) error) error {
 	err := do(ctx)
-	if call.Verb != "Apply" || err != nil || x.Virtual == nil || simulation.FromSimulation(ctx) {
+	if call.Verb != "Apply" || err != nil || x.toyWorld == nil || simulation.FromSimulation(ctx) {
 		return err
 	}
 	version := call.Object.GetAnnotations()[annotationRelease]
@@ -238,15 +347,6 @@ func levelOf(u *unstructured.Unstructured) int {
 	}
 }
 
-// operator is the version that a ClusterOperator reports.
-func (x *toyRun) operator(name string) string {
-	co, err := clusterapi.Read[configv1.ClusterOperator](context.Background(), x.cluster, clusterapi.Key("", name))
-	if err != nil || len(co.Status.Versions) == 0 {
-		return ""
-	}
-	return co.Status.Versions[0].Version
-}
-
 // mark is the release that the hook has marked the cluster for.
 func (x *toyRun) mark() string {
 	u, err := x.cluster.Get(context.Background(), configMapKind, markKey)
@@ -254,14 +354,6 @@ func (x *toyRun) mark() string {
 		panic(err) // the cluster is in memory
 	}
 	return u.GetAnnotations()[marked]
-}
-
-func (x *toyRun) version() *configv1.ClusterVersion {
-	cv, err := clusterapi.Read[configv1.ClusterVersion](context.Background(), x.cluster, clusterapi.Key("", "version"))
-	if err != nil {
-		panic(err) // the cluster is in memory
-	}
-	return cv
 }
 
 // event counts what is told.
@@ -320,27 +412,13 @@ func (x *toyRun) request(version string) {
 	x.requested = append(x.requested, version)
 }
 
-// settled reports whether the cluster is at a version, all of it.
-func (x *toyRun) settled(version string) bool {
-	if len(x.history) == 0 || x.history[0].Version != version || x.history[0].State != configv1.CompletedUpdate {
-		return false
-	}
-	for name := range toyOperators {
-		if x.operator(name) != version {
-			return false
-		}
-	}
-	return true
-}
-
 // run steps until a time, or until done says so, looking at the history after
 // each step.
 func (x *toyRun) run(limit time.Duration, done func() bool) error {
-	err := x.RunWhile(limit, func() bool {
+	return x.toyWorld.run(limit, func() bool {
 		x.look()
-		return len(x.problems) == 0 && !done()
+		return done()
 	})
-	return errors.Join(append(x.problems, err)...)
 }
 
 var toyFaults = reconcile.Faults{
@@ -387,22 +465,15 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 	if err := x.run(6*time.Hour, func() bool { return x.settled(last) }); err != nil {
 		return x.Faults(), fmt.Errorf("%w\n%s", err, x.state())
 	}
-	// It stays there, and the release is whole.
 	end := x.Now().Add(15 * time.Minute)
 	if err := x.run(time.Hour, func() bool { at, ok := x.Next(); return !ok || at.After(end) }); err != nil {
 		return x.Faults(), err
 	}
-	if !x.settled(last) {
-		return x.Faults(), fmt.Errorf("the cluster left %s\n%s", last, x.state())
+	if err := x.stays(last, 0); err != nil {
+		return x.Faults(), fmt.Errorf("%w\n%s", err, x.state())
 	}
 	if mark := x.mark(); mark != "" {
 		return x.Faults(), fmt.Errorf("the cluster is at rest, and marked for %s", mark)
-	}
-	for _, name := range []string{"first", "last", "cluster-version-operator"} {
-		u, err := x.cluster.Get(context.Background(), configMapKind, clusterapi.Key("toy", name))
-		if err != nil || u.GetAnnotations()[annotationRelease] != last {
-			return x.Faults(), fmt.Errorf("ConfigMap %s is not that of %s: %v", name, last, err)
-		}
 	}
 	crashes := 0
 	for _, f := range x.Faults() {
@@ -419,19 +490,6 @@ func playToy(releases []*toyRelease, source graph.Source, seed uint64, only map[
 }
 
 var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-
-// state describes the cluster for failures.
-func (x *toyRun) state() string {
-	cv := x.version()
-	out := "history: " + historyOf(cv) + "\n"
-	for _, c := range cv.Status.Conditions {
-		out += fmt.Sprintf("%s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
-	}
-	for name := range toyOperators {
-		out += name + " is at " + x.operator(name) + "\n"
-	}
-	return out
-}
 
 // TestSimulation updates a cluster under faults of every kind.
 func TestSimulation(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -155,6 +156,7 @@ func (f verifierFunc) Verify(ctx context.Context, digest string) (*signature.Ver
 func TestFaultyVerifiers(t *testing.T) {
 	for want, f := range map[string]verifierFunc{
 		"panic: no keys":                        func(context.Context, string) (*signature.Verification, error) { panic("no keys") },
+		"the goroutine was ended":               func(context.Context, string) (*signature.Verification, error) { runtime.Goexit(); return nil, nil },
 		"returned neither a proof nor an error": func(context.Context, string) (*signature.Verification, error) { return nil, nil },
 		"vouches for sha256:other instead": func(context.Context, string) (*signature.Verification, error) {
 			return &signature.Verification{Digest: "sha256:other"}, nil

@@ -159,6 +159,11 @@ func (c *testCluster) react(ctx context.Context, call memory.Call) {
 	}
 }
 
+// ctx is that of calls of tests, which do not count.
+func (c *testCluster) ctx() context.Context {
+	return context.WithValue(context.Background(), reactionKey{}, true)
+}
+
 // onCall has f follow the calls from now on.
 func (c *testCluster) onCall(f func(memory.Call)) {
 	c.mu.Lock()
@@ -192,10 +197,9 @@ func (c *testCluster) request(t testing.TB, u configv1.Update) {
 	modify(t, c.Cluster, false, func(cv *configv1.ClusterVersion) { cv.Spec.DesiredUpdate = &u })
 }
 
-func (c *testCluster) version(t testing.TB) *configv1.ClusterVersion {
+func (c *testCluster) version(t checktest.T) *configv1.ClusterVersion {
 	t.Helper()
-	cv := checktest.Get(clusterapi.Get[configv1.ClusterVersion](context.Background(), c.Cluster, clusterapi.Key("", "version")))(t)
-	return cv
+	return checktest.Get(clusterapi.Get[configv1.ClusterVersion](c.ctx(), c.Cluster, clusterapi.Key("", "version")))(t)
 }
 
 func condition(cv *configv1.ClusterVersion, t configv1.ClusterStatusConditionType) string {
@@ -364,7 +368,7 @@ func checkApplied(t testing.TB, c *testCluster, p *manifest.Payload) {
 	t.Helper()
 	for _, m := range p.Manifests {
 		id := m.Identity()
-		got, err := c.Get(context.Background(), m.GVK(), types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
+		got, err := c.Get(c.ctx(), m.GVK(), types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 		switch {
 		case m.Annotations()["release.openshift.io/delete"] == "true":
 			if err == nil {

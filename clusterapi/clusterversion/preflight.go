@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
+	"github.com/clusterupdate/clusterupdate/internal/apiserver"
 )
 
 // PreflightRequest asks what an update to a release would meet, without the update: the
@@ -146,20 +147,9 @@ func refuseMode(ctx context.Context, api clusterapi.Reader, u *configv1.Update) 
 
 // definesMode reports whether a definition of ClusterVersion keeps spec.desiredUpdate.mode.
 func definesMode(definition *unstructured.Unstructured) bool {
-	all, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, v := range all {
-		version, _ := v.(map[string]any)
-		if version["name"] != configv1.GroupVersion.Version {
-			continue
-		}
-		at, found, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema")
-		for _, name := range []string{"spec", "desiredUpdate", "mode"} {
-			if at["x-kubernetes-preserve-unknown-fields"] == true {
-				return true
-			}
-			at, found, _ = unstructured.NestedMap(at, "properties", name)
-		}
-		return found
-	}
-	return false
+	tree := apiserver.Of(definition.Object, configv1.GroupVersion.Version)
+	request := map[string]any{"spec": map[string]any{"desiredUpdate": map[string]any{"mode": string(configv1.UpdateModePreflight)}}}
+	keeps := true
+	apiserver.Prune(request, tree, func(string) { keeps = false })
+	return keeps
 }

@@ -108,6 +108,9 @@ func found(t *rapid.T) []clusterversion.Preflight {
 				p.Findings = nil
 			}
 		}
+		if p.State != clusterversion.PreflightRunning && rapid.Bool().Draw(t, "ended") {
+			p.Ended = time.Unix(1e9+int64(i), 0).UTC()
+		}
 		all = append(all, p)
 	}
 	return all

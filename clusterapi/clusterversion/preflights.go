@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,6 +56,8 @@ type Preflight struct {
 	Findings []PreflightFinding `json:"findings,omitempty"`
 	// Message is how far a preflight is that is Running.
 	Message string `json:"message,omitempty"`
+	// Ended is when the findings were made, in seconds. Zero: not known.
+	Ended time.Time `json:"ended,omitzero"`
 }
 
 // PreflightFinding is something that an update would meet. It is plain data.
@@ -143,7 +146,7 @@ func (p *Preflight) risks(most, bytes int, now metav1.Time) []configv1.Condition
 		out = append(out, configv1.ConditionalUpdateRisk{
 			Name: p.RiskName(f.Name), Message: bounded.Text(begin+f.Message, longest), URL: cmp.Or(f.URL, preflightURL),
 			MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
-			Conditions:    []metav1.Condition{applies(f.Name, now)},
+			Conditions:    []metav1.Condition{applies(f.Name, now, p.Ended)},
 		})
 	}
 	return out
@@ -164,8 +167,11 @@ func longestMessage(findings []PreflightFinding, begin, bytes int) int {
 	return longest
 }
 
-// applies is the condition of the risk that a finding is.
-func applies(name string, now metav1.Time) metav1.Condition {
+// lastChecked ends the message of a condition; the time follows.
+const lastChecked = " Last checked: "
+
+// applies is the condition of the risk that a finding of a preflight is, which ended then.
+func applies(name string, now metav1.Time, ended time.Time) metav1.Condition {
 	c := metav1.Condition{
 		Type: conditionApplies, Status: metav1.ConditionTrue, Reason: reasonValidation, LastTransitionTime: now,
 		Message: "The preflight found it in an update to the target version.",
@@ -180,7 +186,24 @@ func applies(name string, now metav1.Time) metav1.Condition {
 	case strings.HasSuffix(name, PreflightUnknown):
 		c.Reason, c.Message = reasonPartial, "The preflight could not decide it."
 	}
+	if name != preflightInProgress && !ended.IsZero() {
+		c.Message += lastChecked + ended.UTC().Format(time.RFC3339)
+	}
 	return c
+}
+
+// endOf is when the preflight ended that found a risk; zero if that is not known.
+func endOf(risk *configv1.ConditionalUpdateRisk) time.Time {
+	c := meta.FindStatusCondition(risk.Conditions, conditionApplies)
+	if c == nil {
+		return time.Time{}
+	}
+	_, text, _ := strings.Cut(c.Message, lastChecked)
+	ended, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return ended
 }
 
 // finding is the finding that a risk is, and the target that it names. It is not ok for
@@ -220,9 +243,15 @@ func Preflights(s *configv1.ClusterVersionStatus) []Preflight {
 		ran := false
 		for j := range c.Risks {
 			f, target, ok := finding(&c.Risks[j])
-			ran = ran || ok
+			if !ok {
+				continue
+			}
+			ran = true
+			if ended := endOf(&c.Risks[j]); ended.After(p.Ended) {
+				p.Ended = ended
+			}
 			switch {
-			case !ok || f.Name == preflightPassed:
+			case f.Name == preflightPassed:
 				continue
 			case f.Name == preflightInProgress:
 				p.State, p.Message = PreflightRunning, f.Message
