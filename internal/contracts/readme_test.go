@@ -445,20 +445,12 @@ func Example_ownLoop() {
 
 // mustGather is a recording of a cluster that runs the first of the sample releases.
 func mustGather() fs.FS {
-	release, err := payload.Open(ctx, "4.20.3", sample.From())
-	if err != nil {
-		log.Fatal(err)
-	}
-	cluster, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload)})
-	if err != nil {
-		log.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "recording")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := dump.Record(ctx, cluster, filepath.Join(dir, "must-gather"), dump.RecordOptions{}); err != nil {
+	if err := recordSample(filepath.Join(dir, "must-gather")); err != nil {
 		log.Fatal(err)
 	}
 	files := fstest.MapFS{}
@@ -558,10 +550,10 @@ func Example_rehearse() {
 
 var update = flag.Bool("update", false, "write the programs into README.md and docs")
 
-var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*) of (\\S+) -->\n```go\n(.*?)```")
+var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*|all) of (\\S+) -->\n```go\n(.*?)```")
 
-// TestDocsShowExamples: a program in README.md or docs is the body of an Example,
-// word for word, so it compiles and does what its output says.
+// TestDocsShowExamples: a program in README.md or docs is the body of an Example, or
+// a whole file, word for word, so it compiles and does what a test compares.
 func TestDocsShowExamples(t *testing.T) {
 	pages := checktest.Get(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	for _, page := range append(pages, filepath.Join(root, "README.md")) {
@@ -584,11 +576,14 @@ func TestDocsShowExamples(t *testing.T) {
 	}
 }
 
-// exampleBody is the body of a function without its Output comment.
+// exampleBody is the body of a function without its Output comment, or all of a file.
 func exampleBody(t *testing.T, file, name string) string {
 	t.Helper()
 	fset := token.NewFileSet()
 	src := checktest.Get(os.ReadFile(filepath.Join(root, file)))(t)
+	if name == "all" {
+		return string(src)
+	}
 	parsed := checktest.Get(parser.ParseFile(fset, file, src, parser.ParseComments))(t)
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)

@@ -1,6 +1,6 @@
-// Command outside holds nine programs that somebody else would write with this
-// library, each in a file of its own with nothing but exported names. They are
-// small on purpose: each does one job that the documentation describes.
+// Command outside is ten small programs that somebody else would write with this
+// library. They use exported names alone, and each is in a file of its own. One, the
+// backend of inventory.go, is run by its test.
 //
 //	go run . PROGRAM [ARGUMENT]...
 package main
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // A program writes what it finds to out.
@@ -25,6 +26,7 @@ func programs() []program {
 		{"verify", "MIRROR SIGNATURES KEYRING PULLSPEC", verify},
 		{"compare", "OLD NEW", compare},
 		{"stuck", "MUST-GATHER", stuck},
+		{"record", "FOLDER", record},
 		{"rehearse", "RECORDING OLD NEW", rehearse},
 		{"policy", "VERSION TIME", policy},
 		{"serve", "GRAPH-DATA RELEASES", serve},
@@ -32,18 +34,15 @@ func programs() []program {
 	}
 }
 
-var errUsage = errors.New("usage: outside PROGRAM [ARGUMENT]...")
-
 func run(ctx context.Context, out io.Writer, args []string) error {
-	if len(args) == 0 {
-		return errUsage
-	}
+	usage := "usage:"
 	for _, p := range programs() {
-		if p.name == args[0] {
+		usage += "\n  outside " + p.name + " " + p.arguments
+		if len(args) > 0 && args[0] == p.name && len(args)-1 == len(strings.Fields(p.arguments)) {
 			return p.run(ctx, out, args[1:])
 		}
 	}
-	return errUsage
+	return errors.New(usage)
 }
 
 func main() {

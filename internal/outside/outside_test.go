@@ -17,9 +17,6 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterapitest"
-	"github.com/clusterupdate/clusterupdate/clusterapi/dump"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
-	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -33,9 +30,9 @@ func TestPrograms(t *testing.T) {
 		{"whynot stable-4.21_amd64.json 4.20.4 4.21.0", "4.20.4 cannot be updated to 4.21.0 (Risk): risk RouterReload may apply"},
 		{"whynot stable-4.21_amd64.json 4.20.3 4.21.1", "4.20.3 can be updated to 4.21.1: the update is recommended\n"},
 		{"verify mirror signatures key.asc " + release, "4.21.1, signed by Release team <release@example.com>\n"},
-		{"compare 4.20.3 4.21.1", "orphan: Job storage-migration-4-20-3\n4.20.3 -> 4.21.1\nobjects: 2 added"},
+		{"compare releases/4.20.3 releases/4.21.1", "orphan: Job storage-migration-4-20-3\n4.20.3 -> 4.21.1\nobjects: 2 added"},
 		{"stuck must-gather", "waits on ClusterOperator etcd: Progressing=True (NodeInstaller)\n"},
-		{"rehearse recording 4.20.3 4.21.1", "Completed in 48m0s, at worst 51m0s\n"},
+		{"rehearse cluster releases/4.20.3 releases/4.21.1", "Completed in 48m0s, at worst 51m0s\n"},
 		{"policy 4.21.1 2027-01-02T03:04:05Z", "managed-upgrade-config 4.21.1 stable-4.21 2027-01-02T03:04:05Z\n"},
 		{"operators must-gather", "There may be more: ClusterServiceVersion: all or some are not collected in this recording\n" +
 			"maximum supported OCP version for mesh/mesh.v1 is 4.21\n"},
@@ -137,16 +134,7 @@ items:
 		check(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		check(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	for version, release := range map[string]fs.FS{sample.FromVersion: sample.From(), sample.ToVersion: sample.To()} {
-		check(t, os.CopyFS(version, release))
-		check(t, os.CopyFS("releases/"+version, release))
-	}
-	from, err := payload.Open(t.Context(), sample.FromVersion, sample.From())
-	check(t, err)
-	cluster, err := simulation.New(simulation.Options{Release: payload.Release(from.Payload)})
-	check(t, err)
-	check(t, dump.Record(t.Context(), cluster, "recording", dump.RecordOptions{}))
-
+	check(t, run(t.Context(), io.Discard, []string{"record", "."}))
 	image := "registry.example/release@" + mirror(t, sample.To())
 	key, err := signaturetest.NewKey(signaturetest.KeyOptions{UserID: "Release team <release@example.com>"})
 	check(t, err)
