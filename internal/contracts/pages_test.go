@@ -1,0 +1,144 @@
+package contracts_test
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
+)
+
+// pages returns the text of each page by its place in the tree.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		for _, file := range checktest.Get(filepath.Glob(filepath.Join(root, pattern)))(t) {
+			name := filepath.ToSlash(checktest.Get(filepath.Rel(root, file))(t))
+			texts[name] = string(checktest.Get(os.ReadFile(file))(t))
+		}
+	}
+	return texts
+}
+
+var (
+	pageLink = regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`)
+	fenced   = regexp.MustCompile("(?s)```.*?```")
+)
+
+// TestPageLinks: what a page links to is there.
+func TestPageLinks(t *testing.T) {
+	for page, text := range pages(t) {
+		for _, m := range pageLink.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if m[1] == "" {
+				continue // a part of the page, or an address
+			}
+			if _, err := os.Stat(filepath.Join(root, path.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+}
+
+// TestReadmeIsOnePage: README.md is read in a minute.
+func TestReadmeIsOnePage(t *testing.T) {
+	if n := len(pages(t)["README.md"]); n > 5000 {
+		t.Errorf("README.md has %d bytes, more than 5,000", n)
+	}
+}
+
+var (
+	inlineCode = regexp.MustCompile("`[^`\n]+`")
+	goName     = regexp.MustCompile(`(?:^|[^\w./])([a-z]\w*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)`)
+	movedNames = regexp.MustCompile("(?m)^- `[^`]+` → `([^`]+)`[^:\n]*:((?:.|\n  )*)")
+)
+
+// TestPagesNameWhatIs: a Go name in the text of a page is one that its package
+// exports. In CHANGELOG.md those are the names behind an arrow.
+func TestPagesNameWhatIs(t *testing.T) {
+	names, byBase := map[string]map[string]bool{}, map[string][]string{}
+	for dir, p := range packages(t) {
+		if p.isPublic() {
+			names[dir] = selectable(p)
+			byBase[p.name] = append(byBase[p.name], dir)
+		}
+	}
+	for page, text := range pages(t) {
+		if page == "CHANGELOG.md" {
+			for _, m := range movedNames.FindAllStringSubmatch(text, -1) {
+				for _, name := range inlineCode.FindAllString(m[2], -1) {
+					if name = strings.Trim(name, "`"); ast.IsExported(name) && !names[m[1]][name] {
+						t.Errorf("%s: %s does not export %s", page, m[1], name)
+					}
+				}
+			}
+			text = newNames(text)
+		}
+		for _, code := range inlineCode.FindAllString(text, -1) {
+			for _, m := range goName.FindAllStringSubmatch(strings.Trim(code, "`"), -1) {
+				dirs := byBase[m[1]]
+				found := len(dirs) == 0 // a package of somebody else
+				for _, dir := range dirs {
+					found = found || names[dir][m[2]]
+				}
+				if !found {
+					t.Errorf("%s: %s.%s is not exported by %v", page, m[1], m[2], dirs)
+				}
+			}
+		}
+	}
+}
+
+// newNames returns what stands behind the arrows of the changelog, and all of lines
+// without an arrow.
+func newNames(text string) string {
+	var b strings.Builder
+	for _, entry := range strings.Split(text, "\n- ") {
+		for _, part := range strings.Split(entry, ";") {
+			if _, after, ok := strings.Cut(part, "→"); ok {
+				part = after
+			}
+			b.WriteString(part + "\n")
+		}
+	}
+	return b.String()
+}
+
+// selectable returns the names that a program can select from a package: those at
+// its top, and fields and methods as Type.Name.
+func selectable(p *goPackage) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range exportedNames(p) {
+		out[n.name] = true
+	}
+	fields := func(typ string, list *ast.FieldList) {
+		for _, f := range list.List {
+			for _, name := range f.Names {
+				out[typ+"."+name.Name] = true
+			}
+		}
+	}
+	for _, file := range p.files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv != nil {
+					out[receiver(n)+"."+n.Name.Name] = true
+				}
+			case *ast.TypeSpec:
+				switch typ := n.Type.(type) {
+				case *ast.StructType:
+					fields(n.Name.Name, typ.Fields)
+				case *ast.InterfaceType:
+					fields(n.Name.Name, typ.Methods)
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
