@@ -6,6 +6,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -141,4 +143,73 @@ func selectable(p *goPackage) map[string]bool {
 		})
 	}
 	return out
+}
+
+var (
+	runsExample = regexp.MustCompile(`(?:cd (\S+) && )?go run \./(examples/\w+)([^\n|]*)`)
+	runsTests   = regexp.MustCompile("go test [^\n|]*?-(?:run|fuzz) '?\\^?(\\w+)")
+	flagName    = regexp.MustCompile(` --?([a-z][\w-]*)`)
+)
+
+// TestPagesRunWhatIs: the flags of examples and the tests that pages name exist.
+func TestPagesRunWhatIs(t *testing.T) {
+	tree := packages(t)
+	var tests []string
+	for _, p := range tree {
+		for _, file := range p.tests {
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok {
+					tests = append(tests, f.Name.Name)
+				}
+			}
+		}
+	}
+	for page, text := range pages(t) {
+		for _, m := range runsExample.FindAllStringSubmatch(text, -1) {
+			dir := path.Join(m[1], m[2])
+			for _, name := range flagName.FindAllStringSubmatch(m[3], -1) {
+				if !hasFlag(tree, dir, name[1]) {
+					t.Errorf("%s: %s has no flag -%s", page, dir, name[1])
+				}
+			}
+		}
+		for _, m := range runsTests.FindAllStringSubmatch(text, -1) {
+			if !slices.ContainsFunc(tests, func(name string) bool { return strings.Contains(name, m[1]) }) {
+				t.Errorf("%s: there is no test %s", page, m[1])
+			}
+		}
+	}
+}
+
+// hasFlag reports whether a program, or what the examples share, has the name of a flag
+// as a literal.
+func hasFlag(tree map[string]*goPackage, program, name string) bool {
+	found := name == "h"
+	for dir, p := range tree {
+		if dir != program && !strings.HasPrefix(dir, "examples/internal/") {
+			continue
+		}
+		for _, file := range p.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				literal, ok := n.(*ast.BasicLit)
+				found = found || ok && literal.Value == strconv.Quote(name)
+				return !found
+			})
+		}
+	}
+	return found
+}
+
+var turns = regexp.MustCompile(`(?i)\b(says that|(is|are|was) told|tells of|another one|anew|for ever|g(oes|one) on|thereof|hitherto)\b`)
+
+// TestPagesArePlain: pages have none of the turns of phrase that hide who does what.
+func TestPagesArePlain(t *testing.T) {
+	for page, text := range pages(t) {
+		if page == "BENCHMARKS.md" {
+			continue // a log of measurements
+		}
+		if found := turns.FindAllString(fenced.ReplaceAllString(text, ""), -1); len(found) > 0 {
+			t.Errorf("%s: %q", page, found)
+		}
+	}
 }
