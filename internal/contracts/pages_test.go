@@ -30,20 +30,36 @@ func pages(t *testing.T) map[string]string {
 var (
 	pageLink = regexp.MustCompile(`\]\(([^):#]*)(#[^)]*)?\)`)
 	fenced   = regexp.MustCompile("(?s)```.*?```")
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noAnchor = regexp.MustCompile(`[^\w -]`)
 )
 
-// TestPageLinks: what a page links to is there.
+// TestPageLinks: the files and headings that a page links to exist.
 func TestPageLinks(t *testing.T) {
-	for page, text := range pages(t) {
+	all := pages(t)
+	for page, text := range all {
 		for _, m := range pageLink.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
-			if m[1] == "" {
-				continue // a part of the page, or an address
+			target := page
+			if m[1] != "" {
+				target = path.Join(path.Dir(page), m[1])
 			}
-			if _, err := os.Stat(filepath.Join(root, path.Dir(page), m[1])); err != nil {
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
 				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+			if m[2] != "" && !slices.Contains(anchors(all[target]), m[2]) {
+				t.Errorf("%s: %s has no heading %s", page, target, m[2])
 			}
 		}
 	}
+}
+
+// anchors returns the links to the headings of a page.
+func anchors(text string) (list []string) {
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := noAnchor.ReplaceAllString(strings.ToLower(m[1]), "")
+		list = append(list, "#"+strings.ReplaceAll(name, " ", "-"))
+	}
+	return list
 }
 
 // TestReadmeIsOnePage: README.md is read in a minute.

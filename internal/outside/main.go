@@ -2,7 +2,7 @@
 // library. They use exported names alone, and each is in a file of its own. One, the
 // backend of inventory.go, is run by its test.
 //
-//	go run . PROGRAM [ARGUMENT]...
+//	go run . PROGRAM ARGUMENT...
 package main
 
 import (
