@@ -2,6 +2,7 @@ package contracts_test
 
 import (
 	"go/ast"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -72,17 +73,19 @@ func TestReadmeIsOnePage(t *testing.T) {
 var (
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
 	goName     = regexp.MustCompile(`(?:^|[^\w./])([a-z]\w*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)`)
+	memberName = regexp.MustCompile(`(?:^|[^\w./])([A-Z]\w*\.[A-Z]\w*)`)
 	movedNames = regexp.MustCompile("(?m)^- `[^`]+` → `([^`]+)`[^:\n]*:((?:.|\n  )*)")
 )
 
 // TestPagesNameWhatIs: a Go name in the text of a page is one that its package
 // exports. In CHANGELOG.md those are the names behind an arrow.
 func TestPagesNameWhatIs(t *testing.T) {
-	names, byBase := map[string]map[string]bool{}, map[string][]string{}
+	names, byBase, members := map[string]map[string]bool{}, map[string][]string{}, map[string]bool{}
 	for dir, p := range packages(t) {
 		if p.isPublic() {
 			names[dir] = selectable(p)
 			byBase[p.name] = append(byBase[p.name], dir)
+			maps.Copy(members, names[dir])
 		}
 	}
 	for page, text := range pages(t) {
@@ -97,6 +100,11 @@ func TestPagesNameWhatIs(t *testing.T) {
 			text = newNames(text)
 		}
 		for _, code := range inlineCode.FindAllString(text, -1) {
+			for _, m := range memberName.FindAllStringSubmatch(strings.Trim(code, "`"), -1) {
+				if !members[m[1]] {
+					t.Errorf("%s: no package has %s", page, m[1])
+				}
+			}
 			for _, m := range goName.FindAllStringSubmatch(strings.Trim(code, "`"), -1) {
 				dirs := byBase[m[1]]
 				found := len(dirs) == 0 // a package of somebody else
