@@ -3,6 +3,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -37,12 +38,36 @@ func TestPrograms(t *testing.T) {
 		{"operators must-gather", "There may be more: ClusterServiceVersion: all or some are not collected in this recording\n" +
 			"maximum supported OCP version for mesh/mesh.v1 is 4.21\n"},
 	} {
-		var out bytes.Buffer
-		if err := run(t.Context(), &out, strings.Fields(tt.run)); err != nil {
-			t.Errorf("%s: %v", tt.run, err)
-		} else if !strings.HasPrefix(out.String(), tt.want) {
-			t.Errorf("%s: got\n%swant\n%s", tt.run, out.String(), tt.want)
-		}
+		prints(t, tt.run, tt.want)
+	}
+}
+
+// prints runs a program and compares what it prints first.
+func prints(t *testing.T, command, want string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := run(t.Context(), &out, strings.Fields(command)); err != nil {
+		t.Errorf("%s: %v", command, err)
+	} else if !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%s: got\n%swant\n%s", command, out.String(), want)
+	}
+}
+
+// TestRealData runs programs on releases and a graph that were published.
+func TestRealData(t *testing.T) {
+	data := cmp.Or(os.Getenv("CLUSTERUPDATE_DATA"), "../../../shared/data")
+	if _, err := os.Stat(data); err != nil {
+		t.Skip(err)
+	}
+	for _, tt := range []struct{ run, want string }{
+		{"whynot %s/graphs/stable-4.8_amd64.json 4.7.2 4.7.4",
+			"4.7.2 cannot be updated to 4.7.4 (Risk): risk VSphereNodeNameChanges may apply: "},
+		{"whynot %s/graphs/stable-4.8_amd64.json 4.7.40 4.8.11",
+			"4.7.40 cannot be updated to 4.8.11 (NoEdge): no update leads from 4.7.40 to 4.8.11 in stable-4.8; "},
+		{"compare %[1]s/payload-4.17.30 %[1]s/payload-4.18.15",
+			"orphan: CustomResourceDefinition servicecas.operator.openshift.io\n4.17.30 -> 4.18.15\nobjects: 16 added, 10 newly included, "},
+	} {
+		prints(t, fmt.Sprintf(tt.run, data), tt.want)
 	}
 }
 
