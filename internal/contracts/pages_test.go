@@ -70,6 +70,27 @@ func TestReadmeIsOnePage(t *testing.T) {
 	}
 }
 
+var packageRow = regexp.MustCompile("(?m)^\\| `([^`]+)`")
+
+// TestPackagesPage: docs/packages.md has a row for each package, in nested modules at
+// least for the folder above it, and none for another.
+func TestPackagesPage(t *testing.T) {
+	rows := map[string]bool{}
+	for _, m := range packageRow.FindAllStringSubmatch(pages(t)["docs/packages.md"], -1) {
+		rows[strings.TrimPrefix(m[1], "clusterupdate")] = true
+	}
+	for dir, p := range packages(t) {
+		if p.isPublic() && !rows[dir] && (p.module == "" || !rows[parent(dir)]) {
+			t.Errorf("docs/packages.md does not have %s", dir)
+		}
+	}
+	for dir := range rows {
+		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 var (
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
 	goName     = regexp.MustCompile(`(?:^|[^\w./])([a-z]\w*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)`)
