@@ -101,6 +101,35 @@ func Example_whyNot() {
 	// 4.20.4 cannot be updated to 4.21.0 (Risk): risk RouterReload may apply: Requests may fail while routers reload their configuration. Version 4.21.1 corrects this. https://docs.example/known-issues/router-reload; no path from 4.20.4 to 4.21.0: the highest version that can be reached is 4.21.1; nothing leads to 4.21.0
 }
 
+// prometheus stands for the metrics of a cluster to which no rule applies.
+var prometheus = graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { return false, nil })
+
+// Which updates does a cluster have, and which risks apply to it?
+func Example_whichUpdates() {
+	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	network, err := path.NewNetwork(ctx, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.21", Arch: "amd64", Graph: g})
+	if err != nil {
+		log.Fatal(err)
+	}
+	updates, err := network.Updates(ctx, "4.20.4", prometheus, time.Now(), path.Policy{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(updates)
+	// Output:
+	// 4.20.4
+	// Offered channels: candidate-4.20, fast-4.20, stable-4.20, stable-4.21
+	//
+	// Updates in stable-4.21:
+	//   4.21.1
+	//   4.21.0  Recommended=False RouterReload: Requests may fail while routers reload their configuration. Version 4.21.1 corrects this. https://docs.example/known-issues/router-reload
+	//
+	// Reachable: 1 releases in up to 1 hops; the highest is 4.21.1 in 1.
+}
+
 // Who signed this release?
 func Example_verify() {
 	publicKey, digest, folder := published()
