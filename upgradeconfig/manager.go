@@ -20,7 +20,8 @@ import (
 // one of Provider and FromConfig for syncs; the zero value of every other field
 // works.
 type ManagerOptions struct {
-	// API is the cluster.
+	// API is the cluster. It must serve UpgradeConfigs: [Definition] is the
+	// CustomResourceDefinition.
 	API clusterapi.ReadWriter
 	// Namespace and Name of the UpgradeConfig; empty means [DefaultNamespace]
 	// and [Name].

@@ -3,6 +3,7 @@ package kubernetes_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 
@@ -13,9 +14,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
 )
 
-func ExampleNew() {
-	// A server that knows one object stands in for a cluster. The
-	// configuration usually comes from clientcmd.BuildConfigFromFlags.
+// clusterConfig is the configuration of a cluster that knows one object.
+func clusterConfig() (config *rest.Config, stop func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.URL.Path {
@@ -27,17 +27,20 @@ func ExampleNew() {
 			http.NotFound(w, r)
 		}
 	}))
-	defer server.Close()
+	return &rest.Config{Host: server.URL}, server.Close
+}
 
-	api, err := kubernetes.New(&rest.Config{Host: server.URL}, kubernetes.Options{UserAgent: "my-fleet-manager/1.0"})
+func ExampleNew() {
+	config, stop := clusterConfig() // or clientcmd.BuildConfigFromFlags("", kubeconfig)
+	defer stop()
+	cluster, err := kubernetes.New(config, kubernetes.Options{UserAgent: "my-fleet-manager/1.0"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
-	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), api, clusterapi.Key("", "version"))
+	defer cluster.Close()
+	cv, err := clusterapi.Get[configv1.ClusterVersion](context.Background(), cluster, clusterapi.Key("", "version"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(cv.Status.Desired.Version)
 	// Output: 4.18.15

@@ -413,7 +413,7 @@ func workloads[T any, P interface {
 func (c Chain) String() string {
 	texts := make([]string, len(c))
 	for i := range c {
-		texts[i] = c[i].head()
+		texts[i] = c[i].String()
 	}
 	return strings.Join(texts, " > ")
 }
@@ -533,8 +533,8 @@ func cut(line string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// head is what a link is about, and its state.
-func (l *Link) head() string {
+// String returns what the link is about, and its state and reason.
+func (l Link) String() string {
 	text := ""
 	switch {
 	case l.Runlevel != "":
@@ -551,12 +551,12 @@ func (l *Link) head() string {
 }
 
 // text is a link with how long it has been so.
-func (l *Link) text(now time.Time) string {
+func (l Link) text(now time.Time) string {
 	if l.Since == nil {
-		return l.head()
+		return l.String()
 	}
 	if d := text.Short(max(now.Sub(*l.Since), 0)); d != "now" {
-		return l.head() + ", for " + d
+		return l.String() + ", for " + d
 	}
-	return l.head() + ", just now"
+	return l.String() + ", just now"
 }

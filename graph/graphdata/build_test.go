@@ -151,6 +151,7 @@ func TestBuildProblems(t *testing.T) {
 		release("1.0.0", "amd64", []string{"x"}, graph.MetadataPreviousAdd, "1.0.9,y", graph.MetadataPreviousRemoveRegex, "(", graph.MetadataChannels, "z-0,plain"),
 		release("1.0.0", "arm64", nil, graph.MetadataArchitecture, "multi"),
 		release("1.0.0", "multi", nil, graph.MetadataArchitecture, "multi"),
+		{Version: "1.0.2", Source: "folder"},
 	}
 	s := build(t, tree, releases, graphdata.BuildOptions{})
 	var problems []string
@@ -164,6 +165,7 @@ func TestBuildProblems(t *testing.T) {
 		"1.0.0+amd64: io.openshift.upgrades.graph.previous.add: there is no node of version \"1.0.9\" [unknown-edit]",
 		"1.0.0-amd64: previous: \"x\" is not a valid semver [release-version]",
 		"blocked-edges/1.0.0.yaml: from: error parsing [ as Regex: error parsing regexp: missing closing ]: `[` [from]",
+		"folder: arch: 1.0.2 has no architecture: it is in no graph that is served [release-arch]",
 	}
 	checktest.Same(t, want, problems)
 	checktest.Same(t, []string{"blocked-edges/1.0.7.yaml"}, s.Report().UnknownTargets)
@@ -175,7 +177,7 @@ func TestBuildProblems(t *testing.T) {
 		t.Error(got)
 	}
 	partial := build(t, tree, releases, graphdata.BuildOptions{Partial: true, Image: func(r graphdata.Release) string { return "mirror.example/" + r.Digest }})
-	if r := partial.Report(); len(r.Problems) != 5 || len(r.UnknownTargets)+len(r.UnknownVersions) > 0 {
+	if r := partial.Report(); len(r.Problems) != 6 || len(r.UnknownTargets)+len(r.UnknownVersions) > 0 {
 		t.Errorf("%+v", r)
 	}
 	if got := partial.Graph("plain", "amd64").Node(0).Image; got != "mirror.example/sha256:1.0.0amd64" {

@@ -128,7 +128,11 @@ func (b *builder) concrete() error {
 				b.full[i] = ""
 			}
 		} else {
-			b.node(full, b.metadata(last), b.image(last))
+			metadata := b.metadata(last)
+			if metadata[graph.MetadataArch] == "" {
+				b.problem(last.Source, "arch", ruleReleaseArch, "%s has no architecture: it is in no graph that is served", full)
+			}
+			b.node(full, metadata, b.image(last))
 		}
 		at = end
 	}

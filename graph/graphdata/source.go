@@ -136,7 +136,8 @@ type Payloads struct {
 	FS fs.FS
 	// Describe completes the release in a directory by what its files do not say:
 	// architecture, image and digest. An error leaves the release out. Nil: they
-	// stay empty.
+	// stay empty, and a release without an architecture is in no graph that is
+	// served.
 	Describe func(dir string, r *Release) error
 }
 

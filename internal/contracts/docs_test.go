@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -58,7 +59,9 @@ func selected(dir, pattern string) bool {
 	return pattern == "" || dir == pattern || isTree && (dir == tree || strings.HasPrefix(dir, tree+"/"))
 }
 
-func docFaults(t *testing.T, dir string, p *goPackage) []string {
+// packageDoc returns what go doc shows of a package, and the positions in it.
+func packageDoc(t *testing.T, dir string, p *goPackage) (*doc.Package, *token.FileSet) {
+	t.Helper()
 	// NewFromFiles changes what it gets.
 	fset := token.NewFileSet()
 	var files []*ast.File
@@ -68,10 +71,16 @@ func docFaults(t *testing.T, dir string, p *goPackage) []string {
 		file := checktest.Get(parser.ParseFile(fset, name, src, parser.ParseComments))(t)
 		files = append(files, file)
 	}
-	pkg := checktest.Get(doc.NewFromFiles(fset, files, module+"/"+dir))(t)
+	pkg, err := doc.NewFromFiles(fset, files, path.Join(module, dir))
+	checktest.OK(t, err)
+	return pkg, fset
+}
+
+func docFaults(t *testing.T, dir string, p *goPackage) []string {
+	pkg, fset := packageDoc(t, dir, p)
 	c := &docCheck{fset: fset, dir: dir, pkg: pkg}
 	if pkg.Doc == "" {
-		c.fault(files[0].Pos(), "package "+pkg.Name, "has no doc")
+		c.faults = append(c.faults, dir+": package "+pkg.Name+" has no doc")
 	}
 	for _, f := range pkg.Funcs {
 		c.function(f.Name, f.Doc, f.Decl.Type, f.Decl.Pos())

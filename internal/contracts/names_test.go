@@ -20,7 +20,6 @@ var names = flag.Bool("names", false, "print how many names each package exports
 var keptNames = map[string]string{
 	// A program gives it to the options of a package, or calls it alone.
 	"clusterapi/dump/OpenArchive":        "a program has a stream in place of a file",
-	"clusterapi/forecast/RehearseFiles":  "the third program of README.md",
 	"preconditions/preflight/Action":     "a program gives it to the options of a package",
 	"graph/SourceFunc":                   "a program gives it to the options of a package",
 	"graph/risk/Prometheus":              "a program gives it to the options of a package",
@@ -72,7 +71,6 @@ var keptNames = map[string]string{
 
 	// A backend or a client of somebody else is made or proven with it.
 	"clusterapi/NewTransport":                                "a backend or a client of somebody else is made or proven with it",
-	"clusterapi/ReadOnly":                                    "a backend or a client of somebody else is made or proven with it",
 	"clusterapi/memory/Definition":                           "a backend or a client of somebody else is made or proven with it",
 	"clusterapi/simulation/Applied":                          "a backend or a client of somebody else is made or proven with it",
 	"clusterapi/dump/Kinds":                                  "a backend or a client of somebody else is made or proven with it",

@@ -14,7 +14,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
-	"github.com/clusterupdate/clusterupdate/manifest"
 )
 
 // docProgram is a whole program in a page, and the arguments to run it with.
@@ -32,7 +31,7 @@ func TestReadmePrograms(t *testing.T) {
 	for version, release := range map[string]fs.FS{sample.FromVersion: sample.From(), sample.ToVersion: sample.To()} {
 		checktest.OK(t, os.CopyFS(filepath.Join(dir, version), release))
 	}
-	recordSample(t, filepath.Join(dir, "my-cluster"))
+	checktest.OK(t, recordSample(filepath.Join(dir, "my-cluster")))
 	for i, p := range programs {
 		source, binary := filepath.Join(t.TempDir(), "main.go"), filepath.Join(t.TempDir(), "program.exe")
 		checktest.OK(t, os.WriteFile(source, []byte(p[2]), 0o644))
@@ -52,9 +51,14 @@ func TestReadmePrograms(t *testing.T) {
 }
 
 // recordSample records a simulated cluster at rest at the first sample release.
-func recordSample(t *testing.T, dir string) {
-	t.Helper()
-	p := checktest.Get(manifest.Load(t.Context(), sample.From(), manifest.LoadOptions{Image: sample.FromImage, Filter: manifest.DefaultFilter()}))(t)
-	cluster := checktest.Get(simulation.New(simulation.Options{Release: payload.Release(p)}))(t)
-	checktest.OK(t, dump.Record(t.Context(), cluster, dir, dump.RecordOptions{}))
+func recordSample(dir string) error {
+	release, err := payload.Open(ctx, sample.FromVersion, sample.From())
+	if err != nil {
+		return err
+	}
+	cluster, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload)})
+	if err != nil {
+		return err
+	}
+	return dump.Record(ctx, cluster, dir, dump.RecordOptions{})
 }

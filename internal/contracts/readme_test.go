@@ -101,6 +101,35 @@ func Example_whyNot() {
 	// 4.20.4 cannot be updated to 4.21.0 (Risk): risk RouterReload may apply: Requests may fail while routers reload their configuration. Version 4.21.1 corrects this. https://docs.example/known-issues/router-reload; no path from 4.20.4 to 4.21.0: the highest version that can be reached is 4.21.1; nothing leads to 4.21.0
 }
 
+// prometheus stands for the metrics of a cluster to which no rule applies.
+var prometheus = graph.RiskMatcherFunc(func(context.Context, configv1.ClusterCondition) (bool, error) { return false, nil })
+
+// Which updates does a cluster have, and which risks apply to it?
+func Example_whichUpdates() {
+	g, err := graph.DecodeBytes(sample.Graph(), graph.DecodeOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	network, err := path.NewNetwork(ctx, path.NetworkOptions{}, path.ChannelGraph{Channel: "stable-4.21", Arch: "amd64", Graph: g})
+	if err != nil {
+		log.Fatal(err)
+	}
+	updates, err := network.Updates(ctx, "4.20.4", prometheus, time.Now(), path.Policy{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(updates)
+	// Output:
+	// 4.20.4
+	// Offered channels: candidate-4.20, fast-4.20, stable-4.20, stable-4.21
+	//
+	// Updates in stable-4.21:
+	//   4.21.1
+	//   4.21.0  Recommended=False RouterReload: Requests may fail while routers reload their configuration. Version 4.21.1 corrects this. https://docs.example/known-issues/router-reload
+	//
+	// Reachable: 1 releases in up to 1 hops; the highest is 4.21.1 in 1.
+}
+
 // Who signed this release?
 func Example_verify() {
 	publicKey, digest, folder := published()
@@ -445,20 +474,12 @@ func Example_ownLoop() {
 
 // mustGather is a recording of a cluster that runs the first of the sample releases.
 func mustGather() fs.FS {
-	release, err := payload.Open(ctx, "4.20.3", sample.From())
-	if err != nil {
-		log.Fatal(err)
-	}
-	cluster, err := simulation.New(simulation.Options{Release: payload.Release(release.Payload)})
-	if err != nil {
-		log.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "recording")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := dump.Record(ctx, cluster, filepath.Join(dir, "must-gather"), dump.RecordOptions{}); err != nil {
+	if err := recordSample(filepath.Join(dir, "must-gather")); err != nil {
 		log.Fatal(err)
 	}
 	files := fstest.MapFS{}
@@ -558,10 +579,10 @@ func Example_rehearse() {
 
 var update = flag.Bool("update", false, "write the programs into README.md and docs")
 
-var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*) of (\\S+) -->\n```go\n(.*?)```")
+var docExample = regexp.MustCompile("(?s)<!-- (Example\\w*|all) of (\\S+) -->\n```go\n(.*?)```")
 
-// TestDocsShowExamples: a program in README.md or docs is the body of an Example,
-// word for word, so it compiles and does what its output says.
+// TestDocsShowExamples: a program in README.md or docs is the body of an Example, or
+// a whole file, word for word, so it compiles and does what a test compares.
 func TestDocsShowExamples(t *testing.T) {
 	pages := checktest.Get(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	for _, page := range append(pages, filepath.Join(root, "README.md")) {
@@ -584,11 +605,14 @@ func TestDocsShowExamples(t *testing.T) {
 	}
 }
 
-// exampleBody is the body of a function without its Output comment.
+// exampleBody is the body of a function without its Output comment, or all of a file.
 func exampleBody(t *testing.T, file, name string) string {
 	t.Helper()
 	fset := token.NewFileSet()
 	src := checktest.Get(os.ReadFile(filepath.Join(root, file)))(t)
+	if name == "all" {
+		return string(src)
+	}
 	parsed := checktest.Get(parser.ParseFile(fset, file, src, parser.ParseComments))(t)
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)
