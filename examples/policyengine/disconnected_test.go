@@ -30,13 +30,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -210,7 +210,7 @@ func TestDisconnected(t *testing.T) {
 	}
 	err := cluster.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error {
 		d.say("mirror", "has "+from.Version()+" and its signature")
-		request := program.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}
+		request := rehearsal.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}
 		steps := []func() error{
 			func() error { return wait(3 * time.Hour) }, offered,
 			func() error {
@@ -261,11 +261,9 @@ func TestDisconnected(t *testing.T) {
 // loaded are the problems that the server finds in a mirror.
 func loaded(t *testing.T, dir string) (texts []string) {
 	t.Helper()
-	var out, errs strings.Builder
-	if code := command().Execute(t.Context(), []string{"-print", "-tree", sampleTree(t), "-releases", dir + "=" + repository}, &out, &errs); code != 0 {
-		t.Fatal(errs.String())
-	}
-	for line := range strings.Lines(errs.String()) {
+	code, _, errs := programtest.Run(t, command(), "-print", "-tree", sampleTree(t), "-releases", dir+"="+repository)
+	checktest.Equal(t, 0, code, "%s: exit code", errs)
+	for line := range strings.Lines(errs) {
 		texts = append(texts, strings.TrimSpace(line))
 	}
 	return texts

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 //go:embed sample
@@ -45,6 +47,13 @@ type Options struct {
 	Approximate bool
 	// Compat reads and builds as the existing update service does.
 	Compat bool
+}
+
+// DeclareReleases declares the flags of releases.
+func (o *Options) DeclareReleases(f *flag.FlagSet) {
+	f.Var((*program.List)(&o.Releases), "releases",
+		"`place` of releases: an OCI layout (LAYOUT=REPOSITORY), a directory of payloads, JSON lines or a stored graph; may be repeated")
+	f.StringVar(&o.Arch, "arch", "amd64", "`architecture` of payloads and of releases that are made up")
 }
 
 // Source makes graphs. It is safe for concurrent use. Make one with [New].
@@ -185,6 +194,15 @@ func (o Options) Build(ctx context.Context, fsys fs.FS, tree *graphdata.Tree) (*
 	return snapshot, releases, append(problems, tree.Problems...), err
 }
 
+// Refused returns err as an answer of no, see [program.No], if it is that a tree is
+// wrong. It returns other errors, and that of a tree whose files are absent, as they are.
+func Refused(err error) error {
+	if errors.As(err, new(*graphdata.LoadError)) && !errors.As(err, new(*fs.PathError)) {
+		return program.No(err)
+	}
+	return err
+}
+
 // OpenTree opens the tree: a directory, an archive, or the sample. The error is
 // about the file, or from [graphdata.OpenArchive].
 func (o Options) OpenTree() (fs.FS, error) {
@@ -215,7 +233,9 @@ func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err er
 	hash := sha256.New()
 	places := append([]string{s.o.Tree}, s.o.Releases...)
 	for i, place := range places {
+		option := "-tree"
 		if i > 0 {
+			option = "-releases"
 			place, _ = cutRepository(place)
 		}
 		if place == "" {
@@ -239,7 +259,7 @@ func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err er
 			return nil
 		})
 		if err != nil {
-			return sum, err
+			return sum, fmt.Errorf("%s: %w", option, err)
 		}
 	}
 	return [sha256.Size]byte(hash.Sum(nil)), nil
