@@ -112,7 +112,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		case o.format == "json":
 			json.NewEncoder(stdout).Encode(e)
 		case e.Err != nil:
-			fmt.Fprintf(stdout, "%s: %v\n", e.Type, e.Err)
+			fmt.Fprintln(stdout, e)
 		default:
 			load := e.Data.(*policyengine.Load)
 			fmt.Fprintf(stdout, "%s: %d releases, revision %s\n", e.Type, load.Nodes, load.Revision)
