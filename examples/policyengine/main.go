@@ -22,10 +22,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -35,6 +33,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
@@ -132,7 +132,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return from.Last().WriteText(stdout)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", page.New(page.Options{Graph: prefix + "/v1/graph", State: func() page.State { return page.State(from.Last()) }}))
+	mux.Handle("/", page.New(page.Options{Graph: prefix + "/v1/graph", State: from.Last}))
 	mux.Handle(prefix+"/", handler)
 	reload := func() {
 		e := clusterapi.Event{Type: policyengine.EventChanged, Time: time.Now()}
@@ -147,36 +147,31 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	return serve(ctx, o, stdout, reload, refresher.Process(), mux, handler.Status())
 }
 
-// serve serves until the context ends, and loads anew at intervals and by SIGHUP.
+// serve serves until the context ends, and loads again at intervals and by SIGHUP.
 func serve(ctx context.Context, o options, stdout io.Writer, reload func(), process reconcile.Process, public, status http.Handler) error {
-	servers, err := server.Start(
+	servers, err := server.Listen(
 		server.Site{Address: o.listen, Handler: public, Cert: o.cert, Key: o.key},
 		server.Site{Address: o.status, Handler: status},
 	)
 	if err != nil {
 		return err
 	}
-	ctx, stop := servers.Watch(ctx)
-	defer stop(nil)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	fmt.Fprintf(stdout, "page:   %s/\ngraph:  %[1]s%s/v1/graph\nstatus: %s/readyz\n", servers.URLs[0], prefix, servers.URLs[1])
-	go func() {
-		for ctx.Err() == nil {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return servers.Run(ctx) })
+	g.Go(func() error { return reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process) })
+	g.Go(func() error {
+		for {
 			select {
 			case <-hangup:
 				reload()
 			case <-ctx.Done():
+				return nil
 			}
 		}
-	}()
-	err = reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	err = cmp.Or(err, servers.Shutdown(last))
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
-	}
-	return err
+	})
+	return g.Wait()
 }
