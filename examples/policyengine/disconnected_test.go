@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -42,8 +41,6 @@ import (
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write testdata/disconnected.txt again")
 
 const (
 	repository = "registry.example/ocp/release"
@@ -242,12 +239,7 @@ func TestDisconnected(t *testing.T) {
 	text := strings.Join(d.lines, "\n") + "\n"
 	text = strings.NewReplacer(strings.TrimSuffix(upstream, "/api/upgrades_info/v1/graph"), "https://server", m.dir, "mirror").Replace(text)
 	text = regexp.MustCompile(`key [0-9A-F]{40}`).ReplaceAllString(text, "key of the test")
-	const golden = "testdata/disconnected.txt"
-	if *rewrite {
-		write(t, golden, text)
-	}
-	want := checktest.Get(os.ReadFile(golden))(t)
-	checktest.Same(t, string(want), text)
+	programtest.Golden(t, "disconnected.txt", text)
 
 	// The archive is the tree that the graph was made of.
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
