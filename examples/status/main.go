@@ -141,7 +141,7 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 	if err != nil {
 		return nil, err
 	}
-	screen := program.NewScreen(stdout)
+	block := program.NewBlock(stdout)
 	follow, err := view.FollowProcess(view.FollowOptions{API: cluster, Components: preview.Components(images[1].Payload), Observe: func(s *view.Status, err error) {
 		var text bytes.Buffer
 		switch {
@@ -149,7 +149,7 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 		case o.format == "json":
 			json.NewEncoder(stdout).Encode(s)
 		case o.print(s, &text, &text) == nil:
-			screen.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
+			block.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
 		}
 	}})
 	if err != nil {

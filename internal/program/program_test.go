@@ -211,8 +211,14 @@ func TestBlock(t *testing.T) {
 	const up = "\x1b[2A\x1b[J"
 	checktest.Same(t, "begins\na wide\nb\n"+up+"a wide\nb\n"+up+"ends\n", b.String())
 	b.Reset()
+	block.height = 4
+	block.Show("a\nrather long\n", "")
+	block.Show(strings.Repeat("x\n", 4), "")
+	checktest.Same(t, "a\nrather\n"+up+"x\nx\n...\n", b.String())
+	b.Reset()
 	block = NewBlock(&b)
 	block.Draw(lines)
+	block.Show("a text", "a line")
 	block.Print("a line that is wider than any terminal")
-	checktest.Equal(t, "a line that is wider than any terminal\n", b.String(), "b.String()")
+	checktest.Equal(t, "a line\na line that is wider than any terminal\n", b.String(), "b.String()")
 }

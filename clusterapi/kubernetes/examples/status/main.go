@@ -81,7 +81,7 @@ func (o *options) show(ctx context.Context, api clusterapi.ClusterAPI, stdout, s
 // follow prints each status as it changes, until the context ends: in place of the one
 // before on a terminal, else as a line.
 func (o *options) follow(ctx context.Context, api clusterapi.ClusterAPI, stdout, stderr io.Writer) error {
-	last, screen := view.VerdictUnknown, program.NewScreen(stdout)
+	last, block := view.VerdictUnknown, program.NewBlock(stdout)
 	observe := func(s *view.Status, err error) {
 		if err != nil {
 			last = view.VerdictUnknown
@@ -95,7 +95,7 @@ func (o *options) follow(ctx context.Context, api clusterapi.ClusterAPI, stdout,
 		}
 		var text bytes.Buffer
 		o.print(s, &text, &text)
-		screen.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
+		block.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
 	}
 	if err := view.Follow(ctx, view.FollowOptions{API: api, Observe: observe}); err != nil {
 		return err
