@@ -76,6 +76,19 @@ type Action struct {
 	preflight *preflightCall   // to run
 }
 
+// String returns "step release: reason", with "waits" before the reason of an action
+// that waits.
+func (a Action) String() string {
+	text := a.Step
+	if a.Release.Version != "" {
+		text += " " + a.Release.Version
+	}
+	if a.Waits {
+		text += " waits"
+	}
+	return text + ": " + a.Reason
+}
+
 // object is the ClusterVersion as it was read, and whatever else of the cluster a
 // plan is made from. It is not changed.
 type object struct {

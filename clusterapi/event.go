@@ -28,6 +28,21 @@ type Event struct {
 // EventType names the kind of an [Event].
 type EventType string
 
+// String returns "Type subject: message: error", without what is not set.
+func (e Event) String() string {
+	text := string(e.Type)
+	if e.Subject != "" {
+		text += " " + e.Subject
+	}
+	if e.Message != "" {
+		text += ": " + e.Message
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
 // MarshalJSON writes the fields that are set, in lower case. Err becomes its
 // text.
 func (e Event) MarshalJSON() ([]byte, error) {

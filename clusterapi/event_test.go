@@ -24,17 +24,20 @@ func TestEventForms(t *testing.T) {
 		name      string
 		event     clusterapi.Event
 		json, log string
+		text      string
 	}{
 		{
 			"full", full,
 			`{"time":"2026-03-01T12:00:00Z","type":"Drained","subject":"node/worker-0","message":"three pods","error":"one stays","data":{"phase":"Drain"}}`,
 			`{"event":{"type":"Drained","subject":"node/worker-0","message":"three pods","error":"one stays","data":{"phase":"Drain"}}}`,
+			"Drained node/worker-0: three pods: one stays",
 		},
-		{"type alone", clusterapi.Event{Type: "Done"}, `{"type":"Done"}`, `{"event":{"type":"Done"}}`},
+		{"type alone", clusterapi.Event{Type: "Done"}, `{"type":"Done"}`, `{"event":{"type":"Done"}}`, "Done"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := checktest.Get(json.Marshal(tc.event))(t)
 			checktest.SameIn(t, "JSON", tc.json, string(got))
+			checktest.SameIn(t, "text", tc.text, tc.event.String())
 			var out bytes.Buffer
 			bare := func(_ []string, a slog.Attr) slog.Attr {
 				if a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey && a.Value.String() == "step" {

@@ -24,6 +24,18 @@ type Action struct {
 	Reason string
 }
 
+// String returns "kind: reason; changes"; empty if nothing is to be done.
+func (a Action) String() string {
+	if a.Kind == "" {
+		return ""
+	}
+	text := string(a.Kind) + ": " + a.Reason
+	for _, c := range a.Changes {
+		text += "; " + c.String()
+	}
+	return text
+}
+
 // Change is a field of the spec in which the UpgradeConfig differs from the
 // policy, such as desired.version.
 type Change struct {

@@ -94,6 +94,14 @@ func TestDiff(t *testing.T) {
 			if got.Reason == "" {
 				t.Error("no reason")
 			}
+			text := ""
+			if tt.want != "" {
+				text = string(tt.want) + ": " + got.Reason
+			}
+			for _, c := range tt.changes {
+				text += "; " + c.String()
+			}
+			checktest.Equal(t, text, got.String(), "text")
 			var want upgradeconfig.Spec
 			if len(tt.specs) > 0 {
 				want = tt.specs[0]

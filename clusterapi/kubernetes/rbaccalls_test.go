@@ -279,7 +279,7 @@ func TestLeastPrivilege(t *testing.T) {
 			group.Go(func() error { return nodes.Run(ctx) })
 		}
 		run(rollout.Options{API: rolling, Mode: rollout.Drive})
-		run(rollout.Options{API: reader, Mode: rollout.Observe})
+		run(rollout.Options{API: reader, Mode: rollout.ReadOnly})
 		group.Go(func() error { return controller.Run(ctx) })
 		group.Go(func() error { return manager.Run(ctx) })
 		phase := func() upgradeconfig.Phase {

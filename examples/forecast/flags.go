@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -14,11 +15,12 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
+	"github.com/clusterupdate/clusterupdate/examples/internal/graphs"
 	"github.com/clusterupdate/clusterupdate/examples/internal/nodes"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/recording"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
-	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
@@ -29,11 +31,22 @@ type options struct {
 	format string
 	strict bool
 
-	dumps, places, channels, allow, limits, nodes program.List
-	to, planTo                                    program.Version
-	payload, running, plan                        string
-	runs                                          int
-	forecast                                      forecast.Options
+	dumps, allow           program.List
+	to, planTo             program.Version
+	payload, running, plan string
+	runs                   program.Count
+	graphs                 graphs.Flags
+	nodes                  nodes.Flags
+	forecast               forecast.Options
+}
+
+// needs are the conditions of the flags: see [program.Command].
+func needs() map[string][]string {
+	return map[string][]string{
+		"dump": {"to", "payload"}, "to": {"dump"}, "payload": {"dump"}, "running": {"dump"}, "channel": {"graph"},
+		"max-unavailable": {"rehearse"}, "nodes": {"rehearse"}, "o svg": {"rehearse"},
+		"plan-to": {"plan control-plane-only"},
+	}
 }
 
 // read opens the clusters that the flags name, and what to judge them by. Errors are those
@@ -46,67 +59,57 @@ func (o *options) read(ctx context.Context, problems io.Writer) ([]forecast.Clus
 	if err != nil {
 		return nil, err
 	}
-	return clusters, o.graphs(ctx, clusters)
+	return clusters, o.networks(ctx, clusters, problems)
 }
 
 // declare declares the flags.
 func (o *options) declare(f *flag.FlagSet) {
+	o.graphs.Name = "forecast"
+	o.graphs.DeclarePlaces(f)
+	o.nodes.Declare(f)
 	f.Var(&o.dumps, "dump",
 		"recording of a cluster: a `directory or archive`; several are a fleet (default: a simulated cluster)")
 	f.Var(&o.to, "to", "`version` to update to (default: that of -payload)")
 	f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to")
 	f.StringVar(&o.running, "running", "", "`directory` of the release that the cluster runs")
-	f.Var(&o.places, "graph", "`file`, folder or address of update graphs; may be repeated")
-	f.Var(&o.channels, "channel", "`names` of channels of -graph (default: those of the clusters)")
-	f.IntVar(&o.runs, "rehearse", 0, "play the update so many `times`")
-	f.Var(&o.limits, "max-unavailable", "rehearse with another limit of a pool: `POOL=N`; may be repeated")
-	f.Var(&o.nodes, "nodes", "rehearse with so many nodes in a pool: `POOL=N`; may be repeated")
+	f.Var(&o.runs, "rehearse", "`number` of times to play the update")
 	f.StringVar(&o.forecast.Preflight.Input.TargetKernel, "kernel", "", "kernel `version` of the release to update to")
-	f.StringVar(&o.plan, "plan", "full", "how the pools follow: full, canary, control-plane-only")
+	program.Choice(f, &o.plan, "plan", "how the pools follow", plans...)
 	f.Var(&o.planTo, "plan-to", "`version` at which the plan ends, if that is more steps away than -to")
-	f.Var(&o.allow, "allow", "set a check aside: `NAME=WHY`, may be repeated")
-	f.StringVar(&o.format, "o", "text", "`format`: text, json, markdown or svg")
-	f.BoolVar(&o.strict, "strict", false, "exit with 1 on warnings")
+	f.Var(&o.allow, "allow", "set a check aside: `NAME=WHY`; may be repeated")
+	program.Format(f, &o.format, "json", "markdown", "svg")
+	f.BoolVar(&o.strict, "strict", false, "exit with 1 on warnings too")
 }
+
+// plans are the names of [preconditions.Plan].
+var plans = []string{"full", "canary", "control-plane-only"}
 
 // check reads the flags into the options of the forecast.
 func (o *options) check() error {
-	plan := preconditions.Plan(slices.Index([]string{"full", "canary", "control-plane-only"}, o.plan))
-	change := len(o.limits) > 0 || len(o.nodes) > 0
-	switch {
-	case len(o.dumps) > 0 && o.to == "" && o.payload == "":
-		return program.Usagef("-dump needs -to or -payload, the release to update to")
-	case len(o.dumps) == 0 && (o.payload != "" || o.running != ""):
-		return program.Usagef("-payload and -running go with -dump")
-	case !slices.Contains([]string{"text", "json", "markdown", "svg"}, o.format):
-		return program.Usagef("-o %s: not text, json, markdown or svg", o.format)
-	case o.format == "svg" && o.runs == 0:
-		return program.Usagef("-o svg draws a rehearsal: it needs -rehearse")
-	case o.format == "svg" && len(o.dumps) > 1:
-		return program.Usagef("-o svg draws the rehearsal of one cluster, not of %d", len(o.dumps))
-	case len(o.channels) > 0 && len(o.places) == 0:
-		return program.Usagef("-channel goes with -graph")
-	case o.runs < 0:
-		return program.Usagef("-rehearse %d: below 0", o.runs)
-	case change && o.runs == 0:
-		return program.Usagef("-max-unavailable and -nodes change a rehearsal: they need -rehearse")
-	case plan < 0:
-		return program.Usagef("-plan %s: not full, canary or control-plane-only", o.plan)
+	if o.format == "svg" && len(o.dumps) > 1 {
+		return program.Usagef("-o svg draws the rehearsal of one cluster: it does not go with several -dump")
 	}
-	o.forecast.To, o.forecast.Preflight.Plan = string(o.to), plan
-	if err := o.checkLists(); err != nil || o.planTo == "" {
-		return err
+	o.forecast.To = string(o.to)
+	o.forecast.Preflight.Plan = preconditions.Plan(slices.Index(plans, o.plan))
+	if o.planTo != "" {
+		end, err := semver.StrictNewVersion(string(o.planTo))
+		if err != nil {
+			return program.Usagef("-plan-to %s: %v", o.planTo, err)
+		}
+		o.forecast.Preflight.PlanTarget = end
 	}
-	end, err := semver.StrictNewVersion(string(o.planTo))
-	if err != nil {
-		return program.Usagef("-plan-to %s: %v", o.planTo, err)
+	if o.runs > 0 {
+		r := &forecast.RehearseOptions{Runs: int(o.runs), Pools: map[string]forecast.PoolChange{}, Nodes: o.nodes.Nodes}
+		for pool, limit := range o.nodes.Limits {
+			r.Pools[pool] = forecast.PoolChange{MaxUnavailable: limit}
+		}
+		o.forecast.Rehearse = r
 	}
-	o.forecast.Preflight.PlanTarget = end
-	return nil
+	return o.checkAllowed()
 }
 
-// checkLists reads the flags that are pairs.
-func (o *options) checkLists() error {
+// checkAllowed reads the checks to set aside.
+func (o *options) checkAllowed() error {
 	for _, allow := range o.allow {
 		name, why, _ := strings.Cut(allow, "=")
 		isNamed := func(c preconditions.Check) bool { return c.Name() == name }
@@ -120,38 +123,19 @@ func (o *options) checkLists() error {
 		policy := &o.forecast.Preflight.Policy
 		policy.Bypasses = append(policy.Bypasses, preconditions.Bypass{Check: name, By: "-allow", Why: why})
 	}
-	if o.runs == 0 {
-		return nil
-	}
-	r := &forecast.RehearseOptions{Runs: o.runs, Pools: map[string]forecast.PoolChange{}, Nodes: map[string]int{}}
-	o.forecast.Rehearse = r
-	for _, limit := range o.limits {
-		pool, text, _ := strings.Cut(limit, "=")
-		value, err := nodes.ParseLimit(text)
-		if err != nil || value == nil || pool == "" {
-			return program.Usagef("-max-unavailable %s: not a pool, =, and a number above 0 or a percentage", limit)
-		}
-		r.Pools[pool] = forecast.PoolChange{MaxUnavailable: value}
-	}
-	pools, err := nodes.ParsePools(o.nodes, nil)
-	if err != nil {
-		return program.Usagef("-nodes %w", err)
-	}
-	for _, pool := range pools {
-		r.Nodes[pool.Name] = pool.Nodes
-	}
 	return nil
 }
 
 // releases opens the releases that have a directory.
 func (o *options) releases(ctx context.Context) error {
-	for _, dir := range []string{o.running, o.payload} {
+	options := [2]string{"-running", "-payload"}
+	for i, dir := range []string{o.running, o.payload} {
 		if dir == "" {
 			continue
 		}
 		image, err := payload.Open(ctx, dir, os.DirFS(dir))
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", options[i], err)
 		}
 		o.forecast.Releases = append(o.forecast.Releases, image)
 		if dir == o.payload && o.forecast.To == "" {
@@ -178,30 +162,26 @@ func (o *options) clusters(ctx context.Context, problems io.Writer) ([]forecast.
 	}
 	var clusters []forecast.Cluster
 	for _, place := range o.dumps {
-		recording, err := program.OpenRecording(ctx, place, problems, "")
+		recorded, err := recording.Open(ctx, place, problems, "")
 		if err != nil {
 			return nil, err
 		}
-		clusters = append(clusters, forecast.Cluster{Name: place, Reader: recording})
+		clusters = append(clusters, forecast.Cluster{Name: place, Reader: recorded})
 	}
 	return clusters, nil
 }
 
-// graphs loads the update graphs: the channels that are named, else those of the
+// networks loads the update graphs: the channels that are named, else those of the
 // clusters. A file has a channel of its own.
-func (o *options) graphs(ctx context.Context, clusters []forecast.Cluster) error {
-	if len(o.places) == 0 {
+func (o *options) networks(ctx context.Context, clusters []forecast.Cluster, problems io.Writer) (err error) {
+	if len(o.graphs.Places) == 0 {
 		return nil
 	}
-	if len(o.channels) == 0 && slices.ContainsFunc(o.places, func(place string) bool { return !isFile(place) }) {
-		o.channels = channelsOf(ctx, clusters)
+	isFolder := func(place string) bool { return !isFile(place) }
+	if len(o.graphs.Channels) == 0 && slices.ContainsFunc(o.graphs.Places, isFolder) {
+		o.graphs.Channels = channelsOf(ctx, clusters)
 	}
-	load := path.LoadOptions{Channels: o.channels, Client: &graph.Client{UserAgent: "clusterupdate-forecast"}}
-	graphs, err := path.Load(ctx, o.places, load)
-	if err != nil {
-		return err
-	}
-	o.forecast.Networks, err = path.ByArchitecture(ctx, path.NetworkOptions{}, graphs...)
+	o.forecast.Networks, err = o.graphs.Networks(ctx, path.NetworkOptions{}, problems)
 	return err
 }
 

@@ -29,7 +29,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
 	"github.com/clusterupdate/clusterupdate/clusterapi/timeline"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() { program.Main(command()) }
@@ -41,14 +41,15 @@ func command() program.Command {
 		About: "Forecast says what an update would do to a cluster, or to each of a fleet.",
 		Codes: "0: ready; 1: something blocks; 3: it could not be decided or read; with -strict 1: warnings",
 		Flags: o.declare,
+		Needs: needs(),
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
 			clusters, err := o.read(ctx, stderr)
 			if err != nil {
-				return program.Unread(err)
+				return err
 			}
 			r, err := predict(ctx, clusters, o.forecast)
 			if err != nil {
-				return program.Unread(err)
+				return err
 			}
 			if err := print(stdout, r, o.format); err != nil {
 				return err

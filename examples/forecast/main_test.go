@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -18,58 +16,23 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/forecast"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = command().Execute(t.Context(), args, &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-func TestUsage(t *testing.T) {
-	for args, want := range map[string]string{
-		"-dump x":                          "-dump needs -to",
-		"-payload x":                       "-payload and -running go with -dump",
-		"-running x":                       "-payload and -running go with -dump",
-		"-o yaml":                          "-o yaml: not text, json, markdown or svg",
-		"-o svg":                           "it needs -rehearse",
-		"-dump x -to 4.21.1 -channel c":    "-channel goes with -graph",
-		"-nodes worker=1":                  "-max-unavailable and -nodes change a rehearsal: they need -rehearse",
-		"-rehearse -1":                     "-rehearse -1: below 0",
-		"-rehearse 1 -nodes worker":        "-nodes worker: not as infra=2",
-		"-rehearse 1 -max-unavailable x=0": "-max-unavailable x=0: not a pool",
-		"-plan-to x":                       "not a version such as 4.18.3",
-		"-plan none":                       "-plan none: not full, canary or control-plane-only",
-		"-allow Channel":                   "-allow Channel: not the name of a check",
-		"-allow Channel=":                  "-allow Channel=: not the name of a check",
-		"-allow Other=x":                   "-allow Other=x: no check has the name Other",
-		"-dump x -to 4.21.1 superfluous":   "superfluous",
-		"-dump x -dump y -to 4.21.1 -o svg -rehearse 1": "-o svg draws the rehearsal of one cluster, not of 2",
-		"-dump x -to v4.21.1":                           "versions of releases have no v",
-		"-rehearse 1 -max-unavailable x=9.5":            "-max-unavailable x=9.5: not a pool",
-	} {
-		code, _, stderr := run(t, strings.Fields(args)...)
-		checktest.Equal(t, 2, code, "%s: exit", args)
-		checktest.Has(t, stderr, want)
-	}
-}
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }
 
 // The simulated cluster may be updated, though not all is known of it.
 func TestSimulated(t *testing.T) {
-	code, out, errs := run(t)
+	code, out, errs := programtest.Run(t, command())
 	checktest.Equal(t, "", errs, "errors")
 	checktest.Equal(t, 0, code, "exit")
 	checktest.Has(t, out, " from 4.20.3 to 4.21.1\n", "  checks: CriticalAlerts NoSource: no source given for Alerts\n",
 		"  Delete 1: 1 ConfigMap\n")
-	code, _, _ = run(t, "-strict")
+	code, _, _ = programtest.Run(t, command(), "-strict")
 	checktest.Equal(t, 1, code, "-strict: exit")
 }
 
@@ -77,7 +40,7 @@ func TestSimulated(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	data := testdata.Dir(t)
 	dir := filepath.Join(data, "clusters", "4.14.1-degraded")
-	code, out, _ := run(t, "-dump", dir, "-to", "4.15.0")
+	code, out, _ := programtest.Run(t, command(), "-dump", dir, "-to", "4.15.0")
 	checktest.Equal(t, 1, code, "exit")
 	checktest.Has(t, out, "\nBlocking:\n", "  operators: ClusterVersionUpgradeable ClusterOperatorsNotUpgradeable: ",
 		"    Also found by ClusterOperators\n", "no source given for TargetPayload\n    To do: give -payload\n", "\nTo collect: oc adm inspect --all-namespaces with each of:")
@@ -88,7 +51,7 @@ func TestRecorded(t *testing.T) {
 	} {
 		args = append(args, "-allow", check+"=a test")
 	}
-	code, out, _ = run(t, args...)
+	code, out, _ = programtest.Run(t, command(), args...)
 	checktest.Equal(t, 3, code, "all that is known set aside: exit")
 	checktest.Has(t, out, "Bypassed: ClusterVersionUpgradeable, ")
 	for _, check := range []string{
@@ -97,10 +60,10 @@ func TestRecorded(t *testing.T) {
 	} {
 		args = append(args, "-allow", check+"=not collected")
 	}
-	code, _, _ = run(t, args...)
+	code, _, _ = programtest.Run(t, command(), args...)
 	checktest.Equal(t, 0, code, "the gaps set aside as well: exit")
 
-	_, out, _ = run(t, "-dump", dir, "-to", "4.15.0", "-o", "json")
+	_, out, _ = programtest.Run(t, command(), "-dump", dir, "-to", "4.15.0", "-o", "json")
 	var f struct{ Verdict, From, To string }
 	checktest.OK(t, json.Unmarshal([]byte(out), &f))
 	checktest.Equal(t, "Blocked 4.14.1 4.15.0", f.Verdict+" "+f.From+" "+f.To, "JSON")
@@ -110,7 +73,7 @@ func TestRecorded(t *testing.T) {
 "edges": [[0, 1]]}`
 	checktest.OK(t, os.WriteFile(graph, []byte(text), 0o600))
 	other := filepath.Join(data, "clusters", "not-upgrading")
-	code, out, _ = run(t, "-dump", dir, "-dump", other, "-to", "4.15.0", "-graph", graph, "-o", "markdown")
+	code, out, _ = programtest.Run(t, command(), "-dump", dir, "-dump", other, "-to", "4.15.0", "-graph", graph, "-o", "markdown")
 	checktest.Equal(t, 1, code, "fleet: exit")
 	checktest.Has(t, out, "# Update of 2 clusters to 4.15.0\n", " | 4.14.1 | 4.15.0 | Blocked | ", " | Unknown | ",
 		"- 4.15.0\n")
@@ -123,18 +86,15 @@ func TestUnreadable(t *testing.T) {
 "spec":{"channel":"stable-4.18"},
 "status":{"desired":{"version":"4.18.5"},"history":[{"state":"Completed","version":"4.18.5"}]}}`
 	checktest.OK(t, os.WriteFile(filepath.Join(dir, "cv.json"), []byte(cv), 0o600))
-	for args, want := range map[string]string{
-		"-to 4.18.6 -payload absent":          "absent does not hold a release",
-		"-to 4.18.6 -running absent":          "absent does not hold a release",
-		"-to 4.18.6 -graph absent":            "absent",
-		"-to 4.18.6 -dump " + t.TempDir():     "recording",
-		"-to 4.18.6 -rehearse 1 -o svg":       "no rehearsal to draw: the rehearsal needs the contents of both releases",
-		"-to 4.18.6 -dump absent -o markdown": "absent",
-	} {
-		code, _, stderr := run(t, append([]string{"-dump", dir}, strings.Fields(args)...)...)
-		checktest.Equal(t, true, code == 3 || strings.Contains(args, "svg") && code == 1, "%s: exit %d", args, code)
-		checktest.Has(t, stderr, want)
-	}
+	given := "-dump " + dir + " -to 4.18.6"
+	programtest.Test(t, command, []programtest.Case{
+		{Args: given + " -payload absent", Code: 3, Stderr: "-payload: absent does not hold a release"},
+		{Args: given + " -running absent", Code: 3, Stderr: "-running: absent does not hold a release"},
+		{Args: given + " -graph absent", Code: 3, Stderr: "-graph: absent"},
+		{Args: given + " -dump " + t.TempDir(), Code: 3, Stderr: "recording"},
+		{Args: given + " -rehearse 1 -o svg", Code: 3, Stderr: "no rehearsal to draw: the rehearsal needs the contents of both releases"},
+		{Args: given + " -dump absent -o markdown", Code: 3, Stderr: "absent"},
+	})
 }
 
 // A transcript: the forecast of an update, the update, and where they differ. The
@@ -164,7 +124,7 @@ func TestForecastAndUpdate(t *testing.T) {
 
 	start := cluster.Clock.Now()
 	checktest.OK(t, cluster.Play(t.Context(), func(ctx context.Context, wait func(time.Duration) error) error {
-		return program.Request{API: cluster, Version: to, Now: cluster.Clock.Now, Wait: wait}.Run(ctx)
+		return rehearsal.Request{API: cluster, Version: to, Now: cluster.Clock.Now, Wait: wait}.Run(ctx)
 	}))
 	cv := checktest.Get(clusterapi.Read[configv1.ClusterVersion](t.Context(), cluster, clusterapi.Key("", "version")))(t)
 	done := cv.Status.History[0]
@@ -185,11 +145,7 @@ func TestForecastAndUpdate(t *testing.T) {
 	}
 	after := checktest.Get(forecast.Update(t.Context(), cluster, options))(t)
 	fmt.Fprintf(&out, "forecast  %s to %s: %s\n", after.From, after.To, after.Verdict())
-	file := filepath.Join("testdata", "transcript.txt")
-	if *update {
-		checktest.OK(t, os.WriteFile(file, []byte(out.String()), 0o644))
-	}
-	checktest.Same(t, string(checktest.Get(os.ReadFile(file))(t)), out.String())
+	programtest.Golden(t, "transcript.txt", out.String())
 }
 
 // share is how much longer than forecast something took, in percent.

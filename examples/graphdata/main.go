@@ -7,7 +7,7 @@
 //	graphdata extend cincinnati-graph-data 4.21.9
 //
 // Lint finds what is wrong in the tree. Without -accepted, errors make it fail; with
-// it, all that the file does not list. -accept prints the lines of such a file.
+// it, all that the file does not list. -o accepted prints the lines of such a file.
 //
 // -releases names places of releases, as of the example policyengine. Without it diff
 // and why make them up by the tree's build suggestions.
@@ -26,40 +26,40 @@ import (
 	"os"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() { program.Main(command()) }
 
 type options struct {
 	source.Options
-	accepted     string
-	accept, json bool
+	accepted, format string
 }
 
 func command() program.Command {
 	var o options
-	releases := func(f *flag.FlagSet) {
-		f.Var((*program.List)(&o.Releases), "releases", "`place` of releases; may be repeated")
-		f.StringVar(&o.Arch, "arch", "amd64", "`architecture` of payloads, of releases that are made up, and of an update")
-		f.BoolVar(&o.json, "json", false, "print JSON")
+	releases := func(f *flag.FlagSet, formats ...string) {
+		o.DeclareReleases(f)
+		program.Format(f, &o.format, formats...)
 	}
+	asJSON := func(f *flag.FlagSet) { releases(f, "json") }
 	return program.Command{
 		Name:  "graphdata",
 		About: "Graphdata looks after a tree of cincinnati-graph-data.",
 		Codes: "0: all is well; 1: lint finds something, two trees differ, an update is not served, or a tree is refused; 3: a file cannot be read",
 		Commands: []program.Command{
 			{Name: "lint", Args: "TREE", About: "find what is wrong in a tree", Min: 1, Max: 1, Flags: func(f *flag.FlagSet) {
-				releases(f)
-				f.StringVar(&o.accepted, "accepted", "", "`file` of findings to pass over; all others make lint fail")
-				f.BoolVar(&o.accept, "accept", false, "print the findings as lines for -accepted")
-			}, Run: o.lint},
-			{Name: "diff", Args: "OLD NEW", About: "show what makes clusters see another graph", Min: 2, Max: 2, Flags: releases, Run: o.diff},
-			{Name: "why", Args: "TREE FROM TO", About: "show why an update is served or not", Min: 3, Max: 3, Flags: releases, Run: o.why},
+				releases(f, "json", "accepted")
+				f.StringVar(&o.accepted, "accepted", "", "`file` of findings to pass over, as -o accepted prints them; all others make lint fail")
+			}, Run: o.lint,
+				Needs:    map[string][]string{"arch": {"releases"}},
+				Excludes: map[string][]string{"accepted": {"o accepted"}}},
+			{Name: "diff", Args: "OLD NEW", About: "show what makes clusters see another graph", Min: 2, Max: 2, Flags: asJSON, Run: o.diff},
+			{Name: "why", Args: "TREE FROM TO", About: "show why an update is served or not", Min: 3, Max: 3, Flags: asJSON, Run: o.why},
 			{Name: "extend", Args: "TREE VERSION", About: "print the blocked edges that a new release needs", Min: 2, Max: 2, Run: o.extend},
 		},
 	}
@@ -71,14 +71,14 @@ func (o *options) load(ctx context.Context, place string, broken bool) (*graphda
 	from.Tree = place
 	fsys, err := from.OpenTree()
 	if err != nil {
-		return nil, from, program.Unread(err)
+		return nil, from, err
 	}
 	tree, err := graphdata.Load(ctx, fsys, graphdata.LoadOptions{InternalChannels: true})
 	var refused *graphdata.LoadError
 	if broken && errors.As(err, &refused) && refused.Tree != nil {
 		return refused.Tree, from, nil
 	}
-	return tree, from, err
+	return tree, from, source.Refused(err)
 }
 
 // build builds the graph of a tree.
@@ -88,7 +88,7 @@ func (o *options) build(ctx context.Context, place string) (*graphdata.Snapshot,
 		return nil, err
 	}
 	snapshot, _, _, err := from.Build(ctx, nil, tree)
-	return snapshot, program.Unread(err)
+	return snapshot, err
 }
 
 func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -101,11 +101,11 @@ func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Wri
 	if len(o.Releases) > 0 {
 		snapshot, rules.Releases, _, err = from.Build(ctx, nil, tree)
 		if err != nil {
-			return program.Unread(err)
+			return err
 		}
 	}
 	found := maintain.Lint(tree, snapshot, rules)
-	if o.accept {
+	if o.format == "accepted" {
 		for _, p := range found {
 			fmt.Fprintln(stdout, maintain.AcceptedLine(p))
 		}
@@ -115,12 +115,12 @@ func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Wri
 	if o.accepted != "" {
 		file, err := os.Open(o.accepted)
 		if err != nil {
-			return program.Unread(err)
+			return fmt.Errorf("-accepted: %w", err)
 		}
 		defer file.Close()
 		accepted, err := maintain.ReadAccepted(file)
 		if err != nil {
-			return program.Unread(fmt.Errorf("%s: %w", o.accepted, err))
+			return fmt.Errorf("-accepted: %s: %w", o.accepted, err)
 		}
 		var stale []string
 		found, stale = accepted.Rest(found)
@@ -136,18 +136,7 @@ func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Wri
 		fmt.Fprintf(&text, "%s: %v [%s]\n", kind, p, p.Rule)
 		well = well && !fails(p)
 	}
-	return o.answer(stdout, found, text.String(), well)
-}
-
-// answer prints an answer, and fails if that is not as it should be.
-func (o *options) answer(stdout io.Writer, data any, text string, well bool) error {
-	if !o.json {
-		return program.Answer(stdout, text, well)
-	}
-	if err := program.JSON(stdout, data); err != nil || well {
-		return err
-	}
-	return program.ErrNo
+	return program.Report(stdout, o.format, well, found, program.Text(text.String()))
 }
 
 func (o *options) diff(ctx context.Context, args []string, stdout, _ io.Writer) error {
@@ -160,7 +149,7 @@ func (o *options) diff(ctx context.Context, args []string, stdout, _ io.Writer) 
 		return err
 	}
 	changes := maintain.Diff(old, now)
-	return o.answer(stdout, changes, changes.String(), changes.Empty())
+	return program.Report(stdout, o.format, changes.Empty(), changes, program.Text(changes.String()))
 }
 
 func (o *options) why(ctx context.Context, args []string, stdout, _ io.Writer) error {
@@ -178,7 +167,7 @@ func (o *options) why(ctx context.Context, args []string, stdout, _ io.Writer) e
 	if len(causes) == 0 {
 		fmt.Fprintf(&text, "no release declares an update from %s to %s\n", args[1], args[2])
 	}
-	return o.answer(stdout, causes, text.String(), served)
+	return program.Report(stdout, o.format, served, causes, program.Text(text.String()))
 }
 
 func (o *options) extend(ctx context.Context, args []string, stdout, _ io.Writer) error {

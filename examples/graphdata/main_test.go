@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,15 +10,9 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
-
-// run runs the program.
-func run(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = command().Execute(context.Background(), args, &out, &errs)
-	return code, out.String(), errs.String()
-}
 
 // tree writes a tree whose suggestions lead from each release to the later ones, with
 // some files replaced; - removes one.
@@ -54,48 +47,31 @@ func TestGraphdata(t *testing.T) {
 		"channels/fast-4.20.yaml": "name: [\n", "blocked-edges/4.20.2-x.yaml": "to: 4.20.2\nfrom: 4[.]20[.]1\nurl: http://x\nname: X\nmessage: X.\nmatchingRules: [{type: Always}]\n",
 	})
 	accepted := filepath.Join(t.TempDir(), "accepted.txt")
-	code, lines, _ := run("lint", "-accept", warns)
-	checktest.Equal(t, 0, code, "lint -accept")
+	code, lines, _ := programtest.Run(t, command(), "lint", "-o", "accepted", warns)
+	checktest.Equal(t, 0, code, "lint -o accepted")
 	checktest.OK(t, os.WriteFile(accepted, []byte("# known since 2023\n\n"+lines), 0o600))
 	stale := filepath.Join(t.TempDir(), "stale.txt")
 	checktest.OK(t, os.WriteFile(stale, []byte("version-twice channels/x.yaml: gone\n"), 0o600))
-	for name, tt := range map[string]struct {
-		args   []string
-		code   int
-		stdout string // a part
-		stderr string // a part
-	}{
-		"fine":             {[]string{"lint", good}, 0, "", ""},
-		"warnings":         {[]string{"lint", warns}, 0, "warning: channels/fast-4.20.yaml:4: versions[1]: 4.20.1 is there twice, first on line 3 [version-twice]\n", ""},
-		"accepted":         {[]string{"lint", "-accepted", accepted, warns}, 0, "", ""},
-		"not accepted":     {[]string{"lint", "-accepted", stale, warns}, 1, "warning: channels/fast-4.20.yaml:4:", "graphdata: nothing is found any more of: version-twice channels/x.yaml: gone\n"},
-		"broken":           {[]string{"lint", broken}, 1, "error: blocked-edges/4.20.2-x.yaml:3: url: ", ""},
-		"broken too":       {[]string{"lint", broken}, 1, "error: channels/fast-4.20.yaml:", ""},
-		"with releases":    {[]string{"lint", "-releases", "none.json", good}, 3, "", "none.json"},
-		"no tree":          {[]string{"lint", "/nowhere"}, 3, "", "/nowhere"},
-		"no accepted":      {[]string{"lint", "-accepted", "/nowhere", good}, 3, "", "/nowhere"},
-		"same":             {[]string{"diff", good, good}, 0, "", ""},
-		"differ":           {[]string{"diff", good, warns}, 1, "release 4.20.2 leaves fast-4.20 (amd64)\n", ""},
-		"diff of a broken": {[]string{"diff", good, broken}, 1, "", "channels/fast-4.20.yaml"},
-		"blocked":          {[]string{"why", good, "4.20.1", "4.20.3"}, 1, "blocked-edges/4.20.3-dropped.yaml:2: Removed by from 4[.]20[.]1[+].*\n", ""},
-		"conditional":      {[]string{"why", good, "4.20.2", "4.20.3"}, 0, "blocked-edges/4.20.3-Slow.yaml:2: Conditional by from 4[.]20[.]2[+].*: Slow\n", ""},
-		"not declared":     {[]string{"why", good, "4.20.3", "4.20.1"}, 1, "no release declares an update from 4.20.3 to 4.20.1\n", ""},
-		"extend":           {[]string{"extend", good, "4.20.4"}, 0, "# blocked-edges/4.20.4-Slow.yaml\nto: 4.20.4\n", ""},
-		"extend to what":   {[]string{"extend", good, "4.20"}, 2, "", "4.20: "},
-		"extend a broken":  {[]string{"extend", broken, "4.20.4"}, 1, "", "channels/fast-4.20.yaml"},
-		"no command":       {nil, 2, "", "a command is missing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			code, stdout, stderr := run(tt.args...)
-			if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) ||
-				tt.stdout == "" && stdout != "" || tt.stderr == "" && stderr != "" {
-				t.Errorf("exit %d\n%s%s", code, stdout, stderr)
-			}
-		})
-	}
-	for _, args := range [][]string{{"lint", "-json", warns}, {"diff", "-json", good, warns}, {"why", "-json", good, "4.20.2", "4.20.3"}} {
-		if code, stdout, stderr := run(args...); code == 2 || !json.Valid([]byte(stdout)) {
-			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "lint " + good},
+		{Args: "lint " + warns, Stdout: []string{"warning: channels/fast-4.20.yaml:4: versions[1]: 4.20.1 is there twice, first on line 3 [version-twice]\n"}},
+		{Args: "lint -accepted " + accepted + " " + warns},
+		{Args: "lint -accepted " + stale + " " + warns, Code: 1, Stdout: []string{"warning: channels/fast-4.20.yaml:4:"}, Stderr: "graphdata: nothing is found any more of: version-twice channels/x.yaml: gone\n"},
+		{Args: "lint " + broken, Code: 1, Stdout: []string{"error: blocked-edges/4.20.2-x.yaml:3: url: "}},
+		{Args: "lint " + broken, Code: 1, Stdout: []string{"error: channels/fast-4.20.yaml:"}},
+		{Args: "diff " + good + " " + good},
+		{Args: "diff " + good + " " + warns, Code: 1, Stdout: []string{"release 4.20.2 leaves fast-4.20 (amd64)\n"}},
+		{Args: "diff " + good + " " + broken, Code: 1, Stderr: "channels/fast-4.20.yaml"},
+		{Args: "why " + good + " 4.20.1 4.20.3", Code: 1, Stdout: []string{"blocked-edges/4.20.3-dropped.yaml:2: Removed by from 4[.]20[.]1[+].*\n"}},
+		{Args: "why " + good + " 4.20.2 4.20.3", Stdout: []string{"blocked-edges/4.20.3-Slow.yaml:2: Conditional by from 4[.]20[.]2[+].*: Slow\n"}},
+		{Args: "why " + good + " 4.20.3 4.20.1", Code: 1, Stdout: []string{"no release declares an update from 4.20.3 to 4.20.1\n"}},
+		{Args: "extend " + good + " 4.20.4", Stdout: []string{"# blocked-edges/4.20.4-Slow.yaml\nto: 4.20.4\n"}},
+		{Args: "extend " + broken + " 4.20.4", Code: 1, Stderr: "channels/fast-4.20.yaml"},
+	})
+	for _, args := range []string{"lint " + warns, "diff " + good + " " + warns, "why " + good + " 4.20.2 4.20.3"} {
+		code, stdout, stderr := programtest.Run(t, command(), strings.Fields(args+" -o json")...)
+		if code > 1 || !json.Valid([]byte(stdout)) {
+			t.Errorf("%s: exit %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
 }
@@ -103,13 +79,14 @@ func TestGraphdata(t *testing.T) {
 // TestRealTree: what the maintainers live with is accepted, and nothing else is found.
 func TestRealTree(t *testing.T) {
 	real := filepath.Join(testdata.Dir(t), "graph-data")
-	code, lines, _ := run("lint", "-accept", real)
+	code, lines, _ := programtest.Run(t, command(), "lint", "-o", "accepted", real)
 	if code != 0 || lines == "" {
 		t.Fatal(code, lines)
 	}
 	accepted := filepath.Join(t.TempDir(), "accepted.txt")
 	checktest.OK(t, os.WriteFile(accepted, []byte(lines), 0o600))
-	if code, stdout, stderr := run("lint", "-accepted", accepted, real); code != 0 || stdout != "" || stderr != "" {
-		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
-	}
+	code, stdout, stderr := programtest.Run(t, command(), "lint", "-accepted", accepted, real)
+	checktest.Equal(t, "0", fmt.Sprint(code, stdout, stderr), "exit code and output")
 }
+
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }

@@ -8,58 +8,50 @@
 // from it is an installation, without one to get to it is the highest. -image-sets
 // writes the plan as files for oc-mirror, to be run with one workspace.
 //
-// The exit code is 0 with a plan, 1 if a cluster has no way, 2 when the command line
-// is wrong, 3 if a graph cannot be read.
+// The exit code is 0 with a plan, 1 when a cluster has no way, 2 when the command line
+// is wrong, 3 when a graph cannot be read or a file not be written.
 package main
 
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
-	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/examples/internal/graphs"
 	"github.com/clusterupdate/clusterupdate/graph/path"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() { program.Main(command()) }
 
 type options struct {
-	graphs, channels program.List
-	arch, imageSets  string
-	edges            string
-	every, json      bool
-	policy           path.Policy
+	graphs    graphs.Flags
+	imageSets string
+	format    string
+	every     bool
 }
 
 func command() program.Command {
-	var o options
+	o := options{graphs: graphs.Flags{Name: "mirror"}}
 	return program.Command{
-		Name:  "mirror",
-		Args:  "CLUSTER:FROM:TO...",
-		About: "Mirror plans what a disconnected site has to mirror for the updates of its clusters.",
-		Codes: "0: a plan; 1: a cluster has no way; 3: a graph cannot be read",
-		Min:   1,
-		Max:   -1,
+		Name:     "mirror",
+		Args:     "CLUSTER:FROM:TO...",
+		About:    "Mirror plans what a disconnected site has to mirror for the updates of its clusters.",
+		Codes:    "0: a plan; 1: a cluster has no way; 3: a graph cannot be read, or a file not be written",
+		Min:      1,
+		Max:      -1,
+		Required: [][]string{{"graph"}},
+		Needs:    map[string][]string{"risk": graphs.RiskNeeds()},
 		Flags: func(f *flag.FlagSet) {
-			f.Var(&o.graphs, "graph", "`file`, folder or address of update graphs; may be repeated")
-			f.Var(&o.channels, "channel", "`names` of channels; may be repeated")
-			f.StringVar(&o.arch, "arch", "", "architecture of the graphs (default: the file's, else amd64)")
-			f.StringVar(&o.edges, "policy", "Recommended", "edges to use: Recommended, AvoidRisks or Any")
-			f.Var((*program.List)(&o.policy.Risks), "risk", "`names` of risks for AvoidRisks; may be repeated")
-			f.BoolVar(&o.policy.NoPreReleases, "no-pre-releases", false, "leave out pre-releases")
+			o.graphs.Declare(f)
 			f.BoolVar(&o.every, "every", false, "mirror all releases on any way, not those of the shortest alone")
-			f.StringVar(&o.imageSets, "image-sets", "", "`folder` to write files for oc-mirror to")
-			f.BoolVar(&o.json, "json", false, "print JSON")
+			f.StringVar(&o.imageSets, "image-sets", "", "write files for oc-mirror into this `folder`")
+			program.Format(f, &o.format, "json")
 		},
-		Run: func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-			return plan(ctx, o, args, stdout, stderr)
-		},
+		Run: o.plan,
 	}
 }
 
@@ -70,7 +62,7 @@ func (o *options) wants(args []string) (wants []path.Want, err error) {
 		if len(parts) != 3 && len(parts) != 4 {
 			return nil, program.Usagef("%q is not cluster:from:to or cluster:from:to:arch", text)
 		}
-		want := path.Want{Cluster: parts[0], From: parts[1], To: parts[2], Every: o.every, Policy: o.policy}
+		want := path.Want{Cluster: parts[0], From: parts[1], To: parts[2], Every: o.every, Policy: o.graphs.Policy()}
 		if len(parts) == 4 {
 			want.Arch = parts[3]
 		}
@@ -80,45 +72,25 @@ func (o *options) wants(args []string) (wants []path.Want, err error) {
 }
 
 // plan plans the mirror, prints the plan and writes the files for oc-mirror.
-func plan(ctx context.Context, o options, args []string, stdout, stderr io.Writer) error {
-	if len(o.graphs) == 0 {
-		return program.Usagef("-graph is missing")
-	}
-	if !slices.Contains([]string{"Recommended", "AvoidRisks", "Any"}, o.edges) {
-		return program.Usagef("-policy %q is none of Recommended, AvoidRisks, Any", o.edges)
-	}
-	o.policy.Edges = path.Edges(strings.TrimPrefix(o.edges, "Recommended")) // empty stands for it
+func (o *options) plan(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	wants, err := o.wants(args)
 	if err != nil {
 		return err
 	}
-	load := path.LoadOptions{Channels: o.channels, Arch: o.arch, Client: &graph.Client{UserAgent: "clusterupdate-mirror"}}
-	graphs, err := path.Load(ctx, o.graphs, load)
+	networks, err := o.graphs.Networks(ctx, path.NetworkOptions{}, stderr)
 	if err != nil {
-		return program.Unread(err)
-	}
-	networks, err := path.ByArchitecture(ctx, path.NetworkOptions{}, graphs...)
-	if err != nil {
-		return program.Unread(err)
-	}
-	for _, n := range networks {
-		for _, note := range n.Notes() {
-			fmt.Fprintln(stderr, "mirror:", note)
-		}
+		return err
 	}
 	plan, err := path.Mirror(ctx, networks, wants)
 	if err != nil {
-		return err
+		return program.No(err)
 	}
 	if o.imageSets != "" {
 		if err := write(o.imageSets, plan.ImageSetConfigurations()); err != nil {
 			return err
 		}
 	}
-	if o.json {
-		return program.JSON(stdout, plan)
-	}
-	return program.Answer(stdout, plan.String(), true)
+	return program.Report(stdout, o.format, true, plan, program.Text(plan.String()))
 }
 
 // write writes files into a folder.

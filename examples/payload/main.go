@@ -1,8 +1,8 @@
 // Command payload looks into releases: which manifests of one a cluster applies and
-// why not the rest, how two differ, what is wrong with one, and what an update to
-// one would change in a cluster.
+// why not the rest, how two differ, what is wrong with one, and what an update to one
+// would change in a cluster.
 //
-//	payload inspect -baseline None -capability Console -mermaid release/
+//	payload inspect -baseline None -capability Console -o mermaid release/
 //	payload diff -component dns -platform arm64 old/ mirror.tar@sha256:…
 //	payload preview -dump must-gather.tar.gz -running old/ new/
 //
@@ -16,20 +16,19 @@
 // preview simulates one.
 //
 // The exit code is 0 when nothing differs, is wrong or would change, 1 when something
-// does, 2 when the command line is wrong, 3 when a release or recording does not say.
+// does, 2 when the command line is wrong, 3 when a release or a recording cannot
+// be read, or does not have what decides.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/releases"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
@@ -39,74 +38,58 @@ func main() { program.Main(command()) }
 
 type options struct {
 	releases.Flags
-	format, component, kind, running             string
-	excluded, schemas, images, rules, all, merge bool
+	format, component, kind, running      string
+	excluded, schemas, images, all, merge bool
 }
 
 func command() program.Command {
 	var o options
-	format := func(f *flag.FlagSet, formats ...string) {
-		f.Func("o", "`format`: text, "+strings.Join(formats, ", "), func(value string) error {
-			o.format = value
-			if value == "text" || slices.Contains(formats, value) {
-				return nil
-			}
-			return errors.New("no such format")
-		})
-		for _, name := range formats {
-			f.BoolFunc(name, "short for -o "+name, func(string) error { o.format = name; return nil })
-		}
-	}
-	show := func(f *flag.FlagSet) {
+	show := func(f *flag.FlagSet, formats ...string) {
 		f.StringVar(&o.component, "component", "", "show this `component` only")
 		f.StringVar(&o.kind, "kind", "", "show this `kind` only")
+		program.Format(f, &o.format, formats...)
+	}
+	text := []string{"o text"}
+	needs := map[string][]string{
+		"component": text, "kind": text, "excluded": text, "schemas": text, "images": text,
+		"allow-unknown": {"capability"},
+	}
+	previewNeeds := map[string][]string{
+		"component": {"o text|diff"}, "kind": {"o text|diff"}, "all": text, "running": {"dump"},
 	}
 	return program.Command{
 		Name:    "payload",
-		About:   "Payload looks into releases, and says what an update to one would change.",
-		Codes:   "0: nothing differs, is wrong or would change; 1: something does; 3: a release or a recording cannot be read, or does not tell",
+		About:   "Payload looks into releases, and reports what an update to one would change.",
+		Codes:   "0: nothing differs, is wrong or would change; 1: something does; 3: a release or a recording cannot be read, or does not have what decides",
 		Default: "inspect",
 		Commands: []program.Command{
-			{Name: "inspect", Args: "[RELEASE]", About: "say what a cluster applies, and why not the rest", Max: 1, Run: o.inspect, Flags: func(f *flag.FlagSet) {
+			{Name: "inspect", Args: "[RELEASE]", About: "report what a cluster applies, and why not the rest", Max: 1, Run: o.inspect, Flags: func(f *flag.FlagSet) {
 				o.Declare(f)
-				show(f)
-				format(f, "json", "dot", "mermaid")
+				show(f, "json", "dot", "mermaid")
 				f.BoolVar(&o.excluded, "excluded", false, "show only what is excluded")
-			}},
-			{Name: "diff", Args: "[OLD NEW]", About: "say what differs between two; exit with 1 if something does", Max: 2, Run: o.diff, Flags: func(f *flag.FlagSet) {
+			}, Needs: needs, Excludes: releases.Excludes()},
+			{Name: "diff", Args: "[OLD NEW]", About: "report what differs between two; exit with 1 if something does", Max: 2, Run: o.diff, Flags: func(f *flag.FlagSet) {
 				o.Declare(f)
-				show(f)
-				format(f, "json")
+				show(f, "json")
 				f.BoolVar(&o.schemas, "schemas", false, "list what differs in schemas of definitions")
 				f.BoolVar(&o.images, "images", false, "list the component images that differ")
-			}},
-			{Name: "lint", Args: "[RELEASE]", About: "say what is wrong with one; exit with 1 if there are errors", Max: 1, Run: o.lint, Flags: func(f *flag.FlagSet) {
+			}, Needs: needs, Excludes: releases.Excludes()},
+			{Name: "lint", Args: "[RELEASE]", About: "report what is wrong with one; exit with 1 if there are errors", Max: 1, Run: o.lint, Flags: func(f *flag.FlagSet) {
 				o.Declare(f)
-				format(f, "json")
-				f.BoolVar(&o.rules, "rules", false, "list the rules")
+				program.Format(f, &o.format, "json")
+			}, Needs: needs, Excludes: releases.Excludes()},
+			{Name: "rules", About: "list the rules of lint", Run: o.rules, Flags: func(f *flag.FlagSet) {
+				program.Format(f, &o.format, "json")
 			}},
-			{Name: "preview", Args: "[RELEASE]", About: "say what an update would change; exit with 1 if something, 3 if that is not known", Max: 1, Run: o.preview, Flags: func(f *flag.FlagSet) {
+			{Name: "preview", Args: "[RELEASE]", About: "report what an update would change; exit with 1 if something, 3 if that is unknown", Max: 1, Run: o.preview, Flags: func(f *flag.FlagSet) {
 				o.DeclareRecorded(f)
-				show(f)
-				format(f, "json", "diff")
-				f.StringVar(&o.running, "running", "", "`release` that the cluster runs: it tells who has changed what")
+				show(f, "json", "diff")
+				f.StringVar(&o.running, "running", "", "`release` that the cluster runs; it shows who has changed an object")
 				f.BoolVar(&o.all, "all", false, "show what stays as it is, too")
 				f.BoolVar(&o.merge, "merge", false, "merge manifests into objects, as the cluster-version operator does")
-			}},
+			}, Needs: previewNeeds},
 		},
 	}
-}
-
-// print prints data as JSON, or the text that another function writes, and answers
-// yes or no by the exit code.
-func (o *options) print(w io.Writer, yes bool, data any, text func(io.Writer) error) error {
-	if o.format == "json" {
-		text = func(w io.Writer) error { return program.JSON(w, data) }
-	}
-	if err := text(w); err != nil || yes {
-		return err
-	}
-	return program.ErrNo
 }
 
 func (o *options) inspect(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -116,7 +99,7 @@ func (o *options) inspect(ctx context.Context, args []string, stdout, stderr io.
 	}
 	included, _ := p.Included(filter)
 	order, in := manifest.UpdateGraph(manifest.NewTasks(included)), p.Inclusion(filter)
-	return o.print(stdout, true, in, func(w io.Writer) error {
+	return program.Report(stdout, o.format, true, in, func(w io.Writer) error {
 		switch o.format {
 		case "dot":
 			_, err = fmt.Fprintln(w, order.DOT())
@@ -138,27 +121,19 @@ func (o *options) diff(ctx context.Context, args []string, stdout, stderr io.Wri
 		return err
 	}
 	d := manifest.Diff(from, to, manifest.DiffOptions{Filter: filter})
-	return o.print(stdout, d.Empty(), d, func(w io.Writer) error {
+	return program.Report(stdout, o.format, d.Empty(), d, func(w io.Writer) error {
 		return d.WriteText(w, manifest.DiffTextOptions{Component: o.component, Kind: o.kind, Schemas: o.schemas, Images: o.images})
 	})
 }
 
 func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if o.rules {
-		return o.print(stdout, true, manifest.LintRules(), func(w io.Writer) error {
-			for _, r := range manifest.LintRules() {
-				fmt.Fprintln(program.TerminalOf(w).Wrap(w), r)
-			}
-			return nil
-		})
-	}
 	p, filter, err := o.Release(ctx, args, stderr)
 	if err != nil {
 		return err
 	}
 	findings := append([]manifest.Finding{}, manifest.Lint(p, filter)...)
 	isError := func(f manifest.Finding) bool { return f.Severity == "Error" }
-	return o.print(stdout, !slices.ContainsFunc(findings, isError), findings, func(w io.Writer) error {
+	return program.Report(stdout, o.format, !slices.ContainsFunc(findings, isError), findings, func(w io.Writer) error {
 		for _, f := range findings {
 			fmt.Fprintln(w, f)
 		}
@@ -167,12 +142,18 @@ func (o *options) lint(ctx context.Context, args []string, stdout, stderr io.Wri
 	})
 }
 
+func (o *options) rules(_ context.Context, _ []string, stdout, _ io.Writer) error {
+	return program.Report(stdout, o.format, true, manifest.LintRules(), func(w io.Writer) error {
+		for _, r := range manifest.LintRules() {
+			fmt.Fprintln(program.TerminalOf(w).Wrap(w), r)
+		}
+		return nil
+	})
+}
+
 func (o *options) preview(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	switch {
-	case o.Dump != "" && len(args) == 0:
+	if o.Dump != "" && len(args) == 0 {
 		return program.Usagef("-dump needs the RELEASE to update to")
-	case o.Dump == "" && o.running != "":
-		return program.Usagef("-running goes with -dump: the simulated cluster runs a release that is built in")
 	}
 	cluster, running, target, err := o.Update(ctx, o.running, args, stderr)
 	if err != nil {
@@ -183,11 +164,11 @@ func (o *options) preview(ctx context.Context, args []string, stdout, stderr io.
 		Mode: map[bool]runlevel.Mode{true: runlevel.ApplyMerge}[o.merge],
 	})
 	if err != nil {
-		return program.Unread(err)
+		return err
 	}
 	changes := p.Count(preview.Create) + p.Count(preview.Update) + p.Count(preview.Delete) + p.Count(preview.Fail)
 	show := preview.TextOptions{Component: o.component, Kind: o.kind, Unchanged: o.all}
-	err = o.print(stdout, changes == 0, p, func(w io.Writer) error {
+	err = program.Report(stdout, o.format, changes == 0, p, func(w io.Writer) error {
 		if o.format == "diff" {
 			return p.Diff(w, show)
 		}

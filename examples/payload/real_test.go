@@ -17,6 +17,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/israce"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel"
@@ -44,7 +45,7 @@ func TestRealInspect(t *testing.T) {
 		if i := slices.Index(args, "-dump"); i > 0 {
 			args[i+1] = filepath.Join(dir, args[i+1])
 		}
-		code, out, errs := run(t, args...)
+		code, out, errs := programtest.Run(t, command(), args...)
 		if code != 0 || !strings.Contains(out, tt.want) || slices.Contains(recorded, "-dump") != strings.Contains(errs, "the FeatureGate was not collected") {
 			t.Errorf("%s: exit %d, %s%s", tt.args, code, errs, out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
 		}
@@ -54,7 +55,7 @@ func TestRealInspect(t *testing.T) {
 func TestRealDiff(t *testing.T) {
 	t.Parallel()
 	dir := testdata.Dir(t)
-	code, out, errs := run(t, "diff", filepath.Join(dir, "payload-4.17.30"), filepath.Join(dir, "payload-4.18.15"))
+	code, out, errs := programtest.Run(t, command(), "diff", filepath.Join(dir, "payload-4.17.30"), filepath.Join(dir, "payload-4.18.15"))
 	const want = `4.17.30 -> 4.18.15
 objects: 16 added, 10 newly included, 1 removed (1 orphaned), 0 newly excluded, 163 changed, 0 moved, 598 unchanged
 deletions: 0 added, 13 removed
@@ -71,7 +72,7 @@ func TestRealLint(t *testing.T) {
 		"payload-4.17.30": {"crd-missing": 15, "crd-order": 15, "image": 5, "namespace-missing": 8, "namespace-order": 14},
 		"payload-4.18.15": {"crd-missing": 9, "crd-order": 22, "image": 5, "namespace-missing": 8, "namespace-order": 14},
 	} {
-		code, out, errs := run(t, "lint", "-json", filepath.Join(testdata.Dir(t), name))
+		code, out, errs := programtest.Run(t, command(), "lint", "-o", "json", filepath.Join(testdata.Dir(t), name))
 		var findings []manifest.Finding
 		if err := json.Unmarshal([]byte(out), &findings); err != nil || code != 1 || errs != "" {
 			t.Fatalf("exit %d, %v, %s", code, err, errs)
@@ -100,7 +101,7 @@ func TestRealDumps(t *testing.T) {
 		if israce.Enabled && tt.code == 1 {
 			continue // it takes long
 		}
-		code, out, errs := run(t, "preview", "-dump", filepath.Join(dir, "clusters", tt.name), filepath.Join(dir, "payload-4.18.15"))
+		code, out, errs := programtest.Run(t, command(), "preview", "-dump", filepath.Join(dir, "clusters", tt.name), filepath.Join(dir, "payload-4.18.15"))
 		if want := "Update to 4.18.15: " + tt.want; code != tt.code || !strings.HasPrefix(out, want) || !strings.Contains(out, "\nTo know more: oc adm inspect\n") {
 			t.Errorf("%s: exit %d, %s%.300s", tt.name, code, errs, out)
 		}
@@ -141,7 +142,7 @@ func TestRealPreview(t *testing.T) {
 	recording := filepath.Join(t.TempDir(), "recording")
 	checktest.OK(t,
 		dump.Record(t.Context(), cluster, recording, dump.RecordOptions{Kinds: slices.Collect(maps.Keys(kinds))}))
-	code, out, errs := run(t, "preview", "-json", "-dump", recording, "-running", old, target)
+	code, out, errs := programtest.Run(t, command(), "preview", "-o", "json", "-dump", recording, "-running", old, target)
 	var p preview.Preview
 	if err := json.Unmarshal([]byte(out), &p); err != nil || code != 1 {
 		t.Fatalf("exit %d, %v, %s", code, err, errs)
@@ -156,7 +157,7 @@ func TestRealPreview(t *testing.T) {
 	if len(p.Left) != 1 || len(p.Images) != 157 {
 		t.Errorf("%d left, %d images", len(p.Left), len(p.Images))
 	}
-	if code, out, errs := run(t, "preview", "-dump", recording, "-running", old, old); code != 0 || !strings.HasPrefix(out, "Update from 4.17.30 to 4.17.30: 0 to create, 0 to update, ") {
+	if code, out, errs := programtest.Run(t, command(), "preview", "-dump", recording, "-running", old, old); code != 0 || !strings.HasPrefix(out, "Update from 4.17.30 to 4.17.30: 0 to create, 0 to update, ") {
 		t.Errorf("what runs: exit %d, %s%.1000s", code, errs, out)
 	}
 }

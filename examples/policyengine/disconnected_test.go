@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,20 +29,18 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write testdata/disconnected.txt again")
 
 const (
 	repository = "registry.example/ocp/release"
@@ -210,7 +207,7 @@ func TestDisconnected(t *testing.T) {
 	}
 	err := cluster.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error {
 		d.say("mirror", "has "+from.Version()+" and its signature")
-		request := program.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}
+		request := rehearsal.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}
 		steps := []func() error{
 			func() error { return wait(3 * time.Hour) }, offered,
 			func() error {
@@ -242,12 +239,7 @@ func TestDisconnected(t *testing.T) {
 	text := strings.Join(d.lines, "\n") + "\n"
 	text = strings.NewReplacer(strings.TrimSuffix(upstream, "/api/upgrades_info/v1/graph"), "https://server", m.dir, "mirror").Replace(text)
 	text = regexp.MustCompile(`key [0-9A-F]{40}`).ReplaceAllString(text, "key of the test")
-	const golden = "testdata/disconnected.txt"
-	if *rewrite {
-		write(t, golden, text)
-	}
-	want := checktest.Get(os.ReadFile(golden))(t)
-	checktest.Same(t, string(want), text)
+	programtest.Golden(t, "disconnected.txt", text)
 
 	// The archive is the tree that the graph was made of.
 	web := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
@@ -261,11 +253,9 @@ func TestDisconnected(t *testing.T) {
 // loaded are the problems that the server finds in a mirror.
 func loaded(t *testing.T, dir string) (texts []string) {
 	t.Helper()
-	var out, errs strings.Builder
-	if code := command().Execute(t.Context(), []string{"-print", "-tree", sampleTree(t), "-releases", dir + "=" + repository}, &out, &errs); code != 0 {
-		t.Fatal(errs.String())
-	}
-	for line := range strings.Lines(errs.String()) {
+	code, _, errs := programtest.Run(t, command(), "-print", "-tree", sampleTree(t), "-releases", dir+"="+repository)
+	checktest.Equal(t, 0, code, "%s: exit code", errs)
+	for line := range strings.Lines(errs) {
 		texts = append(texts, strings.TrimSpace(line))
 	}
 	return texts

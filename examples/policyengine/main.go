@@ -16,20 +16,17 @@
 // The page is at /, what those ask for who run the service (/livez, /readyz, /metrics) at
 // an address of its own. With -print it serves nothing, and prints what it would.
 //
-// The exit code is 0 when a signal ended it or all was printed, 1 when the tree is refused
-// or an address is not available, 2 when the command line is wrong, 3 when a file cannot
-// be read.
+// The exit code is 0 when a signal ended it or all was printed, 1 when the tree is
+// refused, 2 when the command line is wrong, 3 when a file cannot be read or an address is
+// not available.
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/signal"
@@ -37,13 +34,15 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/server"
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/policyengine"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 func main() { program.Main(command()) }
@@ -52,40 +51,37 @@ const prefix = "/api/upgrades_info"
 
 type options struct {
 	source.Options
-	listen, status string
-	cert, key      string
-	interval       time.Duration
-	print, json    bool
+	listen, status    string
+	cert, key, format string
+	interval          program.Span
+	print             bool
 }
 
 func command() program.Command {
-	var o options
+	o := options{interval: program.Span(10 * time.Second)}
 	return program.Command{
 		Name:  "policyengine",
 		About: "Policyengine serves update graphs to clusters, and shows them in a browser.",
-		Codes: "0: a signal ended it, or all was printed; 1: the tree is refused, or an address cannot be had; 3: a file cannot be read",
+		Codes: "0: a signal ended it, or all was printed; 1: the tree is refused; 3: a file cannot be read, or an address is not available",
+		Needs: map[string][]string{
+			"approximate": {"releases"}, "arch": {"tree", "releases"}, "tls-cert": {"tls-key"}, "tls-key": {"tls-cert"},
+		},
+		Excludes: map[string][]string{"print": {"listen", "status", "tls-cert", "interval", "o"}},
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.Tree, "tree", "", "`directory` or archive of cincinnati-graph-data (default: a sample that is built in)")
-			f.Var((*program.List)(&o.Releases), "releases", "`place` of releases: an OCI layout (LAYOUT=REPOSITORY), a directory of payloads, JSON lines or a stored graph; may be repeated")
+			o.DeclareReleases(f)
 			f.Var((*program.List)(&o.Signatures), "signatures", "`place` of signatures besides those in mirrors: a directory or an address; may be repeated")
-			f.StringVar(&o.Arch, "arch", "amd64", "architecture of payloads and of releases that are made up")
-			f.BoolVar(&o.Approximate, "approximate", false, "make up releases that only channels name, with -releases too")
+			f.BoolVar(&o.Approximate, "approximate", false, "make up releases that only channels name, as is done without -releases")
 			f.BoolVar(&o.Compat, "compat", false, "read and build as the existing update service does")
 			f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to serve at")
 			f.StringVar(&o.status, "status", "127.0.0.1:0", "`address` for health and metrics")
 			f.StringVar(&o.cert, "tls-cert", "", "`file` of the certificate to serve the graph by TLS")
 			f.StringVar(&o.key, "tls-key", "", "`file` of its key")
-			f.DurationVar(&o.interval, "interval", 10*time.Second, "time between two looks for changes")
+			f.Var(&o.interval, "interval", "`duration` between two looks for changes")
 			f.BoolVar(&o.print, "print", false, "print what would be served")
-			f.BoolVar(&o.json, "json", false, "print events as JSON lines")
+			program.Format(f, &o.format, "json")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
-			if o.interval <= 0 {
-				return program.Usagef("-interval %s is not above 0", o.interval)
-			}
-			if (o.cert == "") != (o.key == "") {
-				return program.Usagef("-tls-cert and -tls-key go together")
-			}
 			return run(ctx, o, stdout, stderr)
 		},
 	}
@@ -96,7 +92,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	from := source.New(o.Options)
 	signatures, err := o.OpenSignatures()
 	if err != nil {
-		return program.Unread(err)
+		return err
 	}
 	handler, err := policyengine.New(policyengine.Options{
 		Prefix: prefix, Mandatory: []string{"channel"}, Compat: o.Compat,
@@ -113,24 +109,21 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case o.json:
+		case o.format == "json":
 			json.NewEncoder(stdout).Encode(e)
 		case e.Err != nil:
-			fmt.Fprintf(stdout, "%s: %v\n", e.Type, e.Err)
+			fmt.Fprintln(stdout, e)
 		default:
 			load := e.Data.(*policyengine.Load)
 			fmt.Fprintf(stdout, "%s: %d releases, revision %s\n", e.Type, load.Nodes, load.Revision)
 		}
 	}
-	refresher, err := policyengine.NewRefresher(handler, policyengine.RefresherOptions{Load: from.Load, Interval: o.interval, Observe: show})
+	refresher, err := policyengine.NewRefresher(handler, policyengine.RefresherOptions{Load: from.Load, Interval: time.Duration(o.interval), Observe: show})
 	if err != nil {
 		return err
 	}
-	err = refresher.Refresh(ctx)
-	if errors.As(err, new(*fs.PathError)) {
-		return program.Unread(err)
-	} else if err != nil {
-		return err
+	if err := refresher.Refresh(ctx); err != nil {
+		return source.Refused(err)
 	}
 	if o.print {
 		for _, p := range from.Last().Problems {
@@ -139,7 +132,7 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 		return from.Last().WriteText(stdout)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", page.New(page.Options{Graph: prefix + "/v1/graph", State: func() page.State { return page.State(from.Last()) }}))
+	mux.Handle("/", page.New(page.Options{Graph: prefix + "/v1/graph", State: from.Last}))
 	mux.Handle(prefix+"/", handler)
 	reload := func() {
 		e := clusterapi.Event{Type: policyengine.EventChanged, Time: time.Now()}
@@ -154,36 +147,31 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) error {
 	return serve(ctx, o, stdout, reload, refresher.Process(), mux, handler.Status())
 }
 
-// serve serves until the context ends, and loads anew at intervals and by SIGHUP.
+// serve serves until the context ends, and loads again at intervals and by SIGHUP.
 func serve(ctx context.Context, o options, stdout io.Writer, reload func(), process reconcile.Process, public, status http.Handler) error {
-	servers, err := server.Start(
+	servers, err := server.Listen(
 		server.Site{Address: o.listen, Handler: public, Cert: o.cert, Key: o.key},
 		server.Site{Address: o.status, Handler: status},
 	)
 	if err != nil {
 		return err
 	}
-	ctx, stop := servers.Watch(ctx)
-	defer stop(nil)
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	fmt.Fprintf(stdout, "page:   %s/\ngraph:  %[1]s%s/v1/graph\nstatus: %s/readyz\n", servers.URLs[0], prefix, servers.URLs[1])
-	go func() {
-		for ctx.Err() == nil {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return servers.Run(ctx) })
+	g.Go(func() error { return reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process) })
+	g.Go(func() error {
+		for {
 			select {
 			case <-hangup:
 				reload()
 			case <-ctx.Done():
+				return nil
 			}
 		}
-	}()
-	err = reconcile.Run(ctx, reconcile.Options{Resync: reconcile.Never}, process)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	err = cmp.Or(err, servers.Shutdown(last))
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
-	}
-	return err
+	})
+	return g.Wait()
 }

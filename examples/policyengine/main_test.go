@@ -17,22 +17,17 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 )
 
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }
+
 func TestPrint(t *testing.T) {
-	var out, errs bytes.Buffer
-	if code := command().Execute(t.Context(), []string{"-print"}, &out, &errs); code != 0 || errs.Len() > 0 {
-		t.Fatalf("exit %d: %s", code, &errs)
-	}
-	for _, want := range []string{
+	programtest.Test(t, command, []programtest.Case{{Args: "-print", Stdout: []string{
 		": 27 releases; 104 updates recommended, 24 conditional, 2 blocked\n",
 		"stable-4.21 amd64: 10 releases, 27 updates recommended, 10 conditional\n",
 		"stable-4.20 arm64: 6 releases, 11 updates recommended, 4 conditional\n",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output lacks %q:\n%s", want, &out)
-		}
-	}
+	}}})
 }
 
 func TestExits(t *testing.T) {
@@ -41,27 +36,11 @@ func TestExits(t *testing.T) {
 	write(t, filepath.Join(bad, "channels", "bad.yaml"), "name: [\n")
 	taken := checktest.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"-tree", "/nowhere"}, 3, "policyengine: lstat /nowhere: "},
-		{[]string{"-tree", empty}, 3, "policyengine: "},
-		{[]string{"-releases", "/nowhere"}, 3, "policyengine: lstat /nowhere: "},
-		{[]string{"-tree", bad}, 1, "channels/bad.yaml:"},
-		{[]string{"-listen", taken.Addr().String()}, 1, "address already in use"},
-		{[]string{"-interval", "0s"}, 2, "-interval 0s is not above 0; policyengine -h shows the usage"},
-		{[]string{"-tls-cert", "x"}, 2, "-tls-cert and -tls-key go together"},
-		{[]string{"-tls-cert", "/nowhere", "-tls-key", "/nowhere"}, 1, "/nowhere"},
-		{[]string{"-signatures", "/nowhere"}, 3, "/nowhere"},
-		{[]string{"extra"}, 2, `unexpected argument "extra"`},
-	} {
-		var out, errs bytes.Buffer
-		if code := command().Execute(t.Context(), tt.args, &out, &errs); code != tt.code || !strings.Contains(errs.String(), tt.want) {
-			t.Errorf("%v: exit %d, %s", tt.args, code, &errs)
-		}
-	}
+	programtest.Test(t, command, []programtest.Case{
+		{Args: "-tree " + empty, Code: 3, Stderr: "policyengine: "},
+		{Args: "-tree " + bad, Code: 1, Stderr: "channels/bad.yaml:"},
+		{Args: "-listen " + taken.Addr().String(), Code: 3, Stderr: "address already in use"},
+	})
 }
 
 // TestServe serves a tree that changes, and ends.

@@ -30,11 +30,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/recording"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/runlevel/preview"
 	"github.com/clusterupdate/clusterupdate/signature"
@@ -43,68 +43,47 @@ import (
 func main() { program.Main(command()) }
 
 type options struct {
-	dump, payload, details, format string
-	why, watch, strict             bool
-	after                          time.Duration
-	speed                          program.Speed
+	dump, payload, format string
+	details               view.Details
+	why, watch, strict    bool
+	after                 program.Span
+	speed                 program.Speed
 }
 
 func command() program.Command {
-	var o options
+	o := options{after: program.Span(10 * time.Minute)}
 	return program.Command{
-		Name:  "status",
-		About: "Status shows how the update of a cluster does.",
-		Codes: "0: all is well; 1: the update is stuck; 3: the recording cannot be read, or what decides was not recorded",
+		Name:     "status",
+		About:    "Status shows how the update of a cluster does.",
+		Codes:    "0: all is well; 1: the update is stuck; 3: the recording cannot be read, or what decides was not recorded",
+		Needs:    map[string][]string{"payload": {"dump"}, "speed": {"watch"}, "details": {"o text"}},
+		Excludes: map[string][]string{"dump": {"watch", "after"}, "watch": {"after"}},
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.dump, "dump", "", "recording of a cluster: a `directory or archive` (default: a simulated cluster)")
-			f.StringVar(&o.payload, "payload", "", "`directory` of the release that the cluster updates to")
-			f.StringVar(&o.details, "details", "none", "what to show in full: none, all, nodes, health, operators")
-			f.StringVar(&o.format, "o", "text", "`format`: text or json")
+			f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to")
+			f.Func("details", "what to show in full: none, all, nodes, health or operators (default none)", func(value string) (err error) {
+				o.details, err = view.ParseDetails(value)
+				return err
+			})
+			program.Format(f, &o.format, "json")
 			f.BoolVar(&o.why, "why", false, "show what the update waits on")
 			f.BoolVar(&o.strict, "strict", false, "exit with 1 on warnings too")
-			f.BoolVar(&o.watch, "watch", false, "follow the simulated update")
-			f.DurationVar(&o.after, "after", 10*time.Minute, "how far the simulated update is")
-			f.Var(&o.speed, "speed", "with -watch: live, by this `factor` faster than real time (default: in virtual time, at once)")
+			f.BoolVar(&o.watch, "watch", false, "follow the update, and show the status whenever it changes")
+			f.Var(&o.after, "after", "look at the simulated update after this `duration`")
+			f.Var(&o.speed, "speed", "run live, by this `factor` faster than real time (default: in virtual time, at once)")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			show := o.simulated
 			if o.dump != "" {
 				show = o.recorded
 			}
 			s, err := show(ctx, stdout, stderr)
-			if errors.Is(err, clusterapi.ErrNotCollected) {
-				fmt.Fprintln(stderr, "status:", err)
-				return program.ErrUnknown
-			}
 			if err != nil {
-				return program.Unread(err)
+				return err
 			}
 			return o.exit(s.Verdict())
 		},
 	}
-}
-
-// check reports flags that do not go together.
-func (o *options) check() error {
-	if _, err := view.ParseDetails(o.details); err != nil {
-		return program.Usagef("%w", err)
-	}
-	switch {
-	case o.format != "text" && o.format != "json":
-		return program.Usagef("-o %s: not text or json", o.format)
-	case o.watch && o.dump != "":
-		return program.Usagef("-watch follows the simulated cluster: a recording does not change")
-	case o.payload != "" && o.dump == "":
-		return program.Usagef("-payload goes with -dump")
-	case o.speed != 0 && !o.watch:
-		return program.Usagef("-speed goes with -watch")
-	case o.after < 0:
-		return program.Usagef("-after must not be below 0")
-	}
-	return nil
 }
 
 func (o *options) exit(v view.Verdict) error {
@@ -119,7 +98,7 @@ func (o *options) exit(v view.Verdict) error {
 
 // recorded shows the status of a recorded cluster.
 func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view.Status, error) {
-	recording, err := program.OpenRecording(ctx, o.dump, stderr, "")
+	recorded, err := recording.Open(ctx, o.dump, stderr, "")
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +106,11 @@ func (o *options) recorded(ctx context.Context, stdout, stderr io.Writer) (*view
 	if o.payload != "" {
 		p, err := manifest.Load(ctx, os.DirFS(o.payload), manifest.LoadOptions{Filter: manifest.DefaultFilter()})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.payload, err)
+			return nil, fmt.Errorf("-payload: %s: %w", o.payload, err)
 		}
 		so.Components = preview.Components(p)
 	}
-	s, err := view.ReadStatus(ctx, recording, so)
+	s, err := view.ReadStatus(ctx, recorded, so)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +122,7 @@ func (o *options) print(s *view.Status, stdout, stderr io.Writer) error {
 	if o.format == "json" {
 		return program.JSON(stdout, s)
 	}
-	return s.WriteText(stdout, stderr, view.StatusText{Details: view.Details(o.details), Waits: o.why, Width: program.TerminalOf(stdout).Width})
+	return s.WriteText(stdout, stderr, view.StatusText{Details: o.details, Waits: o.why, Width: program.TerminalOf(stdout).Width})
 }
 
 // simulated shows the status of a simulated cluster that is being updated.
@@ -162,7 +141,7 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 	if err != nil {
 		return nil, err
 	}
-	screen := program.NewScreen(stdout)
+	block := program.NewBlock(stdout)
 	follow, err := view.FollowProcess(view.FollowOptions{API: cluster, Components: preview.Components(images[1].Payload), Observe: func(s *view.Status, err error) {
 		var text bytes.Buffer
 		switch {
@@ -170,18 +149,18 @@ func (o *options) simulated(ctx context.Context, stdout, stderr io.Writer) (*vie
 		case o.format == "json":
 			json.NewEncoder(stdout).Encode(s)
 		case o.print(s, &text, &text) == nil:
-			screen.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
+			block.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
 		}
 	}})
 	if err != nil {
 		return nil, err
 	}
 	err = cluster.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error {
-		request := program.Request{API: cluster, Version: images[1].Version(), Now: cluster.Clock.Now, Wait: wait}
+		request := rehearsal.Request{API: cluster, Version: images[1].Version(), Now: cluster.Clock.Now, Wait: wait}
 		if o.watch {
 			return request.Run(ctx)
 		}
-		return errors.Join(request.Start(ctx), wait(o.after))
+		return errors.Join(request.Start(ctx), wait(time.Duration(o.after)))
 	}, follow)
 	if err != nil {
 		return nil, err

@@ -12,33 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/internal/testdata"
 )
 
-func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = command().Execute(t.Context(), args, &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-func TestUsage(t *testing.T) {
-	for args, want := range map[string]string{
-		"-details some":  "invalid value for --details: some",
-		"-o yaml":        "-o yaml: not text or json",
-		"-watch -dump x": "-watch follows the simulated cluster",
-		"-payload x":     "-payload goes with -dump",
-		"-speed 3":       "-speed goes with -watch",
-		"-after -1s":     "-after must not be below 0",
-	} {
-		if code, _, stderr := run(t, strings.Fields(args)...); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit %d, %s", args, code, stderr)
-		}
-	}
-}
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }
 
 func TestSimulated(t *testing.T) {
-	code, out, errs := run(t, "-why")
+	code, out, errs := programtest.Run(t, command(), "-why")
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -50,7 +31,7 @@ func TestSimulated(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	code, out, errs := run(t, "-watch")
+	code, out, errs := programtest.Run(t, command(), "-watch")
 	if code != 0 || errs != "" {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -59,7 +40,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("at first %q", first)
 	}
 	checktest.Has(t, out, "; waits on runlevel 20 > component ", "; waits on MachineConfigPool worker: ")
-	_, out, _ = run(t, "-watch", "-o", "json")
+	_, out, _ = programtest.Run(t, command(), "-watch", "-o", "json")
 	for line := range strings.Lines(out) {
 		var s struct {
 			Now      string
@@ -77,15 +58,15 @@ func TestRecorded(t *testing.T) {
 	dir := filepath.Join(testdata.Dir(t), "clusters", "4.15.0-ec2-early")
 	for suffix, args := range map[string][]string{".output": nil, ".detailed-output": {"-details", "all"}} {
 		want := checktest.Get(os.ReadFile(filepath.Join(dir, filepath.Base(dir)+suffix)))(t)
-		code, out, _ := run(t, append(args, "-dump", dir)...)
+		code, out, _ := programtest.Run(t, command(), append(args, "-dump", dir)...)
 		if diff := cmp.Diff(strings.ReplaceAll(string(want), " 6m8s ", " now  "), out); code != 0 || diff != "" {
 			t.Errorf("exit %d: %s", code, diff)
 		}
 	}
-	if code, _, _ := run(t, "-dump", dir, "-strict"); code != 1 {
+	if code, _, _ := programtest.Run(t, command(), "-dump", dir, "-strict"); code != 1 {
 		t.Errorf("strictly: exit %d", code)
 	}
-	code, out, _ := run(t, "-dump", dir, "-o", "json", "-payload", filepath.Join(testdata.Dir(t), "payload-4.17.30"))
+	code, out, _ := programtest.Run(t, command(), "-dump", dir, "-o", "json", "-payload", filepath.Join(testdata.Dir(t), "payload-4.17.30"))
 	var s struct {
 		Waits [][]struct{ Runlevel, Component string }
 	}
@@ -99,7 +80,7 @@ func TestRecorded(t *testing.T) {
 
 // An Insights archive has the time and the alerts of its cluster.
 func TestInsights(t *testing.T) {
-	code, out, errs := run(t, "-dump", filepath.Join(testdata.Dir(t), "insights-4.7"))
+	code, out, errs := programtest.Run(t, command(), "-dump", filepath.Join(testdata.Dir(t), "insights-4.7"))
 	checktest.Equal(t, 1, code, "exit, since a critical alert fires")
 	checktest.Has(t, out, "Update to 4.7.16 successfully completed at 2021-07-07T11:42:56Z", "Cluster version operator has disappeared")
 	checktest.Has(t, errs, "warning: Node: all or some are not collected in this recording: whether nodes are updated is unknown")
@@ -116,10 +97,5 @@ func TestUnknown(t *testing.T) {
 	w.Close()
 	file := filepath.Join(t.TempDir(), "dump.tar")
 	checktest.OK(t, os.WriteFile(file, archive.Bytes(), 0o644))
-	if code, out, errs := run(t, "-dump", file); code != 3 || out != "" || !strings.Contains(errs, "reading the ClusterVersion: ") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
-	if code, _, errs := run(t, "-dump", file+".gone"); code != 3 || !strings.Contains(errs, "no such file") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	programtest.Test(t, command, []programtest.Case{{Args: "-dump " + file, Code: 3, Stderr: "reading the ClusterVersion: "}})
 }

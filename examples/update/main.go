@@ -7,7 +7,7 @@
 //
 //	go run ./examples/update
 //
-// With -from and -payload it uses releases from directories, laid out as in their
+// With -running and -payload it uses releases from directories, laid out as in their
 // images: manifests/ and release-manifests/ side by side. With -speed it runs live,
 // that many times faster than real time. Everything that decides is the library's;
 // only operators, kubelets and workloads are played.
@@ -15,9 +15,9 @@
 // With -upstream the updates are those of an update service, such as the example
 // policyengine: the one to the release must be recommended there.
 //
-// The exit code is 0 when the update completed, 1 when it was refused, is stuck
-// or was interrupted, 2 when the command line is wrong, 3 when the update service cannot
-// be asked.
+// The exit code is 0 when the update completed, 1 when it was refused, is not
+// recommended, is stuck or was interrupted, 2 when the command line is wrong, 3 when a
+// release cannot be read or the update service not be asked.
 package main
 
 import (
@@ -37,10 +37,10 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/payload"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/examples/update/progress"
 	"github.com/clusterupdate/clusterupdate/graph"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
 )
@@ -48,9 +48,9 @@ import (
 func main() { program.Main(command()) }
 
 type options struct {
-	from, payload, fail, upstream, channel string
-	json, tamper                           bool
-	speed                                  program.Speed
+	running, payload, fail, upstream, channel, format string
+	tamper                                            bool
+	speed                                             program.Speed
 }
 
 func command() program.Command {
@@ -58,26 +58,20 @@ func command() program.Command {
 	return program.Command{
 		Name:  "update",
 		About: "Update rehearses a cluster update on a simulated cluster.",
-		Codes: "0: the update completed; 1: it was refused, is stuck or was interrupted; 3: the update service cannot be asked",
+		Codes: "0: the update completed; 1: it was refused, is not recommended, is stuck or was interrupted; " +
+			"3: a release cannot be read, or the update service not be asked",
+		Needs: map[string][]string{"running": {"payload"}, "payload": {"running"}, "channel": {"upstream"}},
 		Flags: func(f *flag.FlagSet) {
-			f.StringVar(&o.from, "from", "", "`directory` of the release that the cluster runs (default: built in)")
+			f.StringVar(&o.running, "running", "", "`directory` of the release that the cluster runs (default: built in)")
 			f.StringVar(&o.payload, "payload", "", "`directory` of the release to update to (default: built in)")
 			f.StringVar(&o.upstream, "upstream", "", "`address` of an update service that has the updates (default: one update, from release to release)")
-			f.StringVar(&o.channel, "channel", "", "the cluster's channel at the service (default: stable-X.Y of the release to update to)")
-			f.BoolVar(&o.json, "json", false, "print events as JSON lines")
+			f.StringVar(&o.channel, "channel", "", "`name` of the cluster's channel at the service (default: stable-X.Y of the release to update to)")
+			program.Format(f, &o.format, "json")
 			f.StringVar(&o.fail, "fail", "", "make this `operator` go Degraded")
 			f.BoolVar(&o.tamper, "tamper", false, "change one byte of the release's signature")
 			f.Var(&o.speed, "speed", "run live, by this `factor` faster than real time (default: in virtual time, at once)")
 		},
-		Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
-			if (o.from == "") != (o.payload == "") {
-				return program.Usagef("-from and -payload go together")
-			}
-			if o.channel != "" && o.upstream == "" {
-				return program.Usagef("-channel goes with -upstream")
-			}
-			return rehearse(ctx, o, stdout)
-		},
+		Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error { return rehearse(ctx, o, stdout) },
 	}
 }
 
@@ -99,23 +93,24 @@ func (o options) updates(ctx context.Context, from, to *payload.Image) (string, 
 	client := &graph.Client{Upstream: o.upstream, UserAgent: "clusterupdate-update"}
 	g, err := client.Fetch(ctx, graph.Query{Channel: channel, Arch: "amd64", Version: from.Version(), ClusterID: clusterID})
 	if err != nil {
-		return "", nil, program.Unread(fmt.Errorf("%s: %w", o.upstream, err))
+		return "", nil, fmt.Errorf("-upstream: %s: %w", o.upstream, err)
 	}
 	updates, err := g.Updates(graph.UpdatesQuery{Version: from.Version(), Channel: channel, Architecture: "amd64"})
 	if err != nil {
-		return "", nil, fmt.Errorf("%s: %w", o.upstream, err)
+		return "", nil, program.No(fmt.Errorf("%s: %w", o.upstream, err))
 	}
 	for _, r := range updates.Available {
 		if r.Version == to.Version() && r.Image == to.PullSpec {
 			return channel, client, nil
 		}
 	}
-	return "", nil, fmt.Errorf("%s does not recommend the update from %s to %s, image %s, in channel %s", o.upstream, from.Version(), to.Version(), to.PullSpec, channel)
+	return "", nil, program.No(fmt.Errorf("%s does not recommend the update from %s to %s, image %s, in channel %s",
+		o.upstream, from.Version(), to.Version(), to.PullSpec, channel))
 }
 
 // rehearse runs the update to its end.
 func rehearse(ctx context.Context, o options, stdout io.Writer) error {
-	images, err := rehearsal.Open(ctx, o.from, o.payload)
+	images, err := rehearsal.Open(ctx, o.running, o.payload)
 	if err != nil {
 		return err
 	}
@@ -143,7 +138,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 	show := func(event any, tell func()) {
 		mu.Lock()
 		defer mu.Unlock()
-		if o.json {
+		if o.format == "json" {
 			encoder.Encode(event)
 			return
 		}
@@ -165,7 +160,7 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 			}
 			fault := simulation.Fault{Kind: simulation.FaultDegraded, Reason: "Rehearsal", Message: "made to fail by -fail " + o.fail}
 			if err := next.Break(o.fail, fault); err != nil {
-				return fmt.Errorf("-fail %s: %w", o.fail, err)
+				return program.Usagef("-fail %s: %w", o.fail, err)
 			}
 			return nil
 		},
@@ -177,13 +172,13 @@ func rehearse(ctx context.Context, o options, stdout io.Writer) error {
 		return err
 	}
 	err = cluster.Play(ctx, func(ctx context.Context, wait func(time.Duration) error) error {
-		return program.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}.Run(ctx)
+		return rehearsal.Request{API: cluster, Version: to.Version(), Now: cluster.Clock.Now, Wait: wait}.Run(ctx)
 	})
 	cv, getErr := clusterapi.Get[configv1.ClusterVersion](context.WithoutCancel(ctx), cluster, clusterapi.Key("", "version"))
 	if getErr != nil {
 		return errors.Join(err, getErr)
 	}
-	if o.json {
+	if o.format == "json" {
 		encoder.Encode(map[string]any{"type": "History", "history": cv.Status.History})
 		return err
 	}

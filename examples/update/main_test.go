@@ -9,45 +9,26 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 )
 
-// rehearsed runs the program.
-func rehearsed(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = command().Execute(t.Context(), args, &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-func want(t *testing.T, got string, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		checktest.Has(t, got, text)
-	}
-}
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }
 
 func TestUpdate(t *testing.T) {
-	code, out, errs := rehearsed(t)
-	if code != 0 || errs != "" {
-		t.Fatalf("exit %d: %s\n%s", code, errs, out)
-	}
-	want(t, out,
-		"recommended updates of 4.20.3: 4.21.1", "verified by rehearsal: OpenPGP key ", "preconditions passed for payload loaded",
-		"waiting on etcd: ", "runlevel 80", "nodes master", "nodes worker", "nodes infra", "Done applying 4.21.1",
-		"  4.21.1 Completed, started ", "  4.20.3 Completed, started ")
-}
-
-// TestLive: the same runs against the clock.
-func TestLive(t *testing.T) {
-	code, out, errs := rehearsed(t, "-speed", "600")
-	if code != 0 || errs != "" {
-		t.Fatalf("exit %d: %s\n%s", code, errs, out)
-	}
-	want(t, out, "nodes master", "Done applying 4.21.1", "  4.21.1 Completed, started ")
+	programtest.Test(t, command, []programtest.Case{
+		{Stdout: []string{
+			"recommended updates of 4.20.3: 4.21.1", "verified by rehearsal: OpenPGP key ", "preconditions passed for payload loaded",
+			"waiting on etcd: ", "runlevel 80", "nodes master", "nodes worker", "nodes infra", "Done applying 4.21.1",
+			"  4.21.1 Completed, started ", "  4.20.3 Completed, started "}},
+		// The same runs against the clock.
+		{Args: "-speed 600", Stdout: []string{"nodes master", "Done applying 4.21.1", "  4.21.1 Completed, started "}},
+		{Args: "-fail etcd", Code: 1, Stderr: "stuck: ClusterOperatorDegraded: Cluster operator etcd is degraded", Stdout: []string{
+			"waiting on etcd: Available=True Degraded=True Rehearsal: made to fail by -fail etcd", "  4.21.1 Partial", "  4.20.3 Completed"}},
+	})
 }
 
 func TestJSON(t *testing.T) {
-	code, out, errs := rehearsed(t, "-json")
+	code, out, errs := programtest.Run(t, command(), "-o", "json")
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -67,57 +48,15 @@ func TestJSON(t *testing.T) {
 	checktest.Equal(t, 9, types["NodeDone"], "nodes are done")
 }
 
-func TestFail(t *testing.T) {
-	code, out, errs := rehearsed(t, "-fail", "etcd")
-	if code != 1 {
-		t.Fatalf("exit %d", code)
-	}
-	want(t, errs, "stuck: ClusterOperatorDegraded: Cluster operator etcd is degraded")
-	want(t, out, "waiting on etcd: Available=True Degraded=True Rehearsal: made to fail by -fail etcd", "  4.21.1 Partial", "  4.20.3 Completed")
-}
-
 func TestTamper(t *testing.T) {
-	code, out, errs := rehearsed(t, "-tamper")
+	code, out, errs := programtest.Run(t, command(), "-tamper")
 	if code != 1 {
 		t.Fatalf("exit %d", code)
 	}
-	want(t, errs, "refused: RetrievePayload: ", "The update cannot be verified: unable to verify sha256:")
+	checktest.Has(t, errs, "refused: RetrievePayload: ", "The update cannot be verified: unable to verify sha256:")
 	if strings.Contains(out, "4.21.1 Partial") {
 		t.Errorf("the release was accepted:\n%s", out)
 	}
-}
-
-// One line says what is wrong with which flag.
-func TestBadFlags(t *testing.T) {
-	empty := t.TempDir()
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"-from", "x"}, 2, "-from and -payload go together; update -h shows the usage"},
-		{[]string{"-payload", "x"}, 2, "-from and -payload go together; update -h shows the usage"},
-		{[]string{"-channel", "x"}, 2, "-channel goes with -upstream; update -h shows the usage"},
-		{[]string{"extra"}, 2, `unexpected argument "extra"; update -h shows the usage`},
-		{[]string{"-speed", "0"}, 2, `invalid value "0" for flag -speed: not a number above 0; update -h shows the usage`},
-		{[]string{"-speed", "-1"}, 2, `invalid value "-1" for flag -speed: not a number above 0; update -h shows the usage`},
-		{[]string{"-speed", "NaN"}, 2, `invalid value "NaN" for flag -speed: not a number above 0; update -h shows the usage`},
-		{[]string{"-speed", "+Inf"}, 2, `invalid value "+Inf" for flag -speed: not a number above 0; update -h shows the usage`},
-		{[]string{"-nope"}, 2, "flag provided but not defined: -nope; update -h shows the usage"},
-		{[]string{"-fail", "nobody"}, 1, "-fail nobody: the release has no such operator"},
-		{[]string{"-from", empty, "-payload", empty}, 1, empty + " does not hold a release: stat release-manifests: no such file or directory"},
-		{[]string{"-from", "/nowhere", "-payload", empty}, 1, "/nowhere does not hold a release: stat release-manifests: no such file or directory"},
-	} {
-		code, out, errs := rehearsed(t, tt.args...)
-		if code != tt.code || errs != "update: "+tt.want+"\n" || out != "" {
-			t.Errorf("%v: exit %d, %q, %q", tt.args, code, out, errs)
-		}
-	}
-	code, out, errs := rehearsed(t, "-h")
-	if code != 0 || errs != "" {
-		t.Errorf("exit %d: %s", code, errs)
-	}
-	want(t, out, "usage: update [flags]\n", "-speed factor", "exit codes: 0: the update completed;")
 }
 
 func TestInterrupted(t *testing.T) {

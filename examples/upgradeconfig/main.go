@@ -13,8 +13,8 @@
 // With -ocm the policy is moved, OCM is down for a while, an upgrade is cancelled,
 // and another is carried out.
 //
-// The exit code is 0 when all of that was completed, 1 when it was not, 2 when the
-// command line is wrong.
+// The exit code is 0 when the upgrade completed, 1 when it failed or was interrupted, 2
+// when the command line is wrong, 3 when the cluster or the provider cannot be reached.
 package main
 
 import (
@@ -31,8 +31,8 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation/sample"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
@@ -51,18 +51,16 @@ func command() program.Command {
 	var local, ocm bool
 	var speed program.Speed
 	return program.Command{
-		Name:  "upgradeconfig",
-		About: "Upgradeconfig shows how a policy becomes a finished upgrade, on a simulated cluster.",
-		Codes: "0: the upgrade came to its end; 1: it did not",
+		Name:     "upgradeconfig",
+		About:    "Upgradeconfig shows how a policy becomes a finished upgrade, on a simulated cluster.",
+		Codes:    "0: the upgrade completed; 1: it failed or was interrupted; 3: the cluster or the provider cannot be reached",
+		Excludes: map[string][]string{"local": {"ocm"}},
 		Flags: func(f *flag.FlagSet) {
 			f.BoolVar(&local, "local", false, "an administrator writes the UpgradeConfig")
 			f.BoolVar(&ocm, "ocm", false, "policies come from OpenShift Cluster Manager")
 			f.Var(&speed, "speed", "run live, by this `factor` faster than real time (default: in virtual time, at once)")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
-			if local && ocm {
-				return program.Usagef("-local and -ocm exclude each other")
-			}
 			dir, err := os.MkdirTemp("", "policies")
 			if err != nil {
 				return err

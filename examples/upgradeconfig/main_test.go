@@ -8,21 +8,24 @@ import (
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 )
+
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }
 
 // played runs the program and checks that its output has lines with these
 // texts, in this order.
 func played(t *testing.T, want []string, args ...string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if code := command().Execute(t.Context(), args, &out, &errs); code != 0 || errs.Len() > 0 {
-		t.Fatalf("exit %d: %s\n%s", code, errs.String(), out.String())
+	code, out, errs := programtest.Run(t, command(), args...)
+	if code != 0 || errs != "" {
+		t.Fatalf("exit %d: %s\n%s", code, errs, out)
 	}
-	left := out.String()
+	left := out
 	for _, text := range want {
 		_, after, ok := strings.Cut(left, text)
 		if !ok {
-			t.Fatalf("no %q after what came before:\n%s", text, out.String())
+			t.Fatalf("no %q after what came before:\n%s", text, out)
 		}
 		left = after
 	}
@@ -116,34 +119,12 @@ func TestRepeats(t *testing.T) {
 	for _, args := range [][]string{nil, {"-ocm"}} {
 		var runs [2]string
 		for i := range runs {
-			var out, errs bytes.Buffer
-			if code := command().Execute(t.Context(), args, &out, &errs); code != 0 {
-				t.Fatalf("%v: exit %d: %s", args, code, errs.String())
+			code, out, errs := programtest.Run(t, command(), args...)
+			if code != 0 {
+				t.Fatalf("%v: exit %d: %s", args, code, errs)
 			}
-			runs[i] = out.String()
+			runs[i] = out
 		}
 		checktest.SameIn(t, fmt.Sprintf("%v: (-first +second)", args), runs[0], runs[1])
-	}
-}
-
-// One line says what is wrong with which flag.
-func TestBadFlags(t *testing.T) {
-	const hint = "; upgradeconfig -h shows the usage\n"
-	for want, args := range map[string][]string{
-		`unexpected argument "extra"`:                                {"extra"},
-		`invalid value "0" for flag -speed: not a number above 0`:    {"-speed", "0"},
-		`invalid value "NaN" for flag -speed: not a number above 0`:  {"-speed", "NaN"},
-		`invalid value "-Inf" for flag -speed: not a number above 0`: {"-speed", "-Inf"},
-		"-local and -ocm exclude each other":                         {"-local", "-ocm"},
-		"flag provided but not defined: -nope":                       {"-nope"},
-	} {
-		var out, errs bytes.Buffer
-		if code := command().Execute(t.Context(), args, &out, &errs); code != 2 || errs.String() != "upgradeconfig: "+want+hint {
-			t.Errorf("%v: exit %d, %q", args, code, errs.String())
-		}
-	}
-	var out, errs bytes.Buffer
-	if code := command().Execute(t.Context(), []string{"-h"}, &out, &errs); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "exit codes: 0: the upgrade came to its end;") {
-		t.Errorf("exit %d, %q, %s", code, errs.String(), out.String())
 	}
 }

@@ -24,7 +24,7 @@
 // to a disconnected cluster; in a directory it is named as mirror tools do.
 //
 // The exit code is 0 when the digest verified, 1 when it did not, 2 when the
-// command line is wrong.
+// command line is wrong, 3 when a key or a store cannot be read.
 package main
 
 import (
@@ -40,7 +40,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/sigstore"
@@ -55,28 +55,28 @@ type options struct {
 	image            string // a digest or a pull spec
 	stores, keyrings program.List
 	key, configMap   string
-	timeout          time.Duration
+	timeout          program.Span
 }
 
 func command() program.Command {
-	var o options
+	o := options{timeout: program.Span(2 * time.Minute)}
 	return program.Command{
-		Name:  "verify",
-		About: "Verify tells whether a release may be trusted: who signed its digest, under which name and when.",
-		Codes: "0: the digest is verified; 1: it is not",
+		Name:     "verify",
+		About:    "Verify reports whether a release may be trusted: who signed its digest, under which name and when.",
+		Codes:    "0: the digest is verified; 1: it is not; 3: a key or a store cannot be read",
+		Required: [][]string{{"digest"}, {"store"}, {"keyring", "key"}},
+		Needs:    map[string][]string{"configmap": {"keyring"}},
+		Excludes: map[string][]string{"key": {"keyring"}},
 		Flags: func(f *flag.FlagSet) {
 			f.StringVar(&o.image, "digest", "", "digest, or pull spec with a `digest`, of the release image")
 			f.Var(&o.stores, "store", "`URL` or directory of signatures; with -key, an OCI layout or a mirror on disk; may be repeated")
 			f.Var(&o.keyrings, "keyring", "`file` of OpenPGP public keys; each must be satisfied; may be repeated")
 			f.StringVar(&o.key, "key", "", "`file` of a public key in PEM, for cosign signatures")
 			f.StringVar(&o.configMap, "configmap", "", "write the manifest with the signatures to a `file`, into a directory, or to - (standard output)")
-			f.DurationVar(&o.timeout, "timeout", 2*time.Minute, "how long to look for signatures")
+			f.Var(&o.timeout, "timeout", "`duration` after which to give up")
 		},
 		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
-			if err := o.check(); err != nil {
-				return err
-			}
-			within, cancel := context.WithTimeout(ctx, o.timeout)
+			within, cancel := context.WithTimeout(ctx, time.Duration(o.timeout))
 			defer cancel()
 			verify := o.openPGP
 			if o.key != "" {
@@ -92,23 +92,6 @@ func command() program.Command {
 	}
 }
 
-// check reports flags that do not go together.
-func (o *options) check() error {
-	switch {
-	case o.image == "":
-		return program.Usagef("-digest is required")
-	case len(o.stores) == 0:
-		return program.Usagef("at least one -store is required")
-	case (len(o.keyrings) == 0) == (o.key == ""):
-		return program.Usagef("either -keyring or -key is required")
-	case o.key != "" && o.configMap != "":
-		return program.Usagef("-configmap holds OpenPGP signatures: it goes with -keyring")
-	case o.timeout <= 0:
-		return program.Usagef("-timeout must be above 0")
-	}
-	return nil
-}
-
 // openPGP verifies by keyrings.
 func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 	digest := signature.Digest(o.image)
@@ -119,7 +102,7 @@ func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 	for _, name := range o.keyrings {
 		ring, err := signature.ReadKeyring(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("-keyring: %w", err)
 		}
 		for _, s := range ring.Skipped() {
 			fmt.Fprintf(stderr, "%s: key %s is %s: %s\n", name, s.ID, s.Use(), s.Reason)
@@ -130,7 +113,7 @@ func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 	for _, place := range o.stores {
 		store, err := signature.OpenStore(place, signature.HTTPOptions{Proxy: http.ProxyFromEnvironment})
 		if err != nil {
-			return err
+			return fmt.Errorf("-store: %w", err)
 		}
 		stores = append(stores, store)
 	}
@@ -169,11 +152,11 @@ func (o *options) openPGP(ctx context.Context, stdout, stderr io.Writer) error {
 func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
 	text, err := os.ReadFile(o.key)
 	if err != nil {
-		return err
+		return fmt.Errorf("-key: %w", err)
 	}
 	key, err := sigstore.ParseKey(text)
 	if err != nil {
-		return fmt.Errorf("%s: %w", o.key, err)
+		return fmt.Errorf("-key: %s: %w", o.key, err)
 	}
 	image := o.image
 	if !strings.Contains(image, "/") {
@@ -184,7 +167,7 @@ func (o *options) cosign(ctx context.Context, stdout, _ io.Writer) error {
 	for _, place := range o.stores {
 		source, err := sigstore.OpenSource(place, sigstore.Limits{})
 		if err != nil {
-			return err
+			return fmt.Errorf("-store: %w", err)
 		}
 		result, err := policy.Verify(ctx, image, source)
 		if err == nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/signature"
 	"github.com/clusterupdate/clusterupdate/signature/cluster"
 	"github.com/clusterupdate/clusterupdate/signature/signaturetest"
@@ -62,18 +63,11 @@ func write(t *testing.T, path string, data []byte) {
 
 func verify(t *testing.T, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if got := command().Execute(t.Context(), args, &out, &errs); got != code {
-		t.Fatalf("%q: exit code %d, want %d\n%s%s", args, got, code, &out, &errs)
+	got, stdout, stderr := programtest.Run(t, command(), args...)
+	if got != code {
+		t.Fatalf("%q: exit code %d, want %d\n%s%s", args, got, code, stdout, stderr)
 	}
-	return out.String(), errs.String()
-}
-
-func contains(t *testing.T, text string, wants ...string) {
-	t.Helper()
-	for _, want := range wants {
-		checktest.Has(t, text, want)
-	}
+	return stdout, stderr
 }
 
 func TestOpenPGP(t *testing.T) {
@@ -83,34 +77,34 @@ func TestOpenPGP(t *testing.T) {
 	empty := t.TempDir()
 	for _, store := range []string{dir, "file://" + dir, served.URL} {
 		out, _ := verify(t, 0, "-digest", digest, "-store", empty, "-store", store, "-keyring", ring)
-		contains(t, out, digest+" is verified", "verifier-public-key-test", "(Publisher <p@example.com>)", "signed as  "+reference, "signed on  2024-01-01T00:00:00Z", "signature-1")
+		checktest.Has(t, out, digest+" is verified", "verifier-public-key-test", "(Publisher <p@example.com>)", "signed as  "+reference, "signed on  2024-01-01T00:00:00Z", "signature-1")
 	}
 	out, _ := verify(t, 0, "-store", empty+","+dir, "-store", served.URL, "-keyring", ring+","+ring, "-digest", digest)
-	contains(t, out, "is verified")
+	checktest.Has(t, out, "is verified")
 	out, _ = verify(t, 0, "--store="+empty+","+dir, "-keyring="+ring, "-digest="+digest, "-timeout", "1m")
-	contains(t, out, "is verified")
+	checktest.Has(t, out, "is verified")
 	verify(t, 0, "-digest", "mirror.example.com/release@"+digest, "-store", dir, "-keyring", ring)
 
 	_, errs := verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring)
-	contains(t, errs, "unable to verify "+other+" against keyrings: verifier-public-key-test", "no more signatures to check")
+	checktest.Has(t, errs, "unable to verify "+other+" against keyrings: verifier-public-key-test", "no more signatures to check")
 	_, errs = verify(t, 1, "-digest", "quay.io/a/b:tag", "-store", dir, "-keyring", ring)
-	contains(t, errs, "release images that are not accessed via digest cannot be verified")
+	checktest.Has(t, errs, "release images that are not accessed via digest cannot be verified")
 
 	second, _ := publish(t)
 	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", ring, "-keyring", second)
-	contains(t, errs, "invalid signature: no key")
+	checktest.Has(t, errs, "invalid signature: no key")
 
 	data := must(os.ReadFile(filepath.Join(dir, strings.Replace(digest, ":", "=", 1), "signature-1")))
 	data[len(data)-1] ^= 1
 	write(t, filepath.Join(empty, strings.Replace(digest, ":", "=", 1), "signature-1"), data)
 	_, errs = verify(t, 1, "-digest", digest, "-store", empty, "-keyring", ring)
-	contains(t, errs, "signature error: verification failure")
+	checktest.Has(t, errs, "signature error: verification failure")
 }
 
 func TestConfigMap(t *testing.T) {
 	ring, dir := publish(t)
 	out, errs := verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap", "-")
-	contains(t, errs, "is verified")
+	checktest.Has(t, errs, "is verified")
 	file := filepath.Join(t.TempDir(), "cm.json")
 	verify(t, 0, "-digest", digest, "-store", dir, "-keyring", ring, "-configmap="+file)
 	target := t.TempDir()
@@ -124,7 +118,7 @@ func TestConfigMap(t *testing.T) {
 		keys := must(signature.ParseKeyring("k", must(os.ReadFile(ring))))
 		v := checktest.Get(signature.NewVerifier([]*signature.Keyring{keys},
 			&cluster.ConfigMapStore{Reader: api}).Verify(t.Context(), digest))(t)
-		contains(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
+		checktest.Has(t, v.Signers[0].Location, "key sha256-"+digest[7:]+"-1")
 	}
 	// Nothing is written for what does not verify.
 	out, _ = verify(t, 1, "-digest", other, "-store", dir, "-keyring", ring, "-configmap", "-")
@@ -147,42 +141,26 @@ func TestCosign(t *testing.T) {
 
 	for _, image := range []string{digest, productRepository + "@" + digest} {
 		out, _ := verify(t, 0, "-digest", image, "-store", foreign, "-store", dir, "-key", file)
-		contains(t, out, digest+" is verified", "signed as  "+reference, "at an unknown time")
+		checktest.Has(t, out, digest+" is verified", "signed as  "+reference, "at an unknown time")
 	}
 	_, errs := verify(t, 1, "-digest", digest, "-store", foreign, "-key", file)
-	contains(t, errs, `Signature for identity "quay.io/other/repository:1" is not accepted`)
+	checktest.Has(t, errs, `Signature for identity "quay.io/other/repository:1" is not accepted`)
 	_, errs = verify(t, 1, "-digest", other, "-store", dir, "-key", file)
-	contains(t, errs, "A signature was required, but no signature exists")
-	_, errs = verify(t, 1, "-digest", digest, "-store", "https://quay.io", "-key", file)
-	contains(t, errs, "OCI image layout")
+	checktest.Has(t, errs, "A signature was required, but no signature exists")
+	_, errs = verify(t, 3, "-digest", digest, "-store", "https://quay.io", "-key", file)
+	checktest.Has(t, errs, "OCI image layout")
 	write(t, file, []byte("no key"))
-	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-key", file)
-	contains(t, errs, "no PEM block")
+	_, errs = verify(t, 3, "-digest", digest, "-store", dir, "-key", file)
+	checktest.Has(t, errs, "no PEM block")
 }
 
-func TestFlags(t *testing.T) {
-	ring, dir := publish(t)
-	for want, args := range map[string][]string{
-		"-digest is required":                 {"-store", dir, "-keyring", ring},
-		"at least one -store is required":     {"-digest", digest, "-keyring", ring},
-		"either -keyring or -key is required": {"-digest", digest, "-store", dir},
-		"it goes with -keyring":               {"-digest", digest, "-store", dir, "-key", ring, "-configmap", "x"},
-		"unexpected argument":                 {"-digest", digest, "more", "-store", dir, "-keyring", ring},
-		"-timeout must be above 0":            {"-digest", digest, "-store", dir, "-keyring", ring, "-timeout", "0s"},
-		"flag provided but not defined":       {"-nonsense"},
-	} {
-		_, errs := verify(t, 2, args...)
-		contains(t, errs, want)
-	}
-	_, errs := verify(t, 2, "-digest", digest, "-store", dir, "-keyring", ring, "-key", ring)
-	contains(t, errs, "either -keyring or -key")
-	out, errs := verify(t, 0, "-h")
-	contains(t, out, "usage: verify [flags]\n", "-configmap file", "exit codes: 0: the digest is verified;")
-	checktest.Equal(t, "", errs, "errs")
-	_, errs = verify(t, 1, "-digest", digest, "-store", dir, "-keyring", filepath.Join(dir, "absent"))
-	contains(t, errs, "absent")
-	_, errs = verify(t, 1, "-digest", digest, "-store", ring, "-keyring", ring)
-	contains(t, errs, "is not a directory")
-	_, errs = verify(t, 1, "-digest", digest, "-store", "ftp://x", "-keyring", ring)
-	contains(t, errs, "scheme http, https or file")
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }
+
+func TestUnreadable(t *testing.T) {
+	ring, _ := publish(t)
+	given := "-digest " + digest + " -keyring " + ring
+	programtest.Test(t, command, []programtest.Case{
+		{Args: given + " -store " + ring, Code: 3, Stderr: "is not a directory"},
+		{Args: given + " -store ftp://x", Code: 3, Stderr: "scheme http, https or file"},
+	})
 }

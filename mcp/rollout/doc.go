@@ -2,7 +2,7 @@
 // cluster's own machine-config controller do it.
 //
 // [Rollout] follows a cluster through [clusterapi.ClusterAPI] and acts on what
-// package mcp decides. In mode [Observe], for a cluster with a machine-config
+// package mcp decides. In mode [ReadOnly], for a cluster with a machine-config
 // controller of its own, it writes nothing and reports what happens and what nodes wait
 // for. In mode [Drive] it takes that controller's place:
 //

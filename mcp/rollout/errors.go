@@ -10,7 +10,7 @@ import (
 
 // ErrControllerActive: a machine-config controller runs in this cluster, so
 // a [Rollout] must not drive it.
-var ErrControllerActive = errors.New("a machine-config controller is active in this cluster: use mode Observe, or stop it first")
+var ErrControllerActive = errors.New("a machine-config controller is active in this cluster: use mode ReadOnly, or stop it first")
 
 // TargetError reports that a node could not be given its desired config.
 type TargetError struct {

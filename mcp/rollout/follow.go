@@ -318,7 +318,7 @@ func (x *run) retry(now time.Time, tries int, pool, node string, err error) reco
 // permitted finds out, once, that no machine-config controller runs beside a
 // rollout that drives. If it returns false, the result says when to look again.
 func (x *run) permitted(ctx context.Context, now time.Time) (bool, reconcile.Result) {
-	if x.free || x.o.Mode == Observe {
+	if x.free || x.o.Mode == ReadOnly {
 		return true, reconcile.Result{}
 	}
 	err := panics.Catch(func() error { return x.checkNoController(ctx, x.o.API, now) })

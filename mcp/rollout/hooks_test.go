@@ -217,7 +217,7 @@ func TestHooksSimulation(t *testing.T) {
 func TestHooksNeedDrive(t *testing.T) {
 	hook := func(context.Context, string) error { return nil }
 	if _, err := rollout.New(rollout.Options{Hooks: rollout.Hooks{PostUpgrade: hook}}); err == nil {
-		t.Error("hooks are accepted in mode Observe")
+		t.Error("hooks are accepted in mode ReadOnly")
 	}
 	if _, err := rollout.New(rollout.Options{Mode: rollout.Drive, Hooks: rollout.Hooks{PostUpgrade: hook}}); err != nil {
 		t.Error(err)

@@ -19,7 +19,7 @@ func (x *run) noticeNode(had bool, old, n mcp.NodeState, pool string) {
 		x.noticeAnnotations(old, n)
 	}
 	to := mcp.Target{Config: n.DesiredConfig, Image: n.DesiredImage}
-	if x.o.Mode == Observe && had && to.Config != "" && to != (mcp.Target{Config: old.DesiredConfig, Image: old.DesiredImage}) {
+	if x.o.Mode == ReadOnly && had && to.Config != "" && to != (mcp.Target{Config: old.DesiredConfig, Image: old.DesiredImage}) {
 		x.noticeTargeted(pool, n.Name, to)
 	}
 	if known && before == now {

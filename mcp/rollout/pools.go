@@ -66,7 +66,7 @@ func (r *poolsReconciler) Reconcile(ctx context.Context, q reconcile.Request) (r
 	if pool == "" {
 		return res, nil
 	}
-	if r.o.Mode == Observe {
+	if r.o.Mode == ReadOnly {
 		r.observePool(pool)
 	} else if err := panics.Catch(func() error { return r.drivePool(ctx, pool, false) }); err != nil {
 		if ctx.Err() != nil || apierrors.IsConflict(err) {

@@ -28,9 +28,9 @@ import (
 type Mode int
 
 const (
-	// Observe never writes: the cluster's machine-config controller targets
+	// ReadOnly never writes: the cluster's machine-config controller targets
 	// the nodes, and events say what it does and what it waits for.
-	Observe Mode = iota
+	ReadOnly Mode = iota
 	// Drive does the work of the machine-config controller. For clusters that
 	// have none.
 	Drive
@@ -86,16 +86,16 @@ type Rollout struct {
 }
 
 // New returns a Rollout that is not yet running, and an error for options that
-// cannot work: in an unknown Mode, with Hooks or OrderByBudgets in mode Observe,
+// cannot work: in an unknown Mode, with Hooks or OrderByBudgets in mode ReadOnly,
 // or with a negative number.
 func New(o Options) (*Rollout, error) {
-	if o.Mode != Observe && o.Mode != Drive {
+	if o.Mode != ReadOnly && o.Mode != Drive {
 		return nil, fmt.Errorf("rollout.Options: Mode is unknown: %d", o.Mode)
 	}
-	if o.Mode == Observe && o.Hooks.any() {
-		return nil, errors.New("rollout.Options: Hooks need mode Drive: in Observe, others update the nodes and do not wait for them")
+	if o.Mode == ReadOnly && o.Hooks.any() {
+		return nil, errors.New("rollout.Options: Hooks need mode Drive: in ReadOnly, others update the nodes and do not wait for them")
 	}
-	if o.OrderByBudgets && (o.Mode == Observe || o.Options.Order.Budgets != nil) {
+	if o.OrderByBudgets && (o.Mode == ReadOnly || o.Options.Order.Budgets != nil) {
 		return nil, errors.New("rollout.Options: OrderByBudgets needs mode Drive, and Options.Order.Budgets to be nil")
 	}
 	if err := options.NonNegative(o); err != nil {

@@ -76,6 +76,21 @@ type Action struct {
 	Operators    []string
 }
 
+// String returns "type name: reason", with the name of the bundle, of the Subscription,
+// or of the plan and its phase.
+func (a Action) String() string {
+	text := a.Type
+	switch {
+	case a.Unpack != nil:
+		text += " " + a.Unpack.Lookup.Identifier
+	case a.Subscription != nil:
+		text += " " + a.Subscription.Name
+	case a.Plan != nil:
+		text += fmt.Sprintf(" %s %s", a.Plan.Name, a.Plan.Status.Phase)
+	}
+	return text + ": " + a.Reason
+}
+
 // Decide returns what is to be done for a namespace now. It resolves, and returns
 // the first of these that is not empty, since what comes later depends on it:
 //

@@ -65,16 +65,7 @@ func TestDecide(t *testing.T) {
 					t.Errorf("result %+v", result)
 				}
 				for _, a := range actions {
-					text := string(a.Type)
-					switch {
-					case a.Unpack != nil:
-						text += " " + a.Unpack.Lookup.Identifier
-					case a.Subscription != nil:
-						text += " " + a.Subscription.Name
-					default:
-						text += fmt.Sprintf(" %s %s", a.Plan.Name, a.Plan.Status.Phase)
-					}
-					out = append(out, text+": "+a.Reason)
+					out = append(out, a.String())
 				}
 				return out
 			}

@@ -1,7 +1,9 @@
-// Package nodes reads nodes and pools, and what breaks them, from the command line.
+// Package nodes has the flags of the example programs that describe nodes and pools,
+// and what breaks them.
 package nodes
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,65 +14,68 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 )
 
-// ParseLimit reads how many nodes go down at a time: a number or a percentage. Empty
-// is nil.
-func ParseLimit(text string) (*intstr.IntOrString, error) {
-	if text == "" {
-		return nil, nil
-	}
-	limit := intstr.Parse(text)
-	if n, err := intstr.GetScaledValueFromIntOrPercent(&limit, 100, true); err != nil || n < 1 {
-		return nil, fmt.Errorf("%s: not a number above 0 or a percentage", text)
-	}
-	return &limit, nil
+// Flags describe pools, by name.
+type Flags struct {
+	Nodes  map[string]int
+	Limits map[string]*intstr.IntOrString // how many nodes go down at a time
 }
 
-// ParsePools reads pools and how many nodes they have, as in infra=2.
-func ParsePools(texts []string, limit *intstr.IntOrString) ([]simulation.Pool, error) {
-	var pools []simulation.Pool
-	for _, text := range texts {
-		name, count, _ := strings.Cut(text, "=")
-		n, err := strconv.Atoi(count)
-		if err != nil || n < 0 || name == "" {
-			return nil, fmt.Errorf("%s: not as infra=2", text)
-		}
-		pools = append(pools, simulation.Pool{Name: name, Nodes: n, MaxUnavailable: limit})
-	}
-	return pools, nil
-}
-
-// ParseSizes reads sizes of groups.
-func ParseSizes(texts []string) ([]int, error) {
-	var sizes []int
-	for _, text := range texts {
+// Declare declares the flags.
+func (f *Flags) Declare(set *flag.FlagSet) {
+	f.Nodes, f.Limits = map[string]int{}, map[string]*intstr.IntOrString{}
+	set.Func("nodes", "nodes of a pool: `POOL=N`; may be repeated", pairs("POOL=N", func(pool, text string) bool {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%s: not a number above 0", text)
-		}
-		sizes = append(sizes, n)
+		f.Nodes[pool] = n
+		return err == nil && n >= 0
+	}))
+	const form = "POOL=N or POOL=N%, N above 0"
+	set.Func("max-unavailable", "how many nodes of a pool go down at a time: `POOL=N`, or POOL=N%; may be repeated",
+		pairs(form, func(pool, text string) bool {
+			limit := intstr.Parse(text)
+			n, err := intstr.GetScaledValueFromIntOrPercent(&limit, 100, true)
+			f.Limits[pool] = &limit
+			return err == nil && n > 0
+		}))
+}
+
+// DeclareFaults declares a flag of nodes and what is wrong with them.
+func DeclareFaults(set *flag.FlagSet, faults map[string]simulation.Fault) {
+	kinds := []string{
+		string(simulation.FaultNodeDegraded), string(simulation.FaultNodeUnreconcilable),
+		string(simulation.FaultNodeStaysNotReady), string(simulation.FaultNodeReturnsOld), string(simulation.FaultNodeVanishes),
 	}
-	return sizes, nil
+	form := "NODE=FAULT with one of " + strings.Join(kinds, ", ")
+	set.Func("break", "what is wrong with a node, as `worker-1=NodeDegraded`; may be repeated",
+		pairs(form, func(node, kind string) bool {
+			faults["node/"+node] = simulation.Fault{Kind: simulation.FaultKind(kind)}
+			return slices.Contains(kinds, kind)
+		}))
 }
 
-// faults are what can be wrong with a simulated node.
-var faults = []simulation.FaultKind{
-	simulation.FaultNodeDegraded, simulation.FaultNodeUnreconcilable, simulation.FaultNodeStaysNotReady,
-	simulation.FaultNodeReturnsOld, simulation.FaultNodeVanishes,
-}
-
-// ParseFaults reads nodes and what is wrong with them, as in worker-1=NodeDegraded.
-func ParseFaults(texts []string) (map[string]simulation.Fault, error) {
-	out := map[string]simulation.Fault{}
-	for _, text := range texts {
-		node, kind, _ := strings.Cut(text, "=")
-		if !slices.Contains(faults, simulation.FaultKind(kind)) || node == "" {
-			var names []string
-			for _, f := range faults {
-				names = append(names, string(f))
+// DeclareSizes declares a flag of sizes of groups.
+func DeclareSizes(set *flag.FlagSet, sizes *[]int) {
+	set.Func("canary", "update the pool worker by a plan, in groups of these `sizes`, as 1,2", func(value string) error {
+		for text := range strings.SplitSeq(value, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%s is not a number above 0", text)
 			}
-			return nil, fmt.Errorf("%s: not a node and one of %s", text, strings.Join(names, ", "))
+			*sizes = append(*sizes, n)
 		}
-		out["node/"+node] = simulation.Fault{Kind: simulation.FaultKind(kind)}
+		return nil
+	})
+}
+
+// pairs reads texts NAME=VALUE, separated by commas. form describes what a pair has to
+// be.
+func pairs(form string, add func(name, value string) bool) func(string) error {
+	return func(value string) error {
+		for text := range strings.SplitSeq(value, ",") {
+			name, value, _ := strings.Cut(text, "=")
+			if name == "" || !add(name, value) {
+				return fmt.Errorf("not %s", form)
+			}
+		}
+		return nil
 	}
-	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterupdate/clusterupdate"
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/mcp/rollout"
 	"github.com/clusterupdate/clusterupdate/upgradeconfig"
 )
@@ -133,7 +134,7 @@ func (r *Rehearsal) perform(ctx context.Context, steps []Step, wait func(time.Du
 			}
 			if c != nil {
 				if e, _ := c.Status.Entry(c.Spec.Desired.Version); e.Phase == upgradeconfig.PhaseFailed {
-					return fmt.Errorf("the upgrade to %s failed", c.Spec.Desired.Version)
+					return program.No(fmt.Errorf("the upgrade to %s failed", c.Spec.Desired.Version))
 				}
 			}
 			if err := wait(30 * time.Second); err != nil {

@@ -6,6 +6,7 @@ package rehearsal
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"time"
@@ -51,18 +52,19 @@ type Rehearsal struct {
 	processes []reconcile.Process
 }
 
-// Open reads two releases from directories, or those that are built in.
+// Open reads two releases from directories, or those that are built in. Errors name the
+// flags -running and -payload.
 func Open(ctx context.Context, from, to string) (payload.Images, error) {
 	releases := [2]fs.FS{sample.From(), sample.To()}
-	names := [2]string{from, to}
+	options := [2]string{"-running", "-payload"}
 	var images payload.Images
-	for i, dir := range names {
+	for i, dir := range []string{from, to} {
 		if dir != "" {
 			releases[i] = os.DirFS(dir)
 		}
 		image, err := payload.Open(ctx, cmp.Or(dir, "the built-in release"), releases[i])
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", options[i], err)
 		}
 		images = append(images, image)
 	}
@@ -79,11 +81,11 @@ func New(o Options) (*Rehearsal, error) {
 	if o.Log != nil {
 		o.Log.now, o.Updater, o.Nodes = r.Clock.Now, o.Log.updater, o.Log.node
 	}
-	// The cluster's time is fast, this machine perhaps not: nobody is to lose
-	// patience over that.
-	const patience = 6 * time.Hour
+	// The cluster's time is fast, this machine perhaps not: operators must not give
+	// up over that.
+	const long = 6 * time.Hour
 	o.Cluster.Clock = r.Clock
-	o.Cluster.Timing = simulation.Timing{PoolLimit: patience, DrainLimit: patience, UncordonLimit: patience}
+	o.Cluster.Timing = simulation.Timing{PoolLimit: long, DrainLimit: long, UncordonLimit: long}
 	o.Cluster.Release = payload.Release(o.Images[0].Payload)
 	next := payload.Release(o.Images[1].Payload)
 	if o.Fault != nil {

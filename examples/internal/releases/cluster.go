@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 )
@@ -103,8 +102,7 @@ func (c *Cluster) image(version string) string {
 }
 
 // Release reads the release that args name, or a built-in one, and reports which of
-// its manifests the cluster applies in a pass. If that cannot be read, the program
-// exits with Unknown.
+// its manifests the cluster applies in a pass. Errors are those of reading it.
 func (f *Flags) Release(ctx context.Context, args []string, problems io.Writer) (*manifest.Payload, manifest.Filter, error) {
 	_, p, filter, err := f.Releases(ctx, append([]string{""}, append(args, To)[0]), problems)
 	return p, filter, err
@@ -112,9 +110,8 @@ func (f *Flags) Release(ctx context.Context, args []string, problems io.Writer) 
 
 // Releases reads two releases that args name, or the built-in ones, and reports
 // which of their manifests the cluster applies in a pass. The first is nil if its
-// name is empty. If that cannot be read, the program exits with Unknown.
+// name is empty. Errors are those of reading them.
 func (f *Flags) Releases(ctx context.Context, args []string, problems io.Writer) (from, to *manifest.Payload, filter manifest.Filter, err error) {
-	defer func() { err = program.Unread(err) }()
 	c, err := f.Cluster(ctx, problems)
 	if err != nil {
 		return nil, nil, filter, err

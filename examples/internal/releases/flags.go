@@ -2,6 +2,7 @@ package releases
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"slices"
@@ -11,7 +12,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
+	"github.com/clusterupdate/clusterupdate/examples/internal/recording"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 )
@@ -32,12 +34,16 @@ type Flags struct {
 // anything leaves a check out.
 const anything = "any"
 
-var featureSets = []string{"Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade", "OKD"}
+// Excludes has the flags that do not go with a recording, which has what they say: see
+// [program.Command].
+func Excludes() map[string][]string {
+	return map[string][]string{"dump": {"feature-set", "gate", "baseline", "capability", "override"}}
+}
 
 // DeclareRecorded declares the flags that go with a recorded cluster.
 func (f *Flags) DeclareRecorded(set *flag.FlagSet) {
 	set.StringVar(&f.Dump, "dump", "", "recording of a cluster: a `directory or archive`")
-	set.StringVar(&f.profile, "profile", manifest.DefaultProfile, "cluster `profile`; any: manifests of all")
+	set.StringVar(&f.profile, "profile", manifest.DefaultProfile, "cluster `profile`, or any for the manifests of all")
 	set.StringVar(&f.identifier, "exclude", "", "`identifier` by which manifests exclude themselves, such as internal-openshift-hosted")
 	set.Var(&f.platform, "platform", "`os/architecture` to choose from an index of images")
 }
@@ -45,17 +51,21 @@ func (f *Flags) DeclareRecorded(set *flag.FlagSet) {
 // Declare declares all flags.
 func (f *Flags) Declare(set *flag.FlagSet) {
 	f.DeclareRecorded(set)
-	set.StringVar(&f.featureSet, "feature-set", "Default", "`feature set`: "+strings.Join(featureSets, ", ")+"; any: manifests of all")
+	program.Choice(set, &f.featureSet, "feature-set", "`feature set` of the cluster, or any for the manifests of all",
+		"Default", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade", "CustomNoUpgrade", "OKD", anything)
 	set.Var(&f.gates, "gate", "`names` of feature gates that are enabled; may be repeated")
 	set.Func("major", "major `version` of the release (default: its own)", func(value string) error {
 		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return errors.New("not a number")
+		}
 		f.major = &n
-		return err
+		return nil
 	})
 	set.StringVar(&f.baseline, "baseline", "", "`set` of capabilities, such as None, v4.18 or vCurrent (default: manifests of all capabilities)")
 	set.Var(&f.capabilities, "capability", "`names` of capabilities besides the set; may be repeated")
-	set.BoolVar(&f.allowUnknown, "allow-unknown", false, "let -capability name those that this version does not know")
-	set.Var(&f.overrides, "override", "object that is not managed: `KIND[.GROUP]/[NAMESPACE/]NAME`; may be repeated")
+	set.BoolVar(&f.allowUnknown, "allow-unknown", false, "let -capability name those that this library does not know")
+	set.Var(&f.overrides, "override", "object that is unmanaged: `KIND[.GROUP]/[NAMESPACE/]NAME`; may be repeated")
 }
 
 // Cluster describes the cluster: the recorded one, or the one that the flags
@@ -64,23 +74,17 @@ func (f *Flags) Cluster(ctx context.Context, problems io.Writer) (*Cluster, erro
 	if f.Dump == "" {
 		return f.described()
 	}
-	if f.featureSet != "" && f.featureSet != "Default" || f.baseline != "" || len(f.gates)+len(f.capabilities)+len(f.overrides) > 0 {
-		return nil, program.Usagef("-dump tells feature set, gates, capabilities and overrides")
-	}
-	recording, err := program.OpenRecording(ctx, f.Dump, problems, "")
+	recorded, err := recording.Open(ctx, f.Dump, problems, "")
 	if err != nil {
 		return nil, err
 	}
-	return f.live(ctx, recording, problems)
+	return f.live(ctx, recorded, problems)
 }
 
 // described makes the cluster of the flags.
 func (f *Flags) described() (*Cluster, error) {
 	c := &Cluster{load: f.loadFilter(), platform: f.platform, allowUnknown: f.allowUnknown, version: &configv1.ClusterVersion{}}
 	c.load.Gates = sets.New(f.gates...)
-	if !slices.Contains(append(featureSets, anything), f.featureSet) {
-		return nil, program.Usagef("-feature-set %s: none of %s", f.featureSet, strings.Join(featureSets, ", "))
-	}
 	if f.featureSet != anything {
 		c.load.FeatureSet = &f.featureSet
 	}

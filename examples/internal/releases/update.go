@@ -2,9 +2,9 @@ package releases
 
 import (
 	"context"
+	"fmt"
 	"io"
 
-	"github.com/clusterupdate/clusterupdate/examples/internal/program"
 	"github.com/clusterupdate/clusterupdate/examples/internal/rehearsal"
 	"github.com/clusterupdate/clusterupdate/manifest"
 )
@@ -12,9 +12,8 @@ import (
 // Update is what an update is looked at for: a cluster, the release that it runs,
 // nil if there is no such place, and the release that args name. Without a
 // recording all are built in, but for the latter if it is named; and the cluster is
-// simulated. Where something cannot be read, the program exits with Unknown.
+// simulated. Errors are those of reading.
 func (f *Flags) Update(ctx context.Context, running string, args []string, problems io.Writer) (c *Cluster, from, to *manifest.Payload, err error) {
-	defer func() { err = program.Unread(err) }()
 	if f.Dump != "" {
 		c, err = f.Cluster(ctx, problems)
 	} else {
@@ -27,7 +26,7 @@ func (f *Flags) Update(ctx context.Context, running string, args []string, probl
 	if running != "" {
 		from, err = c.Read(ctx, running)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, nil, fmt.Errorf("-running: %w", err)
 		}
 	}
 	to, err = c.Read(ctx, args[0])

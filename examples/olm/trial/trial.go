@@ -5,7 +5,6 @@ package trial
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,27 +12,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/olm"
 	olmapi "github.com/clusterupdate/clusterupdate/olm/api"
 	"github.com/clusterupdate/clusterupdate/olm/catalog"
 )
 
-// ErrSource is what an error of [Sources] about a text is.
-var ErrSource = errors.New("is not NAMESPACE/NAME=FILE")
-
 // Sources opens catalogs that stand for CatalogSources, each written
-// NAMESPACE/NAME=FILE. Errors are those of [catalog.Open], and [ErrSource] with the text.
+// NAMESPACE/NAME=FILE. Errors name the flag -source, and are of usage or of
+// [catalog.Open].
 func Sources(ctx context.Context, texts []string, o catalog.Options) (map[types.NamespacedName]olm.Catalog, error) {
 	catalogs := map[types.NamespacedName]olm.Catalog{}
 	for _, text := range texts {
 		source, file, _ := strings.Cut(text, "=")
 		ns, name, _ := strings.Cut(source, "/")
 		if ns == "" || name == "" || file == "" {
-			return nil, fmt.Errorf("%q %w", text, ErrSource)
+			return nil, program.Usagef("-source %q is not NAMESPACE/NAME=FILE", text)
 		}
 		c, err := catalog.Open(ctx, file, o)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("-source: %w", err)
 		}
 		catalogs[types.NamespacedName{Namespace: ns, Name: name}] = c.Contents
 	}

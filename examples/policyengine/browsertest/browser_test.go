@@ -37,10 +37,10 @@ func sample(t *testing.T) string {
 	t.Helper()
 	s := source.New(source.Options{})
 	checktest.OK(t, checktest.Err(s.Load(t.Context())))
-	return serve(t, func() page.State { return page.State(s.Last()) })
+	return serve(t, s.Last)
 }
 
-func serve(t *testing.T, state func() page.State) string {
+func serve(t *testing.T, state func() source.Last) string {
 	server := httptest.NewServer(page.New(page.Options{State: state}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -303,7 +303,7 @@ func large(t *testing.T) *graphdata.Snapshot {
 func TestLarge(t *testing.T) {
 	ctx := tab(t)
 	snapshot := large(t)
-	url := serve(t, func() page.State { return page.State{Snapshot: snapshot, Loaded: time.Now()} }) + "/?channel=large-4.24&version=4.22.100"
+	url := serve(t, func() source.Last { return source.Last{Snapshot: snapshot, Loaded: time.Now()} }) + "/?channel=large-4.24&version=4.22.100"
 	layout, longest := math.Inf(1), math.Inf(1)
 	for range 5 {
 		run(t, ctx, chromedp.Navigate(url), chromedp.WaitVisible(chromedp.CSS("#svg")))
@@ -406,9 +406,9 @@ func TestWay(t *testing.T) {
 	}
 	releases := []graphdata.Release{release("4.30.0"), release("4.30.1", "4.30.0"), release("4.30.2", "4.30.1")}
 	snapshot := checktest.Get(graphdata.Build(tree, releases, graphdata.BuildOptions{}))(t)
-	state := page.State{Snapshot: snapshot, Loaded: time.Now(), Findings: []graphdata.Problem{{File: "channels/fast-4.30.yaml", Message: "Release 4.30.2 present in fast-4.30"}}}
+	state := source.Last{Snapshot: snapshot, Loaded: time.Now(), Findings: []graphdata.Problem{{File: "channels/fast-4.30.yaml", Message: "Release 4.30.2 present in fast-4.30"}}}
 	ctx := tab(t)
-	run(t, ctx, chromedp.Navigate(serve(t, func() page.State { return state })+"/?version=4.30.0"),
+	run(t, ctx, chromedp.Navigate(serve(t, func() source.Last { return state })+"/?version=4.30.0"),
 		chromedp.Click("#ask button"), chromedp.WaitVisible("ol.way"))
 	checktest.Equal(t, "4.30.0 → 4.30.1 Recommended 4.30.1 → 4.30.2 Recommended", text(t, ctx, "ol.way"), "way")
 	checktest.Equal(t, "Findings about 4.30.0 and 4.30.2", text(t, ctx, "#findings"), "findings")

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 )
 
@@ -23,21 +24,11 @@ var text string
 
 var templates = template.Must(template.New("page").Funcs(template.FuncMap{"counted": counted}).Parse(text))
 
-// State is what there is to show.
-type State struct {
-	Snapshot *graphdata.Snapshot // nil: there is none yet
-	Revision string              // of the snapshot
-	Loaded   time.Time           // when the snapshot was last found to be right
-	Problems []graphdata.Problem // of the last load
-	Err      error               // why the last load failed; nil: it did not
-	Findings []graphdata.Problem // what lint found in the tree of the snapshot
-}
-
 // Options configure a [Handler]. State is required.
 type Options struct {
 	// State returns what is to be shown now. It is called for each request, by
 	// several goroutines at a time.
-	State func() State
+	State func() source.Last
 	// Graph is the path of the graph that clusters ask for, for the links to it;
 	// empty: there are no links.
 	Graph string

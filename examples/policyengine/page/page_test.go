@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/clusterupdate/clusterupdate/examples/policyengine/page"
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
@@ -38,11 +39,11 @@ func snapshot(t *testing.T) *graphdata.Snapshot {
 }
 
 // get asks a handler with a state for a page.
-func get(t *testing.T, s page.State, url string) (*httptest.ResponseRecorder, string) {
+func get(t *testing.T, s source.Last, url string) (*httptest.ResponseRecorder, string) {
 	t.Helper()
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	s.Loaded = now.Add(-90 * time.Second)
-	h := page.New(page.Options{State: func() page.State { return s }, Graph: "/v1/graph", Now: func() time.Time { return now }})
+	h := page.New(page.Options{State: func() source.Last { return s }, Graph: "/v1/graph", Now: func() time.Time { return now }})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", url, nil))
 	if policy := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'self'; script-src 'self';") || strings.Contains(policy, "unsafe") {
@@ -53,7 +54,7 @@ func get(t *testing.T, s page.State, url string) (*httptest.ResponseRecorder, st
 
 // TestPage: pages that there are, with what they say, and without what they must not.
 func TestPage(t *testing.T) {
-	s := page.State{Snapshot: snapshot(t), Revision: "cafe", Findings: []graphdata.Problem{
+	s := source.Last{Snapshot: snapshot(t), Revision: "cafe", Findings: []graphdata.Problem{
 		{File: "blocked-edges/4.30.1-Bad.yaml", Line: 2, Message: "matches nothing"}, {File: "channels/a.yaml", Message: "4.30.10 is there twice"},
 		{File: "channels/fast-4.30.yaml", Message: "Release 4.29.8 present in fast-4.30 " + hostile}, {File: "channels/b.yaml", Message: "no versions"},
 	}}
@@ -105,7 +106,7 @@ func TestPage(t *testing.T) {
 // TestStates: before the first graph, and after a load that failed.
 func TestStates(t *testing.T) {
 	problem := graphdata.Problem{File: "channels/a.yaml", Line: 2, Message: hostile}
-	w, body := get(t, page.State{Err: errors.New(hostile), Problems: []graphdata.Problem{problem}}, "/")
+	w, body := get(t, source.Last{Err: errors.New(hostile), Problems: []graphdata.Problem{problem}}, "/")
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "10" {
 		t.Errorf("status %d, %v", w.Code, w.Header())
 	}
@@ -114,19 +115,19 @@ func TestStates(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
 	}
-	w, body = get(t, page.State{Snapshot: snapshot(t), Err: errors.New("no"), Problems: make([]graphdata.Problem, 130)}, "/")
+	w, body = get(t, source.Last{Snapshot: snapshot(t), Err: errors.New("no"), Problems: make([]graphdata.Problem, 130)}, "/")
 	if w.Code != 200 || !strings.Contains(body, "What was loaded before is shown.") || !strings.Contains(body, "And 30 more.") {
 		t.Errorf("%d: %s", w.Code, body)
 	}
 	empty := checktest.Get(graphdata.Build(&graphdata.Tree{}, nil, graphdata.BuildOptions{}))(t)
-	if w, body = get(t, page.State{Snapshot: empty}, "/"); w.Code != 200 || !strings.Contains(body, "No releases") {
+	if w, body = get(t, source.Last{Snapshot: empty}, "/"); w.Code != 200 || !strings.Contains(body, "No releases") {
 		t.Errorf("%d: %s", w.Code, body)
 	}
 }
 
 // TestMethods: nothing is changed by the page.
 func TestMethods(t *testing.T) {
-	h := page.New(page.Options{State: func() page.State { return page.State{} }})
+	h := page.New(page.Options{State: func() source.Last { return source.Last{} }})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
 	checktest.Equal(t, http.StatusMethodNotAllowed, w.Code, "status")

@@ -10,6 +10,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/clusterupdate/clusterupdate/examples/policyengine/source"
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	ways "github.com/clusterupdate/clusterupdate/graph/path"
@@ -130,7 +131,7 @@ type risk struct {
 
 // view makes what the page shows. It shows something else than what was asked for
 // if that does not exist, and says so.
-func (h *Handler) view(s State, q query, all bool) *view {
+func (h *Handler) view(s source.Last, q query, all bool) *view {
 	v := &view{}
 	if s.Err != nil {
 		v.Failure = s.Err.Error()

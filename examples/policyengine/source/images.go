@@ -1,11 +1,9 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
-	"github.com/clusterupdate/clusterupdate/internal/oci"
 	"github.com/clusterupdate/clusterupdate/manifest"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 )
@@ -25,74 +22,58 @@ const shownImages = 3
 
 // mirrors are the places of releases that hold images.
 type mirrors struct {
-	names   []string
-	layouts []*oci.Layout
-	close   []func() error
+	sources []*image.Source
+	digests map[string]bool // of all their images
 }
 
 // openMirrors opens those of the places of releases that hold images.
-func (o Options) openMirrors() (*mirrors, error) {
-	m := &mirrors{}
+func (o Options) openMirrors(ctx context.Context) (*mirrors, error) {
+	m := &mirrors{digests: map[string]bool{}}
 	for _, place := range o.Releases {
-		name, _ := cutRepository(place)
-		info, err := os.Stat(name)
-		if err != nil {
+		if err := m.add(ctx, place); err != nil {
 			m.Close()
 			return nil, err
 		}
-		if filepath.Ext(name) != ".tar" && !(info.IsDir() && isMirror(os.DirFS(name))) {
-			continue
-		}
-		layout, closer, err := oci.Open(name, name, oci.Limits{})
-		if err != nil {
-			m.Close()
-			return nil, err
-		}
-		m.names = append(m.names, name)
-		m.layouts = append(m.layouts, layout)
-		m.close = append(m.close, closer.Close)
 	}
 	return m, nil
 }
 
-// Close closes the places.
-func (m *mirrors) Close() {
-	for _, f := range m.close {
-		f()
+// add opens a place if it holds images.
+func (m *mirrors) add(ctx context.Context, place string) error {
+	name, _ := cutRepository(place)
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
 	}
+	if filepath.Ext(name) != ".tar" && !(info.IsDir() && isMirror(os.DirFS(name))) {
+		return nil
+	}
+	// The release image of any architecture names the same images.
+	src, err := image.Open(name, image.Options{Platform: image.Platform{Architecture: "amd64"}})
+	if err != nil {
+		return err
+	}
+	m.sources = append(m.sources, src)
+	entries, err := src.List(ctx)
+	for _, e := range entries {
+		m.digests[e.Digest] = true
+	}
+	return err
 }
 
-// holds reports whether one of the places has the manifest of an image.
-func (m *mirrors) holds(ctx context.Context, digest string) (bool, error) {
-	for _, l := range m.layouts {
-		r, err := l.Manifest(ctx, "", digest)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		return true, r.Close()
+// Close closes the places.
+func (m *mirrors) Close() {
+	for _, src := range m.sources {
+		src.Close()
 	}
-	return false, nil
 }
 
 // payload loads the payload of a release from the place that has its image. It is nil
 // if none of them has.
 func (m *mirrors) payload(ctx context.Context, r graphdata.Release) (*manifest.Payload, error) {
-	arch := r.Arch
-	if arch == "multi" {
-		arch = "" // the release image of any architecture names the same images
-	}
-	for _, name := range m.names {
-		src, err := image.Open(name, image.Options{Platform: image.Platform{Architecture: cmp.Or(arch, "amd64")}})
-		if err != nil {
-			return nil, err
-		}
+	for _, src := range m.sources {
 		fsys, err := src.Payload(ctx, configv1.Release{Image: "mirror@" + r.Digest})
-		src.Close()
-		var missing *image.NotFoundError
-		if errors.As(err, &missing) {
+		if errors.As(err, new(*image.NotFoundError)) {
 			continue
 		}
 		if err != nil {
@@ -106,32 +87,28 @@ func (m *mirrors) payload(ctx context.Context, r graphdata.Release) (*manifest.P
 // missing names the component images of a release that no place holds. It is empty if
 // none of them is there: then the places keep release images alone, and components are
 // elsewhere.
-func (m *mirrors) missing(ctx context.Context, components map[string]string) (names []string, err error) {
+func (m *mirrors) missing(components map[string]string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(components)) {
 		_, digest, _ := strings.Cut(components[name], "@")
-		held, err := m.holds(ctx, digest)
-		if err != nil {
-			return nil, err
-		}
-		if !held {
+		if !m.digests[digest] {
 			names = append(names, name)
 		}
 	}
 	if len(names) == len(components) {
-		return nil, nil
+		return nil
 	}
-	return names, nil
+	return names
 }
 
 // incomplete are warnings about releases that a mirror holds in part: an update to
 // them would stop at the first image that is missing.
 func (s *Source) incomplete(ctx context.Context, releases []graphdata.Release) ([]graphdata.Problem, error) {
-	m, err := s.o.openMirrors()
+	m, err := s.o.openMirrors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	if len(m.layouts) == 0 {
+	if len(m.sources) == 0 {
 		return nil, nil
 	}
 	var problems []graphdata.Problem
@@ -159,10 +136,7 @@ func (s *Source) incomplete(ctx context.Context, releases []graphdata.Release) (
 			components = p.Images
 			s.components[r.Digest] = components
 		}
-		names, err := m.missing(ctx, components)
-		if err != nil {
-			return nil, err
-		}
+		names := m.missing(components)
 		if n := len(names); n > 0 {
 			shown := strings.Join(names[:min(n, shownImages)], ", ")
 			if n > shownImages {

@@ -32,7 +32,7 @@ func (o Options) sources(tree fs.FS) (list []graphdata.ReleaseSource, closeAll f
 		info, err := os.Stat(name)
 		if err != nil {
 			closeAll()
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("-releases: %w", err)
 		}
 		dir, base := os.DirFS(filepath.Dir(name)), filepath.Base(name)
 		layout := graphdata.Layout{Name: base, Repository: cmp.Or(repo, repository)}

@@ -30,7 +30,7 @@ func (o Options) OpenSignatures() (fs.FS, error) {
 	for _, place := range places {
 		store, err := signature.OpenStore(place, signature.HTTPOptions{})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("-signatures: %w", err)
 		}
 		stores = append(stores, store)
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/graph/graphdata"
 	"github.com/clusterupdate/clusterupdate/graph/graphdata/maintain"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
 //go:embed sample
@@ -47,20 +49,22 @@ type Options struct {
 	Compat bool
 }
 
+// DeclareReleases declares the flags of releases.
+func (o *Options) DeclareReleases(f *flag.FlagSet) {
+	f.Var((*program.List)(&o.Releases), "releases",
+		"`place` of releases: an OCI layout (LAYOUT=REPOSITORY), a directory of payloads, JSON lines or a stored graph; may be repeated")
+	f.StringVar(&o.Arch, "arch", "amd64", "`architecture` of payloads and of releases that are made up")
+}
+
 // Source makes graphs. It is safe for concurrent use. Make one with [New].
 type Source struct {
 	o Options
 
-	mu       sync.Mutex
-	seen     [sha256.Size]byte // what the last good load was made of
-	snapshot *graphdata.Snapshot
-	revision string
-	loaded   time.Time
-	problems []graphdata.Problem
-	err      error
-	findings []graphdata.Problem
-	archive  []byte // of the tree that the snapshot is of
-	changed  time.Time
+	mu      sync.Mutex
+	seen    [sha256.Size]byte // what the last good load was made of
+	last    Last
+	archive []byte // of the tree that the snapshot is of
+	changed time.Time
 	// components are the component images of the releases read so far, by digest.
 	components map[string]map[string]string
 }
@@ -84,7 +88,7 @@ type Last struct {
 func (s *Source) Last() Last {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Last{s.snapshot, s.revision, s.loaded, s.problems, s.err, s.findings}
+	return s.last
 }
 
 // Load makes a graph, or returns the last one while no file has another size or time
@@ -94,61 +98,62 @@ func (s *Source) Load(ctx context.Context) (*graphdata.Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, err := s.fingerprint(ctx)
-	if err == nil && s.err == nil && s.snapshot != nil && now == s.seen {
-		s.loaded = time.Now()
-		return s.snapshot, nil
+	if err == nil && s.last.Err == nil && s.last.Snapshot != nil && now == s.seen {
+		s.last.Loaded = time.Now()
+		return s.last.Snapshot, nil
 	}
-	var snapshot *graphdata.Snapshot
 	if err == nil {
-		snapshot, err = s.build(ctx)
+		err = s.build(ctx)
 	}
-	s.err = err
+	s.last.Err = err
 	if err != nil {
 		var bad *graphdata.LoadError
-		s.problems = nil
+		s.last.Problems = nil
 		if errors.As(err, &bad) {
-			s.problems = bad.Problems
+			s.last.Problems = bad.Problems
 		}
 		return nil, err
 	}
-	s.seen, s.snapshot, s.revision, s.loaded = now, snapshot, snapshot.Revision(), time.Now()
-	return snapshot, nil
+	s.seen = now
+	s.last.Loaded = time.Now()
+	return s.last.Snapshot, nil
 }
 
 // build reads everything, and keeps what it finds odd.
-func (s *Source) build(ctx context.Context) (*graphdata.Snapshot, error) {
+func (s *Source) build(ctx context.Context) error {
 	fsys, err := s.o.OpenTree()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	tree, err := graphdata.Load(ctx, fsys, graphdata.LoadOptions{Compat: s.o.Compat})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	snapshot, releases, problems, err := s.o.Build(ctx, fsys, tree)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	signatures, err := s.o.OpenSignatures()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var archive bytes.Buffer
 	if err := graphdata.WriteArchive(&archive, fsys); err != nil {
-		return nil, err
+		return err
 	}
 	if !bytes.Equal(s.archive, archive.Bytes()) {
 		s.archive, s.changed = archive.Bytes(), time.Now()
 	}
 	clean := *tree
 	clean.Problems = nil // they are shown already
-	s.findings = maintain.Lint(&clean, snapshot, maintain.LintOptions{})
 	incomplete, err := s.incomplete(ctx, releases)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.problems = slices.Concat(problems, snapshot.Report().Problems, unsigned(signatures, releases), incomplete)
-	return snapshot, nil
+	s.last.Snapshot, s.last.Revision = snapshot, snapshot.Revision()
+	s.last.Findings = maintain.Lint(&clean, snapshot, maintain.LintOptions{})
+	s.last.Problems = slices.Concat(problems, snapshot.Report().Problems, unsigned(signatures, releases), incomplete)
+	return nil
 }
 
 // GraphData opens the archive of the tree that the last good load read. The error
@@ -185,6 +190,15 @@ func (o Options) Build(ctx context.Context, fsys fs.FS, tree *graphdata.Tree) (*
 	return snapshot, releases, append(problems, tree.Problems...), err
 }
 
+// Refused returns err as an answer of no, see [program.No], if it is that a tree is
+// wrong. It returns other errors, and that of a tree whose files are absent, as they are.
+func Refused(err error) error {
+	if errors.As(err, new(*graphdata.LoadError)) && !errors.As(err, new(*fs.PathError)) {
+		return program.No(err)
+	}
+	return err
+}
+
 // OpenTree opens the tree: a directory, an archive, or the sample. The error is
 // about the file, or from [graphdata.OpenArchive].
 func (o Options) OpenTree() (fs.FS, error) {
@@ -215,7 +229,9 @@ func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err er
 	hash := sha256.New()
 	places := append([]string{s.o.Tree}, s.o.Releases...)
 	for i, place := range places {
+		option := "-tree"
 		if i > 0 {
+			option = "-releases"
 			place, _ = cutRepository(place)
 		}
 		if place == "" {
@@ -239,7 +255,7 @@ func (s *Source) fingerprint(ctx context.Context) (sum [sha256.Size]byte, err er
 			return nil
 		})
 		if err != nil {
-			return sum, err
+			return sum, fmt.Errorf("%s: %w", option, err)
 		}
 	}
 	return [sha256.Size]byte(hash.Sum(nil)), nil

@@ -12,8 +12,9 @@
 // requests it from the cluster, whose own version operator does the work. A
 // release that is blocked, or that was not offered, is not requested.
 //
-// The exit code is 0 when the cluster may be updated, 1 when something stands
-// in the way or the program was interrupted, 2 when the command line is wrong.
+// The exit code is 0 when the cluster may be updated, 1 when something blocks that or the
+// program was interrupted, 2 when the command line is wrong, 3 when the cluster cannot be
+// read.
 package main
 
 import (
@@ -25,79 +26,47 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
-	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/examples/internal/connection"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/preconditions"
 	"github.com/clusterupdate/clusterupdate/preconditions/rules"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the next signal does what signals do
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { program.Main(command()) }
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("kubernetes", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	kubeconfig := flags.String("kubeconfig", "", "`file` that says how to reach the cluster (default: that of $KUBECONFIG or ~/.kube/config)")
-	name := flags.String("context", "", "context in that file (default: the current one)")
-	to := flags.String("to", "", "`version` to update to, after confirmation (default: only look)")
-	err := flags.Parse(args)
-	switch rest, v := strings.CutPrefix(*to, "v"); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(stdout, "usage: kubernetes [flags]\n\nKubernetes shows which updates a cluster has, and whether it may start them.\n\nflags:")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		fmt.Fprintln(stdout, "\nexit codes: 0: the cluster may be updated; 1: something stands in the way; 2: the command line is wrong.")
-		return 0
-	case err == nil && flags.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case err == nil && v:
-		err = fmt.Errorf("-to %s: versions of releases have no v: write %s", *to, rest)
+func command() program.Command {
+	var cluster connection.Flags
+	var to program.Version
+	return program.Command{
+		Name:  "kubernetes",
+		About: "Kubernetes shows which updates a cluster has, and whether it may start them.",
+		Codes: "0: the cluster may be updated; 1: something blocks that; 3: the cluster cannot be read",
+		Flags: func(f *flag.FlagSet) {
+			cluster.Declare(f)
+			f.Var(&to, "to", "`version` to update to, after confirmation (default: only look)")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, _ io.Writer) error {
+			api, err := cluster.Open()
+			if err != nil {
+				return err
+			}
+			return show(ctx, api, string(to), os.Stdin, stdout)
+		},
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "kubernetes: %v; kubernetes -h shows the usage\n", err)
-		return 2
-	}
-	api, err := connect(*kubeconfig, *name)
-	if err == nil {
-		err = show(ctx, api, *to, stdin, stdout)
-	}
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "kubernetes:", err)
-		return 1
-	}
-	return 0
-}
-
-func connect(kubeconfig, context string) (clusterapi.ClusterAPI, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.New(config, kubernetes.Options{UserAgent: "clusterupdate-example"})
 }
 
 var clusterVersion = clusterapi.Key("", "version")
 
-// errBlocked reports that no release that was looked at may be taken.
-var errBlocked = errors.New("preconditions are not met")
+// errBlocked reports that the preconditions of no release are met.
+var errBlocked = program.No(errors.New("preconditions are not met"))
 
 func show(ctx context.Context, api clusterapi.ClusterAPI, to string, stdin io.Reader, out io.Writer) error {
 	cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, api, clusterVersion)
@@ -109,7 +78,7 @@ func show(ctx context.Context, api clusterapi.ClusterAPI, to string, stdin io.Re
 	if to != "" {
 		offers = slices.DeleteFunc(offers, func(o offer) bool { return o.Version != to })
 		if len(offers) == 0 {
-			return fmt.Errorf("%s is not among the updates that the cluster has been offered", to)
+			return program.No(fmt.Errorf("%s is not among the updates that the cluster has been offered", to))
 		}
 	}
 	if len(offers) == 0 {
@@ -200,7 +169,7 @@ func confirm(ctx context.Context, api clusterapi.ClusterAPI, target configv1.Rel
 	}
 	_, err = clusterversion.Modify(ctx, api, clusterapi.ModifyOptions{}, func(cv *configv1.ClusterVersion) (bool, error) {
 		if !slices.ContainsFunc(offered(cv), func(o offer) bool { return o.Image == target.Image }) {
-			return false, fmt.Errorf("%s is not offered any more", target.Version)
+			return false, program.No(fmt.Errorf("%s is not offered any more", target.Version))
 		}
 		clusterversion.SetDesired(cv, configv1.Update{Version: target.Version, Image: target.Image})
 		return true, nil

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 )
 
 // newCluster is a healthy cluster that has been offered a recommended and a
@@ -102,28 +102,4 @@ type reader struct {
 	clusterapi.Evictor
 }
 
-func TestFlags(t *testing.T) {
-	for _, tc := range []struct {
-		args []string
-		code int
-		text string
-	}{
-		{[]string{"-h"}, 0, "-kubeconfig"},
-		{[]string{"-to", "v4.7.0"}, 2, "versions of releases have no v: write 4.7.0"},
-		{[]string{"-nonsense"}, 2, "nonsense"},
-		{[]string{"argument"}, 2, `unexpected argument "argument"`},
-		{[]string{"-kubeconfig", "testdata/missing"}, 1, "missing"},
-	} {
-		var stdout, stderr bytes.Buffer
-		if code := run(context.Background(), tc.args, strings.NewReader(""), &stdout, &stderr); code != tc.code {
-			t.Errorf("%v: exit code %d, want %d", tc.args, code, tc.code)
-		}
-		said := &stderr
-		if tc.code == 0 {
-			said = &stdout
-		}
-		if !strings.Contains(said.String(), tc.text) {
-			t.Errorf("%v: %q does not mention %q", tc.args, said, tc.text)
-		}
-	}
-}
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }

@@ -8,142 +8,112 @@
 // terminal, elsewhere as lines. With -o json it prints the status as JSON, one
 // document a change. It writes nothing to the cluster.
 //
-// The exit code is 0 when all is well, 1 when the update is stuck or the program
-// failed, 2 when the command line is wrong, 3 when what decides could not be read.
+// The exit code is 0 when all is well, 1 when the update is stuck, or the program was
+// interrupted before it had read the status, 2 when the command line is wrong, 3 when the
+// cluster cannot be read.
 package main
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"golang.org/x/term"
-	"k8s.io/client-go/tools/clientcmd"
+	"time"
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
-	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes"
+	"github.com/clusterupdate/clusterupdate/clusterapi/kubernetes/examples/internal/connection"
 	"github.com/clusterupdate/clusterupdate/clusterapi/view"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the next signal does what signals do
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { program.Main(command()) }
 
 type options struct {
-	kubeconfig, context, details, format string
-	watch                                bool
+	cluster connection.Flags
+	details view.Details
+	format  string
+	watch   bool
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func command() program.Command {
 	var o options
-	flags := flag.NewFlagSet("status", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says how to reach the cluster (default: that of $KUBECONFIG or ~/.kube/config)")
-	flags.StringVar(&o.context, "context", "", "context in that file (default: the current one)")
-	flags.StringVar(&o.details, "details", "none", "what to show in full: none, all, nodes, health, operators")
-	flags.StringVar(&o.format, "o", "text", "`format`: text or json")
-	flags.BoolVar(&o.watch, "watch", false, "show the status again whenever it changes")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "usage: status [flags]\n\nStatus shows how the update of a cluster does.\n\nflags:")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		fmt.Fprintln(stdout, "\nexit codes: 0: all is well; 1: the update is stuck; 2: the command line is wrong; 3: what decides could not be read.")
-		return 0
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err == nil && o.format != "text" && o.format != "json" {
-		err = fmt.Errorf("-o %s: not text or json", o.format)
-	}
-	if err == nil {
-		_, err = view.ParseDetails(o.details)
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "status: %v; status -h shows the usage\n", err)
-		return 2
-	}
-	api, err := connect(o.kubeconfig, o.context)
-	if err == nil {
-		return o.show(ctx, api, stdout, stderr)
-	}
-	fmt.Fprintln(stderr, "status:", err)
-	return 1
-}
-
-func connect(kubeconfig, context string) (clusterapi.ClusterAPI, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.New(config, kubernetes.Options{UserAgent: "clusterupdate-example"})
-}
-
-// show prints the status, or each as it changes, and returns the exit code.
-func (o options) show(ctx context.Context, api clusterapi.ClusterAPI, stdout, stderr io.Writer) int {
-	last := view.VerdictUnknown
-	if o.watch {
-		err := view.Follow(ctx, view.FollowOptions{API: api, Observe: func(s *view.Status, err error) {
+	return program.Command{
+		Name:  "status",
+		About: "Status shows how the update of a cluster does.",
+		Codes: "0: all is well; 1: the update is stuck; 3: the cluster cannot be read",
+		Needs: map[string][]string{"details": {"o text"}},
+		Flags: func(f *flag.FlagSet) {
+			o.cluster.Declare(f)
+			f.Func("details", "what to show in full: none, all, nodes, health or operators (default none)", func(value string) (err error) {
+				o.details, err = view.ParseDetails(value)
+				return err
+			})
+			program.Format(f, &o.format, "json")
+			f.BoolVar(&o.watch, "watch", false, "follow the update, and show the status whenever it changes")
+		},
+		Run: func(ctx context.Context, _ []string, stdout, stderr io.Writer) error {
+			api, err := o.cluster.Open()
 			if err != nil {
-				last = view.VerdictUnknown
-				fmt.Fprintln(stderr, "status:", err)
-				return
+				return err
 			}
-			last = s.Verdict()
-			o.redraw(s, stdout, stderr)
-		}})
-		if err != nil {
-			fmt.Fprintln(stderr, "status:", err)
-			return 1
-		}
-		return code(last)
+			return o.show(ctx, api, stdout, stderr)
+		},
+	}
+}
+
+// show prints the status, or each as it changes.
+func (o *options) show(ctx context.Context, api clusterapi.ClusterAPI, stdout, stderr io.Writer) error {
+	if o.watch {
+		return o.follow(ctx, api, stdout, stderr)
 	}
 	s, err := view.ReadStatus(ctx, api, view.StatusOptions{})
-	if err == nil {
-		err = o.print(s, stdout, stderr)
-	}
 	if err != nil {
-		fmt.Fprintln(stderr, "status:", err)
-		return 1
+		return err
 	}
-	return code(s.Verdict())
+	if err := o.print(s, stdout, stderr); err != nil {
+		return err
+	}
+	return answer(s.Verdict())
+}
+
+// follow prints each status as it changes, until the context ends: in place of the one
+// before on a terminal, else as a line.
+func (o *options) follow(ctx context.Context, api clusterapi.ClusterAPI, stdout, stderr io.Writer) error {
+	last, block := view.VerdictUnknown, program.NewBlock(stdout)
+	observe := func(s *view.Status, err error) {
+		if err != nil {
+			last = view.VerdictUnknown
+			fmt.Fprintln(stderr, "status:", err)
+			return
+		}
+		last = s.Verdict()
+		if o.format == "json" {
+			o.print(s, stdout, stderr)
+			return
+		}
+		var text bytes.Buffer
+		o.print(s, &text, &text)
+		block.Show(text.String(), s.Now.UTC().Format(time.TimeOnly)+" "+s.String())
+	}
+	if err := view.Follow(ctx, view.FollowOptions{API: api, Observe: observe}); err != nil {
+		return err
+	}
+	return answer(last)
 }
 
 // print prints a status in full.
-func (o options) print(s *view.Status, stdout, stderr io.Writer) error {
+func (o *options) print(s *view.Status, stdout, stderr io.Writer) error {
 	if o.format == "json" {
 		return json.NewEncoder(stdout).Encode(s)
 	}
-	return s.WriteText(stdout, stderr, view.StatusText{Details: view.Details(o.details), Waits: true})
+	return s.WriteText(stdout, stderr, view.StatusText{
+		Details: o.details, Waits: true, Width: program.TerminalOf(stdout).Width,
+	})
 }
 
-// redraw shows a status in place of the one before on a terminal, else as a line.
-func (o options) redraw(s *view.Status, stdout, stderr io.Writer) {
-	f, ok := stdout.(*os.File)
-	switch {
-	case o.format == "json":
-		o.print(s, stdout, stderr)
-	case ok && term.IsTerminal(int(f.Fd())):
-		var text bytes.Buffer
-		o.print(s, &text, &text)
-		fmt.Fprintf(stdout, "\x1b[H\x1b[J%s", text.Bytes())
-	default:
-		fmt.Fprintf(stdout, "%s %s\n", s.Now.UTC().Format("15:04:05"), s)
-	}
-}
-
-func code(v view.Verdict) int {
-	return map[view.Verdict]int{view.VerdictStuck: 1, view.VerdictUnknown: 3}[v]
+// answer is the exit code of a verdict.
+func answer(v view.Verdict) error {
+	return map[view.Verdict]error{view.VerdictStuck: program.ErrNo, view.VerdictUnknown: program.ErrUnknown}[v]
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
 	"github.com/clusterupdate/clusterupdate/clusterapi/simulation"
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 )
 
 func newCluster(t *testing.T) *memory.Cluster {
@@ -28,38 +29,43 @@ func TestShow(t *testing.T) {
 		o    options
 		ctx  context.Context
 		api  clusterapi.ClusterAPI
-		code int
+		err  string
 		out  string
 	}{
-		{"text", options{format: "text", details: "all"}, t.Context(), newCluster(t), 0, "The cluster is not updating.\n"},
-		{"json", options{format: "json"}, t.Context(), newCluster(t), 0, `"updating":false`},
-		{"no cluster", options{format: "text"}, t.Context(), memory.New(memory.Options{}), 1, ""},
-		{"interrupted", options{format: "text"}, ctx, newCluster(t), 1, ""},
+		{"text", options{format: "text", details: "all"}, t.Context(), newCluster(t), "", "The cluster is not updating.\n"},
+		{"json", options{format: "json"}, t.Context(), newCluster(t), "", `"updating":false`},
+		{"no cluster", options{format: "text"}, t.Context(), memory.New(memory.Options{}), "no cluster version information available", ""},
+		{"interrupted", options{format: "text"}, ctx, newCluster(t), "canceled", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errOut bytes.Buffer
-			if code := tt.o.show(tt.ctx, tt.api, &out, &errOut); code != tt.code || !strings.Contains(out.String(), tt.out) {
-				t.Errorf("code %d, printed %q and %q", code, out.String(), errOut.String())
+			var out bytes.Buffer
+			err := tt.o.show(tt.ctx, tt.api, &out, &out)
+			if tt.err != "" {
+				checktest.ErrorHas(t, tt.err, err)
+				return
 			}
+			checktest.OK(t, err)
+			checktest.Has(t, out.String(), tt.out)
 		})
 	}
 }
 
-// told hands on what is written.
-type told struct{ lines chan string }
+// pipe passes on what is written.
+type pipe struct{ lines chan string }
 
-func (w told) Write(p []byte) (int, error) {
+func (w pipe) Write(p []byte) (int, error) {
 	w.lines <- string(p)
 	return len(p), nil
 }
 
-// A watch tells of the status at first, and again when it changes.
+// A watch prints the status at first, and again when it changes.
 func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	api, out := newCluster(t), told{make(chan string, 10)}
-	code := make(chan int)
-	go func() { code <- options{format: "text", watch: true}.show(ctx, api, out, out) }()
+	api, out := newCluster(t), pipe{make(chan string, 10)}
+	ended := make(chan error)
+	o := options{format: "text", watch: true}
+	go func() { ended <- o.show(ctx, api, out, out) }()
 	if line := <-out.lines; !strings.HasSuffix(line, " not updating\n") {
 		t.Errorf("at first %q", line)
 	}
@@ -75,24 +81,7 @@ func TestWatch(t *testing.T) {
 			})))
 	checktest.Has(t, <-out.lines, "1 of 1 operators updated")
 	cancel()
-	checktest.Equal(t, 0, <-code, "code")
+	checktest.OK(t, <-ended)
 }
 
-func TestUsage(t *testing.T) {
-	for args, want := range map[string]struct {
-		code int
-		text string
-	}{
-		"-h":              {0, "exit codes: 0: all is well"},
-		"-x":              {2, "flag provided but not defined"},
-		"more":            {2, `unexpected argument "more"`},
-		"-o yaml":         {2, "-o yaml: not text or json"},
-		"-details some":   {2, "invalid value for --details: some"},
-		"-kubeconfig /no": {1, "status: "},
-	} {
-		var out bytes.Buffer
-		if code := run(t.Context(), strings.Fields(args), &out, &out); code != want.code || !strings.Contains(out.String(), want.text) {
-			t.Errorf("%s: code %d, %s", args, code, out.String())
-		}
-	}
-}
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }

@@ -9,8 +9,8 @@
 // image or a gRPC registry, bundles from the registries in their pull specs or from a mirror
 // on disk.
 //
-// The exit code is 0 when all are installed, 1 when one is not or something cannot be read, 2
-// when the command line is wrong.
+// The exit code is 0 when all are installed, 1 when one is not, 2 when the command line is
+// wrong, 3 when something cannot be read.
 package main
 
 import (
@@ -19,10 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +27,7 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/memory"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 	"github.com/clusterupdate/clusterupdate/manifest/image"
 	"github.com/clusterupdate/clusterupdate/manifest/image/registry"
 	"github.com/clusterupdate/clusterupdate/olm"
@@ -42,45 +40,35 @@ const namespace = "operators"
 
 var catalogKey = types.NamespacedName{Namespace: "openshift-marketplace", Name: "catalog"}
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the next signal does what signals do
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
+func main() { program.Main(command()) }
 
 type options struct {
 	index, registry, mirror string
 	tags, plain             bool
 }
 
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func command() program.Command {
 	var o options
-	flags := flag.NewFlagSet("operators", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.StringVar(&o.index, "index", "", "pull `spec` of an image with a file-based catalog")
-	flags.StringVar(&o.registry, "registry", "", "`address` of a gRPC registry")
-	flags.StringVar(&o.mirror, "mirror", "", "`place` of a mirror or image layout on disk that has the images")
-	flags.BoolVar(&o.tags, "tags", false, "also read bundles that are named by tags")
-	flags.BoolVar(&o.plain, "plain-http", false, "allow registries without TLS")
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
+	return program.Command{
+		Name:     "operators",
+		Args:     "PACKAGE[@CHANNEL]...",
+		About:    "Operators installs operators into a cluster in memory, and lists the objects that it gets.",
+		Codes:    "0: all are installed; 1: one is not; 3: something cannot be read",
+		Min:      1,
+		Max:      -1,
+		Required: [][]string{{"index", "registry"}},
+		Excludes: map[string][]string{"index": {"registry"}, "mirror": {"plain-http"}},
+		Flags: func(f *flag.FlagSet) {
+			f.StringVar(&o.index, "index", "", "pull `spec` of an image with a file-based catalog")
+			f.StringVar(&o.registry, "registry", "", "`address` of a gRPC registry")
+			f.StringVar(&o.mirror, "mirror", "", "`place` of a mirror or image layout on disk that has the images")
+			f.BoolVar(&o.tags, "tags", false, "also read bundles that are named by tags")
+			f.BoolVar(&o.plain, "plain-http", false, "allow registries without TLS")
+		},
+		Run: func(ctx context.Context, args []string, stdout, _ io.Writer) error {
+			return o.install(ctx, args, stdout)
+		},
 	}
-	if err == nil && (o.index == "") == (o.registry == "") {
-		err = errors.New("one of -index and -registry is wanted")
-	}
-	if err == nil && flags.NArg() == 0 {
-		err = errors.New("no package is named")
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "operators: %v; operators -h shows the usage\n", err)
-		return 2
-	}
-	if err := o.install(ctx, flags.Args(), stdout); err != nil {
-		fmt.Fprintf(stderr, "operators: %v\n", err)
-		return 1
-	}
-	return 0
 }
 
 // install subscribes to packages, and lists what comes of it.
@@ -170,5 +158,5 @@ func missing(ctx context.Context, cluster clusterapi.ClusterAPI) error {
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return program.No(errors.Join(errs...))
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/clusterupdate/clusterupdate/internal/checktest"
 	"github.com/clusterupdate/clusterupdate/internal/oci/ocitest"
+	"github.com/clusterupdate/clusterupdate/internal/program/programtest"
 	"github.com/clusterupdate/clusterupdate/olm/install/sources/sourcestest"
 )
 
@@ -25,28 +24,16 @@ func mirror(t *testing.T) string {
 func TestOperators(t *testing.T) {
 	const index = "-index " + sourcestest.Host + "/org/index:v4.19 -mirror "
 	dir := mirror(t)
-	for _, tt := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{index + dir + " mesh", 0, `ClusterServiceVersion operators/mesh.v1
+	programtest.Test(t, command, []programtest.Case{
+		{Args: index + dir + " mesh", Stdout: []string{`ClusterServiceVersion operators/mesh.v1
 CustomResourceDefinition meshs.example.com
 ConfigMap operators/mesh-config
 ServiceAccount operators/mesh
-Role operators/mesh.v1-mesh-`},
-		{index + dir + " mesh@beta", 1, "operators: "},
-		{index + dir + " other", 1, "operators: subscription other: "},
-		{index + "/no mesh", 1, "operators: "},
-		{"-registry 127.0.0.1:1 mesh", 1, "connection refused"},
-		{"-index " + sourcestest.Host + "/org/index:v4.19 -plain-http=x mesh", 2, "invalid boolean value"},
-		{"mesh", 2, "one of -index and -registry is wanted"},
-		{index + dir, 2, "no package is named"},
-		{"-h", 0, "pull spec"},
-	} {
-		var out bytes.Buffer
-		code := run(t.Context(), strings.Fields(tt.args), &out, &out)
-		checktest.Equal(t, tt.code, code, "%s: %s", tt.args, out.String())
-		checktest.Has(t, out.String(), tt.want)
-	}
+Role operators/mesh.v1-mesh-`}},
+		{Args: index + dir + " mesh@beta", Code: 1, Stderr: "operators: "},
+		{Args: index + dir + " other", Code: 1, Stderr: "operators: subscription other: "},
+		{Args: "-registry 127.0.0.1:1 mesh", Code: 3, Stderr: "connection refused"},
+	})
 }
+
+func TestUsage(t *testing.T) { programtest.Usage(t, command) }

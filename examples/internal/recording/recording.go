@@ -1,4 +1,5 @@
-package program
+// Package recording opens recordings of clusters for the example programs.
+package recording
 
 import (
 	"context"
@@ -13,11 +14,11 @@ import (
 // maxProblems is how many problems of a recording are printed.
 const maxProblems = 10
 
-// OpenRecording opens a recording of a cluster: a directory or an archive. It
-// writes to problems, in lines, which parts cannot be used. whole names resources
-// of a group that are all there, besides those of a must-gather. Errors are those
-// of reading it.
-func OpenRecording(ctx context.Context, path string, problems io.Writer, group string, whole ...string) (*dump.Recording, error) {
+// Open opens a recording of a cluster: a directory or an archive. It writes to
+// problems, in lines, which parts cannot be used. whole names resources of a group
+// that are complete, in addition to those of a must-gather. Errors are those of
+// [dump.OpenFile], and name the flag -dump.
+func Open(ctx context.Context, path string, problems io.Writer, group string, whole ...string) (*dump.Recording, error) {
 	var o dump.Options
 	if len(whole) > 0 {
 		o.Whole = dump.MustGather()
@@ -27,7 +28,7 @@ func OpenRecording(ctx context.Context, path string, problems io.Writer, group s
 	}
 	recording, err := dump.OpenFile(ctx, path, o)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-dump: %w", err)
 	}
 	all := recording.Problems()
 	for i, p := range all {

@@ -96,17 +96,24 @@ func wrap(line string, width int) string {
 	return out.String()
 }
 
-// Block prints lines that stay, and below them, where escapes are welcome, a
-// block of lines that is redrawn in place. It is not safe for concurrent use.
+// Block prints lines that stay, and below them, if escapes are welcome, a block of
+// lines that is redrawn in place. It is not safe for concurrent use.
 type Block struct {
-	w     io.Writer
-	t     Terminal
-	drawn int       // lines of the block on the screen
-	at    time.Time // when it was drawn
+	w      io.Writer
+	t      Terminal
+	height int       // of the terminal in lines; zero: unknown
+	drawn  int       // lines of the block on the screen
+	at     time.Time // when it was drawn
 }
 
 // NewBlock returns a block on an output.
-func NewBlock(w io.Writer) *Block { return &Block{w: w, t: TerminalOf(w)} }
+func NewBlock(w io.Writer) *Block {
+	b := &Block{w: w, t: TerminalOf(w)}
+	if f, ok := w.(*os.File); ok && b.t.Escapes {
+		_, b.height, _ = term.GetSize(int(f.Fd()))
+	}
+	return b
+}
 
 // Print prints lines that stay, in place of the block.
 func (b *Block) Print(line string) {
@@ -115,14 +122,29 @@ func (b *Block) Print(line string) {
 	b.at = time.Time{}
 }
 
-// Draw redraws the block, at most ten times a second. Lines that are wider than
-// the terminal are cut.
+// Draw redraws the block, at most ten times a second.
 func (b *Block) Draw(lines func() []string) {
-	if !b.t.Escapes || time.Since(b.at) < 100*time.Millisecond {
+	if b.t.Escapes && time.Since(b.at) >= 100*time.Millisecond {
+		b.draw(lines())
+	}
+}
+
+// Show redraws the block with a text, or prints a line if escapes are not welcome.
+func (b *Block) Show(text, line string) {
+	if !b.t.Escapes {
+		b.Print(line)
 		return
 	}
+	b.draw(strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+}
+
+// draw draws lines, cut to the size of the terminal.
+func (b *Block) draw(lines []string) {
 	b.clear()
-	for _, line := range lines() {
+	if b.height > 1 && len(lines) >= b.height {
+		lines = append(lines[:b.height-2], "...")
+	}
+	for _, line := range lines {
 		if r := []rune(line); len(r) >= b.t.Width {
 			line = string(r[:b.t.Width-1])
 		}

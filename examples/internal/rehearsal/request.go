@@ -1,9 +1,7 @@
-package program
+package rehearsal
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,37 +11,29 @@ import (
 
 	"github.com/clusterupdate/clusterupdate/clusterapi"
 	"github.com/clusterupdate/clusterupdate/clusterapi/clusterversion"
-	"github.com/clusterupdate/clusterupdate/clusterapi/reconcile"
-	"github.com/clusterupdate/clusterupdate/internal/options"
+	"github.com/clusterupdate/clusterupdate/internal/program"
 )
 
-// Why [Request.Run] gives up. The errors continue with the reason and the message
-// of the condition that says so.
-var (
-	ErrRefused = errors.New("refused") // ReleaseAccepted is False
-	ErrStuck   = errors.New("stuck")   // Failing, for as long as StuckAfter
+const (
+	interval = 30 * time.Second // between two looks at the cluster
+	patience = 15 * time.Minute // how long the cluster may fail before it counts as stuck
 )
 
-// Request asks a cluster for an update as an administrator does, and follows it.
-// Whatever updates the cluster, an Updater or its own operators, runs
-// elsewhere.
+// Request asks a cluster for an update as an administrator does, and follows it. An
+// Updater or the operators of the cluster, which run elsewhere, carry it out. All
+// fields are required.
 type Request struct {
 	API     clusterapi.ClusterAPI
-	Version string // required
-	// StuckAfter is how long the cluster may fail before Run gives up. Zero means
-	// 15 minutes.
-	StuckAfter time.Duration
-	// Interval is how long Run waits between two looks. Zero means 30 seconds.
-	Interval time.Duration
-	// Now and Wait are the time of the cluster. Nil means the real one.
-	Now  func() time.Time
-	Wait func(time.Duration) error
+	Version string
+	Now     func() time.Time // the time of the cluster
+	Wait    func(time.Duration) error
 }
 
 // Run waits until the version is among the recommended updates, requests it, and
-// returns when the update has completed and every machine config pool has it.
-// Errors wrap [ErrRefused] or [ErrStuck], name a field below zero, or are those
-// of reads and writes, of Wait, or of ctx.
+// returns when the update has completed and every machine config pool has it. The
+// answer is no, see [program.No], if the cluster refuses the update or is stuck: the
+// error has the reason and the message of the condition. Other errors are those of
+// reads and writes, and of Wait.
 func (r Request) Run(ctx context.Context) error { return r.until(ctx, r.request, r.ended) }
 
 // Start requests the version as Run does, and returns.
@@ -51,13 +41,6 @@ func (r Request) Start(ctx context.Context) error { return r.until(ctx, r.reques
 
 // until looks at the cluster until it is as each of the looks wants it.
 func (r Request) until(ctx context.Context, looks ...func(context.Context, *configv1.ClusterVersion) (bool, error)) error {
-	if err := options.NonNegative(r); err != nil {
-		return err
-	}
-	r.Interval = cmp.Or(r.Interval, 30*time.Second)
-	if r.Wait == nil {
-		r.Wait = func(d time.Duration) error { return reconcile.Sleep(ctx, d) }
-	}
 	for _, look := range looks {
 		for {
 			cv, err := clusterapi.Get[configv1.ClusterVersion](ctx, r.API, clusterapi.Key("", "version"))
@@ -69,7 +52,7 @@ func (r Request) until(ctx context.Context, looks ...func(context.Context, *conf
 			} else if done {
 				break
 			}
-			if err := r.Wait(r.Interval); err != nil {
+			if err := r.Wait(interval); err != nil {
 				return err
 			}
 		}
@@ -91,16 +74,13 @@ func (r Request) request(ctx context.Context, cv *configv1.ClusterVersion) (bool
 
 // ended reports whether the update has completed, on all nodes.
 func (r Request) ended(ctx context.Context, cv *configv1.ClusterVersion) (bool, error) {
-	now := time.Now
-	if r.Now != nil {
-		now = r.Now
-	}
 	for _, c := range cv.Status.Conditions {
 		switch {
 		case c.Type == clusterversion.ConditionReleaseAccepted && c.Status == configv1.ConditionFalse:
-			return false, fmt.Errorf("%w: %s: %s", ErrRefused, c.Reason, c.Message)
-		case c.Type == clusterversion.ConditionFailing && c.Status != configv1.ConditionFalse && now().Sub(c.LastTransitionTime.Time) > cmp.Or(r.StuckAfter, 15*time.Minute):
-			return false, fmt.Errorf("%w: %s: %s", ErrStuck, c.Reason, c.Message)
+			return false, program.No(fmt.Errorf("refused: %s: %s", c.Reason, c.Message))
+		case c.Type == clusterversion.ConditionFailing && c.Status != configv1.ConditionFalse &&
+			r.Now().Sub(c.LastTransitionTime.Time) > patience:
+			return false, program.No(fmt.Errorf("stuck: %s: %s", c.Reason, c.Message))
 		}
 	}
 	if len(cv.Status.History) == 0 {
@@ -113,9 +93,11 @@ func (r Request) ended(ctx context.Context, cv *configv1.ClusterVersion) (bool, 
 	if err != nil {
 		return false, err
 	}
+	isUpdated := func(c mcfgv1.MachineConfigPoolCondition) bool {
+		return c.Type == mcfgv1.MachineConfigPoolUpdated && c.Status == "True"
+	}
 	return !slices.ContainsFunc(pools, func(p mcfgv1.MachineConfigPool) bool {
-		return p.Spec.Configuration.Name != p.Status.Configuration.Name || !slices.ContainsFunc(p.Status.Conditions, func(c mcfgv1.MachineConfigPoolCondition) bool {
-			return c.Type == mcfgv1.MachineConfigPoolUpdated && c.Status == "True"
-		})
+		return p.Spec.Configuration.Name != p.Status.Configuration.Name ||
+			!slices.ContainsFunc(p.Status.Conditions, isUpdated)
 	}), nil
 }

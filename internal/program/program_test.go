@@ -34,38 +34,39 @@ func example() Command {
 	var list List
 	var version Version
 	var speed Speed
+	var count Count
+	var span Span
+	var format, name string
 	return Command{
 		Name: "example", About: "Example shows.", Codes: "0: shown; 1: not",
 		Commands: []Command{
 			{Name: "show", Args: "THING", About: "show a thing", Min: 1, Max: 1,
+				Required: [][]string{{"list", "version"}},
+				Needs:    map[string][]string{"count": {"span", "o json|yaml"}, "o yaml": {"speed", "span"}},
+				Excludes: map[string][]string{"span": {"speed", "o yaml"}},
 				Flags: func(f *flag.FlagSet) {
 					f.Var(&list, "list", "`names`")
 					f.Var(&version, "version", "a `version`")
 					f.Var(&speed, "speed", "a `factor`")
+					f.Var(&count, "count", "a `number`")
+					f.Var(&span, "span", "a `duration`")
+					Format(f, &format, "json", "yaml")
 				},
 				Run: func(_ context.Context, args []string, stdout, _ io.Writer) error {
-					fmt.Fprintln(stdout, args, list, version, speed)
+					fmt.Fprintln(stdout, args, list, version, speed, count, time.Duration(span), format)
 					return nil
 				}},
-			{Name: "fail", About: "fail", Max: -1, Run: func(_ context.Context, args []string, _, _ io.Writer) error {
-				switch len(args) {
-				case 0:
-					return errors.New("no luck")
-				case 1:
-					return ErrNo
-				case 3:
-					return ErrUnknown
-				case 4:
-					return fmt.Errorf("here: %w", Unread(errors.New("no file")))
-				case 5:
-					return Unread(ErrNo)
-				case 6:
-					return Unread(Usagef("too many"))
-				case 7:
-					return Unread(nil)
-				}
-				return fmt.Errorf("%s: %w", args[0], Usagef("too much"))
-			}},
+			{Name: "fail", About: "fail", Flags: func(f *flag.FlagSet) { f.StringVar(&name, "as", "", "`how`") },
+				Run: func(context.Context, []string, io.Writer, io.Writer) error {
+					return map[string]error{
+						"":        errors.New("no file"),
+						"no":      No(fmt.Errorf("here: %w", errors.New("no path"))),
+						"silent":  fmt.Errorf("here: %w", ErrNo),
+						"unknown": ErrUnknown,
+						"usage":   No(fmt.Errorf("here: %w", Usagef("too much"))),
+						"nothing": No(nil),
+					}[name]
+				}},
 		},
 	}
 }
@@ -77,32 +78,44 @@ func TestExecute(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"show a", Done, "[a] []  0\n", ""},
-		{"show -list x,y a -list z -version 4.7.0 -speed 2.5", Done, "[a] [x y z] 4.7.0 2.5\n", ""},
-		{"fail", Failed, "", "example: no luck\n"},
-		{"fail 1", Failed, "", ""},
-		{"fail 1 2 3", Unknown, "", ""},
-		{"fail 1 2 3 4", Unknown, "", "example: here: no file\n"},
-		{"fail 1 2 3 4 5", Failed, "", ""},
-		{"fail 1 2 3 4 5 6", BadUsage, "", "example: too many" + hint},
-		{"fail 1 2 3 4 5 6 7", Done, "", ""},
-		{"fail 1 2", BadUsage, "", "example: 1: too much" + hint},
+		{"show -version 1.0.0 a", Done, "[a] [] 1.0.0 0 0 0s text\n", ""},
+		{"show -list x,y a -list z -version 4.7.0 -speed 2.5 -o yaml", Done, "[a] [x y z] 4.7.0 2.5 0 0s yaml\n", ""},
+		{"show -list x -count 3 -span 1m a", Done, "[a] [x]  0 3 1m0s text\n", ""},
+		{"show -list x -count 3 -o json a", Done, "[a] [x]  0 3 0s json\n", ""},
+		{"fail", Unknown, "", "example: no file\n"},
+		{"fail -as no", Failed, "", "example: here: no path\n"},
+		{"fail -as silent", Failed, "", ""},
+		{"fail -as unknown", Unknown, "", ""},
+		{"fail -as usage", BadUsage, "", "example: here: too much" + hint},
+		{"fail -as nothing", Done, "", ""},
 		{"", BadUsage, "", "example: a command is missing" + hint},
 		{"shew", BadUsage, "", `example: there is no command "shew"` + hint},
 		{"show", BadUsage, "", "example: THING is missing" + hint},
 		{"show a b", BadUsage, "", `example: unexpected argument "b"` + hint},
+		{"fail b", BadUsage, "", `example: unexpected argument "b"` + hint},
 		{"show a -x", BadUsage, "", "example: flag provided but not defined: -x" + hint},
+		{"show a", BadUsage, "", "example: -list or -version is missing" + hint},
+		{"show a -list x -count 2", BadUsage, "", "example: -count needs -span or -o json|yaml" + hint},
+		{"show a -list x -span 1s -speed 2", BadUsage, "", "example: -span does not go with -speed" + hint},
+		{"show a -list x -span 1s -o yaml", BadUsage, "", "example: -span does not go with -o yaml" + hint},
+		{"show a -list x -o yaml", BadUsage, "", "example: -o yaml needs -speed or -span" + hint},
 		{"show -list", BadUsage, "", "example: flag needs an argument: -list" + hint},
 		{"show -list a,,b", BadUsage, "", `example: invalid value "a,,b" for flag -list: empty` + hint},
 		{"show -version v4.7.0", BadUsage, "", `example: invalid value "v4.7.0" for flag -version: versions of releases have no v: write 4.7.0` + hint},
+		{"show -version 4", BadUsage, "", `example: invalid value "4" for flag -version: not a version such as 4.18.3` + hint},
 		{"show -speed 0", BadUsage, "", `example: invalid value "0" for flag -speed: not a number above 0` + hint},
 		{"show -speed -1", BadUsage, "", `example: invalid value "-1" for flag -speed: not a number above 0` + hint},
 		{"show -speed NaN", BadUsage, "", `example: invalid value "NaN" for flag -speed: not a number above 0` + hint},
 		{"show -speed +Inf", BadUsage, "", `example: invalid value "+Inf" for flag -speed: not a number above 0` + hint},
+		{"show -count 0", BadUsage, "", `example: invalid value "0" for flag -count: not a number above 0` + hint},
+		{"show -span -1s", BadUsage, "", `example: invalid value "-1s" for flag -span: not a duration above 0, such as 10m` + hint},
+		{"show -o xml", BadUsage, "", `example: invalid value "xml" for flag -o: not text, json or yaml` + hint},
 		{"-h", Done, "usage: example COMMAND [flags] [ARGUMENT]\n\nExample shows.\n\ncommands:\n  show      show a thing\n  fail      fail\n\n" +
 			"example COMMAND -h shows the flags of a command.\n\nexit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
-		{"show --help", Done, "usage: example show [flags] THING\n\nshow a thing\n\nflags:\n  -list names\n    \tnames\n  -speed factor\n    \ta factor\n" +
-			"  -version version\n    \ta version\n\nexit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
+		{"show --help", Done, "usage: example show [flags] THING\n\nshow a thing\n\nflags:\n  -count number\n    \ta number\n" +
+			"  -list names\n    \tnames\n  -o format\n    \tformat of the output: text, json or yaml (default text)\n" +
+			"  -span duration\n    \ta duration\n  -speed factor\n    \ta factor\n  -version version\n    \ta version\n\n" +
+			"exit codes: 0: shown; 1: not; 2: the command line is wrong.\n", ""},
 	} {
 		var out, errs bytes.Buffer
 		code := example().Execute(t.Context(), strings.Fields(tt.args), &out, &errs)
@@ -115,7 +128,7 @@ func TestDefault(t *testing.T) {
 	c := example()
 	c.Default = "fail"
 	var out, errs bytes.Buffer
-	if code := c.Execute(t.Context(), nil, &out, &errs); code != Failed || errs.String() != "example: no luck\n" {
+	if code := c.Execute(t.Context(), nil, &out, &errs); code != Unknown || errs.String() != "example: no file\n" {
 		t.Errorf("exit %d, %s", code, &errs)
 	}
 	c.Execute(t.Context(), []string{"-h"}, &out, &errs)
@@ -198,8 +211,14 @@ func TestBlock(t *testing.T) {
 	const up = "\x1b[2A\x1b[J"
 	checktest.Same(t, "begins\na wide\nb\n"+up+"a wide\nb\n"+up+"ends\n", b.String())
 	b.Reset()
+	block.height = 4
+	block.Show("a\nrather long\n", "")
+	block.Show(strings.Repeat("x\n", 4), "")
+	checktest.Same(t, "a\nrather\n"+up+"x\nx\n...\n", b.String())
+	b.Reset()
 	block = NewBlock(&b)
 	block.Draw(lines)
+	block.Show("a text", "a line")
 	block.Print("a line that is wider than any terminal")
-	checktest.Equal(t, "a line that is wider than any terminal\n", b.String(), "b.String()")
+	checktest.Equal(t, "a line\na line that is wider than any terminal\n", b.String(), "b.String()")
 }

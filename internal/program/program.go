@@ -1,11 +1,11 @@
-// Package program has what the example programs share: one style of flags,
-// usage and errors, exit codes, signals and terminals.
+// Package program has what the example programs share: one style of flags, usage
+// and errors, exit codes, signals and terminals.
 //
-// A program prints what it was asked for to standard output, and what is wrong to
-// standard error, one line for each mistake. Flags and arguments may come in any
-// order. -h prints the usage to standard output. SIGINT and SIGTERM end the
-// program cleanly; a second one ends it at once. The exit codes are [Done],
-// [Failed], [BadUsage] and [Unknown].
+// A program prints its results to standard output. It prints to standard error what
+// is wrong, one line for each mistake. Flags and arguments may come in any order. -h
+// prints the usage to standard output. SIGINT and SIGTERM end the program cleanly; a
+// second one ends it at once. The exit codes are [Done], [Failed], [BadUsage] and
+// [Unknown].
 package program
 
 import (
@@ -22,29 +22,39 @@ import (
 
 // The exit codes of all programs.
 const (
-	Done     = 0 // the program did what was asked
-	Failed   = 1 // it could not, the answer is no, or it was interrupted
-	BadUsage = 2 // the command line is wrong; nothing was done
-	Unknown  = 3 // what the answer depends on could not be read
+	Done     = 0 // the program did its work, and the answer is not no
+	Failed   = 1 // the answer is no, or a signal ended the program
+	BadUsage = 2 // the command line is wrong; the program did nothing
+	Unknown  = 3 // an error: something could not be read, reached or written
 )
 
 // Command is a program, or a command of one. It is safe for concurrent use if
 // its functions are.
 type Command struct {
-	Name  string // as it is called, without flags
+	Name  string // the name, without flags
 	Args  string // arguments in the usage, such as [PACKAGE]; empty: none
-	About string // what it does, in a line
+	About string // what the program does, in a line
 	Codes string // what the exit codes mean here, but for 2
 	Min   int    // fewest arguments
 	Max   int    // most arguments; negative: any number
-	// Commands that the first argument chooses from; there are no flags then.
+	// Commands are those that the first argument chooses from; a program that has
+	// them has no flags of its own.
 	Commands []Command
-	Default  string // the name of that which is run without any argument; empty: none
+	Default  string // the command that runs without arguments; empty: none
 	// Flags declares the flags; nil: none.
 	Flags func(*flag.FlagSet)
+	// Required are groups of flags. One of each group must be set.
+	Required [][]string
+	// Needs maps a condition to conditions of which one must hold if it holds, and
+	// Excludes to those that must not hold then. A condition is the name of a flag
+	// that is set, or, as "o text|json", of one that has one of these values.
+	Needs, Excludes map[string][]string
 	// Run does the work once the flags are read.
-	Run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+	Run Func
 }
+
+// Func does the work of a command.
+type Func func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // Main runs a program and exits.
 func Main(c Command) {
@@ -57,24 +67,21 @@ func Main(c Command) {
 func (c Command) Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := c.execute(ctx, args, stdout, stderr)
 	name, _, _ := strings.Cut(c.Name, " ")
-	unread := unreadError{}
-	switch bad := (usageError{}); {
+	exit := exitError{code: Unknown}
+	switch {
 	case err == nil:
 		return Done
 	case ctx.Err() != nil:
-		fmt.Fprintf(stderr, "%s: %v\n", name, context.Cause(ctx))
-	case errors.As(err, &bad):
-		fmt.Fprintf(stderr, "%s: %v; %s -h shows the usage\n", name, err, name)
-		return BadUsage
-	case errors.As(err, &unread):
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
-		return Unknown
+		err, exit.code = context.Cause(ctx), Failed
+	case errors.Is(err, ErrNo):
+		return Failed
 	case errors.Is(err, ErrUnknown):
 		return Unknown
-	case !errors.Is(err, ErrNo):
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	case errors.As(err, &exit) && exit.code == BadUsage:
+		err = fmt.Errorf("%w; %s -h shows the usage", err, name)
 	}
-	return Failed
+	fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	return exit.code
 }
 
 func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -101,7 +108,7 @@ func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.W
 			c.usage(stdout, flags)
 			return nil
 		} else if err != nil {
-			return usageError{err}
+			return Usagef("%w", err)
 		}
 		if flags.NArg() == 0 {
 			break
@@ -115,6 +122,9 @@ func (c Command) execute(ctx context.Context, args []string, stdout, stderr io.W
 		return Usagef("unexpected argument %q", words[c.Max])
 	case len(words) < c.Min:
 		return Usagef("%s is missing", c.Args)
+	}
+	if err := c.check(flags); err != nil {
+		return err
 	}
 	return c.Run(ctx, words, stdout, stderr)
 }
