@@ -35,9 +35,7 @@ func TestLimits(t *testing.T) {
 	ctx := context.Background()
 	wantError := func(t *testing.T, err error, text string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%v, want %s", err, text)
-		}
+		checktest.ErrorHas(t, text, err)
 	}
 
 	wide, huge := graphtest.Fan(t, 100_000-1, graphtest.ManyRisks(1, "m")), graphtest.Fan(t, 20, graphtest.ManyRisks(5, strings.Repeat("m", 20_000)))

@@ -250,9 +250,7 @@ func TestReadGates(t *testing.T) {
 		{broken, []string{"4.20.1"}, " []", away},
 	} {
 		set, gates, err := manifest.ReadGates(t.Context(), tt.reader, tt.versions...)
-		if !errors.Is(err, tt.err) {
-			t.Errorf("%s: %v", tt.versions, err)
-		}
+		checktest.ErrorIs(t, tt.err, err)
 		if got := fmt.Sprint(set, " ", sets.List(gates)); got != tt.want || gates == nil {
 			t.Errorf("%s: %s", tt.versions, got)
 		}

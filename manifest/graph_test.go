@@ -149,12 +149,8 @@ func TestShiftOrder(t *testing.T) {
 			checktest.Equal(t, want, shift(tt.m, step, 8), "m=%d step %d", tt.m, step)
 		}
 	}
-	if got := shift(3, 7, 8); got != 1 {
-		t.Error(got)
-	}
-	if got := shift(3, -1, 0); got != 0 {
-		t.Error(got)
-	}
+	checktest.Equal(t, 1, shift(3, 7, 8), "shift(3, 7, 8)")
+	checktest.Equal(t, 0, shift(3, -1, 0), "shift(3, -1, 0)")
 	if got := shift(16, math.MaxInt, 8); got != 14 { // the seventh step of eight
 		t.Error(got)
 	}
@@ -310,9 +306,7 @@ func TestValidate(t *testing.T) {
 		{"task twice", "is in node 0 and in node 1", &manifest.Graph{Nodes: []manifest.Node{{Tasks: two}, {Tasks: two[:1]}}}},
 	}
 	for _, tt := range tests {
-		if err := tt.g.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		checktest.ErrorHas(t, tt.want, tt.g.Validate())
 	}
 	g := manifest.NewGraph(two, manifest.OneNode)
 	g.Nodes[0].Tasks = []*manifest.Task{two[1], two[0]}

@@ -211,9 +211,7 @@ func TestLoadFaults(t *testing.T) {
 		`, parse a.yaml: duplicate resource: (Group: "example.com" Kind: "K" Name: "a"), parse c.yaml: error parsing: error converting YAML to JSON: yaml: line 2: `,
 		", no access]",
 	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\nis not in %s", want, err)
-		}
+		checktest.Has(t, err.Error(), want)
 	}
 	checktest.ErrorIs(t, errNoAccess, err)
 
@@ -299,9 +297,7 @@ func TestLoadFilters(t *testing.T) {
 		t.Error(err, other.Hash)
 	}
 	// The hash of nothing is the offset of FNV.
-	if got := manifest.Hash(nil); got != "y_Kc5IQiIyU=" {
-		t.Error(got)
-	}
+	checktest.Equal(t, "y_Kc5IQiIyU=", manifest.Hash(nil), "manifest.Hash(nil)")
 }
 
 // shuffled is a file system whose directories list their files backwards.

@@ -280,16 +280,12 @@ func TestHTTPStoreURLs(t *testing.T) {
 			})))
 			out := collect(t.Context(), s, digestA)
 			checktest.Equal(t, tt.url, got, "asked for")
-			if want := "containers/image signature store under " + tt.description; s.String() != want {
-				t.Errorf("described as %s, want %s", s, want)
-			}
+			checktest.Equal(t, "containers/image signature store under "+tt.description, s.String(), "described as %s", s)
 			checktest.Equal(t, user == "user:secret", strings.Contains(tt.base, "@"), "authenticated as %q", user)
 			if strings.Contains(fmt.Sprint(s, out), "secret") {
 				t.Error(s, out)
 			}
-			if strings.Contains(tt.base, "#") != strings.Contains(out[0], "#(redacted)") {
-				t.Error(out)
-			}
+			checktest.Equal(t, strings.Contains(out[0], "#(redacted)"), strings.Contains(tt.base, "#"), "%v", out)
 		})
 	}
 	for base, text := range map[string]string{

@@ -87,9 +87,7 @@ func TestDiff(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := upgradeconfig.Diff(tt.current, tt.specs, tt.o)
-			if got.Kind != tt.want {
-				t.Errorf("%s (%s), want %s", got.Kind, got.Reason, tt.want)
-			}
+			checktest.Equal(t, tt.want, got.Kind, "%s (%s)", got.Kind, got.Reason)
 			checktest.SameIn(t, "changes", tt.changes, got.Changes)
 			if got.Reason == "" {
 				t.Error("no reason")

@@ -143,9 +143,7 @@ func TestSyncCreates(t *testing.T) {
 	}
 	b.calls.want(t, getIt, getIt, getIt)
 	b.wantEvents(t, upgradeconfig.EventIgnored, upgradeconfig.EventSynced, upgradeconfig.EventIgnored, upgradeconfig.EventSynced, upgradeconfig.EventIgnored, upgradeconfig.EventSynced)
-	if again := b.stored(t); again.ResourceVersion != got.ResourceVersion {
-		t.Error("the object was written")
-	}
+	checktest.Equal(t, got.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 }
 
 func TestSyncReplaces(t *testing.T) {
@@ -234,9 +232,7 @@ func TestSyncHolds(t *testing.T) {
 			contains(t, r.Action.Reason, "its upgrade is in progress")
 			b.calls.want(t, tt.calls...)
 			b.wantEvents(t, upgradeconfig.EventHeld, upgradeconfig.EventSynced)
-			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
-				t.Errorf("%s: the object was written", name)
-			}
+			checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "%s: the object was written", name)
 		}
 	}
 
@@ -256,9 +252,7 @@ func TestSyncHolds(t *testing.T) {
 	_, err := b.manager(policies(), keep).Sync(t.Context())
 	checktest.ErrorIs(t, upgradeconfig.ErrClusterVersion, err)
 	contains(t, err.Error(), "broken")
-	if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
-		t.Error("the object was written")
-	}
+	checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 }
 
 type around = func(ctx context.Context, n int, call memory.Call, do func(context.Context) error) error
@@ -341,9 +335,7 @@ func TestSyncFailures(t *testing.T) {
 				b.wantEvents(t)
 			}
 			b.calls.want(t, tt.calls...)
-			if got := b.stored(t); (got != nil) != tt.there {
-				t.Errorf("there: %v", got != nil)
-			}
+			checktest.Equal(t, tt.there, b.stored(t) != nil, "there")
 			if b.calls.around = nil; tt.after != "" {
 				mustSync(t, m, tt.after, true)
 				mustSync(t, m, "", false)
@@ -675,9 +667,7 @@ func TestLocal(t *testing.T) {
 			for range 3 {
 				mustSync(t, m, "", false)
 			}
-			if got := b.stored(t); got.ResourceVersion != old.ResourceVersion {
-				t.Error("the object was written")
-			}
+			checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 			got, err := local.Policies(t.Context())
 			want := []upgradeconfig.Policy{{ID: upgradeconfig.Name, Spec: specA, NextRun: at(specA.UpgradeAt)}}
 			if d := cmp.Diff(want, got); err != nil || d != "" {

@@ -103,9 +103,7 @@ func TestBuildWorkedExample(t *testing.T) {
 		{"stable-1.1", "amd64", nil},
 		{"candidate-1.1", "arm64", nil},
 	} {
-		if diff := cmp.Diff(c.want, picture(s.Graph(c.channel, c.arch))); diff != "" {
-			t.Errorf("%s for %s: -want +got\n%s", c.channel, c.arch, diff)
-		}
+		checktest.SameIn(t, fmt.Sprintf("%s for %s", c.channel, c.arch), c.want, picture(s.Graph(c.channel, c.arch)))
 	}
 	checktest.Same(t, []string{"amd64", "s390x"}, s.Arches())
 	checktest.Same(t, []string{"candidate-1.1", "fast-1.1"}, s.Channels("amd64"))
@@ -275,9 +273,8 @@ func TestFull(t *testing.T) {
 		`"conditionalEdges":[{"edges":[{"from":"1.0.1+amd64","to":"1.1.0+amd64"},{"from":"1.0.9+amd64","to":"1.1.0+amd64"}],"risks":[{"url":"https://example.com/R","name":"R","message":"R.","matchingRules":[{"type":"PromQL","promql":{"promql":"up > 0"}}]}]}]}`
 	checktest.Same(t, want, string(text))
 	empty, err := build(t, &graphdata.Tree{}, nil, graphdata.BuildOptions{}).Full().MarshalJSON()
-	if err != nil || string(empty) != `{"nodes":[],"edges":[],"conditionalEdges":[]}` {
-		t.Errorf("%s, %v", empty, err)
-	}
+	checktest.OK(t, err)
+	checktest.Equal(t, `{"nodes":[],"edges":[],"conditionalEdges":[]}`, string(empty), "%s", empty)
 }
 
 // encoded are all graphs of a snapshot.

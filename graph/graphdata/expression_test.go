@@ -73,9 +73,7 @@ func FuzzCompileFrom(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if re.String() != text {
-			t.Fatalf("%q compiles to %q", text, re)
-		}
+		checktest.Equal(t, text, re.String(), "%q compiles to %q", text, re)
 		if !strings.ContainsAny(text, `\[`) && strings.Contains(text, "{") {
 			for _, part := range strings.Split(text, "{")[1:] {
 				if part == "" || part[0] < '0' || part[0] > '9' {

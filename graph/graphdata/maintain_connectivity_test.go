@@ -58,9 +58,7 @@ func TestConnectivityProperties(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		checktest.Same(t, want, got)
 	})
 }
 

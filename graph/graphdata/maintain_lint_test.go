@@ -53,9 +53,7 @@ func TestLint(t *testing.T) {
 	const risk = "blocked-edges/4.6.1-Slow.yaml"
 	riskText := "to: 4.6.1\nfrom: 4[.]5[.].*\nurl: https://example.com/1\nname: Slow\nmessage: It is slow.\nmatchingRules: [{type: Always}]\n"
 	change := func(old, new string) map[string]string {
-		if !strings.Contains(riskText, old) {
-			t.Fatal(old)
-		}
+		checktest.Has(t, riskText, old)
 		return map[string]string{risk: strings.Replace(riskText, old, new, 1)}
 	}
 	file := func(name, text string) map[string]string { return map[string]string{name: text} }
@@ -199,9 +197,7 @@ func TestLintBrokenFile(t *testing.T) {
 func TestLintFeederWithoutInternalChannels(t *testing.T) {
 	for feeder, unknown := range map[string]bool{"candidate": false, "fast": false, "stable": false, "nightly": true, "fast-1.0": true} {
 		tree := &graphdata.Tree{Channels: []graphdata.Channel{{File: "channels/a-1.1.yaml", Name: "a-1.1", Feeder: &graphdata.Feeder{Name: feeder, Delay: "PT0H"}}}}
-		if got := lintText(maintain.Lint(tree, nil, maintain.LintOptions{})); (got != "") != unknown {
-			t.Errorf("%s: %s", feeder, got)
-		}
+		checktest.Equal(t, unknown, lintText(maintain.Lint(tree, nil, maintain.LintOptions{})) != "", "%s", feeder)
 	}
 }
 

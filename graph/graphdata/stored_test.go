@@ -107,17 +107,13 @@ func TestStoredProperties(t *testing.T) {
 			s := checktest.Must(graphdata.Build(tree, releases, graphdata.BuildOptions{Compat: compat}))
 			text := checktest.Must(s.Full().MarshalJSON())
 			g := checktest.Must(graphdata.DecodeRaw(bytes.NewReader(text), graphdata.RawOptions{}))
-			if diff := cmp.Diff(s.Full(), g); diff != "" {
-				t.Fatalf("-want +got\n%s", diff)
-			}
+			checktest.Same(t, s.Full(), g)
 			again, err := graphdata.Build(tree, g.Releases("stored"), graphdata.BuildOptions{Compat: compat})
 			checktest.OK(t, err)
 			if !compat && !bytes.Equal(encoded(s), encoded(again)) {
 				t.Fatal("another graph is served")
 			}
-			if diff := cmp.Diff(served(s), served(again)); diff != "" {
-				t.Fatalf("compat %v: -want +got\n%s", compat, diff)
-			}
+			checktest.SameIn(t, fmt.Sprintf("compat %v", compat), served(s), served(again))
 		}
 	})
 }

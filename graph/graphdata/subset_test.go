@@ -58,9 +58,7 @@ func TestSubsetProperties(t *testing.T) {
 			opts := graphdata.BuildOptions{Compat: compat, Partial: true}
 			want, err := graphdata.Build(tree, releases, opts)
 			got, errPart := graphdata.Build(part, releases, opts)
-			if (err == nil) != (errPart == nil) {
-				t.Fatalf("%v with the tree, %v with a part", err, errPart)
-			}
+			checktest.Equal(t, errPart == nil, err == nil, "%v with the tree, %v with a part", err, errPart)
 			if err != nil {
 				continue
 			}

@@ -54,14 +54,11 @@ func TestPathOrders(t *testing.T) {
 			}
 			p, err := n.ShortestPath(from, "1.2.0", test.p)
 			if test.want == "" {
-				if !errors.Is(err, path.ErrNoPath) {
-					t.Fatalf("%v, %v", p, err)
-				}
+				checktest.ErrorIs(t, path.ErrNoPath, err)
 				return
 			}
-			if err != nil || p.String() != test.want {
-				t.Fatalf("%v, %v, want %s", p, err, test.want)
-			}
+			checktest.OK(t, err)
+			checktest.Equal(t, test.want, p.String(), "%v", p)
 		})
 	}
 }
@@ -97,9 +94,7 @@ func TestPathEnds(t *testing.T) {
 	for _, r := range n.Heads() {
 		heads = append(heads, r.Version)
 	}
-	if !slices.Equal(heads, []string{"1.3.0", "1.1.0"}) {
-		t.Error(heads)
-	}
+	checktest.Same(t, []string{"1.3.0", "1.1.0"}, heads)
 	low, high, err := n.Bounds("c")
 	if err != nil || low.Version != "1.0.0" || high.Version != "1.3.0" {
 		t.Error(low, high, err)
@@ -171,9 +166,7 @@ func TestPathQueryErrors(t *testing.T) {
 	if _, err := n.ShortestPath("1.0.1", "1.0.2", path.Policy{}); !errors.Is(err, graph.ErrVersionNotFound) || !strings.Contains(err.Error(), "1.0.1") || !strings.Contains(err.Error(), "1.0.2") {
 		t.Error(err)
 	}
-	if _, err := n.Latest("1.0.0", "1", path.Policy{}); err == nil {
-		t.Error("a minor that is none")
-	}
+	checktest.Fails(t, checktest.Err(n.Latest("1.0.0", "1", path.Policy{})), "a minor that is none")
 	if p, err := n.Paths("1.0.0", "1.0.0", 3, path.Safest, path.Policy{}); err != nil || len(p) != 1 || p[0].String() != "1.0.0" {
 		t.Error(p, err)
 	}
@@ -202,9 +195,7 @@ func TestInvalidMetadataAreWithheld(t *testing.T) {
 		if x != nil && !strings.Contains(x.Detail, "URL is not a string: 1") {
 			t.Errorf("%s: %s", name, x.Detail)
 		}
-		if _, err := n.ShortestPath("4.1.0", "4.1.2", path.Policy{}); !errors.Is(err, path.ErrNoPath) {
-			t.Errorf("%s: %v", name, err)
-		}
+		checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.1.2", path.Policy{})))
 		p, err := n.ShortestPath("4.1.0", "4.1.2", path.Policy{Edges: path.AnyEdge})
 		if err != nil || p.String() != "4.1.0 -> 4.1.1 -> 4.1.2" || p.Unknown != 1 {
 			t.Errorf("%s: %v, %v", name, p, err)
@@ -261,9 +252,7 @@ func TestUnionOfChannels(t *testing.T) {
 	b, err := graph.DecodeBytes([]byte(strings.ReplaceAll(strings.ReplaceAll(string(text), `"old"`, `"new"`), `{"promql":"F"}`, `{"promql":"T"}`)), graph.DecodeOptions{})
 	checktest.OK(t, err)
 	n = network(t, path.NetworkOptions{Matcher: graphtest.Facts}, channel("stable-4.9", a), channel("stable-4.10", b))
-	if r, err := n.Release("4.2.0"); err != nil || !slices.Equal(r.Channels, []string{"new"}) {
-		t.Error(r, err)
-	}
+	checktest.Same(t, []string{"new"}, checktest.Get(n.Release("4.2.0"))(t).Channels)
 	checktest.ErrorIs(t, path.ErrNoPath, checktest.Err(n.ShortestPath("4.1.0", "4.2.0", path.Policy{})))
 }
 

@@ -83,9 +83,7 @@ func TestCacheTurns(t *testing.T) {
 	// After an hour the stalest comes first, and others keep their answers.
 	now.SetTime(graphtest.Start.Add(2 * time.Hour))
 	for _, q := range []string{"A", "B"} {
-		if got := ask(c, q); got != "true" {
-			t.Error(q, got)
-		}
+		checktest.Equal(t, "true", ask(c, q), "%v", q)
 	}
 	if !slices.Equal(asked, []string{"A", "B", "C"}) { // C was asked for and never evaluated
 		t.Errorf("evaluated %v", asked)
@@ -112,9 +110,7 @@ func TestCacheBackoff(t *testing.T) {
 			at = append(at, fmt.Sprint(time.Duration(s)*time.Second))
 		}
 	}
-	if want := []string{"0s", "30s", "1m30s", "3m30s", "7m30s", "15m30s", "25m30s", "35m30s"}; !slices.Equal(at, want) {
-		t.Errorf("%v, want %v", at, want)
-	}
+	checktest.Same(t, []string{"0s", "30s", "1m30s", "3m30s", "7m30s", "15m30s", "25m30s", "35m30s"}, at)
 }
 
 // While one rule is evaluated, others wait and know until when.

@@ -123,9 +123,7 @@ func TestRetrievalPublished(t *testing.T) {
 	r := known("T")
 	for _, gate := range []bool{false, true} {
 		available, _, _ := r.Published(wanted, gate)
-		if (available[0].Architecture == "Multi") != gate {
-			t.Errorf("%v: %+v", gate, available)
-		}
+		checktest.Equal(t, gate, available[0].Architecture == "Multi", "%v: %+v", gate, available)
 	}
 	w := wanted
 	w.Channel = "fast-4.2"

@@ -1,7 +1,6 @@
 package risk_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -10,14 +9,13 @@ import (
 	"github.com/clusterupdate/clusterupdate/graph"
 	"github.com/clusterupdate/clusterupdate/graph/internal/graphtest"
 	"github.com/clusterupdate/clusterupdate/graph/risk"
+	"github.com/clusterupdate/clusterupdate/internal/checktest"
 )
 
 func TestRetrievalAlerts(t *testing.T) {
 	r := known("T", "U", "F")
 	hour := graphtest.Start.Add(time.Hour)
-	if got := r.Alerts(hour); !slices.Equal(got, []string{"CannotRetrieveUpdates", "CannotEvaluateConditionalUpdates"}) {
-		t.Error(got)
-	}
+	checktest.Same(t, []string{"CannotRetrieveUpdates", "CannotEvaluateConditionalUpdates"}, r.Alerts(hour))
 	if got := r.Alerts(hour.Add(-time.Second)); got != nil {
 		t.Error(got)
 	}
