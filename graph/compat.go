@@ -18,7 +18,7 @@ package graph
 //   - risks that a ClusterVersion cannot hold, and updates without risks, stay; so
 //     do more than 500 conditional updates
 //
-// Limits on bytes and memory hold all the same.
+// Limits on bytes and memory still hold.
 
 import (
 	"encoding/json"

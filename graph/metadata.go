@@ -37,7 +37,7 @@ const (
 )
 
 // Metadata are the key-value pairs of a node. The wire format reports that values
-// are strings; others are kept, and matter only where a key's meaning needs a
+// are strings; values of a different type are kept, and matter only where a key's meaning needs a
 // string. The zero value is empty. It is immutable.
 type Metadata struct {
 	entries []metadataEntry // sorted by key

@@ -13,7 +13,7 @@ import (
 
 // Release returns the node as ClusterVersion status shows a release. The error
 // joins everything that is wrong with the metadata; what could be read is
-// filled in all the same. Channels are sorted bytewise, which puts stable-4.10
+// filled in nevertheless. Channels are sorted bytewise, which puts stable-4.10
 // before stable-4.9: see [CompareChannels] for people's order.
 func (n Node) Release() (configv1.Release, error) { return n.release(splitChannels) }
 

@@ -14,7 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Problem is something in a graph that decodes and is wrong all the same.
+// Problem is something in a graph that decodes and is still wrong.
 type Problem struct {
 	Path    string // e.g. conditionalEdges[3].edges[0]
 	Message string

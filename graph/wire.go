@@ -76,7 +76,7 @@ func (d *decoder) optionalObject(field func(key []byte) error) error {
 	return d.Object(field)
 }
 
-// ignore reads an unknown field, which must be valid all the same. One that
+// ignore reads an unknown field, which must still be valid. One that
 // differs from a known field only by case is a mistake: to ignore it would
 // lose what it says, such as the risks of an update.
 func (d *decoder) ignore(key []byte, known ...string) error {

@@ -43,7 +43,7 @@ func FlatGraph(tasks []*Task) *Graph { return newGraph(tasks, flattenByNumberAnd
 
 // AttemptGraph returns the order of a reconciliation: as [FlatGraph], but the
 // components start in an order that depends on the attempt, so that one that fails
-// does not always block the same others. Attempts rotate the list, and every eighth
+// does not always block the same tasks. Attempts rotate the list, and every eighth
 // one shuffles it. The same attempt gives the same order; a negative one counts as
 // 0.
 func AttemptGraph(tasks []*Task, attempt int) *Graph {

@@ -2,9 +2,9 @@ package manifest
 
 import "slices"
 
-// split is a component whose tasks are in two places of a runlevel with others
-// between them, as they are in a list that is not sorted by file name. Grouping
-// makes two nodes of them, without an order between them.
+// split is a component whose tasks are in two places of a runlevel, with tasks of
+// different components between them, as in a list that is not sorted by file name.
+// Grouping makes two nodes of them, without an order between them.
 type split struct {
 	level, component string
 	first, again     *Task // the last task before the gap, the first one after it

@@ -26,7 +26,7 @@ type Payload struct {
 	// them apply with a cluster's capabilities and overrides is asked of
 	// [Payload.Included].
 	Manifests []*Manifest
-	// Excluded are the others, in the same order, each with its verdict.
+	// Excluded are the excluded manifests, in the same order, each with its verdict.
 	Excluded []Exclusion
 	// Images maps the short names of component images to pull specs.
 	Images map[string]string

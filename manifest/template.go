@@ -27,7 +27,7 @@ type templateData struct {
 // call of a template that is not defined, need no bound: they fail when they are
 // executed, and so cost nothing.
 type TemplateError struct {
-	// File and Line say where it is; File is the path within the payload.
+	// File and Line are its place; File is the path within the payload.
 	File string
 	Line int
 	// What is the construct, such as "range 5".

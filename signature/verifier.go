@@ -122,7 +122,7 @@ const maxAttempts = 1024
 type Options struct {
 	// Keyrings must all be satisfied, each by any of its keys.
 	Keyrings []*Keyring
-	// Stores are asked one after the other, as in [Serial].
+	// Stores are asked in order, as in [Serial].
 	Stores []Store
 
 	// Identity says under which names a release must have been signed. Zero

@@ -18,7 +18,7 @@ type Report struct {
 	// edges whose target there is, and that no declared update matches. All are
 	// empty for a part of all releases.
 	UnknownTargets, UnknownVersions, Unmatched []string
-	// Abstract are versions that releases name and that there is no release of.
+	// Abstract are versions that releases name and that have no release.
 	Abstract []string
 	// Problems are what was left out and why, sorted by source.
 	Problems []Problem

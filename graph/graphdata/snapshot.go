@@ -93,7 +93,7 @@ func servedVersion(version, arch string) string {
 }
 
 // Graph returns the graph of a channel for an architecture, as an update service
-// serves it: empty if there is none of that name.
+// serves it: empty for an unknown name.
 func (s *Snapshot) Graph(channel, arch string) *graph.Graph {
 	members := s.index[arch][channel]
 	place := make(map[int32]int, len(members))

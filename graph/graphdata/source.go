@@ -59,7 +59,7 @@ func Collect(ctx context.Context, sources ...ReleaseSource) ([]Release, []Proble
 // List is a source of releases in memory.
 type List []Release
 
-// Releases implements [ReleaseSource]. There are no errors.
+// Releases implements [ReleaseSource], without errors.
 func (l List) Releases(context.Context) iter.Seq2[Release, error] {
 	return func(yield func(Release, error) bool) {
 		for _, r := range l {

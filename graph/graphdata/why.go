@@ -75,7 +75,7 @@ type naming struct {
 
 // Why returns the causes of an update on an architecture: who declares it, what
 // removes it, under which risks it is, in this order. The versions may be with or
-// without their builds. There are none for an update that nobody declares, nor for
+// without their builds. The result is nil for an update that nobody declares, and for
 // versions that the graph does not have.
 //
 // Channels are not a cause: an update is served in those that hold both versions.
@@ -97,7 +97,7 @@ func (s *Snapshot) Why(from, to, arch string) []Cause {
 	return causes
 }
 
-// find returns the node of a version on an architecture, -1 if there is none.
+// find returns the node of a version on an architecture, or -1.
 func (s *Snapshot) find(version, arch string) int {
 	at := slices.IndexFunc(s.nodes, func(n node) bool {
 		return n.base == inside.WithoutBuild(version) && n.build == arch

@@ -146,7 +146,7 @@ func NewNetwork(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) (
 
 // ByArchitecture builds a network for each architecture, sorted by its name.
 // Errors are those of [NewNetwork], joined, each with its architecture; the other
-// networks are there all the same.
+// networks are returned nevertheless.
 func ByArchitecture(ctx context.Context, o NetworkOptions, graphs ...ChannelGraph) ([]*Network, error) {
 	byArch := map[string][]ChannelGraph{}
 	for _, g := range graphs {

@@ -161,7 +161,7 @@ func (n *Network) hop(e *edge) Hop {
 }
 
 // chooseChannels chooses a channel for each hop with the fewest changes: it stays
-// where it is for as long as that costs nothing, else takes the newest.
+// in its channel for as long as that costs nothing, else takes the newest.
 func (n *Network) chooseChannels(edges []int32) []int32 {
 	chosen := make([]int32, len(edges))
 	if len(edges) == 0 {

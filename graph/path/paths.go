@@ -59,7 +59,7 @@ func (n *Network) search(from, to string, order Order, p Policy) (*search, int32
 	return &search{n: n, rules: r, order: order, to: end}, start, nil
 }
 
-// noPath explains that there is no path.
+// noPath explains why a path is missing.
 func (s *search) noPath(from int32) error {
 	_, order := s.reach(from)
 	highest := s.n.text(slices.Max(order))

@@ -190,7 +190,7 @@ func (r *remaining) row(v int32) []int32 {
 	return r.switches[int(v)*r.channels : (int(v)+1)*r.channels]
 }
 
-// progress is a path so far: where it stands and, by the channel of its last
+// progress is a path so far: its last release and, by the channel of its last
 // hop, how many switches it took at least.
 type progress struct {
 	node     int32

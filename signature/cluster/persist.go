@@ -287,7 +287,7 @@ func (p *Persister) merge(ctx context.Context, found map[string][][]byte, old ma
 	return out, nil
 }
 
-// known lists what was found, and then what the cluster has besides, each in
+// known lists what was found, and then what else the cluster has, each in
 // the order of the digests.
 func (p *Persister) known(found map[string][][]byte, old map[string]any) []*kept {
 	var all []*kept

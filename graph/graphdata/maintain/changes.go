@@ -34,7 +34,7 @@ type NodeState struct {
 	Metadata map[string]string `json:"metadata,omitempty"` // with the channels, without previous.remove_regex
 }
 
-// UpdateChange is an update that is served otherwise, in the channels where it is
+// UpdateChange is an update that is served differently, in the channels in which it is
 // so. An update that changes in two ways, by channel, is there twice.
 type UpdateChange struct {
 	From     string   `json:"from"`

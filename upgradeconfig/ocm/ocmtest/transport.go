@@ -52,7 +52,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			w.WriteHeader(http.StatusOK) // unless there was another
 			out.Close()
 		default:
-			failed <- err // before the header, if that is where it broke
+			failed <- err // before the header, if it broke there
 			out.CloseWithError(io.ErrUnexpectedEOF)
 		}
 	}()
