@@ -7,7 +7,7 @@ import (
 
 // Where reading is stricter than the update service, Compat does what that does:
 //
-//   - Of files, those whose extension holds ya+ml anywhere are read (select.go).
+//   - Of files, those whose extension holds ya+ml anywhere are read (load.go).
 //   - A file that is not understood is ignored: its channel vanishes, or the
 //     updates that it blocks stay open. The problem is an error, and Load returns
 //     the tree nevertheless.
