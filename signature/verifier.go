@@ -114,7 +114,7 @@ func (v *Verification) String() string {
 	return fmt.Sprintf("%s verified by %s", v.Digest, bounded.Join(signers, "; ", 2*maxText-512))
 }
 
-// maxAttempts is how many failures an [*Error] lists by default.
+// maxAttempts is how many failures an [*Error] lists.
 const maxAttempts = 1024
 
 // Options configure an [OpenPGP] verifier. Only Keyrings and Stores are
@@ -142,14 +142,9 @@ type Options struct {
 	// MaxMessage is the limit, in bytes, on a message as received and on what
 	// it decompresses to. Zero means 1 MiB.
 	MaxMessage int
-	// MaxAttempts is how many failures an [*Error] lists; zero means 1024. The
-	// least informative ones are left out.
-	MaxAttempts int
 
-	// CacheSize is how many verified digests are remembered, of some bytes each;
-	// zero means 64. The least recently used goes first.
-	CacheSize int
-	// NoCache remembers none.
+	// NoCache remembers no verified digest; by default 64 are remembered, and the least
+	// recently used goes first.
 	NoCache bool
 	// CacheMaxAge is how long a verified digest is remembered; zero means until
 	// it is displaced. It is never remembered for longer than signature,
@@ -376,7 +371,7 @@ func (s *search) failed(c Candidate, ring string, err error) {
 		Store: c.Store, Location: c.Location, Number: c.Number,
 		Keyring: ring, Time: s.v.o.Clock.Now(), Err: err,
 	}
-	if len(s.attempts) < orDefault(s.v.o.MaxAttempts, maxAttempts) {
+	if len(s.attempts) < maxAttempts {
 		s.attempts = append(s.attempts, a)
 		return
 	}

@@ -54,9 +54,6 @@ type PersistOptions struct {
 	// Interval is the time between two writes of [Persister.Run]. Zero means a
 	// random one between 4 and 8 minutes, drawn once.
 	Interval time.Duration
-	// FlushTimeout bounds the last write, after the context of Run has ended.
-	// Zero means 30 s.
-	FlushTimeout time.Duration
 	// MaxDigests and MaxBytes bound what is kept, in bytes; zero means 64 digests
 	// and 900 KiB. What does not fit is left out,
 	// but MaxDigests drops none that the history of the ClusterVersion names.
@@ -98,21 +95,21 @@ func NewPersister(o PersistOptions) (*Persister, error) {
 	if o.Interval == 0 {
 		o.Interval = 4*time.Minute + rand.N(4*time.Minute)
 	}
-	o.FlushTimeout = cmp.Or(o.FlushTimeout, 30*time.Second)
 	o.Retries = cmp.Or(o.Retries, 4)
 	o.MaxDigests = cmp.Or(o.MaxDigests, maxPersistedDigests)
 	o.MaxBytes = cmp.Or(o.MaxBytes, maxPersistedBytes)
 	return &Persister{o: o}, nil
 }
 
-// Run saves at once, then at each interval, then once more after ctx has ended.
+// Run saves at once, then at each interval, then once more, for at most 30 seconds,
+// after ctx has ended.
 // Failures are logged and tried again at the next interval, conflicts at once
 // and then with growing delays. It returns the error of ctx.
 func (p *Persister) Run(ctx context.Context) error {
 	if err := reconcile.Run(ctx, reconcile.Options{Clock: p.o.Clock, Resync: reconcile.Never}, p.Process()); err != nil {
 		return err
 	}
-	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.FlushTimeout)
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	if err := p.Save(flush); err != nil {
 		p.warn(fmt.Sprintf("Unable to save signatures during final flush: %v", err))
