@@ -40,9 +40,9 @@ const (
 	MetadataNextRemove          = "io.openshift.upgrades.graph.next.remove"
 )
 
-// Metadata are the key-value pairs of a node. The wire format reports that values
-// are strings; values of a different type are kept, and matter only where a key's meaning needs a
-// string. The zero value is empty. It is immutable.
+// Metadata are the key-value pairs of a node. Values should be strings; those of a
+// different type are kept, and matter only if the meaning of a key needs a string.
+// The zero value is empty. It is immutable.
 type Metadata struct {
 	entries []metadataEntry // sorted by key
 }
@@ -125,15 +125,7 @@ func (e *metadataEntry) any() any {
 }
 
 func (m Metadata) equal(o Metadata) bool {
-	if len(m.entries) != len(o.entries) {
-		return false
-	}
-	for i := range m.entries {
-		if m.entries[i] != o.entries[i] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(m.entries, o.entries)
 }
 
 func (d *decoder) metadata(m *Metadata) error {
@@ -178,10 +170,7 @@ func (d *decoder) metadataText(key string) (string, error) {
 		return s, nil
 	}
 	n := bytes.Count(text, []byte{','}) + 1
-	if err := atMost(n, d.o.MaxChannels, limitChannels); err != nil {
-		return "", err
-	}
-	if err := d.memory.spend(n * costChannel); err != nil {
+	if err := d.admit(n, d.o.MaxChannels, limitChannels, n*costChannel); err != nil {
 		return "", err
 	}
 	return d.shared(text)
@@ -192,10 +181,7 @@ func (d *decoder) metadataJSON() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := atMost(len(raw), d.o.MaxText, limitText); err != nil {
-		return "", err
-	}
-	if err := d.memory.spend(len(raw) * costJSON); err != nil {
+	if err := d.admit(len(raw), d.o.MaxText, limitText, len(raw)*costJSON); err != nil {
 		return "", err
 	}
 	return canonicalJSON(raw)

@@ -1,12 +1,12 @@
 package path
 
 import (
-	"errors"
 	"slices"
 
-	"github.com/clusterupdate/clusterupdate/internal/openshift"
-
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/clusterupdate/clusterupdate/internal/bounded"
+	"github.com/clusterupdate/clusterupdate/internal/openshift"
 )
 
 // ShortestPath finds the best path by the order [Shortest]. From and to the
@@ -43,13 +43,7 @@ func (n *Network) bestPath(from, to string, order Order, p Policy) (*Path, error
 func (n *Network) search(from, to string, order Order, p Policy) (*search, int32, error) {
 	start, errFrom := n.find(from)
 	end, errTo := n.find(to)
-	if err := errors.Join(errFrom, errTo); err != nil {
-		if errFrom == nil {
-			return nil, 0, errTo
-		}
-		if errTo == nil {
-			return nil, 0, errFrom
-		}
+	if err := bounded.Errors(errFrom, errTo); err != nil {
 		return nil, 0, err
 	}
 	r, err := n.compile(p)

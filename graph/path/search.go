@@ -56,24 +56,17 @@ func (s *search) allows(e *edge) bool {
 }
 
 func (s *search) weigh(e *edge) weight {
-	j := s.n.guards[e.guard].judgement
-	w := weight{}
+	const first, second, third = 1 << (2 * countBits), 1 << countBits, 1
+	hop, refused, doubt := uint64(third), uint64(first), uint64(second)
 	if s.order == Shortest {
-		w.main = 1 << (2 * countBits)
-		switch j {
-		case notRecommended:
-			w.main += 1 << countBits
-		case unknown:
-			w.main++
-		}
-	} else {
-		w.main = 1
-		switch j {
-		case notRecommended:
-			w.main += 1 << (2 * countBits)
-		case unknown:
-			w.main += 1 << countBits
-		}
+		hop, refused, doubt = first, second, third
+	}
+	w := weight{main: hop}
+	switch s.n.guards[e.guard].judgement {
+	case notRecommended:
+		w.main += refused
+	case unknown:
+		w.main += doubt
 	}
 	if s.lead != nil {
 		w.lead = s.lead(e)
@@ -136,9 +129,9 @@ func (s *search) byLayers(r *remaining, blocked []bool) {
 // byWeight is Dijkstra's search.
 func (s *search) byWeight(r *remaining, blocked []bool) {
 	done := make([]bool, len(r.weights))
-	queue := &nodeQueue{{node: s.to}}
-	for queue.Len() > 0 {
-		v := heap.Pop(queue).(nodeAt).node
+	next := &queue[nodeAt]{items: []nodeAt{{node: s.to}}, less: nodeAt.less}
+	for next.Len() > 0 {
+		v := heap.Pop(next).(nodeAt).node
 		if done[v] {
 			continue
 		}
@@ -152,7 +145,7 @@ func (s *search) byWeight(r *remaining, blocked []bool) {
 			}
 			if w := r.weights[v].plus(s.weigh(e)); w.compare(r.weights[e.from]) < 0 {
 				r.weights[e.from] = w
-				heap.Push(queue, nodeAt{w, e.from})
+				heap.Push(next, nodeAt{w, e.from})
 			}
 		}
 	}
@@ -277,22 +270,28 @@ func (s *search) best(from int32, r *remaining) (path []int32, ok bool) {
 	return path, true
 }
 
-// nodeQueue is a heap of nodes by weight.
-type nodeQueue []nodeAt
-
+// nodeAt is a node and what remains from it.
 type nodeAt struct {
 	weight weight
 	node   int32
 }
 
-func (q nodeQueue) Len() int { return len(q) }
-func (q nodeQueue) Less(i, j int) bool {
-	return cmp.Or(q[i].weight.compare(q[j].weight), cmp.Compare(q[i].node, q[j].node)) < 0
+func (a nodeAt) less(b nodeAt) bool {
+	return cmp.Or(a.weight.compare(b.weight), cmp.Compare(a.node, b.node)) < 0
 }
-func (q nodeQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *nodeQueue) Push(x any)   { *q = append(*q, x.(nodeAt)) }
-func (q *nodeQueue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
+
+// queue is a heap.
+type queue[T any] struct {
+	items []T
+	less  func(a, b T) bool
+}
+
+func (q *queue[T]) Len() int           { return len(q.items) }
+func (q *queue[T]) Less(i, j int) bool { return q.less(q.items[i], q.items[j]) }
+func (q *queue[T]) Swap(i, j int)      { q.items[i], q.items[j] = q.items[j], q.items[i] }
+func (q *queue[T]) Push(x any)         { q.items = append(q.items, x.(T)) }
+func (q *queue[T]) Pop() any {
+	last := q.items[len(q.items)-1]
+	q.items = q.items[:len(q.items)-1]
 	return last
 }
