@@ -114,15 +114,9 @@ func SameDigest(a, b string) bool {
 // fills nothing; conditional updates are not looked at.
 func FillRelease(r, current configv1.Release, available []configv1.Release) configv1.Release {
 	fill := func(from configv1.Release) configv1.Release {
-		if r.Version == "" {
-			r.Version = from.Version
-		}
-		if r.URL == "" {
-			r.URL = from.URL
-		}
-		if r.Architecture == "" {
-			r.Architecture = from.Architecture
-		}
+		r.Version = cmp.Or(r.Version, from.Version)
+		r.URL = cmp.Or(r.URL, from.URL)
+		r.Architecture = cmp.Or(r.Architecture, from.Architecture)
 		if len(r.Channels) == 0 {
 			r.Channels = slices.Clone(from.Channels)
 		}

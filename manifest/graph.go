@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -335,9 +336,7 @@ func (t *Task) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 func (t *Task) String() string {
 	id := t.Manifest.Identity()
 	name := id.Name
-	if name == "" {
-		name = t.Manifest.Filename
-	}
+	name = cmp.Or(name, t.Manifest.Filename)
 	if id.Namespace != "" {
 		name = id.Namespace + "/" + name
 	}

@@ -3,6 +3,7 @@ package graphdata
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,9 +98,7 @@ func (l Lines) Releases(ctx context.Context) iter.Seq2[Release, error] {
 			}
 			source := fmt.Sprintf("%s:%d", l.Name, number)
 			r, err := decodeLine(scanner.Bytes())
-			if r.Source == "" {
-				r.Source = source
-			}
+			r.Source = cmp.Or(r.Source, source)
 			if err != nil {
 				r = Release{Source: source}
 			}

@@ -1,6 +1,7 @@
 package path
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -257,12 +258,7 @@ func architectureFault(graphs, cluster string, r configv1.Release) string {
 	return ""
 }
 
-func orUnknown(arch string) string {
-	if arch == "" {
-		return "a single architecture"
-	}
-	return arch
-}
+func orUnknown(arch string) string { return cmp.Or(arch, "a single architecture") }
 
 // channelsKnown lists the channels that have a release, by graph or metadata.
 func (n *Network) channelsKnown(node int32) []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -152,14 +153,9 @@ func ByArchitecture(ctx context.Context, o NetworkOptions, graphs ...ChannelGrap
 	for _, g := range graphs {
 		byArch[g.Arch] = append(byArch[g.Arch], g)
 	}
-	var archs []string
-	for arch := range byArch {
-		archs = append(archs, arch)
-	}
-	slices.Sort(archs)
 	var networks []*Network
 	var errs []error
-	for _, arch := range archs {
+	for _, arch := range slices.Sorted(maps.Keys(byArch)) {
 		n, err := NewNetwork(ctx, o, byArch[arch]...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("architecture %q: %w", arch, err))

@@ -171,10 +171,7 @@ func (n *Network) chooseChannels(edges []int32) []int32 {
 	count := len(n.channels)
 	ahead := make([][]int32, len(edges))
 	for i := len(edges) - 1; i >= 0; i-- {
-		ahead[i] = make([]int32, count)
-		for c := range ahead[i] {
-			ahead[i][c] = noWay
-		}
+		ahead[i] = slices.Repeat([]int32{noWay}, count)
 		least := int32(0)
 		if i+1 < len(edges) {
 			least = slices.Min(ahead[i+1])

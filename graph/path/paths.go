@@ -97,10 +97,7 @@ func (s *search) sources(targets ...int32) (versions []string) {
 // reach returns the number of hops to each node, -1 where none lead, and the
 // nodes that can be reached, the nearest first.
 func (s *search) reach(from int32) (hops []int32, order []int32) {
-	hops = make([]int32, len(s.n.versions))
-	for i := range hops {
-		hops[i] = -1
-	}
+	hops = slices.Repeat([]int32{-1}, len(s.n.versions))
 	hops[from] = 0
 	order = append(order, from)
 	for at := 0; at < len(order); at++ {

@@ -86,10 +86,7 @@ type remaining struct {
 
 // measure finds what remains from every node, nodes in blocked left out.
 func (s *search) measure(blocked []bool) *remaining {
-	r := &remaining{weights: make([]weight, len(s.n.versions)), channels: len(s.n.channels)}
-	for i := range r.weights {
-		r.weights[i] = unreachable
-	}
+	r := &remaining{weights: slices.Repeat([]weight{unreachable}, len(s.n.versions)), channels: len(s.n.channels)}
 	if r.channels > 1 {
 		r.switches = make([]int32, len(s.n.versions)*r.channels)
 	}
@@ -193,14 +190,13 @@ type progress struct {
 
 func (s *search) start(from int32) progress {
 	p := progress{node: from}
-	if c := len(s.n.channels); c > 1 {
-		p.switches = make([]int32, c)
-		if s.n.present >= 0 {
-			for i := range p.switches {
-				p.switches[i] = 1
-			}
-			p.switches[s.n.present] = 0
-		}
+	switch count := len(s.n.channels); {
+	case count == 1:
+	case s.n.present < 0:
+		p.switches = make([]int32, count)
+	default:
+		p.switches = slices.Repeat([]int32{1}, count)
+		p.switches[s.n.present] = 0
 	}
 	return p
 }
@@ -212,10 +208,7 @@ func (s *search) follow(p progress, e *edge) progress {
 		return next
 	}
 	least := slices.Min(p.switches)
-	next.switches = make([]int32, len(p.switches))
-	for i := range next.switches {
-		next.switches[i] = noWay
-	}
+	next.switches = slices.Repeat([]int32{noWay}, len(p.switches))
 	for _, c := range s.n.sets.members[e.set] {
 		next.switches[c] = min(p.switches[c], least+1)
 	}

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -52,14 +53,7 @@ func (w Wanted) sameQuestion(o Wanted) bool {
 
 // sameService compares what is published: upstream and channel.
 func (w Wanted) sameService(o Wanted) bool {
-	return effectiveUpstream(w.Upstream) == effectiveUpstream(o.Upstream) && w.Channel == o.Channel
-}
-
-func effectiveUpstream(upstream string) string {
-	if upstream == "" {
-		return graph.DefaultUpstream
-	}
-	return upstream
+	return cmp.Or(w.Upstream, graph.DefaultUpstream) == cmp.Or(o.Upstream, graph.DefaultUpstream) && w.Channel == o.Channel
 }
 
 func sameNames(a, b []string) bool {

@@ -1,6 +1,7 @@
 package ocmtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,9 +31,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	served := r.Clone(ctx)
 	served.RequestURI, served.RemoteAddr = r.URL.RequestURI(), "192.0.2.1:1234"
-	if served.Host == "" {
-		served.Host = r.URL.Host
-	}
+	served.Host = cmp.Or(served.Host, r.URL.Host)
 	if served.Body == nil {
 		served.Body = http.NoBody
 	}
