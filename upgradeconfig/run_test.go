@@ -159,25 +159,6 @@ func TestWeekWithOutages(t *testing.T) {
 			t.Errorf("%d requests in a week, %d failed", len(s.asked), failed)
 		}
 	})
-
-	// The same, but exactly.
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, false)
-		s := newSource(specA)
-		s.down = down
-		run(t, b.manager(s, func(o *upgradeconfig.ManagerOptions) { o.Rand = unchanged }), week)
-		want := 0
-		for at, fails := time.Minute, 0; at < week; want++ {
-			if !down(at) {
-				at, fails = at+time.Hour, 0
-				continue
-			}
-			at += min(time.Minute<<fails, time.Hour)
-			fails++
-		}
-		checktest.Equal(t, want, len(s.asked), "requests")
-		checktest.Equal(t, want+1, len(b.calls.verbs), "calls of the cluster")
-	})
 }
 
 func TestBackoffOfTheLoop(t *testing.T) {

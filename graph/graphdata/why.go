@@ -163,7 +163,7 @@ func (s *Snapshot) edits(effect string, f, t int, previous, next string) (causes
 			}
 			return inside.WithoutBuild(item) == other.base && other.build == at.arch
 		}
-		for _, c := range s.said(e.at, e.key) {
+		for _, c := range s.parts(e.at, e.key) {
 			if slices.ContainsFunc(inside.SplitList(c.Value), names) {
 				c.Effect = effect
 				causes = append(causes, c)
@@ -173,9 +173,9 @@ func (s *Snapshot) edits(effect string, f, t int, previous, next string) (causes
 	return causes
 }
 
-// said returns the parts of a list in the metadata of a node: what a release says,
+// parts returns the parts of a list in the metadata of a node: what a release says,
 // and behind it what each line of raw/metadata.json adds.
-func (s *Snapshot) said(i int, key string) (parts []Cause) {
+func (s *Snapshot) parts(i int, key string) (parts []Cause) {
 	own := s.nodes[i].metadata[key]
 	for _, e := range slices.Backward(s.reasons.raw[i]) {
 		if e.Key == key {

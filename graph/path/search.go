@@ -81,7 +81,6 @@ type remaining struct {
 	weights  []weight
 	switches []int32 // node × channel; nil with one channel
 	channels int
-	settled  []int32 // the nodes that reach the target, the nearest first
 }
 
 // measure finds what remains from every node, nodes in blocked left out.
@@ -102,9 +101,9 @@ func (s *search) measure(blocked []bool) *remaining {
 // byLayers is a breadth-first search: since hops count first, a node's weight
 // is final when its layer is complete.
 func (s *search) byLayers(r *remaining, blocked []bool) {
-	r.settled = append(r.settled, s.to)
-	for at := 0; at < len(r.settled); at++ {
-		v := r.settled[at]
+	layers := []int32{s.to} // the nearest nodes first
+	for at := 0; at < len(layers); at++ {
+		v := layers[at]
 		s.countSwitches(r, v)
 		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
 			e := &s.n.edges[i]
@@ -114,7 +113,7 @@ func (s *search) byLayers(r *remaining, blocked []bool) {
 			w := r.weights[v].plus(s.weigh(e))
 			known := r.weights[e.from]
 			if known == unreachable {
-				r.settled = append(r.settled, e.from)
+				layers = append(layers, e.from)
 			}
 			if w.compare(known) < 0 {
 				r.weights[e.from] = w
@@ -133,7 +132,6 @@ func (s *search) byWeight(r *remaining, blocked []bool) {
 			continue
 		}
 		done[v] = true
-		r.settled = append(r.settled, v)
 		s.countSwitches(r, v)
 		for _, i := range s.n.into[s.n.firstIn[v]:s.n.firstIn[v+1]] {
 			e := &s.n.edges[i]

@@ -87,6 +87,6 @@ func looseDefinition() *unstructured.Unstructured {
 
 // What a controller keeps in the cluster.
 const (
-	annotationTold = clusterapi.AnnotationPrefix + "told"
+	annotationSent = clusterapi.AnnotationPrefix + "told"
 	annotationOpen = clusterapi.AnnotationPrefix + "upgrade-open"
 )

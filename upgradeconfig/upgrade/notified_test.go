@@ -78,7 +78,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		checktest.Same(t, want, h.heard)
 		h.down = true
 		passes(20 * time.Minute) // a delay
-		if text := w.object().Annotations[annotationTold]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
+		if text := w.object().Annotations[annotationSent]; !strings.Contains(text, `"format":1,`) || !strings.Contains(text, `"due":["StateDelayed"],"told":["StateHealthCheckSL"]`) {
 			t.Errorf("stored is %s", text)
 		}
 		h.down = false
@@ -89,7 +89,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 		passes(time.Hour)
 		want = append(want, upgradeconfig.StateScaleSkipped, upgradeconfig.StateControlPlaneStartedSL, upgradeconfig.StateControlPlaneFinishedSL, upgradeconfig.StateWorkerPlaneFinishedSL, upgradeconfig.StateCompleted)
 		checktest.Same(t, want, h.heard)
-		if text, ok := w.object().Annotations[annotationTold]; ok {
+		if text, ok := w.object().Annotations[annotationSent]; ok {
 			t.Errorf("after the end there is %s", text)
 		}
 	})
@@ -98,7 +98,7 @@ func TestToldOnceByManyProcesses(t *testing.T) {
 func annotate(t *testing.T, api clusterapi.ReadWriter, text string) {
 	t.Helper()
 	must(clusterapi.Modify(t.Context(), api, objectKey, clusterapi.ModifyOptions{}, func(c *upgradeconfig.UpgradeConfig) error {
-		c.Annotations = map[string]string{annotationTold: text, "other": "stays"}
+		c.Annotations = map[string]string{annotationSent: text, "other": "stays"}
 		return nil
 	}))
 }
@@ -123,7 +123,7 @@ func TestToldFormats(t *testing.T) {
 			if slices.Contains(h.heard, upgradeconfig.StateDelayed) {
 				t.Errorf("%s: heard %v", tt.text, h.heard)
 			}
-			if got := w.object().Annotations[annotationTold]; tt.fault != "" && got != tt.text {
+			if got := w.object().Annotations[annotationSent]; tt.fault != "" && got != tt.text {
 				t.Errorf("%s became %s", tt.text, got)
 			}
 		})
