@@ -119,7 +119,7 @@ func TestConfigFaults(t *testing.T) {
 			t.Errorf("%.20q: %v", text, err)
 			continue
 		}
-		contains(t, err.Error(), "check config map managed-upgrade-operator-config for incorrect yaml formatting")
+		checktest.ErrorHas(t, "check config map managed-upgrade-operator-config for incorrect yaml formatting", err)
 	}
 }
 

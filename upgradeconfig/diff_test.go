@@ -235,7 +235,7 @@ func TestInferChannel(t *testing.T) {
 	} {
 		got, err := upgradeconfig.InferChannel(tt.group, tt.version)
 		var typed *upgradeconfig.ChannelError
-		if !asError(err, &typed) || got != "" {
+		if !errors.As(err, &typed) || got != "" {
 			t.Errorf("%q %q: %q, %v", tt.group, tt.version, got, err)
 			continue
 		}
@@ -247,7 +247,7 @@ func TestInferChannel(t *testing.T) {
 			t.Error(typed)
 		}
 		typed.PolicyID = "p-7"
-		contains(t, typed.Error(), "unable to determine channel from channel group '"+group+"' and version '"+tt.version+"' for policy ID 'p-7'")
+		checktest.Has(t, typed.Error(), "unable to determine channel from channel group '"+group+"' and version '"+tt.version+"' for policy ID 'p-7'")
 	}
 }
 

@@ -229,7 +229,7 @@ func TestSyncHolds(t *testing.T) {
 			if !r.Differs() {
 				t.Error("a held change stops an upgrade that is about to start")
 			}
-			contains(t, r.Action.Reason, "its upgrade is in progress")
+			checktest.Has(t, r.Action.Reason, "its upgrade is in progress")
 			b.calls.want(t, tt.calls...)
 			b.wantEvents(t, upgradeconfig.EventHeld, upgradeconfig.EventSynced)
 			checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "%s: the object was written", name)
@@ -251,7 +251,7 @@ func TestSyncHolds(t *testing.T) {
 	b.calls.around = failAt(func(call memory.Call) bool { return call.GVK.Kind == "ClusterVersion" }, errors.New("broken"))
 	_, err := b.manager(policies(), keep).Sync(t.Context())
 	checktest.ErrorIs(t, upgradeconfig.ErrClusterVersion, err)
-	contains(t, err.Error(), "broken")
+	checktest.ErrorHas(t, "broken", err)
 	checktest.Equal(t, old.ResourceVersion, b.stored(t).ResourceVersion, "the object was written")
 }
 
@@ -328,7 +328,7 @@ func TestSyncFailures(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			if err != nil {
-				contains(t, err.Error(), tt.text)
+				checktest.ErrorHas(t, tt.text, err)
 				if r.Changed {
 					t.Error("a failed sync says changed")
 				}
@@ -369,7 +369,7 @@ func TestFinalizerHoldsReplacement(t *testing.T) {
 		if !errors.Is(err, upgradeconfig.ErrConfirmDeletion) || time.Since(start) != time.Minute {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
-		contains(t, err.Error(), "example.com/wait")
+		checktest.ErrorHas(t, "example.com/wait", err)
 		want := []string{getIt, deleteIt}
 		for range 13 { // at once, then every 5 s up to 60 s
 			want = append(want, getIt)
@@ -542,11 +542,11 @@ func TestFromConfig(t *testing.T) {
 	write("")
 	fails(upgradeconfig.ErrNotConfigured)
 	write("configManager: {source: elsewhere}")
-	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) || !strings.Contains(err.Error(), "invalid configManager spec provider type defined") {
+	if _, err := m.Sync(t.Context()); !errors.As(err, new(*upgradeconfig.ConfigError)) || !strings.Contains(err.Error(), "invalid configManager spec provider type defined") {
 		t.Errorf("%v", err)
 	}
 	write("configManager: [")
-	if _, err := m.Sync(t.Context()); !asError(err, new(*upgradeconfig.ConfigError)) {
+	if _, err := m.Sync(t.Context()); !errors.As(err, new(*upgradeconfig.ConfigError)) {
 		t.Errorf("%v", err)
 	}
 	// The interval and the windows are not a sync's business.
