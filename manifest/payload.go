@@ -97,9 +97,8 @@ func (p *Payload) Image(name string) (string, error) {
 // the others, each with its verdict; both in order. What p.Excluded holds is in
 // neither.
 func (p *Payload) Included(f Filter) (included []*Manifest, excluded []Exclusion) {
-	c := f.checks()
 	for _, m := range p.Manifests {
-		if v := c.judge(m); v.Included {
+		if v := f.Judge(m); v.Included {
 			included = append(included, m)
 		} else {
 			excluded = append(excluded, Exclusion{Manifest: m, Verdict: v})
