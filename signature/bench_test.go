@@ -54,22 +54,6 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
-// All of a verification but the arithmetic and the statement: the key is not in
-// the ring.
-func BenchmarkUnknownKey(b *testing.B) {
-	r := ring(b, newEd25519(keyTime).public(cert{}))
-	plain := rsa2048().message(msg{})
-	for i, message := range [][]byte{plain, compressed(plain)} {
-		b.Run([]string{"plain", "compressed"}[i], func(b *testing.B) {
-			v := signature.NewVerifier([]*signature.Keyring{r}, signature.MemoryStore{digestA: {message}})
-			b.ReportAllocs()
-			for b.Loop() {
-				checktest.Fails(b, checktest.Err(v.Verify(context.Background(), digestA)), "verified")
-			}
-		})
-	}
-}
-
 // slowStore answers after a time, as a server far away does.
 type slowStore struct {
 	signature.MemoryStore
